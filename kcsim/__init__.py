@@ -1,0 +1,1 @@
+"""A Kafka control plane with ZooKeeper-style election, simulated: real decisions, real ZooKeeper, simulated brokers."""

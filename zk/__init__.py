@@ -1,0 +1,1 @@
+"""Cluster state, and where it is kept: znodes, the ZooKeeper port and its adapters."""

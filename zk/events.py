@@ -1,0 +1,153 @@
+"""The event log's vocabulary: which kinds of event there are, and which columns an event can have.
+
+One flat record serves every kind, so that JSONL, Parquet and Spark share one schema. A column has one type and one meaning
+whatever the kind. Columns are only ever added, with EVENT_SCHEMA_VERSION raised; none changes its meaning.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple, TypedDict
+
+import msgspec
+
+from kcsim.zk.vocabulary import Zxid
+
+EVENT_SCHEMA_VERSION = 1
+
+
+class Transaction(NamedTuple):
+    """Names the event of a ZooKeeper transaction before its seq is known: what a watch saw, by zxid and path."""
+
+    zxid: Zxid
+    path: str
+
+
+class EventKind(StrEnum):
+    """Kafka's word where there is one."""
+
+    # the run
+    RUN_STARTED = "RunStarted"
+    RUN_ENDED = "RunEnded"
+    # ZooKeeper, as the server sees it (node: zookeeper)
+    ZNODE_CREATED = "ZnodeCreated"
+    ZNODE_CHANGED = "ZnodeChanged"
+    ZNODE_DELETED = "ZnodeDeleted"
+    SESSION_CREATED = "SessionCreated"
+    SESSION_CLOSED = "SessionClosed"  # by its client, or expired: `error` tells
+    # ZooKeeper, as a client sees it (node: broker-N)
+    SESSION_STATE = "SessionState"
+    ZK_WRITE = "ZkWrite"  # begun
+    ZK_WRITE_APPLIED = "ZkWriteApplied"
+    ZK_WRITE_REFUSED = "ZkWriteRefused"
+    ZK_READ = "ZkRead"
+    WATCH_FIRED = "WatchFired"
+    BAD_ZNODE = "BadZnode"  # malformed content met
+    # brokers
+    BROKER_STARTED = "BrokerStarted"
+    BROKER_REGISTERED = "BrokerRegistered"
+    BROKER_REGISTRATION_FAILED = "BrokerRegistrationFailed"
+    BROKER_STOPPED = "BrokerStopped"
+    # controller
+    CONTROLLER_EVENT_QUEUED = "ControllerEventQueued"
+    CONTROLLER_EVENT_BEGUN = "ControllerEventBegun"
+    CONTROLLER_EVENT_DONE = "ControllerEventDone"
+    CONTROLLER_EVENT_FAILED = "ControllerEventFailed"
+    CONTROLLER_EVENT_PREEMPTED = "ControllerEventPreempted"
+    ELECTION_STARTED = "ElectionStarted"
+    ELECTION_LOST = "ElectionLost"
+    ELECTION_WON = "ElectionWon"
+    CONTROLLER_FAILOVER = "ControllerFailover"  # a step of it, named in `step`
+    CONTROLLER_MOVED = "ControllerMoved"
+    CONTROLLER_RESIGNED = "ControllerResigned"
+    BROKER_CHANGE = "BrokerChange"
+    # faults and admin acts (node: scenario)
+    FAULT = "Fault"
+    FAULT_CONFIRMED = "FaultConfirmed"
+    ADMIN_ACT = "AdminAct"
+    EXPECTATION = "Expectation"
+
+
+class EventFields(TypedDict, total=False):
+    """The columns beside seq, t_ms, node, kind and cause. All optional; absent means it has no meaning for the kind."""
+
+    # znodes and sessions
+    path: str
+    data: str  # UTF-8 text of the znode, or "base64:…" where it is none; absent for null data
+    zxid: int
+    zk_version: int
+    ephemeral: bool
+    session_id: str  # 0x + 16 hexadecimal digits
+    op: str  # create, set, delete, check, multi, …
+    count: int  # how many operations, children, events
+    # cluster
+    broker_id: int
+    broker_epoch: int
+    controller_id: int  # -1: nobody
+    controller_epoch: int
+    controller_epoch_zk_version: int
+    topic: str
+    partition: int
+    leader: int  # -1: nobody
+    leader_epoch: int
+    isr: list[int]
+    replicas: list[int]
+    brokers: list[int]
+    # what happened, to whom, why
+    event: str  # a controller event's name
+    state: str
+    step: str
+    fault: str
+    target: str  # a node
+    outcome: str  # applied, not applied, unknown; held, violated, undecided
+    error: str  # ZooKeeper's or Kafka's name of the error
+    rule: str  # the rule that decided
+    inputs: str  # what it decided on
+    detail: str  # one sentence for a person
+    duration_ms: int
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of the event log.
+
+    Attributes:
+        seq: place in the log, from 0, without gaps.
+        t_ms: integer milliseconds since the run began.
+        node: broker-N, zookeeper or scenario.
+        cause: seq of the event that this one follows from; None at the roots (start of the run, faults, admin acts).
+    """
+
+    seq: int
+    t_ms: int
+    node: str
+    kind: EventKind
+    cause: int | None = None
+    path: str | None = None
+    data: str | None = None
+    zxid: int | None = None
+    zk_version: int | None = None
+    ephemeral: bool | None = None
+    session_id: str | None = None
+    op: str | None = None
+    count: int | None = None
+    broker_id: int | None = None
+    broker_epoch: int | None = None
+    controller_id: int | None = None
+    controller_epoch: int | None = None
+    controller_epoch_zk_version: int | None = None
+    topic: str | None = None
+    partition: int | None = None
+    leader: int | None = None
+    leader_epoch: int | None = None
+    isr: list[int] | None = None
+    replicas: list[int] | None = None
+    brokers: list[int] | None = None
+    event: str | None = None
+    state: str | None = None
+    step: str | None = None
+    fault: str | None = None
+    target: str | None = None
+    outcome: str | None = None
+    error: str | None = None
+    rule: str | None = None
+    inputs: str | None = None
+    detail: str | None = None
+    duration_ms: int | None = None
