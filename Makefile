@@ -1,0 +1,63 @@
+# `make` alone lists what can be asked for. Each target installs into .venv first when that is missing or stale.
+.POSIX:
+
+# The Python that builds .venv: 3.11 or newer. Empty: the first such among python3, python3.13, python3.12, python3.11.
+PYTHON =
+# Processes that share the tests: `make test WORKERS=0` runs them in one.
+WORKERS = 2
+
+BIN = .venv/bin
+INSTALLED = .venv/installed
+# PySpark comes as a source distribution, and is most of the work. Its build back end is in the lock like all else (so no
+# isolated build), and the wheel made on the way need not be compressed: together with uv, 10 seconds instead of 40.
+SYNC = --require-hashes --no-build-isolation
+
+help:
+	@awk -F ' *## ' '/^[a-z]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-6s %s\n", $$1, $$2 }' Makefile
+
+setup: $(INSTALLED) ## install everything into .venv, versions and hashes as in requirements.lock
+
+demo: $(INSTALLED) ## watch a controller be elected on a real ZooKeeper, freeze, be replaced, and be refused
+	@$(BIN)/kcsim run controller-failover
+
+test: $(INSTALLED) ## run the tests
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+check: $(INSTALLED) ## lint, formatting, types (strict), and the direction of imports
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(INSTALLED) ## measure batch reads and fenced batch writes on a real ZooKeeper
+	@$(BIN)/python -m tests.bench
+
+lock: $(INSTALLED) ## remake requirements.lock from pyproject.toml (UPGRADE=--upgrade: newest versions)
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --system-certs pyproject.toml --extra dev --universal \
+	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links $(UPGRADE) --output-file requirements.lock
+
+clean: ## remove .venv, caches and built archives
+	rm -rf .venv build dist .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
+	  for python in $(PYTHON) python3 python3.13 python3.12 python3.11; do \
+	    "$$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && break; \
+	    python=; \
+	  done; \
+	  [ -n "$$python" ] || { echo "make: no Python 3.11 or newer (with venv) found; name one: make PYTHON=/path/to/python3" >&2; exit 1; }; \
+	  "$$python" -m venv --clear .venv; \
+	}
+	@echo "Installing into .venv; the first time this downloads some 600 MB."
+	@sed -n -e '/^setuptools==/,/[^\\]$$/p' -e '/^uv==/,/[^\\]$$/p' requirements.lock >.venv/installers.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/installers.lock
+	@$(BIN)/uv pip sync --system-certs --python $(BIN)/python $(SYNC) \
+	  --config-settings-package pyspark:--build-option=--compression=stored requirements.lock || { \
+	  echo "uv could not install; pip may know this machine's mirrors and certificates better:" >&2; \
+	  $(BIN)/python -m pip install --disable-pip-version-check --use-pep517 $(SYNC) -r requirements.lock; \
+	}
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(INSTALLED)
+
+.PHONY: help setup demo test check bench lock clean

