@@ -1,0 +1,81 @@
+"""Settings of a server that we start, and the zoo.cfg that says them to ZooKeeper.
+
+Made for short runs on one machine: quick ticks, so that sessions expire in fractions of a second, and a log that is written
+but not forced to the disk (its order and its content are the same; a power cut may lose its end, and nobody keeps it).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What can be chosen. Names follow ZooKeeper's; None leaves ZooKeeper's own default.
+
+    Attributes:
+        tick_time_ms: a session's time-out is granted between min_session_timeout_ms (2 ticks) and max_session_timeout_ms
+            (20 ticks).
+        init_limit, sync_limit: in ticks: how long a member may take to join its leader, and to answer it afterwards. A
+            paused leader is given up after sync_limit.
+        jute_max_buffer: bytes; the longest request, and the longest znode.
+        force_sync: make each transaction safe on the disk before it is answered.
+        snap_count: about how many transactions go into one log file before a snapshot is taken and the next one begins.
+    """
+
+    tick_time_ms: int = 200
+    min_session_timeout_ms: int | None = None
+    max_session_timeout_ms: int | None = None
+    init_limit: int = 50
+    sync_limit: int = 10
+    jute_max_buffer: int | None = None
+    heap_mb: int = 256
+    force_sync: bool = False
+    pre_alloc_kb: int = 64
+    snap_count: int | None = None
+
+    def jvm_options(self) -> list[str]:
+        """Command-line options of the JVM: quick start, small footprint, and what ZooKeeper takes as system properties."""
+        properties = {
+            "zookeeper.forceSync": "yes" if self.force_sync else "no",
+            "zookeeper.preAllocSize": self.pre_alloc_kb,
+            "zookeeper.snapCount": self.snap_count,
+            "jute.maxbuffer": self.jute_max_buffer,
+        }
+        return [
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-Xshare:auto",
+            f"-Xmx{self.heap_mb}m",
+            *(f"-D{name}={value}" for name, value in properties.items() if value is not None),
+        ]
+
+
+def zoo_cfg(
+    settings: ServerSettings,
+    data_dir: str,
+    data_log_dir: str,
+    client_address: str,
+    client_port: int,
+    servers: Mapping[int, str],
+) -> str:
+    """Return the text of a member's zoo.cfg.
+
+    Args:
+        servers: per member id its host:quorum-port:election-port; empty for a standalone server.
+    """
+    entries = {
+        "dataDir": data_dir,
+        "dataLogDir": data_log_dir,
+        "clientPortAddress": client_address,
+        "clientPort": client_port,
+        "tickTime": settings.tick_time_ms,
+        "minSessionTimeout": settings.min_session_timeout_ms,
+        "maxSessionTimeout": settings.max_session_timeout_ms,
+        "initLimit": settings.init_limit,
+        "syncLimit": settings.sync_limit,
+        "maxClientCnxns": 0,
+        "admin.enableServer": "false",
+        "4lw.commands.whitelist": "*",
+        **{f"server.{number}": address for number, address in sorted(servers.items())},
+    }
+    return "".join(f"{name}={value}\n" for name, value in entries.items() if value is not None)

