@@ -1,0 +1,172 @@
+"""The model as the rest of the project uses it: sessions to open, members to fault.
+
+Satisfies the ZooKeeper port, and offers the verbs of a set of servers (kill, start_member, pause, resume) on its members.
+"""
+
+from collections.abc import Callable
+from itertools import count
+from random import Random
+
+from kcsim.zk.errors import TimedOutError, ZooKeeperUnavailableError
+from kcsim.zk.memory.members import Members, MemberState
+from kcsim.zk.memory.server import EPOCH_MS, Server
+from kcsim.zk.memory.service import Service
+from kcsim.zk.memory.session import MemorySession
+from kcsim.zk.memory.timetable import Timetable
+from kcsim.zk.operations import Notice
+from kcsim.zk.ports import EventSink, Promise, Runtime
+from kcsim.zk.servers.errors import MemberStateError, NoSuchMemberError
+
+
+class MemoryZooKeeper:
+    """A ZooKeeper in memory, serving from the start.
+
+    Args:
+        sink: the event log of the node "zookeeper".
+        rng: where all randomness comes from: latencies, and which member a client tries first.
+        members: how many servers: 1 stands alone; 3 elect a leader, as do 5, …
+        tick_time_ms: as in zoo.cfg. Time-outs are granted between 2 and 20 ticks, if the next two do not say otherwise.
+        min_session_timeout_ms, max_session_timeout_ms: as in zoo.cfg.
+        sync_limit: as in zoo.cfg: after so many ticks the others give up a paused member.
+        election_ms: how long it takes to elect a leader, or a member that starts to join one.
+        latency_ms: draws how long a message is on its way, each way, at least 1. Default: 1 or 2.
+        epoch_ms: when the run began, in ms since 1970: for the times of stats.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        sink: EventSink,
+        rng: Random,
+        *,
+        members: int = 1,
+        tick_time_ms: int = 2000,
+        min_session_timeout_ms: int | None = None,
+        max_session_timeout_ms: int | None = None,
+        sync_limit: int = 10,
+        election_ms: int = 300,
+        latency_ms: Callable[[Random], int] | None = None,
+        epoch_ms: int = EPOCH_MS,
+    ) -> None:
+        draw = latency_ms or (lambda rng: 1 + rng.getrandbits(1))
+        self._runtime = runtime
+        self._rng = rng
+        self._members = Members(members)
+        self._timetable = Timetable(runtime, "zookeeper")
+        epoch = 1 if self._members.is_ensemble else 0
+        server = Server(tick_time_ms, min_session_timeout_ms, max_session_timeout_ms, epoch_ms, epoch)
+        self._service = Service(runtime, self._timetable, sink, server, self._members, lambda: draw(rng))
+        self._sync_limit_ms = sync_limit * tick_time_ms
+        self._election_ms = election_ms
+        self._sessions: list[MemorySession] = []
+        self._numbers = count(1)
+        self._pauses: dict[str, int] = {}  # per member, which pause it is in
+
+    async def open_session(
+        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int
+    ) -> MemorySession:
+        tried = list(self._members.names)
+        self._rng.shuffle(tried)
+        session = MemorySession(self._runtime, self._timetable, self._service, tuple(tried), timeout_ms, listener)
+        try:
+            await session.open(f"zookeeper client {next(self._numbers)}", connect_timeout_ms)
+        except TimedOutError:
+            session.abandon()
+            raise ZooKeeperUnavailableError(
+                f"no ZooKeeper session at {', '.join(tried)} within {connect_timeout_ms} ms; last: {session.last_failure}"
+            ) from None
+        except BaseException:
+            session.abandon()
+            raise
+        self._sessions = [s for s in self._sessions if not s.is_over]
+        self._sessions.append(session)
+        return session
+
+    # --- members
+
+    @property
+    def member_names(self) -> tuple[str, ...]:
+        return self._members.names
+
+    async def leader_name(self) -> str | None:
+        """The member that leads now (the only one, when there is one); None while nobody does."""
+        leader = self._members.leader
+        return leader if leader and self._members.states[leader] is MemberState.UP else None
+
+    async def kill(self, name: str, cause: int | None = None) -> None:
+        """End a member at once. Raises: NoSuchMemberError, MemberStateError if it is dead already."""
+        self._must_be("kill", name, MemberState.UP, MemberState.PAUSED)
+        self._members.set_state(name, MemberState.DEAD)
+        self._stop_serving(dict.fromkeys((name, *self._members.leave(name))), cause)
+
+    async def start_member(self, *names: str, cause: int | None = None) -> None:
+        """Start dead members again, on what they knew. Returns when they serve, or would if they were a majority.
+
+        Raises: NoSuchMemberError, MemberStateError.
+        """
+        for name in names:
+            self._must_be("start", name, MemberState.DEAD)
+        for name in names:
+            self._members.set_state(name, MemberState.UP)
+        for back in [self._join_later(name) for name in names]:
+            await back.wait()
+
+    async def pause(self, name: str, cause: int | None = None) -> None:
+        """Make a member stand still; its connections stay open and silent. Raises: NoSuchMemberError, MemberStateError."""
+        self._must_be("pause", name, MemberState.UP)
+        self._members.set_state(name, MemberState.PAUSED)
+        self._blame(name, cause)
+        if self._members.is_ensemble:
+            pause = self._pauses[name] = self._pauses.get(name, 0) + 1
+            self._timetable.at(self._runtime.now_ms() + self._sync_limit_ms, self._give_up, name, pause, cause)
+
+    async def resume(self, name: str, cause: int | None = None) -> None:
+        """Let a paused member go on; one given up has to join again. Raises: NoSuchMemberError, MemberStateError."""
+        self._must_be("resume", name, MemberState.PAUSED)
+        self._members.set_state(name, MemberState.UP)
+        self._pauses[name] = self._pauses.get(name, 0) + 1
+        if self._members.serves(name):
+            self._service.go_on()
+        else:
+            self._service.hang_up_all(name)
+            await self._join_later(name).wait()
+
+    def _must_be(self, verb: str, name: str, *wanted: MemberState) -> None:
+        if name not in self._members.names:
+            raise NoSuchMemberError(name, self._members.names)
+        state = self._members.states[name]
+        if state not in wanted:
+            raise MemberStateError(verb, name, state.value)
+
+    def _give_up(self, name: str, pause: int, cause: int | None) -> None:
+        """The others have not heard from a paused member for too long."""
+        if self._pauses[name] == pause and self._members.states[name] is MemberState.PAUSED:
+            self._stop_serving(dict.fromkeys(self._members.leave(name)), cause)
+
+    def _stop_serving(self, names: dict[str, None], cause: int | None) -> None:
+        for name in names:
+            self._blame(name, cause)
+            if self._members.states[name] is not MemberState.PAUSED:
+                self._service.hang_up_all(name)
+        if self._members.leader is None:
+            self._timetable.at(self._runtime.now_ms() + self._election_ms, self._elect)
+
+    def _blame(self, name: str, cause: int | None) -> None:
+        for session in self._sessions:
+            if session.member == name:
+                session.blame(cause)
+
+    def _elect(self) -> None:
+        if self._members.elect():
+            self._service.begin_epoch()
+
+    def _join_later(self, name: str) -> Promise[None]:
+        joined: Promise[None] = self._runtime.promise()
+        self._timetable.at(self._runtime.now_ms() + self._election_ms, self._join, name, joined)
+        return joined
+
+    def _join(self, name: str, joined: Promise[None]) -> None:
+        self._elect()
+        self._members.join(name)
+        self._service.go_on()
+        joined.resolve(None)

@@ -1,0 +1,79 @@
+"""Who of an ensemble is up, who serves, and who leads. Pure: each input returns who stops serving because of it.
+
+A member serves while it follows the leader, or leads. The leader leads while a majority, itself included, serves with it;
+when it goes, or its majority, nobody serves until a majority of members that run elects the next one. A paused member goes
+on serving in name, until the others give it up.
+
+Source: ZooKeeper 3.9 Administrator's Guide, initLimit and syncLimit; observed on three members of 3.9.5.
+"""
+
+from enum import Enum
+
+
+class MemberState(Enum):
+    UP = "up"
+    PAUSED = "paused"
+    DEAD = "dead"
+
+
+class Members:
+    """The members of an ensemble of 1, 3, 5, …: named member-1, member-2, …; all up and the last one leading at first."""
+
+    def __init__(self, count: int) -> None:
+        self.names = tuple(f"member-{n}" for n in range(1, count + 1))
+        self.states = dict.fromkeys(self.names, MemberState.UP)
+        self.leader: str | None = self.names[-1]
+        self._serving = dict.fromkeys(self.names)
+        self._majority = count // 2 + 1
+
+    @property
+    def is_ensemble(self) -> bool:
+        return len(self.names) > 1
+
+    @property
+    def can_commit(self) -> bool:
+        """Whether a write can be applied now: the leader runs, and with it a majority."""
+        return self.leader is not None and self._runs(self.leader) and self._running(self._serving) >= self._majority
+
+    def serves(self, name: str) -> bool:
+        """Whether a member, once it runs, answers its clients."""
+        return name in self._serving
+
+    def number(self, name: str) -> int:
+        return self.names.index(name) + 1
+
+    def set_state(self, name: str, state: MemberState) -> None:
+        self.states[name] = state
+
+    def leave(self, name: str) -> tuple[str, ...]:
+        """A member has died or is given up by the others. Returns those that stop serving: itself, perhaps all."""
+        if name not in self._serving:
+            return ()
+        del self._serving[name]
+        if name != self.leader and len(self._serving) >= self._majority:
+            return (name,)
+        stopped = (name, *self._serving)
+        self._serving.clear()
+        self.leader = None
+        return stopped
+
+    def elect(self) -> bool:
+        """Let those that run elect a leader, if there is none and they are a majority; say whether they did."""
+        running = [name for name in self.names if self._runs(name)]
+        if self.leader is None and len(running) >= self._majority:
+            # All have the same transactions here, and then the highest number wins.
+            self.leader = running[-1]
+            self._serving = dict.fromkeys(running)
+            return True
+        return False
+
+    def join(self, name: str) -> None:
+        """A member that runs follows the leader, if there is one."""
+        if self.leader is not None and self._runs(name):
+            self._serving[name] = None
+
+    def _runs(self, name: str) -> bool:
+        return self.states[name] is MemberState.UP
+
+    def _running(self, names: dict[str, None]) -> int:
+        return sum(self._runs(name) for name in names)

@@ -1,0 +1,246 @@
+"""The server's side of the model: takes the messages of all connections, lets the server act, and reports what it did.
+
+What reaches a paused member, or cannot be committed because the leader is paused, waits and is taken up in its old order
+when they go on; sessions whose time ran out meanwhile are looked at only after that.
+"""
+
+from collections.abc import Callable
+from itertools import count
+
+from kcsim.zk.errors import TimedOutError
+from kcsim.zk.events import EventFields, EventKind, data_text
+from kcsim.zk.memory.connection import (
+    Acknowledged,
+    Answer,
+    Ask,
+    CloseSession,
+    Connect,
+    Connection,
+    FromClient,
+    FromServer,
+    Gone,
+    Ping,
+    RearmWatches,
+    Refused,
+)
+from kcsim.zk.memory.members import Members, MemberState
+from kcsim.zk.memory.server import Server, SessionEnded, SessionOpened, Step
+from kcsim.zk.memory.timetable import Timetable
+from kcsim.zk.memory.tree import NOBODY, ChangeKind, ZnodeChange
+from kcsim.zk.memory.watches import ConnectionId
+from kcsim.zk.operations import Create, Delete, Multi, SetData, Sync
+from kcsim.zk.ports import Cause, EventSink, Promise, Runtime
+from kcsim.zk.vocabulary import SessionId
+
+EXPIRED = "SESSIONEXPIRED"
+
+_ZNODE_EVENTS = {
+    ChangeKind.CREATED: EventKind.ZNODE_CREATED,
+    ChangeKind.CHANGED: EventKind.ZNODE_CHANGED,
+    ChangeKind.DELETED: EventKind.ZNODE_DELETED,
+}
+
+
+class Service:
+    """One server behind the connections of all members: they share its tree.
+
+    Args:
+        sink: the event log of the node "zookeeper".
+        latency_ms: how long the next message takes, on whichever connection.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        timetable: Timetable,
+        sink: EventSink,
+        server: Server,
+        members: Members,
+        latency_ms: Callable[[], int],
+    ) -> None:
+        self._runtime = runtime
+        self._timetable = timetable
+        self._sink = sink
+        self._server = server
+        self._members = members
+        self._latency_ms = latency_ms
+        self._numbers = count(1)
+        self._connections: dict[ConnectionId, Connection] = {}
+        self._held: list[tuple[Connection, FromClient]] = []
+        self._holding: dict[ConnectionId, None] = {}
+        self._faults: dict[SessionId, int] = {}
+        self._expiry_ms: int | None = None
+        self._goes_on: Promise[None] = runtime.promise()
+
+    # --- for clients
+
+    def dial(self, member: str, at_client: Callable[[Connection, FromServer], None]) -> Connection:
+        """Open a connection to a member, whatever its state: a dead one hangs up, a paused one is silent."""
+        number = ConnectionId(next(self._numbers))
+        connection = Connection(number, member, self._timetable, self._latency_ms, self._arrive, at_client)
+        self._connections[number] = connection
+        return connection
+
+    def blame(self, session_id: SessionId, cause: int | None) -> None:
+        """Remember the fault that an expiry of this session would follow from."""
+        if cause is not None:
+            self._faults[session_id] = cause
+
+    async def expire(self, session_id: SessionId, bound_ms: int) -> None:
+        """End a session as if its time were up, as soon as the members can. Raises: TimedOutError if they cannot in time."""
+        deadline_ms = self._runtime.now_ms() + bound_ms
+        while not self._members.can_commit:
+            try:
+                await self._goes_on.wait(max(0, deadline_ms - self._runtime.now_ms()))
+            except TimedOutError:
+                states = ", ".join(f"{name} is {state.value}" for name, state in self._members.states.items())
+                raise TimedOutError(
+                    f"no leader could end session {session_id:#018x} within {bound_ms} ms: {states}"
+                ) from None
+        self._carry_out(self._server.expire(session_id), None)
+
+    # --- for what befalls the members
+
+    def hang_up_all(self, member: str) -> None:
+        """Close all connections of a member that died, or serves no more."""
+        for connection in [c for c in self._connections.values() if c.member == member]:
+            self._hang_up(connection)
+
+    def begin_epoch(self) -> None:
+        """A new leader has been elected."""
+        self._server.begin_epoch(self._runtime.now_ms(), self._members.is_ensemble)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """A member runs again, or a leader can commit again: take up what waited, then look whose time is up."""
+        held, self._held = self._held, []
+        self._holding.clear()
+        for connection, message in held:
+            if connection.is_open_at_server:
+                self._arrive(connection, message)
+        if self._members.can_commit:
+            self._goes_on.resolve(None)
+            self._goes_on = self._runtime.promise()
+        self._watch_deadlines()
+
+    # --- messages
+
+    def _arrive(self, connection: Connection, message: FromClient) -> None:
+        member = connection.member
+        is_paused = self._members.states[member] is MemberState.PAUSED
+        if not is_paused and not self._members.serves(member):
+            self._hang_up(connection)
+        elif is_paused or connection.number in self._holding or self._must_wait(message):
+            self._held.append((connection, message))
+            self._holding[connection.number] = None
+        else:
+            self._take(connection, message)
+
+    def _must_wait(self, message: FromClient) -> bool:
+        """Only a leader with its majority can do this, and there is none at the moment."""
+        if self._members.can_commit:
+            return False
+        if isinstance(message, Ask):
+            return isinstance(message.request, Create | SetData | Delete | Multi | Sync)
+        return isinstance(message, Connect | CloseSession)
+
+    def _take(self, connection: Connection, message: FromClient) -> None:
+        server, number, now_ms = self._server, connection.number, self._runtime.now_ms()
+        answer: FromServer | None = None
+        cause: Cause = None
+        match message:
+            case Connect(session_id, password, timeout_ms):
+                member = self._members.number(connection.member)
+                step = server.connect(number, timeout_ms, now_ms, session_id, password, member)
+                answer = step.granted or Refused()
+                self._faults.pop(session_id, None)  # it is connected again: what comes has other reasons
+            case Ask(request, cause):
+                step = server.request(number, request, now_ms)
+                answer = Answer(step.reply, step.zxid) if step.reply is not None else None
+            case Ping():
+                step = server.ping(number, now_ms)
+                answer = Acknowledged(step.zxid)
+            case RearmWatches(seen, data, exist, child):
+                step = server.set_watches(number, seen, data, exist, child, now_ms)
+                answer = Acknowledged(step.zxid)
+            case CloseSession(cause):
+                step = server.close_session(number, now_ms)
+                answer = Acknowledged(step.zxid)
+            case Gone():
+                server.disconnect(number)
+                del self._connections[number]
+                connection.is_open_at_server = False
+                return
+        self._carry_out(step, cause, connection, answer)
+        if isinstance(message, Connect):
+            self._watch_deadlines()
+
+    def _carry_out(
+        self, step: Step, cause: Cause, connection: Connection | None = None, answer: FromServer | None = None
+    ) -> None:
+        """Report what the server did; then send the notices, the answer, and hang up where it said so."""
+        for fact in step.facts:
+            match fact:
+                case ZnodeChange():
+                    self._report_change(fact, cause)
+                case SessionOpened(session_id, timeout_ms, zxid):
+                    name = f"{session_id:#018x}"
+                    self._sink.emit(EventKind.SESSION_CREATED, session_id=name, duration_ms=timeout_ms, zxid=zxid)
+                case SessionEnded():
+                    self._report_end(fact, cause)
+        for number, event in step.notices:
+            if number in self._connections:
+                self._connections[number].tell(event)
+        if connection is not None and answer is not None:
+            connection.tell(answer)
+        for number in step.hung_up:
+            if number in self._connections:
+                self._hang_up(self._connections[number])
+
+    def _hang_up(self, connection: Connection) -> None:
+        connection.hang_up()
+        self._server.disconnect(connection.number)
+        self._connections.pop(connection.number, None)
+
+    # --- the event log
+
+    def _report_change(self, change: ZnodeChange, cause: Cause) -> int:
+        fields = EventFields(
+            path=change.path,
+            zxid=change.zxid,
+            zk_version=change.version,
+            ephemeral=change.owner != NOBODY,
+            session_id=f"{change.session_id:#018x}",
+        )
+        text = data_text(change.data)
+        if text is not None:
+            fields["data"] = text
+        return self._sink.emit(_ZNODE_EVENTS[change.kind], cause, **fields)
+
+    def _report_end(self, end: SessionEnded, cause: Cause) -> None:
+        fault = self._faults.pop(end.session_id, None)
+        fields = EventFields(session_id=f"{end.session_id:#018x}", zxid=end.zxid)
+        if end.is_expired:
+            fields["error"] = EXPIRED
+            cause = fault
+        closed = self._sink.emit(EventKind.SESSION_CLOSED, cause, **fields)
+        for change in end.removed:
+            self._report_change(change, closed)
+
+    # --- time
+
+    def _watch_deadlines(self) -> None:
+        """See to it that sessions are looked at when the next may have run out of time."""
+        deadline_ms = self._server.next_deadline_ms()
+        if deadline_ms is not None and (self._expiry_ms is None or deadline_ms < self._expiry_ms):
+            self._expiry_ms = deadline_ms
+            self._timetable.at(deadline_ms, self._expire_due, deadline_ms)
+
+    def _expire_due(self, deadline_ms: int) -> None:
+        if deadline_ms != self._expiry_ms:
+            return  # an earlier one has come since, and asks for the next
+        self._expiry_ms = None
+        # Without a leader that can commit, time stands still for sessions; going on looks at them again.
+        if self._members.can_commit:
+            self._carry_out(self._server.tick(self._runtime.now_ms()), None)
+            self._watch_deadlines()
