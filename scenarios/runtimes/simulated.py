@@ -1,0 +1,169 @@
+"""Virtual time: the Runtime port on SimPy. The only file that imports simpy.
+
+A run is deterministic: everything happens in the order of virtual time, and at one time in the order in which it was caused.
+SimPy runs coroutines as they are; its Interrupt becomes Killed where the task stands.
+"""
+
+import types
+from collections.abc import Coroutine, Generator
+from typing import Any, TypeVar
+
+import simpy
+from simpy.core import EmptySchedule
+
+from kcsim.scenarios.runtimes.waiting import WaitedMailbox, WaitedPromise
+from kcsim.zk.errors import Killed
+
+T = TypeVar("T")
+
+
+class DeadlockError(Exception):
+    """The run can never go on: its main task waits, and nothing is left that could wake it."""
+
+
+@types.coroutine
+def _yield(event: simpy.Event) -> Generator[simpy.Event, Any, Any]:
+    return (yield event)
+
+
+async def _wait(event: simpy.Event) -> None:
+    try:
+        await _yield(event)
+    except simpy.Interrupt:
+        raise Killed from None
+
+
+class _SimulatedSignal:
+    def __init__(self, env: simpy.Environment) -> None:
+        self._env = env
+        self._event = env.event()
+        self._is_fired = False
+
+    @property
+    def is_fired(self) -> bool:
+        return self._is_fired
+
+    def fire(self) -> None:
+        if not self._is_fired:
+            self._is_fired = True
+            self._wake()
+
+    def _wake(self) -> None:
+        if not self._event.triggered:
+            self._event.succeed()
+
+    async def wait(self, timeout_ms: int | None = None) -> None:
+        if timeout_ms is not None and not self._is_fired:
+            timer = self._env.timeout(timeout_ms)
+            assert timer.callbacks is not None
+            timer.callbacks.append(lambda _: self._wake())
+        await _wait(self._event)
+
+
+class SimulatedTask:
+    """The Task port over a SimPy process."""
+
+    def __init__(self, runtime: "SimulatedRuntime", name: str, work: Coroutine[Any, Any, Any]) -> None:
+        self._runtime = runtime
+        self._name = name
+        self._ended = runtime.promise()
+        self._is_killed = False
+        self._process = runtime.env.process(self._run(work))  # type: ignore[arg-type]
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def is_done(self) -> bool:
+        return self._ended.is_settled
+
+    async def _run(self, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            if self._is_killed:
+                work.close()
+            else:
+                await work
+        except Killed:
+            pass
+        except Exception as error:
+            self._runtime.fail(error)
+        finally:
+            self._ended.resolve(None)
+            self._runtime.forget(self)
+
+    def kill(self) -> None:
+        if self.is_done or (self._is_killed and self._runtime.env.active_process is not self._process):
+            return
+        self._is_killed = True
+        if self._runtime.env.active_process is self._process:
+            raise Killed
+        self._process.interrupt()
+
+    async def join(self) -> None:
+        await self._ended.wait()
+
+
+class SimulatedRuntime:
+    """Runs a main task, and all that it spawns, in virtual milliseconds that pass only when everybody waits."""
+
+    def __init__(self) -> None:
+        self.env = simpy.Environment()
+        self._tasks: dict[SimulatedTask, None] = {}  # insertion-ordered: killed in the order they were spawned
+        self._failure: Exception | None = None
+
+    def now_ms(self) -> int:
+        return int(self.env.now)
+
+    async def sleep_ms(self, delay_ms: int) -> None:
+        await _wait(self.env.timeout(delay_ms))
+
+    def spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> SimulatedTask:
+        task = SimulatedTask(self, name, work)
+        self._tasks[task] = None
+        return task
+
+    def promise(self) -> WaitedPromise:
+        return WaitedPromise(lambda: _SimulatedSignal(self.env))
+
+    def mailbox(self) -> WaitedMailbox:
+        return WaitedMailbox(lambda: _SimulatedSignal(self.env))
+
+    def forget(self, task: SimulatedTask) -> None:
+        self._tasks.pop(task, None)
+
+    def fail(self, error: Exception) -> None:
+        """A task ended in an error that nobody awaited: the run stops and raises the first such."""
+        self._failure = self._failure or error
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run `main` to its end, then kill whatever still runs, and return what `main` returned.
+
+        Raises: what `main` raised, or what another task raised; DeadlockError.
+        """
+        results: list[T] = []
+
+        async def keep_result() -> None:
+            results.append(await main)
+
+        task = self.spawn("main", keep_result())
+        try:
+            while not task.is_done and self._failure is None:
+                self.env.step()
+        except EmptySchedule:
+            waiting = ", ".join(t.name for t in self._tasks)
+            raise DeadlockError(
+                f"at {self.now_ms()} ms nothing is left to happen, and these still wait: {waiting}"
+            ) from None
+        finally:
+            self._kill_all()
+        if self._failure is not None:
+            raise self._failure
+        return results[0]
+
+    def _kill_all(self) -> None:
+        now = self.env.now
+        for task in list(self._tasks):
+            task.kill()
+        while self._tasks and self.env.peek() <= now:
+            self.env.step()

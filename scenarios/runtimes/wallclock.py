@@ -1,0 +1,154 @@
+"""The wall clock: the Runtime port on asyncio. asyncio's CancelledError becomes Killed where the task stands."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from kcsim.scenarios.runtimes.waiting import WaitedMailbox, WaitedPromise
+from kcsim.zk.errors import Killed
+
+T = TypeVar("T")
+
+
+class _WallClockSignal:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._future: asyncio.Future[None] = loop.create_future()
+        self._is_fired = False
+
+    @property
+    def is_fired(self) -> bool:
+        return self._is_fired
+
+    def fire(self) -> None:
+        if not self._is_fired:
+            self._is_fired = True
+            self._wake()
+
+    def _wake(self) -> None:
+        if not self._future.done():
+            self._future.set_result(None)
+
+    async def wait(self, timeout_ms: int | None = None) -> None:
+        timer = None if timeout_ms is None else self._loop.call_later(timeout_ms / 1000, self._wake)
+        try:
+            await self._future
+        except asyncio.CancelledError:
+            raise Killed from None
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+
+class WallClockTask:
+    """The Task port over an asyncio task."""
+
+    def __init__(self, runtime: "WallClockRuntime", name: str, work: Coroutine[Any, Any, Any]) -> None:
+        self._runtime = runtime
+        self._name = name
+        self._ended = runtime.promise()
+        self._is_killed = False
+        self._work = work
+        self._task = runtime.loop.create_task(self._run(), name=name)
+        self._task.add_done_callback(self._end)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def is_done(self) -> bool:
+        return self._ended.is_settled
+
+    async def _run(self) -> None:
+        try:
+            await self._work
+        except Killed:
+            pass
+        except Exception as error:
+            self._runtime.fail(error)
+
+    def _end(self, task: "asyncio.Task[None]") -> None:
+        if task.cancelled():
+            self._work.close()  # killed before its first step: the coroutine was never begun
+        self._ended.resolve(None)
+        self._runtime.forget(self)
+
+    def kill(self) -> None:
+        if self.is_done:
+            return
+        if asyncio.current_task() is self._task:
+            raise Killed
+        if not self._is_killed:
+            self._is_killed = True
+            self._task.cancel()
+
+    async def join(self) -> None:
+        await self._ended.wait()
+
+
+class WallClockRuntime:
+    """Runs a main task, and all that it spawns, in real milliseconds."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._began = self.loop.time()
+        self._tasks: dict[WallClockTask, None] = {}
+        self._failed: WaitedPromise = self.promise()
+
+    def now_ms(self) -> int:
+        return int((self.loop.time() - self._began) * 1000)
+
+    async def sleep_ms(self, delay_ms: int) -> None:
+        await _WallClockSignal(self.loop).wait(delay_ms)
+
+    def spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> WallClockTask:
+        task = WallClockTask(self, name, work)
+        self._tasks[task] = None
+        return task
+
+    def promise(self) -> WaitedPromise:
+        return WaitedPromise(lambda: _WallClockSignal(self.loop))
+
+    def mailbox(self) -> WaitedMailbox:
+        return WaitedMailbox(lambda: _WallClockSignal(self.loop))
+
+    def forget(self, task: WallClockTask) -> None:
+        self._tasks.pop(task, None)
+
+    def fail(self, error: Exception) -> None:
+        """A task ended in an error that nobody awaited: the run stops and raises the first such."""
+        self._failed.fail(error)
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run `main` to its end, then kill whatever still runs, close the loop, and return what `main` returned.
+
+        Raises: what `main` raised, or what another task raised; KeyboardInterrupt on Ctrl-C, after `main` has seen Killed.
+        """
+        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+            return runner.run(self._supervise(main))
+
+    async def _supervise(self, main: Coroutine[Any, Any, T]) -> T:
+        results: list[T] = []
+
+        async def keep_result() -> None:
+            results.append(await main)
+            self._failed.resolve(None)
+
+        task = self.spawn("main", keep_result())
+        try:
+            await self._failed.wait()
+        except Killed:
+            # Ctrl-C: asyncio cancelled us; main unwinds first, then the runner turns this into KeyboardInterrupt.
+            task.kill()
+            await task.join()
+            raise asyncio.CancelledError from None
+        finally:
+            await self._kill_all()
+        return results[0]
+
+    async def _kill_all(self) -> None:
+        for task in list(self._tasks):
+            task.kill()
+        for task in list(self._tasks):
+            await task.join()
