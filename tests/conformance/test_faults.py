@@ -1,0 +1,275 @@
+"""What can be done to a session from outside: exactly that happens, and it is confirmed; for both adapters."""
+
+from typing import Any
+
+import pytest
+
+from kcsim.zk.errors import NoNodeError, TimedOutError
+from kcsim.zk.operations import (
+    Create,
+    Exists,
+    Found,
+    GetData,
+    SessionState,
+    SessionStateChanged,
+    SetData,
+    Sync,
+    Synced,
+    WatchKind,
+)
+from tests.conformance.world import SHORTEST_TIMEOUT_MS, Run, World
+
+CONNECTED, SUSPENDED, EXPIRED = SessionState.CONNECTED, SessionState.SUSPENDED, SessionState.EXPIRED
+
+
+def causes(notices: list[Any]) -> list[tuple[SessionState, int | None]]:
+    return [(n.state, n.cause) for n in notices if isinstance(n, SessionStateChanged)]
+
+
+# --- expire ------------------------------------------------------------------------------------------------------------
+
+
+def test_when_expire_returns_the_session_has_ended_at_the_server(run: Run) -> None:
+    async def main(world: World) -> Any:
+        owner, other = await world.open(), await world.open()
+        await owner.ask(Create("/e", ephemeral=True))
+        await owner.session.expire()
+        return await other.ask(Exists("/e"))
+
+    assert run(main) == [NoNodeError("/e")]
+
+
+def test_expiry_names_its_fault(run: Run) -> None:
+    async def main(world: World) -> Any:
+        client = await world.open()
+        await client.session.expire(cause=42)
+        await client.until(SUSPENDED, EXPIRED)
+        return causes(client.notices)
+
+    assert run(main) == [(SUSPENDED, 42), (EXPIRED, 42)]
+
+
+def test_a_session_without_a_connection_can_be_expired(run: Run) -> None:
+    async def main(world: World) -> Any:
+        client, other = await world.open(), await world.open()
+        await client.ask(Create("/e", ephemeral=True))
+        client.session.refuse_connections()
+        await client.session.cut()
+        await client.session.expire()
+        gone = await other.ask(Exists("/e"))
+        before = client.session.state
+        client.session.allow_connections()
+        await client.until(SUSPENDED, EXPIRED)
+        return before, gone
+
+    assert run(main) == (SUSPENDED, [NoNodeError("/e")])
+
+
+def test_other_sessions_do_not_notice(run: Run) -> None:
+    async def main(world: World) -> Any:
+        client, other = await world.open(), await world.open()
+        await client.session.expire()
+        await client.until(SUSPENDED, EXPIRED)
+        return other.session.state, await other.heard()
+
+    assert run(main) == (CONNECTED, [])
+
+
+def test_an_ended_session_cannot_be_expired_again(run: Run) -> None:
+    """A fault that has no effect is an error."""
+
+    async def main(world: World) -> None:
+        client = await world.open()
+        await client.session.expire()
+        await client.until(SUSPENDED, EXPIRED)
+        await client.session.expire()
+
+    with pytest.raises(TimedOutError):
+        run(main)
+
+
+# --- cut, refuse, allow ------------------------------------------------------------------------------------------------
+
+
+def test_when_cut_returns_the_client_has_noticed(run: Run) -> None:
+    async def main(world: World) -> Any:
+        client = await world.open()
+        await client.session.cut(cause=42)
+        heard = causes(client.notices)[:1]
+        await client.until(SUSPENDED, CONNECTED)
+        return heard
+
+    assert run(main) == [(SUSPENDED, 42)]
+
+
+def test_there_must_be_a_connection_to_cut(run: Run) -> None:
+    async def main(world: World) -> None:
+        client = await world.open()
+        client.session.refuse_connections()
+        await client.session.cut()
+        await client.session.cut()
+
+    with pytest.raises(TimedOutError):
+        run(main)
+
+
+def test_refusing_connections_leaves_an_open_one_alone(run: Run) -> None:
+    async def main(world: World) -> Any:
+        client = await world.open()
+        client.session.refuse_connections()
+        return await client.ask(Sync()), client.notices
+
+    (synced,), notices = run(main)
+    assert isinstance(synced, Synced)
+    assert notices == []
+
+
+def test_a_client_that_is_refused_until_its_time_out_is_over_has_expired(run: Run) -> None:
+    async def main(world: World) -> Any:
+        client, other = await world.open(SHORTEST_TIMEOUT_MS), await world.open()
+        await client.ask(Create("/e", ephemeral=True))
+        await other.ask(Exists("/e", watch=True))
+        client.session.refuse_connections(cause=7)
+        await client.session.cut(cause=8)
+        event = await other.until_event("/e")
+        before = client.session.state
+        client.session.allow_connections()
+        await client.until(SUSPENDED, EXPIRED)
+        return before, event.kind, causes(client.notices)
+
+    before, kind, heard = run(main)
+    assert before is SUSPENDED
+    assert kind is WatchKind.NODE_DELETED
+    assert heard == [(SUSPENDED, 8), (EXPIRED, 8)]
+
+
+def test_a_fault_s_cause_ends_with_the_reconnection(run: Run) -> None:
+    """A second loss, of which nobody was told, is not put down to the first."""
+
+    async def main(world: World) -> Any:
+        client = await world.open()
+        await client.session.cut(cause=42)
+        await client.until(SUSPENDED, CONNECTED)
+        await client.session.cut()
+        await client.until(SUSPENDED, CONNECTED)
+        return causes(client.notices)
+
+    assert run(main) == [(SUSPENDED, 42), (CONNECTED, 42), (SUSPENDED, None), (CONNECTED, None)]
+
+
+# --- freeze and thaw ---------------------------------------------------------------------------------------------------
+
+
+def test_a_short_freeze_goes_unnoticed(run: Run) -> None:
+    """What happened meanwhile is heard on thawing."""
+
+    async def main(world: World) -> Any:
+        frozen, witness = await world.open(), await world.open()
+        await frozen.ask(Create("/a"), GetData("/a", watch=True))
+        await witness.ask(GetData("/a", watch=True))
+        frozen.session.freeze()
+        await witness.ask(SetData("/a", b"1"))
+        await witness.until_event("/a")
+        while_frozen = list(frozen.notices)
+        frozen.session.thaw()
+        await frozen.until_event("/a")
+        return while_frozen, await frozen.events(), frozen.session.state
+
+    assert run(main) == ([], [("NODE_DATA_CHANGED", "/a")], CONNECTED)
+
+
+def test_a_frozen_client_sends_nothing_until_it_thaws(run: Run) -> None:
+    async def main(world: World) -> Any:
+        frozen, other = await world.open(), await world.open()
+        replies: list[Any] = []
+
+        async def ask() -> None:
+            replies.extend(await frozen.ask(Create("/a")))
+
+        frozen.session.freeze()
+        task = world.runtime.spawn("asking", ask())
+        for _ in range(50):
+            await other.ask(Sync())
+        before = await other.ask(Exists("/a"))
+        frozen.session.thaw()
+        await task.join()
+        return before, await other.ask(Exists("/a")), replies
+
+    before, after, (created,) = run(main)
+    assert before == [NoNodeError("/a")]
+    assert [reply.stat for reply in after] == [created.stat]
+
+
+def test_a_client_frozen_past_its_time_out_finds_out_when_it_thaws(run: Run) -> None:
+    """The zombie's tale: it still takes itself for connected when all the others have seen it die."""
+
+    async def main(world: World) -> Any:
+        frozen, other = await world.open(SHORTEST_TIMEOUT_MS), await world.open()
+        await frozen.ask(Create("/e", ephemeral=True))
+        await other.ask(Exists("/e", watch=True))
+        frozen.session.freeze(cause=42)
+        await other.until_event("/e")
+        before = frozen.session.state, list(frozen.notices)
+        frozen.session.thaw(cause=43)
+        await frozen.until(SUSPENDED, EXPIRED)
+        return before, causes(frozen.notices)
+
+    before, heard = run(main)
+    assert before == (CONNECTED, [])
+    assert heard == [(SUSPENDED, 42), (EXPIRED, 42)]
+
+
+def test_a_frozen_client_s_session_can_be_expired(run: Run) -> None:
+    async def main(world: World) -> Any:
+        frozen, other = await world.open(), await world.open()
+        await frozen.ask(Create("/e", ephemeral=True))
+        frozen.session.freeze()
+        await frozen.session.expire()
+        gone = await other.ask(Exists("/e"))
+        before = frozen.session.state
+        frozen.session.thaw()
+        await frozen.until(SUSPENDED, EXPIRED)
+        return before, gone
+
+    assert run(main) == (CONNECTED, [NoNodeError("/e")])
+
+
+# --- abandon -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_abandoned_session_lives_on_at_the_server_until_its_time_is_up(run: Run) -> None:
+    async def main(world: World) -> Any:
+        owner, other = await world.open(SHORTEST_TIMEOUT_MS), await world.open()
+        await owner.ask(Create("/e", ephemeral=True))
+        await other.ask(Exists("/e", watch=True))
+        owner.session.abandon()
+        right_after = await other.ask(Exists("/e"))
+        event = await other.until_event("/e")
+        return right_after, event.kind, owner.notices
+
+    (right_after,), kind, notices = run(main)
+    assert isinstance(right_after, Found)
+    assert kind is WatchKind.NODE_DELETED
+    assert notices == []
+
+
+def test_whoever_waits_for_an_abandoned_session_is_never_answered(run: Run) -> None:
+    async def main(world: World) -> Any:
+        client, other = await world.open(SHORTEST_TIMEOUT_MS), await world.open()
+        await client.ask(Create("/e", ephemeral=True))
+        await other.ask(Exists("/e", watch=True))
+        client.session.freeze()
+        task = world.runtime.spawn("asking", _ask_forever(client))
+        await other.ask(Sync())
+        client.session.abandon()
+        await other.until_event("/e")
+        is_done = task.is_done
+        task.kill()
+        await task.join()
+        return is_done
+
+    assert run(main) is False
+
+
+async def _ask_forever(client: Any) -> None:
+    await client.ask(Create("/never"))

@@ -1,0 +1,290 @@
+"""The model against a real server: the same random operations, and everything that comes back must agree.
+
+Two sessions act on a small tree, so that they meet often; after each step both are brought to rest by a Sync, and replies,
+errors, stat fields and notices with their order are compared. Not compared are what two servers cannot have in common: the
+times; zxids count from the first transaction of the example, sessions are numbered as they were opened.
+
+KCSIM_CONFORMANCE_OPERATIONS is the number of operations (2,000 when unset); the same number gives the same operations.
+"""
+
+import os
+import random
+from collections.abc import Callable, Coroutine
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, seed, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
+from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
+from kcsim.zk.errors import ZooKeeperError
+from kcsim.zk.live import LiveZooKeeper
+from kcsim.zk.memory.client import MemoryZooKeeper
+from kcsim.zk.operations import (
+    Check,
+    Create,
+    Created,
+    Delete,
+    Exists,
+    GetChildren,
+    GetData,
+    Multi,
+    MultiRead,
+    Request,
+    SessionState,
+    SetData,
+    Stat,
+    Sync,
+)
+from kcsim.zk.servers.embedded import EmbeddedZooKeeper
+from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
+from tests.conformance.world import LONGEST_TIMEOUT_MS, Client, NoSink, World, make_chroot
+from tests.conftest import TICK_MS
+
+WANTED_OPERATIONS = int(os.environ.get("KCSIM_CONFORMANCE_OPERATIONS", "2000"))
+EXAMPLES_A_ROUND, STEPS_AN_EXAMPLE = 20, 40
+
+# --- what is asked -----------------------------------------------------------------------------------------------------
+
+PATHS = ["/r", "/r/a", "/r/b", "/r/a/x", "/r/a/y", "/r/b/n-0000000000", "/r/b/n-0000000001", "/r/a/x/deep", "/none/x"]
+PARENTS = ["/r", "/r/a", "/r/b"]
+
+paths = st.sampled_from(PATHS)
+data = st.sampled_from([None, b"", b"x", b"0123456789"])
+versions = st.sampled_from([-1, -1, -1, 0, 1, 2]).map(ZkVersion)
+creates = st.builds(Create, paths, data, ephemeral=st.booleans()) | st.builds(
+    Create, st.sampled_from(PARENTS).map(lambda p: f"{p}/n-"), data, st.booleans(), st.just(True)
+)
+lasting_creates = st.builds(Create, paths, data)
+sets = st.builds(SetData, paths, data, versions)
+deletes = st.builds(Delete, paths, versions)
+writes = lasting_creates | creates | sets | deletes
+reads = st.one_of(*(st.builds(kind, paths, st.booleans()) for kind in (Exists, GetData, GetChildren)))
+multis = st.builds(Multi, st.lists(writes | st.builds(Check, paths, versions), max_size=4).map(tuple))
+multi_reads = st.builds(
+    MultiRead, st.lists(st.builds(GetData, paths) | st.builds(GetChildren, paths), max_size=4).map(tuple)
+)
+who = st.integers(0, 1)
+
+
+# --- the two sides -----------------------------------------------------------------------------------------------------
+
+
+class Side:
+    """One of the two: a ZooKeeper, a way to have coroutines run on it, and two sessions."""
+
+    def __init__(self, world: World, do: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+        self._world = world
+        self._do = do
+        self._first_zxid = 0
+        self._sessions: list[SessionId] = []
+        self.clients: list[Client] = [self.open(), self.open()]
+        created = self.run(self.clients[0].get(Create("/r"), Created))
+        self._first_zxid = created.zxid
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return self._do(coroutine)
+
+    def open(self) -> Client:
+        client: Client = self.run(self._world.open(LONGEST_TIMEOUT_MS))
+        self._sessions.append(client.session.session_id)
+        return client
+
+    def close(self) -> None:
+        self.run(self._world.close())
+
+    def rest(self, connected: list[int]) -> list[Any]:
+        """What each connected session has heard since the last time, all that was on its way included."""
+        return [self.comparable(self.run(self.clients[n].heard())) for n in connected]
+
+    def comparable(self, value: Any) -> Any:
+        """A value in which the two sides must be equal."""
+        match value:
+            case Stat():
+                zxids = [self._ordinal(zxid) for zxid in (value.czxid, value.mzxid, value.pzxid)]
+                owner = value.ephemeral_owner and self._sessions.index(value.ephemeral_owner) + 1
+                return "Stat", *zxids, *value[4:7], owner, *value[8:10]
+            case ZooKeeperError():
+                return type(value).__name__, value.path
+            case list() | tuple():
+                return [self.comparable(item) for item in value]
+            case _ if is_dataclass(value):
+                return type(value).__name__, [self._comparable_field(f.name, value) for f in fields(value) if f.compare]
+            case _:
+                return value
+
+    def _comparable_field(self, name: str, value: Any) -> Any:
+        field = getattr(value, name)
+        return name, self._ordinal(field) if name == "zxid" else self.comparable(field)
+
+    def _ordinal(self, zxid: Zxid) -> int | None:
+        return zxid - self._first_zxid if zxid else None
+
+
+def model_side() -> Side:
+    runtime = SimulatedRuntime()
+
+    def do(coroutine: Coroutine[Any, Any, Any]) -> Any:
+        outcome: list[Any] = []
+
+        async def keep_outcome() -> None:
+            outcome.append(await coroutine)
+
+        task = runtime.spawn("step", keep_outcome())
+        while not task.is_done:
+            runtime.env.step()
+        return outcome[0]
+
+    return Side(World(runtime, MemoryZooKeeper(runtime, NoSink(), random.Random(1), tick_time_ms=TICK_MS)), do)
+
+
+def server_side(connect_string: str, chroot: str) -> tuple[Side, WallClockRuntime]:
+    runtime = WallClockRuntime()
+    runtime.loop.run_until_complete(make_chroot(connect_string, chroot))
+    world = World(runtime, LiveZooKeeper(connect_string + chroot))
+    return Side(world, runtime.loop.run_until_complete), runtime
+
+
+# --- the machine -------------------------------------------------------------------------------------------------------
+
+
+class ModelAgainstServer(RuleBasedStateMachine):
+    """Each rule does one thing to both sides and compares what comes of it."""
+
+    connect_string: str
+    performed = 0
+    examples = 0
+
+    @initialize()
+    def begin(self) -> None:
+        cls = ModelAgainstServer
+        cls.examples += 1
+        self.is_connected = [True, True]
+        self.model = model_side()
+        self.server, self.runtime = server_side(self.connect_string, f"/example-{cls.examples}")
+        self.sides = [self.model, self.server]
+
+    def teardown(self) -> None:
+        if hasattr(self, "sides"):
+            self.server.close()
+            self.runtime.loop.close()
+
+    def both(self, act: Callable[[Side], Coroutine[Any, Any, Any]]) -> None:
+        """Do something on both sides, let both come to rest, and compare."""
+        model, server = (side.comparable(side.run(act(side))) for side in self.sides)
+        assert model == server, "the model (left) answers otherwise than the server"
+        connected = [n for n, is_connected in enumerate(self.is_connected) if is_connected]
+        model, server = (side.rest(connected) for side in self.sides)
+        assert model == server, "the model (left) tells its sessions otherwise than the server"
+
+    def ask(self, n: int, requests: list[Request]) -> None:
+        if self.is_connected[n]:
+            ModelAgainstServer.performed += len(requests)
+            self.both(lambda side: side.clients[n].ask(*requests))
+
+    @rule(n=who, requests=st.lists(writes, min_size=1, max_size=3))
+    def write(self, n: int, requests: list[Request]) -> None:
+        self.ask(n, requests)
+
+    @rule(n=who, requests=st.lists(writes | reads, min_size=1, max_size=5))
+    def write_and_read(self, n: int, requests: list[Request]) -> None:
+        self.ask(n, requests)
+
+    @rule(n=who, requests=st.lists(reads, min_size=1, max_size=4))
+    def read_and_watch(self, n: int, requests: list[Request]) -> None:
+        self.ask(n, requests)
+
+    @rule(n=who, multi=multis)
+    def transact(self, n: int, multi: Multi) -> None:
+        self.ask(n, [multi])
+
+    @rule(n=who, multi_read=multi_reads)
+    def read_many(self, n: int, multi_read: MultiRead) -> None:
+        self.ask(n, [multi_read, Sync()])
+
+    @rule(n=who)
+    def cut_off(self, n: int) -> None:
+        """Break the connection; what happens from here on is heard of when the session comes back."""
+        if self.is_connected[n]:
+            ModelAgainstServer.performed += 1
+            self.is_connected[n] = False
+            self.both(lambda side: _cut_off(side.clients[n]))
+
+    @precondition(lambda self: not all(self.is_connected))
+    @rule()
+    def come_back(self) -> None:
+        ModelAgainstServer.performed += 1
+        n = self.is_connected.index(False)
+        self.is_connected[n] = True
+        self.both(lambda side: _come_back(side.clients[n]))
+
+    @rule(n=who)
+    def bounce(self, n: int) -> None:
+        """Lose the connection for a moment."""
+        if self.is_connected[n]:
+            ModelAgainstServer.performed += 1
+            self.both(lambda side: _bounce(side.clients[n]))
+
+    @rule(n=who)
+    def expire(self, n: int) -> None:
+        """The server ends a session; its owner opens another."""
+        if self.is_connected[n]:
+            ModelAgainstServer.performed += 1
+            self.both(lambda side: _expire(side.clients[n]))
+            self.open_another(n)
+
+    @rule(n=who)
+    def close(self, n: int) -> None:
+        if self.is_connected[n]:
+            ModelAgainstServer.performed += 1
+            self.both(lambda side: _close(side.clients[n]))
+            self.open_another(n)
+
+    def open_another(self, n: int) -> None:
+        for side in self.sides:
+            side.clients[n] = side.open()
+
+
+async def _cut_off(client: Client) -> None:
+    client.session.refuse_connections()
+    await client.session.cut()
+    await client.until(SessionState.SUSPENDED)
+
+
+async def _come_back(client: Client) -> None:
+    client.session.allow_connections()
+    await client.until(SessionState.CONNECTED)
+
+
+async def _bounce(client: Client) -> None:
+    await client.session.cut()
+    await client.until(SessionState.SUSPENDED, SessionState.CONNECTED)
+
+
+async def _expire(client: Client) -> None:
+    await client.session.expire()
+    await client.until(SessionState.SUSPENDED, SessionState.EXPIRED)
+
+
+async def _close(client: Client) -> None:
+    await client.session.close()
+
+
+@pytest.mark.live
+def test_the_model_agrees_with_the_server(server: EmbeddedZooKeeper) -> None:
+    ModelAgainstServer.connect_string = server.connect_string
+    how = settings(
+        max_examples=EXAMPLES_A_ROUND,
+        stateful_step_count=STEPS_AN_EXAMPLE,
+        deadline=None,
+        database=None,
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    round_ = 0
+    while ModelAgainstServer.performed < WANTED_OPERATIONS:
+        run_state_machine_as_test(seed(round_)(type("Round", (ModelAgainstServer,), {})), settings=how)
+        round_ += 1

@@ -1,0 +1,320 @@
+"""Sessions with a real ZooKeeper, on the event loop; the connection thread is connection.py's.
+
+All that the thread has to say goes through one outbox, in the order of the wire, and is delivered on the event loop. A
+frozen session's outbox is kept shut: its client takes in nothing, not even what has already been read.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, TypeVar
+
+from kcsim.zk.errors import (
+    ConnectionLossError,
+    Killed,
+    SessionClosedError,
+    SessionExpiredError,
+    TimedOutError,
+    ZooKeeperUnavailableError,
+)
+from kcsim.zk.live.connection import Batch, Connection, parse_hosts
+from kcsim.zk.live.ledger import WriteLedger
+from kcsim.zk.live.takeover import end_session
+from kcsim.zk.live.wire import path_of
+from kcsim.zk.operations import Notice, ReplyOrError, Request, SessionState, SessionStateChanged, WatchEvent
+from kcsim.zk.ports import Cause
+from kcsim.zk.vocabulary import SessionId
+
+T = TypeVar("T")
+
+_FAULT_BOUND_S = 10.0
+_CLOSE_BOUND_S = 5.0
+_ENDED = (SessionState.EXPIRED, SessionState.CLOSED)
+
+
+class LiveZooKeeper:
+    """Opens sessions with a real ZooKeeper.
+
+    Args:
+        connect_string: "host:port,host:port/chroot"; the chroot may be absent.
+        ledger: is told which session wrote what and why; see WriteLedger.
+
+    Raises: ValueError when the connect string cannot be understood.
+    """
+
+    def __init__(self, connect_string: str, ledger: WriteLedger | None = None) -> None:
+        parse_hosts(connect_string)
+        self._connect_string = connect_string
+        self._ledger = ledger
+
+    async def open_session(
+        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int
+    ) -> "LiveSession":
+        session = LiveSession(self._connect_string, timeout_ms, connect_timeout_ms, listener, self._ledger)
+        try:
+            await session.open(connect_timeout_ms)
+        except BaseException:
+            session.abandon()
+            raise
+        return session
+
+
+class LiveSession:
+    """One session, from opening to expiry or close. Made by LiveZooKeeper, in a running event loop."""
+
+    def __init__(
+        self,
+        connect_string: str,
+        timeout_ms: int,
+        connect_timeout_ms: int,
+        listener: Callable[[Notice], None],
+        ledger: WriteLedger | None,
+    ) -> None:
+        self._connect_string = connect_string
+        self._listener = listener
+        self._ledger = ledger
+        self._loop = asyncio.get_running_loop()
+        self._session_id = SessionId(0)
+        self._password = b""
+        self._timeout_ms = timeout_ms
+        self._state = SessionState.CONNECTING
+        self._fault_cause: int | None = None
+        self._is_closing = False
+        self._is_frozen = False
+        self._is_abandoned = False
+        self._opened: asyncio.Future[None] = self._loop.create_future()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._waiting_for_suspension: list[asyncio.Future[None]] = []
+        self._outbox: deque[Callable[[], None]] = deque()
+        self._is_delivery_due = False
+        self._connection = Connection(connect_string, timeout_ms, connect_timeout_ms, self, ledger)
+
+    @property
+    def session_id(self) -> SessionId:
+        return self._session_id
+
+    @property
+    def password(self) -> bytes:
+        return self._password
+
+    @property
+    def timeout_ms(self) -> int:
+        return self._timeout_ms
+
+    @property
+    def state(self) -> SessionState:
+        return self._state
+
+    async def open(self, connect_timeout_ms: int) -> None:
+        """Connect. Raises: ZooKeeperUnavailableError."""
+        self._connection.open()
+        try:
+            await _bounded(self._opened, connect_timeout_ms / 1000)
+        except TimeoutError:
+            raise ZooKeeperUnavailableError(
+                f"no ZooKeeper session at {self._connect_string} within {connect_timeout_ms} ms; "
+                f"last error: {self._connection.last_error}"
+            ) from None
+
+    async def call(self, requests: list[Request], cause: Cause = None) -> list[ReplyOrError]:
+        if not requests:
+            return []
+        answered: asyncio.Future[list[ReplyOrError]] = self._loop.create_future()
+        batch = Batch(requests, cause, partial(_settle, answered))
+        refusal = self._refusal()
+        if refusal is not None:
+            return [refusal(path_of(request)) for request in requests]
+        if not self._is_abandoned and not self._connection.submit(batch):
+            # The thread knows of the loss already and its notice is on its way: the refusal must not overtake it, or a
+            # caller that waits for the connection would find it as it was, and ask again and again.
+            losses: list[ReplyOrError] = [ConnectionLossError(path_of(request)) for request in requests]
+            self._post(partial(_settle, answered, losses))
+        return await _bounded(answered)
+
+    def _refusal(self) -> type[SessionExpiredError | SessionClosedError | ConnectionLossError] | None:
+        if self._state is SessionState.EXPIRED:
+            return SessionExpiredError
+        if self._is_closing or self._state is SessionState.CLOSED:
+            return SessionClosedError
+        if self._state is SessionState.SUSPENDED:
+            return ConnectionLossError
+        return None
+
+    async def close(self, cause: Cause = None) -> None:
+        if self._is_abandoned or self._state in _ENDED:
+            return
+        if not self._is_closing:
+            self._is_closing = True
+            if self._ledger:
+                self._ledger.record_close(self._session_id, cause)
+            if not self._connection.request_close():
+                self._connection.kill()  # nobody to tell: the server will expire the session
+                self._end(SessionState.CLOSED)
+        try:
+            await _bounded(asyncio.shield(self._ended), _CLOSE_BOUND_S)
+        except TimeoutError:
+            self._connection.kill()
+            self._end(SessionState.CLOSED)
+
+    # --- faults
+
+    async def expire(self, cause: int | None = None) -> None:
+        self._must_live("expire")
+        self._blame(cause)
+        self._connection.refuse("takeover")
+        # Or the client would hear of the end of its own ephemerals from a member that the takeover does not go through.
+        self._connection.break_connection()
+        try:
+            hosts = self._connection.hosts
+            await _or_killed(end_session(hosts, self._session_id, self._password, self._timeout_ms, _FAULT_BOUND_S))
+        finally:
+            self._connection.allow("takeover")
+
+    async def cut(self, cause: int | None = None) -> None:
+        if self._state is not SessionState.CONNECTED:
+            raise TimedOutError(f"there is no connection to cut: the session is {self._state.value}")
+        self._blame(cause)
+        suspended: asyncio.Future[None] = self._loop.create_future()
+        self._waiting_for_suspension.append(suspended)
+        self._connection.break_connection()
+        try:
+            await _bounded(suspended, _FAULT_BOUND_S)
+        except TimeoutError:
+            raise TimedOutError(
+                f"the client did not notice the cut within {_FAULT_BOUND_S} s; it is {self._state.value}"
+            ) from None
+
+    def refuse_connections(self, cause: int | None = None) -> None:
+        self._blame(cause)
+        self._connection.refuse("fault")
+
+    def allow_connections(self) -> None:
+        self._connection.allow("fault")
+
+    def freeze(self, cause: int | None = None) -> None:
+        self._blame(cause)
+        self._is_frozen = True
+        self._connection.freeze()
+
+    def thaw(self, cause: int | None = None) -> None:
+        if self._fault_cause is None:
+            self._fault_cause = cause
+        self._is_frozen = False
+        self._connection.thaw()
+        self._loop.call_soon(self._deliver)
+
+    def abandon(self, cause: int | None = None) -> None:
+        self._blame(cause)
+        self._is_abandoned = True
+        self._outbox.clear()
+        self._connection.kill()
+
+    def _must_live(self, fault: str) -> None:
+        if self._state in _ENDED:
+            raise TimedOutError(f"nothing to {fault}: session {self._session_id:#018x} is {self._state.value} already")
+
+    def _blame(self, cause: int | None) -> None:
+        """What the session goes through from now on follows from this, until it is connected again."""
+        if cause is not None:
+            self._fault_cause = cause
+            if self._ledger:
+                self._ledger.record_session_fault(self._session_id, cause)
+
+    # --- in the connection thread
+
+    def on_connected(self, session_id: SessionId, password: bytes, timeout_ms: int) -> None:
+        self._post(partial(self._connected, session_id, password, timeout_ms))
+
+    def on_suspended(self) -> None:
+        self._post(self._suspended)
+
+    def on_expired(self) -> None:
+        self._post(partial(self._enter, SessionState.EXPIRED))
+
+    def on_watch(self, event: WatchEvent) -> None:
+        self._post(partial(self._listener, event))
+
+    def on_answered(self, batch: Batch) -> None:
+        self._post(partial(batch.on_done, batch.replies))
+
+    def on_ended(self, error: Exception | None) -> None:
+        if error is not None:
+            self._post(partial(self._fail, error))
+        self._post(partial(self._end, SessionState.CLOSED))
+
+    def is_listening(self) -> bool:
+        return not self._loop.is_closed()
+
+    def _post(self, delivery: Callable[[], None]) -> None:
+        if self._is_abandoned:
+            return
+        self._outbox.append(delivery)
+        if not self._is_delivery_due:
+            self._is_delivery_due = True
+            try:
+                self._loop.call_soon_threadsafe(self._deliver)
+            except RuntimeError:  # the loop is closed, nobody listens any more
+                self._connection.kill()
+
+    # --- on the event loop: deliveries
+
+    def _deliver(self) -> None:
+        self._is_delivery_due = False  # first: what is posted from here on asks for a delivery of its own
+        while self._outbox and not self._is_frozen and not self._is_abandoned:
+            delivery = self._outbox.popleft()
+            try:
+                delivery()
+            except BaseException:
+                self._loop.call_soon(self._deliver)  # one listener's defect must not keep back what follows
+                raise
+
+    def _connected(self, session_id: SessionId, password: bytes, timeout_ms: int) -> None:
+        self._session_id, self._password, self._timeout_ms = session_id, password, timeout_ms
+        if self._opened.done():
+            self._enter(SessionState.CONNECTED)
+            self._fault_cause = None
+        else:
+            self._state = SessionState.CONNECTED
+            self._opened.set_result(None)
+
+    def _suspended(self) -> None:
+        try:
+            self._enter(SessionState.SUSPENDED)
+        finally:
+            for waiting in self._waiting_for_suspension:
+                _settle(waiting, None)
+            self._waiting_for_suspension.clear()
+
+    def _end(self, state: SessionState) -> None:
+        try:
+            self._enter(state)
+        finally:
+            _settle(self._ended, None)
+
+    def _enter(self, state: SessionState) -> None:
+        if self._state not in _ENDED and state is not self._state:
+            self._state = state
+            self._listener(SessionStateChanged(state, self._fault_cause))
+
+    def _fail(self, error: Exception) -> None:
+        """A defect ended the connection thread: it surfaces where the loop reports its own."""
+        raise error
+
+
+def _settle(future: "asyncio.Future[T]", value: T) -> None:
+    if not future.done():  # its caller may have been killed
+        future.set_result(value)
+
+
+async def _bounded(future: "asyncio.Future[T]", bound_s: float | None = None) -> T:
+    """Wait for a future. Raises: TimeoutError, Killed."""
+    return await _or_killed(asyncio.wait_for(future, bound_s))
+
+
+async def _or_killed(work: Coroutine[Any, Any, T]) -> T:
+    """Await work, with asyncio's cancellation as Killed. Outermost: inside, a time-out of asyncio is a cancellation too."""
+    try:
+        return await work
+    except asyncio.CancelledError:
+        raise Killed from None
