@@ -161,6 +161,18 @@ class ZooKeeperUnavailableError(Exception):
     """No session could be opened in time. Says where it was tried, for how long, and what came back last."""
 
 
+class ControllerMovedError(Exception):
+    """The controller role belongs to somebody else now. Nothing was written by the request that found out.
+
+    Args:
+        epoch_zk_version: the version of /controller_epoch that a fenced write expected and did not find; None in elections.
+    """
+
+    def __init__(self, message: str, epoch_zk_version: int | None = None) -> None:
+        super().__init__(message)
+        self.epoch_zk_version = epoch_zk_version
+
+
 class IllegalTransitionError(Exception):
     """A state machine was given an input that its table has no row for."""
 

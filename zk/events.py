@@ -4,6 +4,8 @@ One flat record serves every kind, so that JSONL, Parquet and Spark share one sc
 whatever the kind. Columns are only ever added, with EVENT_SCHEMA_VERSION raised; none changes its meaning.
 """
 
+import base64
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, TypedDict
 
@@ -38,14 +40,12 @@ class EventKind(StrEnum):
     ZK_WRITE = "ZkWrite"  # begun
     ZK_WRITE_APPLIED = "ZkWriteApplied"
     ZK_WRITE_REFUSED = "ZkWriteRefused"
-    ZK_READ = "ZkRead"
     WATCH_FIRED = "WatchFired"
     BAD_ZNODE = "BadZnode"  # malformed content met
     # brokers
-    BROKER_STARTED = "BrokerStarted"
+    PROCESS_STATE = "ProcessState"  # `state`: running, paused, stopped, dead
+    BROKER_START_FAILED = "BrokerStartFailed"
     BROKER_REGISTERED = "BrokerRegistered"
-    BROKER_REGISTRATION_FAILED = "BrokerRegistrationFailed"
-    BROKER_STOPPED = "BrokerStopped"
     # controller
     CONTROLLER_EVENT_QUEUED = "ControllerEventQueued"
     CONTROLLER_EVENT_BEGUN = "ControllerEventBegun"
@@ -59,6 +59,7 @@ class EventKind(StrEnum):
     CONTROLLER_MOVED = "ControllerMoved"
     CONTROLLER_RESIGNED = "ControllerResigned"
     BROKER_CHANGE = "BrokerChange"
+    TOPIC_CHANGE = "TopicChange"
     # faults and admin acts (node: scenario)
     FAULT = "Fault"
     FAULT_CONFIRMED = "FaultConfirmed"
@@ -88,9 +89,9 @@ class EventFields(TypedDict, total=False):
     partition: int
     leader: int  # -1: nobody
     leader_epoch: int
-    isr: list[int]
-    replicas: list[int]
-    brokers: list[int]
+    isr: Sequence[int]
+    replicas: Sequence[int]
+    brokers: Sequence[int]
     # what happened, to whom, why
     event: str  # a controller event's name
     state: str
@@ -103,6 +104,10 @@ class EventFields(TypedDict, total=False):
     inputs: str  # what it decided on
     detail: str  # one sentence for a person
     duration_ms: int
+    # the run
+    scenario: str
+    seed: int
+    schema_version: int
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -137,9 +142,9 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     partition: int | None = None
     leader: int | None = None
     leader_epoch: int | None = None
-    isr: list[int] | None = None
-    replicas: list[int] | None = None
-    brokers: list[int] | None = None
+    isr: Sequence[int] | None = None
+    replicas: Sequence[int] | None = None
+    brokers: Sequence[int] | None = None
     event: str | None = None
     state: str | None = None
     step: str | None = None
@@ -151,3 +156,16 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     inputs: str | None = None
     detail: str | None = None
     duration_ms: int | None = None
+    scenario: str | None = None
+    seed: int | None = None
+    schema_version: int | None = None
+
+
+def data_text(data: bytes | None) -> str | None:
+    """A znode's data as the `data` column has it: UTF-8 text, "base64:…" for what is none, None for null data."""
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return "base64:" + base64.b64encode(data).decode()
