@@ -1,0 +1,1 @@
+"""The simulated brokers: one registers, stands for election, and obeys the controller."""

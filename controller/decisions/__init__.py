@@ -1,0 +1,1 @@
+"""What the controller decides, as plain functions from values to values."""

@@ -1,0 +1,107 @@
+"""The controller's event queue and its one thread.
+
+All controller state is touched by this thread only. One FIFO without priorities; duplicates are not merged, handlers are
+level-triggered. Source: Kafka 2.8, ControllerEventManager.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from kcsim.controller.events import ControllerEvent, ControllerState, ShutdownEventThread, name_of, state_of
+from kcsim.zk.events import EventKind
+from kcsim.zk.ports import Cause, EventSink, Mailbox, Promise, Runtime, Task
+
+
+class QueuedEvent:
+    """An event on its way: processed or pre-empted, whichever comes first, and only once."""
+
+    def __init__(self, event: ControllerEvent, queued_seq: int, now_ms: int, begun: "Promise[None]") -> None:
+        self.event = event
+        self.queued_seq = queued_seq
+        self.enqueued_ms = now_ms
+        self._begun = begun
+        self._is_spent = False
+
+    def spend(self) -> bool:
+        """Claim the event; False if somebody did before. Whoever waits for its beginning is let go."""
+        was_spent, self._is_spent = self._is_spent, True
+        self._begun.resolve(None)
+        return not was_spent
+
+    async def wait_until_begun(self) -> None:
+        """Wait until its processing has started (not finished), or it was pre-empted."""
+        await self._begun.wait()
+
+
+class ControllerEventManager:
+    """The queue and its thread.
+
+    Args:
+        process: handles one event; given the seq of its ControllerEventBegun. Lets no expected error out.
+    """
+
+    def __init__(
+        self, runtime: Runtime, sink: EventSink, process: Callable[[ControllerEvent, int], Awaitable[None]]
+    ) -> None:
+        self._runtime = runtime
+        self._sink = sink
+        self._process = process
+        self._mailbox: Mailbox[QueuedEvent] = runtime.mailbox()
+        self._thread: Task | None = None
+        self._is_stopping = False
+        self.state = ControllerState.IDLE
+        self.queue_times_ms: deque[int] = deque(maxlen=1000)  # EventQueueTimeMs
+
+    def start(self) -> None:
+        self._thread = self._runtime.spawn("controller-event-thread", self._run())
+
+    def __len__(self) -> int:
+        return len(self._mailbox)
+
+    def put(self, event: ControllerEvent, cause: Cause) -> QueuedEvent:
+        """Append an event."""
+        queued_seq = self._sink.emit(
+            EventKind.CONTROLLER_EVENT_QUEUED, cause, event=name_of(event), count=len(self._mailbox)
+        )
+        queued = QueuedEvent(event, queued_seq, self._runtime.now_ms(), self._runtime.promise())
+        self._mailbox.put(queued)
+        return queued
+
+    def clear_and_put(self, event: ControllerEvent, cause: Cause) -> QueuedEvent:
+        """Pre-empt all that waits, oldest first, then append an event."""
+        for queued in self._mailbox.drain():
+            if queued.spend():
+                self._sink.emit(
+                    EventKind.CONTROLLER_EVENT_PREEMPTED,
+                    cause,
+                    event=name_of(queued.event),
+                    rule=f"{name_of(event)} clears the queue",
+                )
+        return self.put(event, cause)
+
+    async def close(self, cause: Cause) -> None:
+        """Let the current event finish, drop the rest, end the thread."""
+        self._is_stopping = True
+        self.clear_and_put(ShutdownEventThread(), cause)
+        if self._thread is not None:
+            await self._thread.join()
+
+    async def _run(self) -> None:
+        while not self._is_stopping:
+            queued = await self._mailbox.get()
+            if queued.spend() and not isinstance(queued.event, ShutdownEventThread):
+                await self._process_one(queued)
+
+    async def _process_one(self, queued: QueuedEvent) -> None:
+        began_ms = self._runtime.now_ms()
+        self.queue_times_ms.append(began_ms - queued.enqueued_ms)
+        self.state = state_of(queued.event)
+        begun = self._sink.emit(EventKind.CONTROLLER_EVENT_BEGUN, queued.queued_seq, event=name_of(queued.event))
+        await self._process(queued.event, begun)
+        self.state = ControllerState.IDLE
+        self._sink.emit(
+            EventKind.CONTROLLER_EVENT_DONE,
+            begun,
+            event=name_of(queued.event),
+            duration_ms=self._runtime.now_ms() - began_ms,
+        )

@@ -1,0 +1,1 @@
+"""How the controller processes its events, one family a file."""
