@@ -1,0 +1,72 @@
+"""The command kcsim. Each subcommand lives in a file of commands/ and imports what it needs only when it is called.
+
+Exit status: 0 all expectations held, 1 one was violated, 2 undecided, 64 usage, 130 interrupted.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from kcsim.scenarios.commands import doctor, run, scenario, zk
+from kcsim.scenarios.commands.ending import ExitStatus, Finished
+
+LIBRARY_USAGE_STATUS = 2
+"""What the command-line library ends with when it cannot make sense of the arguments."""
+
+
+class StatusGroup(TyperGroup):
+    """Ends with our exit statuses: 64 for usage errors, so that 2 is free to mean undecided."""
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
+        try:
+            return super().main(args, *more, **options)
+        except Finished as finished:
+            sys.exit(int(finished.status))
+        except SystemExit as ended:
+            # Our own statuses travel as Finished: a 2 that comes this way is a usage error.
+            sys.exit(int(ExitStatus.USAGE) if ended.code == LIBRARY_USAGE_STATUS else ended.code)
+
+
+app = typer.Typer(
+    name="kcsim",
+    cls=StatusGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command()(run.run)
+app.add_typer(scenario.app, name="scenario")
+app.add_typer(zk.app, name="zk")
+app.command()(doctor.doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"kcsim {doctor.own_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def kcsim(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Apache Kafka's controller on a real ZooKeeper, to break and to learn from.
+
+    Brokers are simulated, ZooKeeper is not, unless you say so. Begin with:
+
+    \b
+    kcsim run controller-failover
+    kcsim scenario list
+    kcsim doctor
+    """
+
+
+def main() -> None:
+    """Entry point of the command kcsim."""
+    app(prog_name="kcsim")

@@ -1,0 +1,447 @@
+"""A cluster of simulated brokers on one ZooKeeper, and all that can be done to it.
+
+Every verb leaves two events: what was done (Fault or AdminAct), and what was then observed of it (FaultConfirmed, or the
+change itself). A fault that had no effect is an error.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from kcsim.brokers.broker import Broker, BrokerStartError
+from kcsim.brokers.config import BrokerConfig
+from kcsim.scenarios.history import EventLog
+from kcsim.scenarios.process import Breakpoint, Process, ProcessState, WriteMoment
+from kcsim.scenarios.state import ClusterState
+from kcsim.zk.errors import TimedOutError, ZooKeeperError
+from kcsim.zk.events import Event, EventFields, EventKind
+from kcsim.zk.operations import Check, Create, Delete, Multi, MultiRead, Request, SetData
+from kcsim.zk.ports import FaultableSession, Promise, Runtime, Session, ZooKeeper
+from kcsim.zk.vocabulary import BrokerId
+
+SCENARIO = "scenario"
+FAULT_WITHIN_MS = 30_000
+"""How long a fault that waits for something (a write, a reconnection) waits at most, in the time of the run."""
+
+Moment = Literal["before", "after"]
+
+
+class ClusterError(Exception):
+    """Something asked of the cluster cannot be done: says what, to whom, and why."""
+
+
+class FaultHadNoEffectError(ClusterError):
+    """A fault was injected and nothing of it was to be seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSpec:
+    broker_id: int
+    rack: str | None = None
+
+    @property
+    def name(self) -> str:
+        return f"broker-{self.broker_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """What a cluster is made of. `settings` has Kafka's dotted names, the same for every broker."""
+
+    brokers: tuple[BrokerSpec, ...]
+    settings: Mapping[str, str | int | bool]
+    tick_time_ms: int = 200
+
+
+class ZooKeeperMembers(Protocol):
+    """The servers behind the ZooKeeper port, as far as a scenario may fault them; the model offers the same."""
+
+    @property
+    def member_names(self) -> tuple[str, ...]: ...
+    async def leader_name(self) -> str | None: ...
+    async def kill(self, name: str, cause: int | None = None) -> None: ...
+    async def start_member(self, *names: str, cause: int | None = None) -> None: ...
+    async def pause(self, name: str, cause: int | None = None) -> None: ...
+    async def resume(self, name: str, cause: int | None = None) -> None: ...
+
+
+@dataclass
+class _Slot:
+    """A broker's place in the cluster: the same id through all its incarnations."""
+
+    spec: BrokerSpec
+    process: Process | None = None
+    broker: Broker | None = None
+
+
+class Cluster:
+    """Brokers, each in a process of its own.
+
+    Args:
+        admin: the scenario's own ZooKeeper session, for znodes written by hand.
+        members: the servers that may be faulted; None when they are not ours.
+    """
+
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        runtime: Runtime,
+        log: EventLog,
+        zookeeper: ZooKeeper,
+        admin: Session,
+        members: ZooKeeperMembers | None,
+        epoch_ms: int,
+    ) -> None:
+        self.runtime = runtime
+        self.log = log
+        self.state = ClusterState()
+        self._config = BrokerConfig.of(spec.settings)
+        self._slots = {broker.name: _Slot(broker) for broker in spec.brokers}
+        self._zookeeper = zookeeper
+        self._admin = admin
+        self._members = members
+        self._epoch_ms = epoch_ms
+        self._changed: Promise[None] = runtime.promise()
+        for event in log.events:
+            self.state.apply(event)
+        log.subscribe(self._on_event)
+
+    def _on_event(self, event: Event) -> None:
+        self.state.apply(event)
+        if not self._changed.is_settled:
+            self._changed.resolve(None)
+
+    @property
+    def broker_names(self) -> tuple[str, ...]:
+        return tuple(self._slots)
+
+    @property
+    def member_names(self) -> tuple[str, ...]:
+        return self._members.member_names if self._members else ()
+
+    def broker(self, name: str) -> Broker:
+        """The running broker of that name. Raises: ClusterError."""
+        slot = self._slot(name)
+        if slot.broker is None:
+            raise ClusterError(f"{name} is not running")
+        return slot.broker
+
+    # --- waiting
+
+    async def wait_until(self, condition: Callable[[], str | None], within_ms: int) -> None:
+        """Wait until a condition on the log and the state holds; it is looked at again after every event.
+
+        Args:
+            condition: None when it holds, else a sentence that says what is seen instead.
+
+        Raises: TimedOutError with that sentence when `within_ms` have passed.
+        """
+        deadline_ms = self.runtime.now_ms() + within_ms
+        while (seen := condition()) is not None:
+            left_ms = deadline_ms - self.runtime.now_ms()
+            if left_ms <= 0:
+                raise TimedOutError(f"not within {within_ms} ms: {seen}")
+            if self._changed.is_settled:
+                self._changed = self.runtime.promise()
+            try:
+                await self._changed.wait(left_ms)
+            except TimedOutError:
+                continue  # one last look, then the deadline above
+
+    # --- life of brokers
+
+    async def start(self, names: Sequence[str]) -> int:
+        """Start brokers, all at once, and wait until each has registered.
+
+        Raises: ClusterError when one runs already or refuses to start.
+        """
+        cause = self._act("start", ", ".join(names))
+        boots = [self._boot(self._slot(name), cause) for name in names]
+        failures = [str(error) for boot in boots if (error := await boot.wait()) is not None]
+        if failures:
+            raise ClusterError("; ".join(failures))
+        return cause
+
+    def _boot(self, slot: _Slot, cause: int) -> "Promise[BrokerStartError | None]":
+        name = slot.spec.name
+        if slot.process is not None and slot.process.state is not ProcessState.DEAD:
+            raise ClusterError(f"{name} runs already")
+        process = Process(name, self.runtime, self._zookeeper)
+        sink = self.log.sink(name)
+        broker = Broker(BrokerId(slot.spec.broker_id), slot.spec.rack, self._config, process, process, sink, self._epoch_ms)
+        slot.process, slot.broker = process, broker
+        started = sink.emit(EventKind.PROCESS_STATE, cause, state=process.state.value)
+        booted: Promise[BrokerStartError | None] = self.runtime.promise()
+
+        async def boot() -> None:
+            try:
+                await broker.startup(started)
+            except BrokerStartError as error:
+                failed = sink.emit(EventKind.BROKER_START_FAILED, started, broker_id=broker.broker_id, detail=str(error))
+                sink.emit(EventKind.PROCESS_STATE, failed, state="stopped")
+                slot.process = slot.broker = None
+                booted.resolve(error)
+            else:
+                booted.resolve(None)
+
+        process.spawn("startup", boot())
+        return booted
+
+    async def stop(self, name: str) -> int:
+        """Stop a broker in order, as SIGTERM does. Raises: ClusterError."""
+        slot, process = self._running(name)
+        assert slot.broker is not None
+        cause = self._act("stop", name)
+        stopped: Promise[None] = self.runtime.promise()
+
+        async def shut_down(broker: Broker) -> None:
+            await broker.shutdown(cause)
+            stopped.resolve(None)
+
+        process.spawn("shutdown", shut_down(slot.broker))
+        await stopped.wait(FAULT_WITHIN_MS)
+        process.kill(cause)
+        slot.process = slot.broker = None
+        self.log.append(name, EventKind.PROCESS_STATE, cause, EventFields(state="stopped"))
+        return cause
+
+    async def kill(self, name: str) -> int:
+        """Kill a broker, as SIGKILL does; its session is left to expire. Raises: ClusterError."""
+        slot, _ = self._alive(name)
+        cause = self._fault("kill", name)
+        self._strike_kill(slot, cause, "")
+        return cause
+
+    def arm_kill(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
+        """Kill a broker when it comes to a write to ZooKeeper; returns at once. Arguments as for arm_pause."""
+        slot, _ = self._running(name)
+        return self._arm("kill", slot, moment, path, nth, self._strike_kill)
+
+    def _strike_kill(self, slot: _Slot, cause: int, where: str) -> None:
+        process, slot.process, slot.broker = slot.process, None, None
+        assert process is not None
+        sessions = [f"0x{s.session_id:016x}" for s in process.live_sessions]
+        fields = EventFields(state="dead")
+        if where:
+            fields["detail"] = where
+        self.log.append(process.name, EventKind.PROCESS_STATE, cause, fields)
+        detail = f"{process.name} is dead{where and ' ' + where}; session {', '.join(sessions) or 'none'} left to expire"
+        self._confirm(cause, "kill", process.name, detail)
+        process.kill(cause)
+
+    async def pause(self, name: str) -> int:
+        """Freeze a broker, as SIGSTOP or a long garbage collection does. Raises: ClusterError."""
+        slot, _ = self._running(name)
+        cause = self._fault("pause", name)
+        self._strike_pause(slot, cause, "between two steps")
+        return cause
+
+    def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
+        """Freeze a broker when it comes to a write to ZooKeeper; returns at once.
+
+        Args:
+            moment: `before`: begun but not yet sent; `after`: applied, the answer not yet seen.
+            path: only a write to this path or below it counts.
+            nth: the first such write from now on, or a later one.
+        """
+        slot, _ = self._running(name)
+        return self._arm("pause", slot, moment, path, nth, self._strike_pause)
+
+    def _strike_pause(self, slot: _Slot, cause: int, where: str) -> None:
+        process = slot.process
+        assert process is not None
+        process.pause(cause)
+        self.log.append(process.name, EventKind.PROCESS_STATE, cause, EventFields(state="paused", detail=where))
+        self._confirm(cause, "pause", process.name, f"{process.name} is frozen {where}, its heartbeats with it")
+
+    def _arm(
+        self,
+        fault: str,
+        slot: _Slot,
+        moment: Moment,
+        path: str | None,
+        nth: int,
+        strike: Callable[[_Slot, int, str], None],
+    ) -> int:
+        assert slot.process is not None
+        where = f"{moment} a write{f' to {path}' if path else ''}"
+        cause = self._fault(fault, slot.spec.name, detail=f"armed: {where}")
+        still_to_come = nth
+
+        def matches(requests: Sequence[Request]) -> bool:
+            nonlocal still_to_come
+            if any(_touches(request, path) for request in requests):
+                still_to_come -= 1
+            return still_to_come == 0
+
+        slot.process.break_at(Breakpoint(WriteMoment(moment), matches, lambda: strike(slot, cause, where)))
+        return cause
+
+    async def resume(self, name: str) -> int:
+        """Let a frozen broker go on. Raises: ClusterError."""
+        slot = self._slot(name)
+        if slot.process is None or slot.process.state is not ProcessState.PAUSED:
+            raise ClusterError(f"{name} is not paused")
+        cause = self._act("resume", name)
+        self.log.append(name, EventKind.PROCESS_STATE, cause, EventFields(state="running"))
+        slot.process.resume(cause)
+        return cause
+
+    async def close(self) -> None:
+        """The run is over: nobody acts any more, and no session of ours outlives it."""
+        processes = [slot.process for slot in self._slots.values() if slot.process is not None]
+        for session in [session for process in processes for session in process.retire()]:
+            session.thaw()
+            await session.close()
+
+    # --- sessions and connections
+
+    async def expire(self, name: str) -> int:
+        """Let ZooKeeper end the broker's session although the broker lives. Raises: ClusterError."""
+        session = self._session(name)
+        cause = self._fault("expire", name)
+        await session.expire(cause)
+        self._confirm(cause, "expire", name, f"session 0x{session.session_id:016x} has ended")
+        return cause
+
+    async def disconnect(self, name: str, for_ms: int | None = None) -> int:
+        """Cut a broker off from ZooKeeper, until `reconnect` or for a while; its session is not closed.
+
+        Raises: ClusterError.
+        """
+        _, process = self._running(name)
+        session = self._session(name)
+        cause = self._fault("disconnect", name)
+        process.refuse_connections(cause)
+        await session.cut(cause)
+        self._confirm(cause, "disconnect", name, f"connection of session 0x{session.session_id:016x} is cut")
+        if for_ms is not None:
+            self.runtime.spawn(f"reconnect {name}", self._reconnect_after(process, for_ms))
+        return cause
+
+    async def _reconnect_after(self, process: Process, for_ms: int) -> None:
+        await self.runtime.sleep_ms(for_ms)
+        if process.state is not ProcessState.DEAD:
+            self._act("reconnect", process.name)
+            process.allow_connections()
+
+    async def reconnect(self, name: str) -> int:
+        """Let a broker reach ZooKeeper again. Raises: ClusterError."""
+        _, process = self._running(name)
+        cause = self._act("reconnect", name)
+        process.allow_connections()
+        return cause
+
+    # --- ZooKeeper's servers
+
+    async def kill_member(self, member: str) -> int:
+        """Kill a server: member-N, `leader` or `follower`. Raises: ClusterError."""
+        return await self._member_fault("kill", member)
+
+    async def start_member(self, member: str) -> int:
+        """Start a killed server again, with its data."""
+        return await self._member_fault("start", member)
+
+    async def pause_member(self, member: str) -> int:
+        return await self._member_fault("pause", member)
+
+    async def resume_member(self, member: str) -> int:
+        return await self._member_fault("resume", member)
+
+    async def _member_fault(self, fault: str, member: str) -> int:
+        if self._members is None:
+            raise ClusterError("the servers of this ZooKeeper are not ours to fault")
+        name = await self._member_name(self._members, member)
+        cause = self._fault(fault, name)
+        match fault:
+            case "kill":
+                await self._members.kill(name, cause=cause)
+            case "start":
+                await self._members.start_member(name, cause=cause)
+            case "pause":
+                await self._members.pause(name, cause=cause)
+            case "resume":
+                await self._members.resume(name, cause=cause)
+        self._confirm(cause, fault, name, f"{fault} of {name} has taken effect")
+        return cause
+
+    async def _member_name(self, members: ZooKeeperMembers, wanted: str) -> str:
+        if wanted in members.member_names:
+            return wanted
+        leader = await members.leader_name()
+        if leader is None:
+            raise ClusterError(f"no {wanted}: the ensemble has no leader now")
+        if wanted == "leader":
+            return leader
+        followers = [name for name in members.member_names if name != leader]
+        if wanted != "follower" or not followers:
+            raise ClusterError(f"no member {wanted}; there are {', '.join(members.member_names)}")
+        return followers[0]
+
+    # --- znodes, by hand
+
+    async def zk_create(self, path: str, data: str | None, *, ephemeral: bool = False, sequential: bool = False) -> int:
+        """Create a znode, as an operator would. Raises: ClusterError with ZooKeeper's answer."""
+        return await self._by_hand("create", path, Create(path, _encoded(data), ephemeral, sequential))
+
+    async def zk_set(self, path: str, data: str | None) -> int:
+        return await self._by_hand("set", path, SetData(path, _encoded(data)))
+
+    async def zk_delete(self, path: str) -> int:
+        return await self._by_hand("delete", path, Delete(path))
+
+    async def _by_hand(self, op: str, path: str, request: Request) -> int:
+        cause = self.log.append(SCENARIO, EventKind.ADMIN_ACT, None, EventFields(op=op, path=path))
+        (reply,) = await self._admin.call([request], cause)
+        if isinstance(reply, ZooKeeperError):
+            raise ClusterError(f"{op} {path}: {reply}")
+        return cause
+
+    # --- events and look-ups
+
+    def _act(self, op: str, target: str) -> int:
+        return self.log.append(SCENARIO, EventKind.ADMIN_ACT, None, EventFields(op=op, target=target))
+
+    def _fault(self, fault: str, target: str, detail: str | None = None) -> int:
+        fields = EventFields(fault=fault, target=target)
+        if detail is not None:
+            fields["detail"] = detail
+        return self.log.append(SCENARIO, EventKind.FAULT, None, fields)
+
+    def _confirm(self, cause: int, fault: str, target: str, detail: str) -> None:
+        self.log.append(SCENARIO, EventKind.FAULT_CONFIRMED, cause, EventFields(fault=fault, target=target, detail=detail))
+
+    def _slot(self, name: str) -> _Slot:
+        if name not in self._slots:
+            raise ClusterError(f"no broker {name}; there are {', '.join(self._slots)}")
+        return self._slots[name]
+
+    def _alive(self, name: str) -> tuple[_Slot, Process]:
+        slot = self._slot(name)
+        if slot.process is None:
+            raise ClusterError(f"{name} is not running")
+        return slot, slot.process
+
+    def _running(self, name: str) -> tuple[_Slot, Process]:
+        slot, process = self._alive(name)
+        if process.state is not ProcessState.RUNNING:
+            raise ClusterError(f"{name} is {process.state.value}")
+        return slot, process
+
+    def _session(self, name: str) -> FaultableSession:
+        _, process = self._alive(name)
+        if not process.live_sessions:
+            raise ClusterError(f"{name} has no ZooKeeper session")
+        return process.live_sessions[-1]
+
+
+def _encoded(data: str | None) -> bytes | None:
+    return None if data is None else data.encode()
+
+
+def _touches(request: Request, path: str | None) -> bool:
+    if isinstance(request, Multi):
+        return any(_touches(op, path) for op in request.ops if not isinstance(op, Check))
+    if isinstance(request, MultiRead):
+        return False
+    return path is None or request.path == path or request.path.startswith(path.rstrip("/") + "/")

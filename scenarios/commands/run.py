@@ -1,0 +1,190 @@
+"""kcsim run: runs a scenario and says whether what was expected came true."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kcsim.scenarios.commands.ending import ExitStatus, Finished, Output, give_up
+
+if TYPE_CHECKING:
+    from kcsim.scenarios.scenario_file import LoadedScenario
+    from kcsim.scenarios.timeline import Timeline
+    from kcsim.scenarios.verdict import Judged, Verdict
+    from kcsim.scenarios.worlds import ZooKeeperChoice
+
+
+def run(
+    scenario: Annotated[
+        str, typer.Argument(help="A scenario file, or a name from `kcsim scenario list`.")
+    ],
+    zookeeper: Annotated[
+        str,
+        typer.Option(
+            help="embedded: a real ZooKeeper in a JVM of our own. ensemble: three of them. docker: in containers. "
+            "simulated: a model, in virtual time. Or the connect string of one that runs: host:port,…/chroot.",
+            metavar="WHICH",
+        ),
+    ] = "embedded",
+    seed: Annotated[int, typer.Option(help="Seed of every random choice. Simulated, the same seed gives the same run.")] = 1,
+    trace: Annotated[
+        Path | None, typer.Option(help="Keep the event log here: Parquet if the name ends in .parquet, else JSON lines.")
+    ] = None,
+    output: Annotated[
+        Output, typer.Option(help="json: the verdict as JSON on stdout, the timeline on stderr.")
+    ] = Output.TABLE,
+    execute: Annotated[
+        bool,
+        typer.Option(
+            "--execute", help="Really write to a ZooKeeper that is not ours; without it, only say what would be done."
+        ),
+    ] = False,
+) -> None:
+    """Run a scenario: a cluster, what is done to it, and what is expected of it.
+
+    Shows what happens as it happens, then each expectation with the events that decided it.
+
+    \b
+    kcsim run controller-failover
+    kcsim run zookeeper-leader-loss --zookeeper docker
+    kcsim run my-scenario.yaml --zookeeper simulated --seed 7 --trace run.jsonl
+
+    Exit status: 0 all expectations held, 1 one was violated, 2 it could not be decided, 64 the scenario or the
+    command makes no sense (nothing was started then).
+    """
+    loaded = load(scenario)
+    choice = chosen_zookeeper(zookeeper, loaded)
+    check_trace(trace)
+    if choice.connect is not None and not execute:
+        say_what_would_be_done(loaded, choice.connect)
+        return
+    verdict, timeline, events = _run(loaded, choice, zookeeper, seed, trace, output)
+    _show(verdict, timeline, output, {"zookeeper": zookeeper, "seed": seed, "events": events, "trace": trace and str(trace)})
+    raise Finished(verdict.exit_status)
+
+
+def load(name: str) -> "LoadedScenario":
+    """Load a scenario by file or name; whatever is wrong with it is told line by line, and ends the command."""
+    from kcsim.scenarios.scenario_file import ScenarioFileError, find_scenario, load_scenario
+
+    try:
+        return load_scenario(find_scenario(name))
+    except ScenarioFileError as error:
+        give_up(str(error), ExitStatus.USAGE)
+
+
+def chosen_zookeeper(text: str, loaded: "LoadedScenario") -> "ZooKeeperChoice":
+    """Read --zookeeper, and check that the scenario can be run there."""
+    from kcsim.scenarios.words import did_you_mean
+    from kcsim.scenarios.worlds import ZooKeeperChoice, ZooKeeperKind
+    from kcsim.zk.servers.errors import BadConnectStringError
+    from kcsim.zk.servers.external import parse_connect_string
+
+    kinds = [kind.value for kind in ZooKeeperKind if kind is not ZooKeeperKind.EXTERNAL]
+    members = loaded.scenario.zookeeper.members
+    if text in kinds:
+        kind = ZooKeeperKind(text)
+        return ZooKeeperChoice(kind, members=max(3, members) if kind is ZooKeeperKind.ENSEMBLE else members)
+    if not any(mark in text for mark in ":,/"):
+        hint = did_you_mean(text, kinds) or f"; it is one of {', '.join(kinds)}, or host:port,…/chroot"
+        give_up(f"--zookeeper: unknown ZooKeeper {text!r}{hint}", ExitStatus.USAGE)
+    try:
+        parse_connect_string(text)
+    except BadConnectStringError as error:
+        give_up(f"--zookeeper: {error}", ExitStatus.USAGE)
+    for step, line in zip(loaded.scenario.timetable, loaded.step_lines, strict=True):
+        if hasattr(step, "zookeeper"):
+            why = f"this step is done to servers of ZooKeeper, and those at {text} are not ours"
+            give_up(f"{loaded.file}:{line}: {why}; run it with --zookeeper embedded, docker or simulated", ExitStatus.USAGE)
+    return ZooKeeperChoice(ZooKeeperKind.EXTERNAL, connect=text)
+
+
+def check_trace(trace: Path | None) -> None:
+    """Find out before the run, not after it, that its trace could not be kept."""
+    if trace is None:
+        return
+    if trace.is_dir():
+        give_up(f"--trace: {trace} is a directory; name a file", ExitStatus.USAGE)
+    if not trace.parent.is_dir():
+        give_up(f"--trace: there is no directory {trace.parent}", ExitStatus.USAGE)
+    if not os.access(trace if trace.exists() else trace.parent, os.W_OK):
+        give_up(f"--trace: {trace} cannot be written", ExitStatus.USAGE)
+
+
+def say_what_would_be_done(loaded: "LoadedScenario", connect: str) -> None:
+    """The dry run on a ZooKeeper that is not ours."""
+    from kcsim.scenarios.runner import cluster_spec
+    from kcsim.scenarios.schema import verb_of_step
+
+    scenario = loaded.scenario
+    brokers = [broker.name for broker in cluster_spec(scenario).brokers]
+    print(f"Dry run: nothing has been written to {connect}.")
+    print(f"{scenario.name} would create Kafka's znodes there, register {', '.join(brokers)}, elect controllers, and then:")
+    for step, line in zip(scenario.timetable, loaded.step_lines, strict=True):
+        print(f"  {loaded.file}:{line}: {verb_of_step(step)}")
+    print("Znodes that Kafka keeps would stay. Run it again with --execute to do it.")
+
+
+def _run(
+    loaded: "LoadedScenario", choice: "ZooKeeperChoice", zookeeper: str, seed: int, trace: Path | None, output: Output
+) -> "tuple[Verdict, Timeline, int]":
+    from kcsim.scenarios.cluster import Cluster
+    from kcsim.scenarios.runner import cluster_spec, run_scenario
+    from kcsim.scenarios.timeline import Timeline, console_on
+    from kcsim.scenarios.worlds import RunInfo, run_in_world
+    from kcsim.zk.errors import ZooKeeperUnavailableError
+    from kcsim.zk.servers.errors import NoChrootError, ServerError
+
+    spec = cluster_spec(loaded.scenario)
+    timeline = Timeline(
+        console_on(sys.stderr if output is Output.JSON else sys.stdout), tuple(broker.name for broker in spec.brokers)
+    )
+    verdicts = []
+
+    async def script(cluster: Cluster) -> None:
+        verdicts.append(await run_scenario(loaded, cluster))
+
+    where = zookeeper if choice.members == 1 else f"{zookeeper}, {choice.members} members"
+    try:
+        log = run_in_world(choice, spec, RunInfo(loaded.scenario.name, seed, where), script, timeline, trace)
+    except NoChrootError as error:
+        give_up(f"--zookeeper: {error}", ExitStatus.USAGE)
+    except (ServerError, ZooKeeperUnavailableError) as error:
+        give_up(str(error), ExitStatus.UNDECIDED)
+    return verdicts[0], timeline, len(log.events)
+
+
+def _show(verdict: "Verdict", timeline: "Timeline", output: Output, run_facts: dict[str, Any]) -> None:
+    from kcsim.scenarios.timeline import console_on, show_verdict
+
+    if output is Output.TABLE:
+        show_verdict(console_on(sys.stdout), verdict, timeline.evidence)
+        if run_facts["trace"]:
+            print(f"trace: {run_facts['trace']}, {run_facts['events']} events")
+        return
+    failure = verdict.failure
+    told = {
+        "scenario": verdict.scenario,
+        **run_facts,
+        "exit_status": verdict.exit_status,
+        "failure": failure and {"file": failure.file, "line": failure.line, "step": failure.step, "reason": failure.reason},
+        "expectations": [_judged(judged, timeline) for judged in verdict.judged],
+    }
+    print(json.dumps(told, indent=2, ensure_ascii=False))
+
+
+def _judged(judged: "Judged", timeline: "Timeline") -> dict[str, Any]:
+    evidence = [
+        {
+            "seq": event.seq,
+            "t_ms": event.t_ms,
+            "node": event.node,
+            "kind": event.kind.value,
+            "says": timeline.sentence(event),
+        }
+        for event in judged.evidence
+    ]
+    return {"claim": judged.claim, "outcome": judged.outcome.value, "seen": judged.seen, "evidence": evidence}

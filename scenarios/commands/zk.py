@@ -1,0 +1,134 @@
+"""kcsim zk: a ZooKeeper to play with, and looks into one."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kcsim.scenarios.commands.ending import ExitStatus, Finished, Output, give_up
+
+if TYPE_CHECKING:
+    from kcsim.scenarios.znode_dump import Dump
+
+DEFAULT_CONNECT = "127.0.0.1:2181"
+LOOK_EVERY_MS = 500
+
+app = typer.Typer(
+    help="Start a ZooKeeper to play with, or look into one that runs.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@app.command()
+def start(
+    members: Annotated[int, typer.Option(help="1, or an odd number for an ensemble.", min=1, max=7)] = 1,
+    port: Annotated[
+        int | None, typer.Option(help="Of the first member; the others take the ones after it.", min=1, max=65535)
+    ] = None,
+    tick_time: Annotated[str, typer.Option(help="tickTime; sessions last between 2 and 20 ticks.")] = "2s",
+) -> None:
+    """Start a ZooKeeper on 127.0.0.1 and keep it until Ctrl-C. Its data goes with it.
+
+    Prints the connect string and where the logs are. No Java is needed beforehand: pip has brought one.
+    """
+    from pydantic_core import PydanticCustomError
+
+    from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
+    from kcsim.scenarios.words import parse_duration
+    from kcsim.zk.servers.configuration import ServerSettings
+    from kcsim.zk.servers.embedded import EmbeddedZooKeeper
+    from kcsim.zk.servers.errors import ServerDiedError, ServerError
+
+    if members % 2 == 0:
+        give_up(f"--members: an ensemble has an odd number of members; not {members}", ExitStatus.USAGE)
+    try:
+        settings = ServerSettings(tick_time_ms=parse_duration(tick_time))
+    except PydanticCustomError as error:
+        give_up(f"--tick-time: {error.message()}", ExitStatus.USAGE)
+    ports = None if port is None else [port + place for place in range(members)]
+    runtime = WallClockRuntime()
+
+    async def serve() -> None:
+        servers = EmbeddedZooKeeper(members, settings, ports)
+        try:
+            await servers.start()
+            print(f"connect string: {servers.connect_string}")
+            for name in servers.member_names:
+                print(f"log of {name}: {servers.log_path(name)}")
+            print("Ctrl-C stops it and deletes its data.", flush=True)
+            while True:
+                await runtime.sleep_ms(LOOK_EVERY_MS)
+                for name, state in (await servers.states()).items():
+                    if isinstance(state, int):
+                        raise ServerDiedError(name, state, servers.log_path(name), "see there")
+        finally:
+            await servers.stop()
+
+    try:
+        runtime.run(serve())
+    except KeyboardInterrupt:
+        print("\nstopped; nothing is left of it", file=sys.stderr)
+    except ServerError as error:
+        give_up(str(error), ExitStatus.UNDECIDED)
+
+
+@app.command()
+def tree(
+    connect: Annotated[str, typer.Argument(help="host:port,…/chroot")] = DEFAULT_CONNECT,
+    path: Annotated[str, typer.Argument(help="Where to begin.")] = "/",
+    output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TABLE,
+) -> None:
+    """Print the znodes below a path: each with its version, its owner if it is ephemeral, and its data.
+
+    \b
+    kcsim zk tree localhost:2181/my-cluster /brokers
+    """
+    found = _dump(connect, path)
+    if output is Output.JSON:
+        print(json.dumps({path: node._asdict() for path, node in found.items()}, indent=2, ensure_ascii=False))
+        return
+    for where, node in found.items():
+        owner = f", ephemeral of {node.owner}" if node.owner else ""
+        data = "" if node.data is None else f"  {node.data}"
+        print(f"{where}  (version {node.version}{owner}){data}")
+
+
+@app.command()
+def diff(
+    left: Annotated[str, typer.Argument(metavar="A", help="host:port,…/chroot")],
+    right: Annotated[str, typer.Argument(metavar="B", help="The same, or only a /path on A's servers.")],
+    output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TABLE,
+) -> None:
+    """Compare two trees of znodes, by path, data, and whether they are ephemeral.
+
+    \b
+    - /path        only in A
+    + /path        only in B
+    ~ /path        in both, but different
+
+    Exit status: 0 no difference, 1 some.
+    """
+    from kcsim.scenarios.znode_dump import differences
+
+    if right.startswith("/"):
+        right = left.partition("/")[0] + right
+    found = differences(_dump(left, "/"), _dump(right, "/"))
+    if output is Output.JSON:
+        print(json.dumps([difference._asdict() for difference in found], indent=2, ensure_ascii=False))
+    else:
+        for difference in found:
+            print(difference)
+    raise Finished(ExitStatus.VIOLATED if found else ExitStatus.HELD)
+
+
+def _dump(connect: str, path: str) -> "Dump":
+    from kcsim.scenarios.znode_dump import NoSuchZnodeError, dump
+    from kcsim.zk.errors import ZooKeeperError, ZooKeeperUnavailableError
+    from kcsim.zk.servers.errors import BadConnectStringError, NoChrootError, ServerError
+
+    try:
+        return dump(connect, path)
+    except (BadConnectStringError, NoChrootError, NoSuchZnodeError) as error:
+        give_up(str(error), ExitStatus.USAGE)
+    except (ServerError, ZooKeeperUnavailableError, ZooKeeperError) as error:
+        give_up(str(error), ExitStatus.UNDECIDED)

@@ -1,0 +1,213 @@
+"""The event log: everything that happens in a run, appended in order, as JSONL or Parquet with one schema.
+
+Facts flow in and never back: subscribers may show an event or judge it, nothing here acts. In a live run the znode changes
+come from ZooKeeper's own transaction log (transaction_feed.py); whoever mentions a transaction makes the log catch up with
+it first, so that a cause always stands before what follows from it.
+"""
+
+import types
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, Protocol, Unpack
+
+import msgspec
+
+from kcsim.zk.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind, Transaction
+from kcsim.zk.paths import parent
+from kcsim.zk.ports import Cause, EventSink
+from kcsim.zk.vocabulary import Zxid
+
+TRANSACTIONS_REMEMBERED = 200_000
+ROWS_PER_GROUP = 50_000
+
+_TREE_CHANGES = frozenset({EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED})
+
+
+class TraceWriter(Protocol):
+    """Keeps events outside the process as they come."""
+
+    def write(self, event: Event) -> None: ...
+    def close(self) -> None: ...
+
+
+class EventLog:
+    """One run's events.
+
+    Args:
+        now_ms: the run's clock.
+    """
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+        self.events: list[Event] = []
+        self._subscribers: list[Callable[[Event], None]] = []
+        self._catch_up: Callable[[Zxid], None] | None = None
+        self._seq_of_transaction: dict[tuple[int, str], int] = {}
+        self._seq_of_path: dict[str, int] = {}
+
+    def subscribe(self, subscriber: Callable[[Event], None]) -> None:
+        """Call `subscriber` with each event from now on."""
+        self._subscribers.append(subscriber)
+
+    def follow_transactions(self, catch_up: Callable[[Zxid], None]) -> None:
+        """Before an event that mentions a transaction is appended, call `catch_up` to append the transaction itself."""
+        self._catch_up = catch_up
+
+    def sink(self, node: str) -> EventSink:
+        """The EventSink of one node."""
+        return _NodeSink(self, node)
+
+    def append(self, node: str, kind: EventKind, cause: Cause, fields: EventFields) -> int:
+        """Append an event and return its seq."""
+        if kind not in _TREE_CHANGES:
+            self._catch_up_with(cause, fields)
+        seq = len(self.events)
+        event = Event(seq=seq, t_ms=self._now_ms(), node=node, kind=kind, cause=self._seq_of(cause), **fields)
+        self.events.append(event)
+        if kind in _TREE_CHANGES:
+            self._remember(event)
+        for subscriber in self._subscribers:
+            subscriber(event)
+        return seq
+
+    def _catch_up_with(self, cause: Cause, fields: EventFields) -> None:
+        if self._catch_up is None:
+            return
+        zxid = cause.zxid if isinstance(cause, Transaction) else fields.get("zxid")
+        if zxid:
+            self._catch_up(Zxid(zxid))
+
+    def _seq_of(self, cause: Cause) -> int | None:
+        if not isinstance(cause, Transaction):
+            return cause
+        # Servers before 3.9 do not tell the zxid of what a watch saw: the last change of that path is it, or later.
+        return self._seq_of_transaction.get((cause.zxid, cause.path), self._seq_of_path.get(cause.path))
+
+    def _remember(self, event: Event) -> None:
+        assert event.path is not None
+        places = [event.path]
+        if event.kind is not EventKind.ZNODE_CHANGED:
+            places.append(parent(event.path))  # a watch on the children names the parent
+        for path in places:
+            self._seq_of_path[path] = event.seq
+            if event.zxid is not None:
+                self._seq_of_transaction.setdefault((event.zxid, path), event.seq)
+        while len(self._seq_of_transaction) > TRANSACTIONS_REMEMBERED:
+            del self._seq_of_transaction[next(iter(self._seq_of_transaction))]
+
+
+class _NodeSink:
+    def __init__(self, log: EventLog, node: str) -> None:
+        self._log = log
+        self._node = node
+
+    def emit(self, kind: EventKind, cause: Cause = None, **fields: Unpack[EventFields]) -> int:
+        return self._log.append(self._node, kind, cause, fields)
+
+
+# --- on disk -------------------------------------------------------------------------------------------------------------
+
+
+class JsonlTrace:
+    """One JSON object a line, absent columns left out."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._encoder = msgspec.json.Encoder()
+
+    def write(self, event: Event) -> None:
+        self._file.write(self._encoder.encode(event) + b"\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class ParquetTrace:
+    """The same columns in Parquet, every one present, null where absent; schema version in the file's metadata."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        import pyarrow.parquet as pq
+
+        self._file = file
+        self._schema = arrow_schema()
+        self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
+        self._rows: list[dict[str, Any]] = []
+
+    def write(self, event: Event) -> None:
+        self._rows.append({**msgspec.structs.asdict(event), "kind": str(event.kind)})
+        if len(self._rows) >= ROWS_PER_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._rows:
+            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+            self._rows.clear()
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+        self._file.close()
+
+
+def trace_to(path: Path) -> TraceWriter:
+    """Open a trace for writing: Parquet if the name ends so, JSONL otherwise. Raises: OSError."""
+    file = path.open("wb")
+    return ParquetTrace(file) if path.suffix == ".parquet" else JsonlTrace(file)
+
+
+def arrow_schema() -> Any:
+    """The event log's columns as a pyarrow.Schema, made from Event itself."""
+    import pyarrow as pa
+
+    arrow_types = {
+        int: pa.int64(),
+        str: pa.string(),
+        EventKind: pa.string(),
+        bool: pa.bool_(),
+        Sequence[int]: pa.list_(pa.int64()),
+    }
+    fields = []
+    for field in msgspec.structs.fields(Event):
+        wanted = field.type
+        is_optional = isinstance(wanted, types.UnionType)
+        if is_optional:
+            wanted = next(t for t in typing.get_args(wanted) if t is not types.NoneType)
+        fields.append(pa.field(field.name, arrow_types[wanted], nullable=is_optional))
+    return pa.schema(fields, metadata={"kcsim.schema_version": str(EVENT_SCHEMA_VERSION)})
+
+
+class BadTraceError(Exception):
+    """A trace that cannot be read: says which file, where in it, and why."""
+
+
+def read_trace(path: Path) -> Iterator[Event]:
+    """Yield the events of a trace, in order.
+
+    Raises: OSError; BadTraceError at the first line or column that is no event.
+    """
+    if path.suffix == ".parquet":
+        yield from _read_parquet(path)
+        return
+    decoder = msgspec.json.Decoder(Event)
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise BadTraceError(f"{path}:{number}: not an event: {error}") from None
+
+
+def _read_parquet(path: Path) -> Iterator[Event]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                for row in batch.to_pylist():
+                    yield msgspec.convert(row, Event)
+    except (pa.ArrowException, msgspec.ValidationError) as error:
+        raise BadTraceError(f"{path}: not a trace: {error}") from None

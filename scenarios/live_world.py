@@ -1,0 +1,131 @@
+"""The live world: the wall clock, and a real ZooKeeper."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from kcsim.scenarios.cluster import SCENARIO, Cluster, ClusterSpec
+from kcsim.scenarios.history import EventLog
+from kcsim.scenarios.reply_feed import ReplyFeed, ReportingZooKeeper
+from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
+from kcsim.scenarios.transaction_feed import TransactionFeed
+from kcsim.scenarios.worlds import (
+    ADMIN_CONNECT_TIMEOUT_MS,
+    ADMIN_SESSION_TIMEOUT_MS,
+    RunInfo,
+    Script,
+    Subscribers,
+    ZooKeeperChoice,
+    ZooKeeperKind,
+    begin,
+)
+from kcsim.zk.events import EventFields, EventKind
+from kcsim.zk.files.ensemble_log import EnsembleLogTail
+from kcsim.zk.live import LiveZooKeeper
+from kcsim.zk.operations import ChildrenRead, GetChildren
+from kcsim.zk.ports import Runtime, Session, ZooKeeper
+from kcsim.zk.servers.configuration import ServerSettings
+from kcsim.zk.servers.embedded import EmbeddedZooKeeper
+from kcsim.zk.servers.external import ExternalZooKeeper, require_chroot
+from kcsim.zk.servers.ports import ZooKeeperServers
+
+LOOK_EVERY_MS = 20
+
+
+def run_live(
+    choice: ZooKeeperChoice, spec: ClusterSpec, info: RunInfo, script: Script, subscribers: Subscribers
+) -> EventLog:
+    """Start the chosen ZooKeeper, unless it is somebody's, run a script on a cluster on it, and leave nothing behind.
+
+    Raises: what the script raises; ServerError, ZooKeeperUnavailableError.
+    """
+    runtime = WallClockRuntime()
+    log = EventLog(runtime.now_ms)
+
+    async def main() -> None:
+        servers = servers_of(choice, spec)
+        try:
+            await servers.start()
+            began = begin(log, info, subscribers)
+            await _run_on(servers, choice, spec, runtime, log, script, began)
+        finally:
+            await servers.stop()
+
+    runtime.run(main())
+    return log
+
+
+def servers_of(choice: ZooKeeperChoice, spec: ClusterSpec) -> ZooKeeperServers:
+    """The servers of a choice, not started yet. Raises: BadConnectStringError."""
+    settings = ServerSettings(tick_time_ms=spec.tick_time_ms)
+    match choice.kind:
+        case ZooKeeperKind.DOCKER:
+            from kcsim.zk.servers.container import ContainerZooKeeper  # brings Docker's SDK
+
+            return ContainerZooKeeper(choice.members, settings)
+        case ZooKeeperKind.EXTERNAL:
+            assert choice.connect is not None
+            return ExternalZooKeeper(choice.connect)
+        case _:
+            return EmbeddedZooKeeper(choice.members, settings)
+
+
+async def _run_on(
+    servers: ZooKeeperServers,
+    choice: ZooKeeperChoice,
+    spec: ClusterSpec,
+    runtime: WallClockRuntime,
+    log: EventLog,
+    script: Script,
+    began: int,
+) -> None:
+    if isinstance(servers, ExternalZooKeeper):
+        await _require_chroot(servers)
+    zookeeper, look = _observed(servers, log)
+    admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS)
+    members = None if choice.kind is ZooKeeperKind.EXTERNAL else servers
+    cluster = Cluster(spec, runtime, log, zookeeper, admin, members, int(time.time() * 1000))
+    observer = runtime.spawn("observer", _observe(runtime, admin, look))
+    try:
+        await script(cluster)
+    finally:
+        observer.kill()
+        await observer.join()
+        log.append(SCENARIO, EventKind.RUN_ENDED, began, EventFields())
+        await cluster.close()
+        await admin.close()
+
+
+async def _require_chroot(servers: ExternalZooKeeper) -> None:
+    """Raises: NoChrootError; a chroot is never made by us."""
+    above = LiveZooKeeper(servers.connect_string.removesuffix(servers.chroot))
+    session = await above.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS)
+
+    async def children(path: str) -> Sequence[str] | None:
+        (reply,) = await session.call([GetChildren(path)])
+        return reply.children if isinstance(reply, ChildrenRead) else None
+
+    try:
+        await require_chroot(servers.chroot, children)
+    finally:
+        await session.close()
+
+
+def _observed(servers: ZooKeeperServers, log: EventLog) -> tuple[ZooKeeper, Callable[[Session], Awaitable[None]]]:
+    """A way to ZooKeeper whose changes reach the event log, and a look at what none of our clients heard of.
+
+    Where ZooKeeper's transaction log can be read it is the source of all of them.
+    """
+    directories = [servers.transaction_log_dir(name) for name in servers.member_names]
+    if all(directory is not None for directory in directories):
+        feed = TransactionFeed(log, EnsembleLogTail([d for d in directories if d is not None]))
+        log.follow_transactions(feed.catch_up)
+        return LiveZooKeeper(servers.connect_string, ledger=feed), feed.look
+    replies = ReplyFeed(log)
+    return ReportingZooKeeper(LiveZooKeeper(servers.connect_string), replies), replies.look
+
+
+async def _observe(runtime: Runtime, admin: Session, look: Callable[[Session], Awaitable[None]]) -> None:
+    """Look now and then. It only reads; what it sees is appended to the log, which wakes whoever waits for it."""
+    while True:
+        await look(admin)
+        await runtime.sleep_ms(LOOK_EVERY_MS)

@@ -1,0 +1,280 @@
+"""A broker's process: what runs in it sees the world only through this, so that it can be frozen, and killed, as a whole.
+
+It is the Runtime and the ZooKeeper of the broker inside. Paused, as by a long garbage collection or SIGSTOP: whatever the
+broker waits for may come, but nothing in it goes on, and its ZooKeeper client sends no heartbeat. Killed, as by SIGKILL:
+every port refuses with Killed, so that no `finally` of the dead broker reaches the world.
+"""
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from kcsim.scenarios.wrapped_session import WrappedSession
+from kcsim.zk.errors import Killed
+from kcsim.zk.operations import Create, Delete, Multi, Notice, ReplyOrError, Request, SessionState, SetData
+from kcsim.zk.ports import Cause, FaultableSession, Mailbox, Promise, Runtime, Task, ZooKeeper
+
+
+class ProcessState(Enum):
+    RUNNING = "running"
+    PAUSED = "paused"
+    DEAD = "dead"
+
+
+class WriteMoment(Enum):
+    """Where in a write to ZooKeeper a breakpoint sits."""
+
+    BEFORE = "before"  # decided and begun, not yet sent
+    AFTER = "after"  # applied and answered, the answer not yet seen
+
+
+@dataclass(frozen=True)
+class Breakpoint:
+    """Do something, once, when the process reaches a write.
+
+    Args:
+        matches: which requests; called with those of one call that write.
+        act: what to do; may pause or kill the process.
+    """
+
+    moment: WriteMoment
+    matches: Callable[[Sequence[Request]], bool]
+    act: Callable[[], None]
+
+
+class Process:
+    """One process.
+
+    Args:
+        name: broker-N, as in the event log.
+        runtime: the world's time and tasks.
+        zookeeper: the world's way to ZooKeeper.
+    """
+
+    def __init__(self, name: str, runtime: Runtime, zookeeper: ZooKeeper) -> None:
+        self.name = name
+        self._runtime = runtime
+        self._zookeeper = zookeeper
+        self.state = ProcessState.RUNNING
+        self.sessions: list[ProcessSession] = []
+        self._tasks: dict[Task, None] = {}
+        self._resumed: Promise[None] = runtime.promise()
+        self._held: list[tuple[Callable[[Notice], None], Notice]] = []
+        self._breakpoints: list[Breakpoint] = []
+        self._refuses_connections = False
+
+    # --- the Runtime port, for what runs inside
+
+    def now_ms(self) -> int:
+        return self._runtime.now_ms()
+
+    async def sleep_ms(self, delay_ms: int) -> None:
+        await self.after(self._runtime.sleep_ms(delay_ms))
+
+    def spawn(self, name: str, work: Coroutine[Any, Any, None]) -> Task:
+        if self.state is ProcessState.DEAD:
+            work.close()
+            raise Killed
+        task = self._runtime.spawn(f"{self.name} {name}", self._run(work))
+        self._tasks[task] = None
+        return task
+
+    def promise(self) -> Promise[Any]:
+        return _ProcessPromise(self, self._runtime.promise())
+
+    def mailbox(self) -> Mailbox[Any]:
+        return _ProcessMailbox(self, self._runtime.mailbox())
+
+    async def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await self.go_on()
+            await work
+        finally:
+            work.close()
+            self._tasks = {task: None for task in self._tasks if not task.is_done}
+
+    def check_alive(self) -> None:
+        """Raise Killed if the process is dead: called by every port before it does anything."""
+        if self.state is ProcessState.DEAD:
+            raise Killed
+
+    async def go_on(self) -> None:
+        """Called by every port when what was awaited has come: waits while the process is paused. Raises: Killed."""
+        while self.state is ProcessState.PAUSED:
+            await self._resumed.wait()
+        self.check_alive()
+
+    async def after(self, awaited: Coroutine[Any, Any, Any]) -> Any:
+        """Await something of the world, then go on when the process does; an error is seen only then. Raises: Killed."""
+        if self.state is ProcessState.DEAD:
+            awaited.close()
+            raise Killed
+        try:
+            value = await awaited
+        except Exception:
+            await self.go_on()
+            raise
+        await self.go_on()
+        return value
+
+    # --- the ZooKeeper port, for what runs inside
+
+    async def open_session(
+        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int
+    ) -> FaultableSession:
+        self.check_alive()
+        inner = await self._zookeeper.open_session(timeout_ms, lambda n: self._hear(listener, n), connect_timeout_ms)
+        session = ProcessSession(self, inner)
+        self.sessions.append(session)
+        if self._refuses_connections:
+            session.refuse_connections()
+        if self.state is ProcessState.DEAD:
+            session.abandon()
+        elif self.state is ProcessState.PAUSED:
+            session.freeze()
+        await self.go_on()
+        return session
+
+    def _hear(self, listener: Callable[[Notice], None], notice: Notice) -> None:
+        if self.state is ProcessState.PAUSED:
+            self._held.append((listener, notice))  # it lies in the socket until the process reads again
+        elif self.state is ProcessState.RUNNING:
+            listener(notice)
+
+    async def reach(self, moment: WriteMoment, requests: Sequence[Request]) -> None:
+        """A write has come to `moment`: let the breakpoints act, then go on, if the process still does."""
+        due = [b for b in self._breakpoints if b.moment is moment and b.matches(requests)]
+        for breakpoint_ in due:
+            self._breakpoints.remove(breakpoint_)
+            breakpoint_.act()
+        await self.go_on()
+
+    # --- what is done to it
+
+    @property
+    def live_sessions(self) -> list["ProcessSession"]:
+        return [s for s in self.sessions if s.state not in (SessionState.EXPIRED, SessionState.CLOSED)]
+
+    def break_at(self, breakpoint_: Breakpoint) -> None:
+        self._breakpoints.append(breakpoint_)
+
+    def remove_breakpoint(self, breakpoint_: Breakpoint) -> None:
+        if breakpoint_ in self._breakpoints:
+            self._breakpoints.remove(breakpoint_)
+
+    def pause(self, cause: int | None = None) -> None:
+        if self.state is not ProcessState.RUNNING:
+            raise ValueError(f"{self.name} is {self.state.value} and cannot be paused")
+        self.state = ProcessState.PAUSED
+        self._resumed = self._runtime.promise()
+        for session in self.live_sessions:
+            session.freeze(cause)
+
+    def resume(self, cause: int | None = None) -> None:
+        if self.state is not ProcessState.PAUSED:
+            raise ValueError(f"{self.name} is {self.state.value}, so there is nothing to resume")
+        self.state = ProcessState.RUNNING
+        held, self._held = self._held, []
+        for listener, notice in held:
+            listener(notice)
+        self._resumed.resolve(None)
+        for session in self.live_sessions:
+            session.thaw(cause)
+
+    def kill(self, cause: int | None = None) -> None:
+        if self.state is ProcessState.DEAD:
+            raise ValueError(f"{self.name} is dead already")
+        sessions = self.live_sessions
+        self.state = ProcessState.DEAD
+        for session in sessions:
+            session.abandon(cause)
+        self._end_tasks()
+
+    def retire(self) -> list[FaultableSession]:
+        """The run is over: end all that runs inside, unheard. Returns the sessions that are still to be closed."""
+        sessions = [session.inner for session in self.live_sessions]
+        self.state = ProcessState.DEAD
+        self._end_tasks()
+        return sessions
+
+    def _end_tasks(self) -> None:
+        self._held.clear()
+        self._resumed.resolve(None)
+        is_suicide = False
+        for task in list(self._tasks):
+            try:
+                task.kill()
+            except Killed:  # we are in this very task (a breakpoint struck): the others must go first
+                is_suicide = True
+        if is_suicide:
+            raise Killed
+
+    def refuse_connections(self, cause: int | None = None) -> None:
+        """ZooKeeper cannot be reached from this process any more: open connections stay, none can be made."""
+        self._refuses_connections = True
+        for session in self.live_sessions:
+            session.refuse_connections(cause)
+
+    def allow_connections(self) -> None:
+        self._refuses_connections = False
+        for session in self.live_sessions:
+            session.allow_connections()
+
+
+class ProcessSession(WrappedSession):
+    """A session of a process: passes everything on, while the process lives and is not paused."""
+
+    def __init__(self, process: Process, inner: FaultableSession) -> None:
+        super().__init__(inner)
+        self._process = process
+
+    async def call(self, requests: list[Request], cause: Cause = None) -> list[ReplyOrError]:
+        self._process.check_alive()
+        writes = [r for r in requests if isinstance(r, Create | Delete | SetData | Multi)]
+        if writes:
+            await self._process.reach(WriteMoment.BEFORE, writes)
+        replies: list[ReplyOrError] = await self._process.after(self.inner.call(requests, cause))
+        if writes:
+            await self._process.reach(WriteMoment.AFTER, writes)
+        return replies
+
+    async def close(self, cause: Cause = None) -> None:
+        await self._process.after(self.inner.close(cause))
+
+
+class _ProcessPromise:
+    def __init__(self, process: Process, inner: Promise[Any]) -> None:
+        self._process = process
+        self._inner = inner
+
+    @property
+    def is_settled(self) -> bool:
+        return self._inner.is_settled
+
+    def resolve(self, value: Any) -> None:
+        self._inner.resolve(value)
+
+    def fail(self, error: Exception) -> None:
+        self._inner.fail(error)
+
+    async def wait(self, timeout_ms: int | None = None) -> Any:
+        return await self._process.after(self._inner.wait(timeout_ms))
+
+
+class _ProcessMailbox:
+    def __init__(self, process: Process, inner: Mailbox[Any]) -> None:
+        self._process = process
+        self._inner = inner
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def put(self, item: Any) -> None:
+        self._inner.put(item)
+
+    def drain(self) -> list[Any]:
+        return self._inner.drain()
+
+    async def get(self, timeout_ms: int | None = None) -> Any:
+        return await self._process.after(self._inner.get(timeout_ms))

@@ -1,0 +1,43 @@
+"""The simulated world: virtual time, and ZooKeeper's model. The same seed gives the same bytes."""
+
+import random
+
+from kcsim.scenarios.cluster import SCENARIO, Cluster, ClusterSpec
+from kcsim.scenarios.history import EventLog
+from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
+from kcsim.scenarios.worlds import (
+    ADMIN_CONNECT_TIMEOUT_MS,
+    ADMIN_SESSION_TIMEOUT_MS,
+    RunInfo,
+    Script,
+    Subscribers,
+    begin,
+)
+from kcsim.zk.events import EventFields, EventKind
+from kcsim.zk.memory.client import MemoryZooKeeper
+
+EPOCH_MS = 1_577_836_800_000
+"""2020-01-01: when every virtual run begins."""
+
+
+def run_simulated(members: int, spec: ClusterSpec, info: RunInfo, script: Script, subscribers: Subscribers) -> EventLog:
+    """Run a script on a cluster in virtual time. Raises: what the script raises; DeadlockError."""
+    runtime = SimulatedRuntime()
+    log = EventLog(runtime.now_ms)
+    began = begin(log, info, subscribers)
+    zookeeper = MemoryZooKeeper(
+        runtime,
+        log.sink("zookeeper"),
+        random.Random(info.seed),
+        members=members,
+        tick_time_ms=spec.tick_time_ms,
+        epoch_ms=EPOCH_MS,
+    )
+
+    async def main() -> None:
+        admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS)
+        await script(Cluster(spec, runtime, log, zookeeper, admin, zookeeper, EPOCH_MS))
+        log.append(SCENARIO, EventKind.RUN_ENDED, began, EventFields())
+
+    runtime.run(main())
+    return log

@@ -1,0 +1,91 @@
+"""The cluster as of a moment: a pure fold over the event log.
+
+Conditions and expectations are judged on it, so that a run is judged by what its log says and by nothing else.
+"""
+
+import json
+from dataclasses import dataclass, field, replace
+
+from kcsim.zk import paths
+from kcsim.zk.events import Event, EventKind
+
+
+@dataclass(frozen=True, slots=True)
+class Znode:
+    """One znode; `data` as in the event log: text, "base64:…", or None for null."""
+
+    data: str | None
+    czxid: int  # of its creation
+    zxid: int  # of its last change
+    zk_version: int
+    ephemeral: bool
+    session_id: str | None  # the owner's, of an ephemeral one
+
+
+@dataclass
+class ClusterState:
+    """Fold events into it with `apply`, in order.
+
+    Attributes:
+        znodes: path -> znode; the root is not listed.
+        processes: broker-N -> running, paused, stopped or dead.
+        sessions: session id -> open or closed, as the server sees it.
+    """
+
+    znodes: dict[str, Znode] = field(default_factory=dict)
+    processes: dict[str, str] = field(default_factory=dict)
+    sessions: dict[str, str] = field(default_factory=dict)
+
+    def apply(self, event: Event) -> None:
+        """Take one event in."""
+        match event.kind:
+            case EventKind.ZNODE_CREATED:
+                assert event.path is not None
+                self.znodes[event.path] = Znode(
+                    event.data, event.zxid or 0, event.zxid or 0, 0, bool(event.ephemeral), event.session_id
+                )
+            case EventKind.ZNODE_CHANGED:
+                assert event.path is not None
+                self.znodes[event.path] = replace(
+                    self.znodes[event.path], data=event.data, zxid=event.zxid or 0, zk_version=event.zk_version or 0
+                )
+            case EventKind.ZNODE_DELETED:
+                assert event.path is not None
+                self.znodes.pop(event.path, None)
+            case EventKind.SESSION_CREATED:
+                self.sessions[event.session_id or ""] = "open"
+            case EventKind.SESSION_CLOSED:
+                self.sessions[event.session_id or ""] = "closed"
+            case EventKind.PROCESS_STATE:
+                self.processes[event.node] = event.state or ""
+            case _:
+                pass
+
+    def children(self, path: str) -> list[str]:
+        """Names of the children of a znode, sorted; empty if there is none, or no such znode."""
+        prefix = "/" if path == "/" else path + "/"
+        return sorted(p[len(prefix) :] for p in self.znodes if p.startswith(prefix) and "/" not in p[len(prefix) :])
+
+    @property
+    def controller_id(self) -> int | None:
+        """Who is named in /controller; None if nobody, or nothing that can be read."""
+        node = self.znodes.get(paths.CONTROLLER)
+        try:
+            return int(json.loads(node.data or "")["brokerid"]) if node else None
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    @property
+    def controller_epoch(self) -> int | None:
+        """The number in /controller_epoch; None if there is none."""
+        node = self.znodes.get(paths.CONTROLLER_EPOCH)
+        try:
+            return int(node.data or "") if node else None
+        except ValueError:
+            return None
+
+    @property
+    def registered(self) -> dict[int, int]:
+        """Broker id -> broker epoch (czxid of the registration), for each znode in /brokers/ids."""
+        ids = (name for name in self.children(paths.BROKER_IDS) if name.isdigit())
+        return {int(name): self.znodes[f"{paths.BROKER_IDS}/{name}"].czxid for name in ids}

@@ -1,0 +1,128 @@
+"""Reads a whole tree of znodes from a running ZooKeeper, and compares two of them. Reads only."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
+from kcsim.scenarios.words import did_you_mean
+from kcsim.zk.errors import NoNodeError, ZooKeeperError
+from kcsim.zk.events import data_text
+from kcsim.zk.live import LiveZooKeeper
+from kcsim.zk.operations import ChildrenRead, DataRead, GetChildren, GetData, MultiRead, MultiReadDone
+from kcsim.zk.paths import child, parent
+from kcsim.zk.ports import Session
+from kcsim.zk.servers.external import ConnectString, ExternalZooKeeper, parse_connect_string, require_chroot
+
+SESSION_TIMEOUT_MS = 10_000
+CONNECT_TIMEOUT_MS = 10_000
+BATCH = 500
+OWN = "/zookeeper"
+"""ZooKeeper's own znodes, which are no business of a cluster."""
+
+
+class ZnodeSeen(NamedTuple):
+    """One znode. `data` as in the event log; `owner` is the session of an ephemeral one."""
+
+    data: str | None
+    version: int
+    owner: str | None
+
+
+Dump = Mapping[str, ZnodeSeen]
+"""Path (below the chroot) -> znode, sorted by path."""
+
+
+class NoSuchZnodeError(Exception):
+    """A path was asked for that does not exist. Names the nearest sibling."""
+
+
+class Difference(NamedTuple):
+    """A znode that two trees do not have alike; None where there is none."""
+
+    path: str
+    left: str | None
+    right: str | None
+
+    def __str__(self) -> str:
+        if self.right is None:
+            return f"- {self.path}  {self.left}"
+        if self.left is None:
+            return f"+ {self.path}  {self.right}"
+        return f"~ {self.path}  {self.left} -> {self.right}"
+
+
+def differences(left: Dump, right: Dump) -> list[Difference]:
+    """What is not alike in two trees, sorted by path. Versions and owners do not count, being ephemeral does."""
+    found = []
+    for path in sorted(left.keys() | right.keys()):
+        a, b = (_content(tree[path]) if path in tree else None for tree in (left, right))
+        if a != b:
+            found.append(Difference(path, a, b))
+    return found
+
+
+def _content(node: ZnodeSeen) -> str:
+    data = "null" if node.data is None else node.data or '""'
+    return f"{data} (ephemeral)" if node.owner else data
+
+
+def dump(connect: str, path: str) -> Dump:
+    """Read the znodes at and below a path, ZooKeeper's own ones left out.
+
+    Raises: BadConnectStringError, UnreachableError, NoChrootError, NoSuchZnodeError, ZooKeeperUnavailableError,
+        ZooKeeperError when ZooKeeper gives up while it is being read.
+    """
+    where = parse_connect_string(connect)
+    return WallClockRuntime().run(_dump(where, path.rstrip("/") or "/"))
+
+
+async def _dump(where: ConnectString, path: str) -> Dump:
+    await ExternalZooKeeper(str(where)).start()
+    # Without the chroot, so that a missing one can be told from an empty one.
+    session = await LiveZooKeeper(",".join(map(str, where.addresses))).open_session(
+        SESSION_TIMEOUT_MS, lambda _: None, CONNECT_TIMEOUT_MS
+    )
+
+    async def children(of: str) -> tuple[str, ...] | None:
+        (reply,) = await session.call([GetChildren(of)])
+        return reply.children if isinstance(reply, ChildrenRead) else None
+
+    try:
+        await require_chroot(where.chroot, children)
+        top = (where.chroot + path).rstrip("/") or "/"
+        if await children(top) is None:
+            hint = did_you_mean(top, [child(parent(top), name) for name in await children(parent(top)) or ()])
+            raise NoSuchZnodeError(f"there is no znode {path} in {where}{hint}")
+        found = await _read_below(session, top)
+    finally:
+        await session.close()
+    return {path.removeprefix(where.chroot) or "/": node for path, node in sorted(found.items())}
+
+
+async def _read_below(session: Session, top: str) -> dict[str, ZnodeSeen]:
+    found: dict[str, ZnodeSeen] = {}
+    level = [top]
+    while level:
+        following: list[str] = []
+        for begin in range(0, len(level), BATCH):
+            batch = level[begin : begin + BATCH]
+            ops: list[GetData | GetChildren] = [*map(GetData, batch), *map(GetChildren, batch)]
+            (reply,) = await session.call([MultiRead(tuple(ops))])
+            if isinstance(reply, ZooKeeperError):
+                raise reply
+            assert isinstance(reply, MultiReadDone)
+            for path, data, below in zip(batch, reply.results[: len(batch)], reply.results[len(batch) :], strict=True):
+                if isinstance(data, DataRead):
+                    found[path] = _seen(data)
+                if isinstance(below, ChildrenRead):
+                    following += [child(path, name) for name in below.children]
+                for answer in (data, below):
+                    if isinstance(answer, ZooKeeperError) and not isinstance(answer, NoNodeError):
+                        raise answer  # one that went while we read is no error
+        level = [path for path in following if path != OWN]
+    return found
+
+
+def _seen(read: DataRead) -> ZnodeSeen:
+    owner = read.stat.ephemeral_owner
+    return ZnodeSeen(data_text(read.data), read.stat.version, f"0x{owner & (2**64 - 1):x}" if owner else None)

@@ -1,0 +1,197 @@
+"""Elections on a cluster. Source: reference znodes.md 4, 12, 13; controller.md 2, 5 and 13.
+
+Each test runs on the model in virtual time, and, marked live, on a real ZooKeeper.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from kcsim.scenarios.cluster import Cluster
+from kcsim.scenarios.history import EventLog
+from kcsim.zk.events import EventKind
+from tests.worlds import WITHIN_MS, Script, controller_of, find, play, start_and_elect, until_found, until_ready
+
+Play = Callable[[Script], EventLog]
+
+
+@pytest.fixture(params=["simulated", pytest.param("embedded", marks=pytest.mark.live)])
+def on(request: pytest.FixtureRequest) -> str:
+    world: str = request.param
+    return world
+
+
+def test_the_first_controller_of_a_fresh_cluster_has_epoch_1_and_version_1(on: str) -> None:
+    """znodes.md 4.2: the epoch znode is made with 0, and the election multi raises it."""
+
+    async def script(cluster: Cluster) -> None:
+        await start_and_elect(cluster)
+
+    (won,) = find(play(script, on=on), EventKind.ELECTION_WON)
+    assert (won.controller_epoch, won.controller_epoch_zk_version) == (1, 1)
+
+
+def test_all_others_lose_and_wait(on: str) -> None:
+    async def script(cluster: Cluster) -> None:
+        await start_and_elect(cluster)
+        await cluster.wait_until(until_found(cluster.log, EventKind.ELECTION_LOST, at_least=4), WITHIN_MS)
+
+    log = play(partial(script), on=on, brokers=5)
+    assert len(find(log, EventKind.ELECTION_WON)) == 1
+    assert len({e.node for e in find(log, EventKind.ELECTION_LOST)}) == 4
+
+
+def test_the_controller_finds_every_registered_broker(on: str) -> None:
+    """Some may register only while the winner takes over: its watch on /brokers/ids tells it."""
+
+    async def script(cluster: Cluster) -> None:
+        name = await start_and_elect(cluster)
+        await cluster.wait_until(
+            lambda: (
+                None
+                if (seen := cluster.broker(name).controller.context.live_broker_ids) == [1, 2, 3]
+                else f"the controller knows {seen}"
+            ),
+            WITHIN_MS,
+        )
+
+    play(script, on=on)
+
+
+def test_a_deleted_controller_znode_starts_an_election_that_raises_the_epoch(on: str) -> None:
+    """znodes.md 13.2: the old controller resigns first, then everyone competes."""
+
+    async def script(cluster: Cluster) -> None:
+        first = await start_and_elect(cluster)
+        await cluster.zk_delete("/controller")
+        await cluster.wait_until(until_ready(cluster, 2), WITHIN_MS)
+        await cluster.wait_until(until_found(cluster.log, EventKind.CONTROLLER_RESIGNED, node=first), WITHIN_MS)
+
+    log = play(script, on=on)
+    assert [e.controller_epoch for e in find(log, EventKind.ELECTION_WON)] == [1, 2]
+    assert [e.controller_epoch for e in find(log, EventKind.CONTROLLER_RESIGNED)] == [1]
+
+
+def test_garbage_in_the_controller_znode_leaves_nobody_in_charge(on: str) -> None:
+    """znodes.md 12, recorded: the controller resigns at the change, and a ControllerChange elects nobody."""
+
+    async def script(cluster: Cluster) -> None:
+        first = await start_and_elect(cluster)
+        await cluster.zk_set("/controller", "junk")
+        await cluster.wait_until(until_found(cluster.log, EventKind.CONTROLLER_RESIGNED, node=first), WITHIN_MS)
+        done = until_found(cluster.log, EventKind.CONTROLLER_EVENT_DONE, at_least=3, event="ControllerChange")
+        await cluster.wait_until(done, WITHIN_MS)
+        assert not any(cluster.broker(name).controller.is_active for name in cluster.broker_names)
+        await cluster.zk_delete("/controller")
+        await cluster.wait_until(until_ready(cluster, 2), WITHIN_MS)
+
+    log = play(script, on=on)
+    assert len(find(log, EventKind.ELECTION_WON)) == 2
+    assert find(log, EventKind.BAD_ZNODE, path="/controller")
+
+
+def test_another_broker_s_id_written_into_the_controller_znode_makes_it_active_without_failover(on: str) -> None:
+    """znodes.md 13.8, recorded: empty context, no watches; the epoch is not raised."""
+    named: list[str] = []
+
+    async def script(cluster: Cluster) -> None:
+        first = await start_and_elect(cluster)
+        other = next(name for name in cluster.broker_names if name != first)
+        named.append(other)
+        other_id = other.removeprefix("broker-")
+        await cluster.zk_set("/controller", f'{{"version":1,"brokerid":{other_id},"timestamp":"0"}}')
+        await cluster.wait_until(until_found(cluster.log, EventKind.CONTROLLER_RESIGNED, node=first), WITHIN_MS)
+        controller = cluster.broker(other).controller
+        await cluster.wait_until(lambda: None if controller.is_active else f"{other} is not active", WITHIN_MS)
+        assert controller.context.live_broker_ids == []
+
+    log = play(script, on=on)
+    assert [e.controller_epoch for e in find(log, EventKind.ELECTION_WON)] == [1]
+
+
+def test_a_controller_epoch_that_is_no_number_leaves_nobody_who_tries_again(on: str) -> None:
+    """znodes.md 12: the election fails before /controller is made; the forced move finds no znode of its own."""
+
+    async def script(cluster: Cluster) -> None:
+        await start_and_elect(cluster)
+        await cluster.zk_set("/controller_epoch", "many")
+        await cluster.zk_delete("/controller")
+        await cluster.wait_until(
+            until_found(cluster.log, EventKind.CONTROLLER_EVENT_DONE, at_least=3, event="Reelect"), WITHIN_MS
+        )
+        assert cluster.state.controller_id is None
+
+    log = play(script, on=on)
+    assert [e.controller_epoch for e in find(log, EventKind.ELECTION_WON)] == [1]
+    assert len(find(log, EventKind.BAD_ZNODE, path="/controller_epoch")) == 3
+
+
+def test_a_touched_controller_epoch_refuses_every_fenced_write_but_not_the_role(on: str) -> None:
+    """znodes.md 13.3: /controller still names the controller, so it does not resign; every checked write fails."""
+
+    async def script(cluster: Cluster) -> None:
+        first = await start_and_elect(cluster)
+        await cluster.zk_set("/controller_epoch", "1")
+        for _ in range(2):
+            await cluster.zk_create("/isr_change_notification/isr_change_", '{"version":1,"partitions":[]}', sequential=True)
+        await cluster.wait_until(until_found(cluster.log, EventKind.CONTROLLER_MOVED, node=first), WITHIN_MS)
+        assert cluster.broker(first).controller.is_active
+
+    log = play(script, on=on)
+    assert not find(log, EventKind.CONTROLLER_RESIGNED)
+    assert find(log, EventKind.ZK_WRITE_REFUSED, error="BADVERSION", path="/controller_epoch")
+
+
+def test_a_broker_restarted_within_its_session_time_out_does_not_start(on: str) -> None:
+    """znodes.md 5.2: it meets its own old registration under a foreign session."""
+    from kcsim.scenarios.cluster import ClusterError
+
+    async def script(cluster: Cluster) -> None:
+        await start_and_elect(cluster)
+        await cluster.kill("broker-2")
+        with pytest.raises(ClusterError, match="NODEEXISTS for /brokers/ids/2"):
+            await cluster.start(["broker-2"])
+
+    log = play(script, on=on)
+    assert find(log, EventKind.BROKER_START_FAILED, node="broker-2")
+
+
+def test_a_stopped_controller_hands_over_at_once(on: str) -> None:
+    """Its session is closed, not left to expire."""
+
+    async def script(cluster: Cluster) -> None:
+        first = await start_and_elect(cluster)
+        await cluster.stop(first)
+        await cluster.wait_until(until_ready(cluster, 2), WITHIN_MS)
+        assert controller_of(cluster) != first
+
+    log = play(script, on=on)
+    assert not find(log, EventKind.SESSION_CLOSED, error="SESSIONEXPIRED")
+
+
+def test_what_a_zombie_had_queued_is_never_begun(on: str) -> None:
+    """controller.md 2.2 and 3.4: expiry clears the queue, and the event in the middle fails."""
+    paused: list[str] = []
+
+    async def script(cluster: Cluster) -> None:
+        first = await start_and_elect(cluster)
+        paused.append(first)
+        cluster.arm_pause(first, "before", "/isr_change_notification")
+        await cluster.zk_create("/isr_change_notification/isr_change_", '{"version":1,"partitions":[]}', sequential=True)
+        await cluster.wait_until(lambda: None if cluster.state.processes[first] == "paused" else "running", WITHIN_MS)
+        await cluster.wait_until(until_ready(cluster, 2), WITHIN_MS)
+        await cluster.resume(first)
+        again = until_found(cluster.log, EventKind.BROKER_REGISTERED, at_least=2, node=first)
+        await cluster.wait_until(again, WITHIN_MS)
+
+    log = play(script, on=on)
+    zombie = paused[0]
+    (resumed,) = find(log, EventKind.PROCESS_STATE, node=zombie, state="running")[1:]
+    begun = [e.event for e in log.events[resumed.seq :] if e.node == zombie and e.kind is EventKind.CONTROLLER_EVENT_BEGUN]
+    assert begun[:2] == ["Expire", "RegisterBrokerAndReelect"]
+    assert not [e for e in find(log, EventKind.ZNODE_DELETED) if e.cause in {w.seq for w in writes_of(log, zombie)}]
+
+
+def writes_of(log: EventLog, node: str) -> list:  # type: ignore[type-arg]
+    return find(log, EventKind.ZK_WRITE, node=node)

@@ -1,0 +1,245 @@
+"""Each condition holds when it should, does not when it should not, and names the events that decided."""
+
+from typing import Any
+
+import pytest
+
+from kcsim.scenarios.conditions import Finding, Seen, judge
+from kcsim.scenarios.schema import Condition
+from kcsim.scenarios.words import KnownNames
+from kcsim.zk.events import EventKind
+from tests.scenarios.made_up import Story
+
+CONTROLLER = '{"version":1,"brokerid":2,"timestamp":"0"}'
+
+
+def look(seen: Seen, **said: Any) -> Finding:
+    """Judge what is said, written as in a file."""
+    names = KnownNames(brokers=seen.brokers, aliases=tuple(seen.aliases))
+    written = {name.replace("_", "-"): value for name, value in said.items()}
+    return judge(Condition.model_validate(written, context=names), seen)
+
+
+def evidence(finding: Finding) -> list[int]:
+    return [event.seq for event in finding.evidence]
+
+
+@pytest.fixture
+def story() -> Story:
+    """Two brokers registered; broker-2 is the controller of epoch 1."""
+    story = Story()
+    story.znode("/controller_epoch", "0")  # 0
+    story.znode("/brokers/ids/1", "{}", zxid=11, ephemeral=True)  # 1
+    story.znode("/brokers/ids/2", "{}", zxid=12, ephemeral=True)  # 2
+    story.znode("/controller", CONTROLLER, ephemeral=True)  # 3
+    story.changed("/controller_epoch", "1", zxid=13, zk_version=1)  # 4
+    story.tell("broker-2", EventKind.ELECTION_WON, controller_id=2, controller_epoch=1)  # 5
+    return story
+
+
+# --- who is controller -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wanted", "holds"),
+    [
+        ("any", True),
+        ("none", False),
+        ("broker-2", True),
+        ("broker-1", False),
+        ("old", False),
+        ("new", True),
+        ("not old", True),
+        ("not new", False),
+        ("not broker-1", True),
+        ("not controller", False),
+    ],
+)
+def test_the_controller_is_who_is_named_in_its_znode(story: Story, wanted: str, holds: bool) -> None:
+    finding = look(story.seen(old="broker-1", new="broker-2"), controller=wanted)
+    assert (finding.holds, finding.seen, evidence(finding)) == (holds, "broker-2 is the controller", [3])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "holds"),
+    [("any", False), ("none", True), ("broker-2", False), ("not broker-1", False), ("controller", False)],
+)
+def test_without_its_znode_nobody_is_the_controller(story: Story, wanted: str, holds: bool) -> None:
+    """`not broker-1` says that somebody else is: nobody is not somebody."""
+    gone = story.gone("/controller")
+    finding = look(story.seen(), controller=wanted)
+    assert (finding.holds, finding.seen, evidence(finding)) == (holds, "nobody is the controller", [gone])
+
+
+def test_the_controller_epoch_is_the_number_in_its_znode(story: Story) -> None:
+    assert look(story.seen(), controller_epoch=1) == Finding(True, "the controller epoch is 1", (story.events[4],))
+    assert not look(story.seen(), controller_epoch=2).holds
+    assert look(Story().seen(), controller_epoch=1).seen == "there is no controller epoch"
+
+
+def test_controller_epochs_are_those_of_all_elections_and_no_others(story: Story) -> None:
+    seen = story.seen()
+    assert look(seen, controller_epochs=[1]).holds
+    story.tell("broker-1", EventKind.ELECTION_WON, controller_epoch=2)
+    finding = look(seen, controller_epochs=[1])
+    assert (finding.holds, finding.seen) == (False, "epochs won: 1 by broker-2, 2 by broker-1")
+    assert look(seen, controller_epochs=[1, 2]).holds
+    assert not look(seen, controller_epochs=[2, 1]).holds
+
+
+# --- brokers ---------------------------------------------------------------------------------------------------------------
+
+
+def test_registered_brokers_are_those_with_a_znode(story: Story) -> None:
+    assert look(story.seen(), registered="all").holds
+    assert not look(story.seen(), unregistered=["broker-1"]).holds
+    gone = story.gone("/brokers/ids/1")
+    finding = look(story.seen(lost="broker-1"), registered=["lost", "broker-2"])
+    assert (finding.holds, finding.seen, evidence(finding)) == (False, "broker-1 is not registered", [gone])
+    assert look(story.seen(), unregistered=["broker-1"]).holds
+    assert not look(story.seen(), unregistered="all").holds
+
+
+def test_nobody_is_not_registered_as_controller(story: Story) -> None:
+    """`controller` names whoever holds the role at that moment, and nobody when nobody does."""
+    assert look(story.seen(), registered="controller").holds
+    story.gone("/controller")
+    assert not look(story.seen(), registered="controller").holds
+
+
+def test_re_registered_takes_a_higher_broker_epoch(story: Story) -> None:
+    seen = story.seen()
+    assert look(seen, re_registered="broker-1").seen == "broker-1 has the broker epoch it had at first, 11"
+    story.gone("/brokers/ids/1")
+    assert look(seen, re_registered="broker-1").seen == "broker-1 is not registered"
+    again = story.znode("/brokers/ids/1", "{}", zxid=20, ephemeral=True)
+    finding = look(seen, re_registered="broker-1")
+    assert (finding.holds, finding.seen, evidence(finding)) == (
+        True,
+        "broker-1 has broker epoch 20, at first 11",
+        [1, again],
+    )
+
+
+@pytest.mark.parametrize("state", ["running", "paused", "stopped", "dead"])
+def test_a_process_is_in_the_state_it_was_last_in(story: Story, state: str) -> None:
+    seen = story.seen()
+    assert look(seen, **{state: "broker-1"}).seen == "broker-1 is not started"
+    last = story.tell("broker-1", EventKind.PROCESS_STATE, state=state)
+    finding = look(seen, **{state: "broker-1"})
+    assert (finding.holds, finding.seen, evidence(finding)) == (True, f"broker-1 is {state}", [last])
+    story.tell("broker-1", EventKind.PROCESS_STATE, state="other")
+    assert not look(seen, **{state: "broker-1"}).holds
+
+
+def test_a_session_has_expired_when_zookeeper_ended_it_and_not_its_client(story: Story) -> None:
+    seen = story.seen()
+    story.tell("broker-1", EventKind.SESSION_STATE, state="connected", session_id="0x01")
+    story.tell("broker-2", EventKind.SESSION_STATE, state="connected", session_id="0x02")
+    story.tell("zookeeper", EventKind.SESSION_CLOSED, session_id="0x01")
+    assert look(seen, session_expired="broker-1").seen == "no session of broker-1 has expired"
+    expired = story.tell("zookeeper", EventKind.SESSION_CLOSED, session_id="0x02", error="SESSIONEXPIRED")
+    finding = look(seen, session_expired="broker-2")
+    assert (finding.holds, evidence(finding)) == (True, [expired])
+    assert not look(seen, session_expired="all").holds
+
+
+# --- znodes ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wanted", "holds"),
+    [
+        ({"path": "/controller"}, True),
+        ({"path": "/controller", "exists": False}, False),
+        ({"path": "/nothing"}, False),
+        ({"path": "/nothing", "exists": False}, True),
+        ({"path": "/controller", "data": {"brokerid": 2}}, True),
+        ({"path": "/controller", "data": {"brokerid": 2, "version": 2}}, False),
+        ({"path": "/controller", "data": {"broker": 2}}, False),
+        ({"path": "/controller", "data": {"brokerid": True}}, False),
+        ({"path": "/controller", "data": CONTROLLER}, True),
+        ({"path": "/controller", "data": "something else"}, False),
+        ({"path": "/controller_epoch", "data": 1}, True),
+        ({"path": "/controller_epoch", "data": "1"}, True),
+        ({"path": "/controller_epoch", "data": {"a": 1}}, False),
+        ({"path": "/brokers/ids/1", "children": 0}, True),
+        ({"path": "/brokers/ids/1", "children": 1}, False),
+    ],
+)
+def test_a_znode_is_as_it_was_last_written(story: Story, wanted: dict[str, Any], holds: bool) -> None:
+    assert look(story.seen(), znode=wanted).holds is holds
+
+
+# --- events ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "holds"),
+    [
+        ({"kind": "ElectionWon"}, True),
+        ({"kind": "ElectionLost"}, False),
+        ({"kind": "ElectionWon", "node": "broker-2"}, True),
+        ({"kind": "ElectionWon", "node": "winner"}, True),
+        ({"kind": "ElectionWon", "node": "controller"}, True),
+        ({"kind": "ElectionWon", "node": "broker-1"}, False),
+        ({"kind": "ElectionWon", "controller-id": 2}, True),
+        ({"kind": "ElectionWon", "controller-id": "winner"}, True),
+        ({"kind": "ElectionWon", "controller-id": "broker-1"}, False),
+        ({"kind": "ElectionWon", "controller-epoch": 2}, False),
+        ({"kind": "ElectionWon", "zxid": 1}, False),
+        ({"kind": "ZnodeCreated", "path": "/brokers/ids"}, True),
+        ({"kind": "ZnodeCreated", "path": "/broker"}, False),
+        ({"kind": "ZnodeCreated", "path": "/"}, True),
+        ({"kind": "ZnodeCreated", "path": "/controller", "data": '"brokerid":2'}, True),
+    ],
+)
+def test_a_pattern_is_a_kind_and_the_columns_it_names(story: Story, pattern: dict[str, Any], holds: bool) -> None:
+    """A path means that znode and those below it; a text must occur; a name given with `as` stands for its node."""
+    seen = story.seen(winner="broker-2")
+    assert look(seen, event=pattern).holds is holds
+    assert look(seen, no_event=pattern).holds is not holds
+
+
+@pytest.mark.parametrize(
+    ("count", "holds"),
+    [
+        ({"exactly": 2}, True),
+        ({"exactly": 1}, False),
+        ({"at-least": 2}, True),
+        ({"at-least": 3}, False),
+        ({"at-most": 2}, True),
+        ({"at-most": 1}, False),
+        ({"at-least": 1, "at-most": 1}, False),
+    ],
+)
+def test_events_are_counted(story: Story, count: dict[str, int], holds: bool) -> None:
+    finding = look(story.seen(), events={"of": {"kind": "ZnodeCreated", "path": "/brokers"}, **count})
+    assert (finding.holds, evidence(finding)) == (holds, [1, 2])
+
+
+def test_an_order_is_kept_with_anything_in_between(story: Story) -> None:
+    created, changed, won = ({"kind": kind} for kind in ("ZnodeCreated", "ZnodeChanged", "ElectionWon"))
+    finding = look(story.seen(), order=[created, created, changed, won])
+    assert (finding.holds, evidence(finding)) == (True, [0, 1, 4, 5])
+    finding = look(story.seen(), order=[changed, created])
+    assert (finding.holds, finding.seen, evidence(finding)) == (False, "no ZnodeCreated after #4", [4])
+
+
+# --- several at once -------------------------------------------------------------------------------------------------------
+
+
+def test_everything_said_must_hold_and_what_does_not_is_told(story: Story) -> None:
+    finding = look(story.seen(), controller="broker-2", controller_epoch=2, registered="all")
+    assert (finding.holds, finding.seen, evidence(finding)) == (False, "the controller epoch is 1", [4])
+
+
+def test_a_growing_log_is_taken_in_as_it_grows(story: Story) -> None:
+    """A wait looks again after every event: no event may be missed, or counted twice."""
+    seen = story.seen()
+    for _ in range(3):
+        before = look(seen, events={"of": {"kind": "WatchFired"}, "exactly": 0}).seen
+        assert before == "WatchFired has not happened"
+    for number in range(1, 4):
+        story.tell("broker-1", EventKind.WATCH_FIRED, path="/controller")
+        assert look(seen, events={"of": {"kind": "WatchFired"}, "exactly": number}).holds

@@ -1,0 +1,158 @@
+"""The library runs in every world, one seed gives the same bytes, and no expectation holds when its cause is missing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from kcsim.scenarios.cluster import Cluster
+from kcsim.scenarios.runner import cluster_spec, run_scenario
+from kcsim.scenarios.scenario_file import find_scenario, library_names, load_scenario
+from kcsim.scenarios.verdict import Outcome, Verdict
+from kcsim.scenarios.worlds import RunInfo, ZooKeeperChoice, ZooKeeperKind, run_in_world
+from tests.requirements import require
+
+PATIENCE_S = 120
+
+
+def verdict_on(path: Path, kind: ZooKeeperKind, seed: int = 1) -> Verdict:
+    """Run a scenario file and return what it came to."""
+    loaded = load_scenario(path)
+    choice = ZooKeeperChoice(kind, members=loaded.scenario.zookeeper.members)
+    verdicts = []
+
+    async def script(cluster: Cluster) -> None:
+        verdicts.append(await run_scenario(loaded, cluster))
+
+    run_in_world(choice, cluster_spec(loaded.scenario), RunInfo(loaded.scenario.name, seed, kind.value), script)
+    return verdicts[0]
+
+
+def assert_held(verdict: Verdict) -> None:
+    not_held = [f"{judged.claim} {judged.outcome}: {judged.seen}" for judged in verdict.judged if judged.outcome != "held"]
+    assert (str(verdict.failure or ""), not_held) == ("", [])
+
+
+# --- every world -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("name", library_names())
+def test_it_holds_in_virtual_time(name: str, seed: int) -> None:
+    assert_held(verdict_on(find_scenario(name), ZooKeeperKind.SIMULATED, seed))
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("name", library_names())
+def test_it_holds_on_a_real_zookeeper(name: str) -> None:
+    require("java")
+    assert_held(verdict_on(find_scenario(name), ZooKeeperKind.EMBEDDED))
+
+
+@pytest.mark.live
+@pytest.mark.docker
+@pytest.mark.parametrize("name", library_names())
+def test_it_holds_on_a_zookeeper_in_containers(name: str) -> None:
+    require("docker")
+    assert_held(verdict_on(find_scenario(name), ZooKeeperKind.DOCKER))
+
+
+# --- the same seed gives the same bytes ------------------------------------------------------------------------------------
+
+
+def trace_of(name: str, seed: int, hash_seed: int, trace: Path) -> bytes:
+    """The event log of a simulated run in a process of its own."""
+    command = [sys.executable, "-m", "kcsim.scenarios", "run", name, "--zookeeper", "simulated", "--seed", str(seed)]
+    environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
+    done = subprocess.run(
+        [*command, "--trace", str(trace)], env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return trace.read_bytes()
+
+
+@pytest.mark.parametrize("name", library_names())
+def test_one_seed_gives_the_same_bytes_under_any_hash_seed(name: str, tmp_path: Path) -> None:
+    first = trace_of(name, 7, 1, tmp_path / "first.jsonl")
+    assert len(first.splitlines()) > 100
+    assert trace_of(name, 7, 2, tmp_path / "second.jsonl") == first
+
+
+def test_another_seed_gives_another_run(tmp_path: Path) -> None:
+    """Else the test above would hold for a run that ignores its seed."""
+    name = "controller-race"
+    assert trace_of(name, 7, 1, tmp_path / "first.jsonl") != trace_of(name, 8, 1, tmp_path / "second.jsonl")
+
+
+# --- what is expected does not hold by itself ------------------------------------------------------------------------------
+
+
+def altered(directory: Path, name: str, timetable: list[Any]) -> Path:
+    """A scenario of the library with another timetable and the same expectations."""
+    yaml = YAML(typ="safe")
+    scenario = yaml.load(find_scenario(name).read_text(encoding="utf-8"))
+    path = directory / f"{name}.yaml"
+    with path.open("w", encoding="utf-8") as file:
+        yaml.dump({**scenario, "timetable": timetable}, file)
+    return path
+
+
+READY: dict[str, Any] = {"wait": {"event": {"kind": "ControllerFailover", "step": "Ready to serve as the new controller"}}}
+HARMLESS: dict[str, list[Any]] = {
+    "controller-race": [{"start": "broker-1"}, READY],
+    "controller-failover": [
+        {"start": "all"},
+        READY,
+        {"reconnect": "controller", "as": "first"},
+        {"reconnect": "controller", "as": "second"},
+    ],
+    "session-expiry": [{"start": "all"}, READY, {"reconnect": "controller", "as": "victim"}],
+    "zombie-controller": [
+        {"start": "all"},
+        READY,
+        {"reconnect": "controller", "as": "first"},
+        {"reconnect": "controller", "as": "second"},
+    ],
+    "zookeeper-leader-loss": [
+        {"start": "all"},
+        READY,
+        {"zookeeper": {"pause": "follower"}, "as": "lost"},
+        {"zookeeper": {"resume": "lost"}},
+    ],
+    "zookeeper-quorum-loss": [{"start": "all"}, READY, {"reconnect": "controller", "as": "lost"}],
+}
+"""Timetables in which nothing happens to anybody, but every name is given."""
+
+SURVIVING: dict[str, list[str]] = {
+    "controller-race": ["One broker wins, and its controller epoch is 1.", "/controller names the winner"],
+    "controller-failover": ["Nothing that it wrote after its freeze was applied."],
+    "session-expiry": [],
+    "zombie-controller": ["The second one kept its session and its registration all along."],
+    "zookeeper-leader-loss": [
+        "Nobody loses the controller role.",
+        "No session expires.",
+        "/controller was there all the time.",
+    ],
+    "zookeeper-quorum-loss": [],
+}
+"""What holds all the same: that something bad has not happened is true where nothing happens."""
+
+
+@pytest.mark.parametrize("name", library_names())
+def test_where_nothing_happens_what_should_have_happened_is_violated(name: str, tmp_path: Path) -> None:
+    verdict = verdict_on(altered(tmp_path, name, HARMLESS[name]), ZooKeeperKind.SIMULATED)
+    assert verdict.failure is None
+    held = [judged.claim for judged in verdict.judged if judged.outcome is Outcome.HELD]
+    assert [claim[: len(start)] for claim, start in zip(held, SURVIVING[name], strict=True)] == SURVIVING[name]
+    assert verdict.exit_status == 1
+
+
+def test_a_controller_that_loses_its_role_is_no_survivor_of_a_leaders_loss(tmp_path: Path) -> None:
+    """The three that survive above are violated by what they forbid."""
+    timetable = [*HARMLESS["zookeeper-leader-loss"], {"expire": "controller"}, {"wait": {"controller-epoch": 2}}]
+    verdict = verdict_on(altered(tmp_path, "zookeeper-leader-loss", timetable), ZooKeeperKind.SIMULATED)
+    assert {judged.outcome for judged in verdict.judged} == {Outcome.VIOLATED}

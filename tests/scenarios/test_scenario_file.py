@@ -1,0 +1,219 @@
+"""Whatever is wrong with a scenario file is told before anything is started: where it is, and what was probably meant."""
+
+from pathlib import Path
+
+import pytest
+
+from kcsim.scenarios.scenario_file import ScenarioFileError, find_scenario, library_names, load_scenario
+from kcsim.scenarios.schema import Kill, Pause, Servers, Wait
+from tests.scenarios.files import BASE, written
+
+
+def problems(path: Path) -> list[str]:
+    """What is said of a file, its directory left out."""
+    with pytest.raises(ScenarioFileError) as refused:
+        load_scenario(path)
+    return [str(problem).replace(f"{path.parent}/", "") for problem in refused.value.problems]
+
+
+def test_the_base_of_these_tests_is_a_good_scenario(tmp_path: Path) -> None:
+    loaded = load_scenario(written(tmp_path, BASE))
+    assert loaded.scenario.name == "try-it"
+    assert loaded.step_lines == (6, 7)
+
+
+def test_a_file_says_what_it_says(tmp_path: Path) -> None:
+    """Durations in ms, names as tuples, alternatives by verb."""
+    text = BASE.replace(
+        "expect:",
+        """\
+  - pause: controller
+    at-write: before
+    path: /isr_change_notification
+    as: zombie
+    at: 1.5s
+  - kill: [broker-1, zombie]
+    after: 1m
+  - zookeeper: {kill: leader}
+expect:""",
+    )
+    _, wait, pause, kill, servers = load_scenario(written(tmp_path, text)).scenario.timetable
+    assert isinstance(wait, Wait)
+    assert (wait.wait.controller, wait.wait.within) == ("any", 10_000)
+    assert isinstance(pause, Pause)
+    assert (pause.pause, pause.at_write, pause.as_, pause.at) == (("controller",), "before", "zombie", 1_500)
+    assert isinstance(kill, Kill)
+    assert (kill.kill, kill.after) == (("broker-1", "zombie"), 60_000)
+    assert isinstance(servers, Servers)
+    assert (servers.zookeeper.verb, servers.zookeeper.names) == ("kill", ("leader",))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "line", "told"),
+    [
+        ("cluser:", "cluster:", 3, "unknown key 'cluser'; did you mean cluster?"),
+        ("brokrs: 3", "brokers: 3", 4, "unknown key 'brokrs'; did you mean brokers?"),
+        ("brokers: three", "brokers: 3", 4, "brokers: 'three' is no whole number"),
+        ("brokers: 0", "brokers: 3", 4, "brokers: 0: input should be greater than or equal to 1"),
+        ("brokers:", "brokers: 3", 4, "brokers has no value"),
+        ("brokers: [{id: 1}, {id: 1}]", "brokers: 3", 4, "broker id 1 is given twice"),
+        ("startt: all", "start: all", 6, "unknown verb 'startt'; did you mean start?"),
+        (
+            "start: broker-4",
+            "start: all",
+            6,
+            "unknown broker 'broker-4'; there are broker-1 to broker-3, the nearest is broker-3",
+        ),
+        ("start: [broker-1, brokr-2]", "start: all", 6, "unknown name 'brokr-2'; did you mean broker-2?"),
+        ("start: [broker-1, broker-1]", "start: all", 6, "'broker-1' is named twice"),
+        ("start: []", "start: all", 6, "an empty list names nobody; write all, or a name"),
+        ("within: 10", "within: 10s", 7, "10 has no unit; write 10ms or 10s"),
+        ("witin: 10s", "within: 10s", 7, "unknown key 'witin'; did you mean within?"),
+        ("controler: any", "controller: any", 7, "unknown key 'controler'; did you mean controller?"),
+        ("controller: anny", "controller: any", 7, "unknown name 'anny'; did you mean any?"),
+        ("wait: {within: 10s}", "wait: {controller: any, within: 10s}", 7, "nothing to hold; say one of controller, "),
+    ],
+)
+def test_one_wrong_word_is_told_with_its_line_and_the_nearest_right_one(
+    tmp_path: Path, wrong: str, right: str, line: int, told: str
+) -> None:
+    lines = problems(written(tmp_path, BASE.replace(right, wrong, 1)))
+    assert [problem for problem in lines if problem.startswith(f"try-it.yaml:{line}: {told}")], lines
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ("kill: broker-1\n    pause: broker-2", "9: a step does one thing, this one has kill and pause; write two steps"),
+        ("kill: broker-1\n    at: 1s\n    after: 1s", "10: a step is timed by at or by after, not by both"),
+        ("pause: broker-1\n    at-write: befor", "9: at-write: 'befor' is none of before or after; did you mean before?"),
+        ("pause: broker-1\n    path: /controller", "9: path goes with at-write"),
+        (
+            "pause: broker-1\n    at-write: before\n    path: controller",
+            "10: 'controller' is no znode path; one begins with /",
+        ),
+        ("resume: zombie", "8: unknown name 'zombie'; write broker-1, controller, or a name given with as"),
+        ("kill: [broker-1, broker-2]\n    as: both", "9: 'both' would name several; name one"),
+        ("kill: broker-1\n    as: broker-2", "9: 'broker-2' means something already; give another name"),
+        ("kill: broker-1\n    as: Old One", "9: 'Old One' cannot be a name; write small letters"),
+        ("zookeeper: {kill: member-2}", "8: unknown ZooKeeper server 'member-2'; did you mean member-1?"),
+        ("zookeeper: {kil: leader}", "8: unknown key 'kil'; did you mean kill?"),
+        ("zookeeper: {kill: leader, start: leader}", "8: one of kill, start, pause, resume is done"),
+        ("zk-create: {data: x}", "8: path is missing"),
+        ("wait: {event: {kind: ElectionWun}}", "8: unknown kind of event 'ElectionWun'; did you mean ElectionWon?"),
+        ("wait: {event: {kind: ElectionWon, contrler-epoch: 1}}", "8: unknown column 'contrler-epoch'; did you mean"),
+        ("wait: {event: {kind: ElectionWon, controller-epoch: one}}", "8: 'one' is no value of controller-epoch, which"),
+        ("wait: {event: {kind: ElectionWon, node: broker-9}}", "8: unknown name 'broker-9'"),
+        ("wait: {events: {of: {kind: ElectionWon}}}", "8: say how often: exactly, at-least or at-most"),
+        ("wait: {znode: {path: /controller, exists: maybe}}", "8: exists: 'maybe' is neither true nor false"),
+        ("wait: {registered: broker-12}", "8: unknown broker 'broker-12'; there are broker-1 to broker-3, the nearest is"),
+        ("wait: {order: [{kind: ElectionWon}]}", "8: order has fewer than 2 entries"),
+        ("everybody", "8: 'everybody' is no step; write a verb and to whom, as - kill: broker-1"),
+    ],
+)
+def test_a_wrong_step_is_told_with_its_line(tmp_path: Path, step: str, told: str) -> None:
+    lines = problems(written(tmp_path, BASE.replace("expect:", f"  - {step}\nexpect:")))
+    assert [problem for problem in lines if problem.startswith(f"try-it.yaml:{told}")], lines
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("zookeeper.session.timout.ms: 1", "unknown setting 'zookeeper.session.timout.ms'; did you mean zookeeper.session."),
+        ("zookeeper.session.timeout.ms: 5s", "'5s' is no value of zookeeper.session.timeout.ms, which is a whole number"),
+        ("host.name: 5", "5 is no value of host.name, which is text"),
+    ],
+)
+def test_a_setting_goes_by_kafkas_name_and_type(tmp_path: Path, settings: str, told: str) -> None:
+    (only,) = problems(written(tmp_path, BASE.replace("brokers: 3", f"brokers: 3\n  settings:\n    {settings}")))
+    assert only.startswith(f"try-it.yaml:6: {told}")
+
+
+def test_all_problems_are_told_at_once_and_in_order(tmp_path: Path) -> None:
+    text = BASE.replace("brokers: 3", "brokers: 3\n  rack: 2").replace("start: all", "stat: all").replace("10s", "10")
+    assert [problem.split(":")[1] for problem in problems(written(tmp_path, text))] == ["5", "7", "8"]
+
+
+def test_a_name_is_given_before_it_is_used(tmp_path: Path) -> None:
+    steps = "  - resume: zombie\n  - pause: controller\n    as: zombie\nexpect:"
+    assert problems(written(tmp_path, BASE.replace("expect:", steps))) == [
+        "try-it.yaml:8: 'zombie' is used before a step has given this name"
+    ]
+
+
+def test_a_name_is_given_once(tmp_path: Path) -> None:
+    """A name that changes hands between two expectations would be judged as its last holder."""
+    steps = "  - kill: broker-1\n    as: lost\n  - kill: broker-2\n    as: lost\nexpect:"
+    assert problems(written(tmp_path, BASE.replace("expect:", steps))) == ["try-it.yaml:11: the name 'lost' is given twice"]
+
+
+def test_a_server_is_not_taken_for_a_broker(tmp_path: Path) -> None:
+    steps = "  - zookeeper: {kill: leader}\n    as: lost\n  - resume: lost\nexpect:"
+    (only,) = problems(written(tmp_path, BASE.replace("expect:", steps)))
+    assert only.startswith("try-it.yaml:10: unknown name 'lost'")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "try-it.yaml:1: the file is empty; a scenario begins with name:"),
+        ("# nothing yet\n", "try-it.yaml:1: the file is empty; a scenario begins with name:"),
+        ("- a\n- b\n", "try-it.yaml:1: ['a', 'b'] is no scenario; a scenario begins with name:"),
+        ("name: [", "try-it.yaml:1: not YAML: "),
+        ("name: x\n\tdescription: y\n", "try-it.yaml:2: not YAML: "),
+        (BASE + "name: again\n", "try-it.yaml:10: key 'name' is there twice"),
+        ("name: a\n---\nname: b\n", "try-it.yaml:2: not YAML: expected a single document"),
+    ],
+)
+def test_what_is_no_scenario_at_all_is_told_so(tmp_path: Path, text: str, told: str) -> None:
+    assert problems(written(tmp_path, text))[0].startswith(told)
+
+
+def test_a_missing_part_is_told_at_the_place_where_it_belongs(tmp_path: Path) -> None:
+    without = BASE.partition("expect:")[0]
+    assert problems(written(tmp_path, without)) == ["try-it.yaml:1: expect is missing"]
+
+
+def test_a_file_that_is_not_text_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "try-it.yaml"
+    path.write_bytes(b"name: \xff\xfe")
+    assert problems(path) == ["try-it.yaml: not text in UTF-8 (byte 6)"]
+
+
+def test_an_alias_of_yaml_that_holds_itself_is_told_and_not_followed(tmp_path: Path) -> None:
+    text = BASE.replace("  - start: all", "  - &step {start: all, at: *step}")
+    assert problems(written(tmp_path, text)) != []
+
+
+def test_a_missing_file_is_told_with_the_nearest_one_beside_it(tmp_path: Path) -> None:
+    path = written(tmp_path, BASE)
+    with pytest.raises(ScenarioFileError, match=f"no such file; did you mean {path}"):
+        find_scenario(str(tmp_path / "tri-it.yaml"))
+
+
+def test_a_name_that_is_neither_file_nor_library_is_told_with_the_nearest_of_the_library() -> None:
+    with pytest.raises(
+        ScenarioFileError, match="neither a file nor a scenario of the library; did you mean controller-race"
+    ):
+        find_scenario("controler-race")
+
+
+def test_a_directory_is_no_scenario(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioFileError, match="is a directory"):
+        find_scenario(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", library_names())
+def test_every_file_of_the_library_is_named_as_its_scenario(name: str) -> None:
+    assert load_scenario(find_scenario(name)).scenario.name == name
+
+
+def test_the_library_has_what_it_should_have() -> None:
+    assert library_names() == [
+        "controller-failover",
+        "controller-race",
+        "session-expiry",
+        "zombie-controller",
+        "zookeeper-leader-loss",
+        "zookeeper-quorum-loss",
+    ]

@@ -1,0 +1,114 @@
+"""The published JSON Schema accepts what the loader accepts, and refuses what it refuses, as far as a schema can."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from kcsim.scenarios.scenario_file import ScenarioFileError, find_scenario, library_names, load_scenario
+from kcsim.scenarios.schema import VERBS, Condition, json_schema
+from tests.scenarios.files import BASE, written
+from tests.scenarios.json_schema import accepts
+
+
+def plain(path: Path) -> Any:
+    return YAML(typ="safe").load(path.read_text())
+
+
+def loads(path: Path) -> bool:
+    try:
+        load_scenario(path)
+    except ScenarioFileError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", library_names())
+def test_the_schema_accepts_the_library(name: str) -> None:
+    assert accepts(json_schema(), plain(find_scenario(name)))
+
+
+STEPS = [
+    "start: all",
+    "start: [broker-1, controller]",
+    "stop: broker-1",
+    "kill: controller\n    as: lost\n    at: 5s",
+    "kill: broker-1\n    at-write: after\n    nth: 2",
+    "pause: broker-1\n    at-write: before\n    path: /brokers",
+    "resume: broker-1\n    after: 1.5m",
+    "expire: broker-1",
+    "disconnect: broker-1\n    for: 100ms",
+    "reconnect: all",
+    "zookeeper: {pause: [leader]}",
+    "zk-create: {path: /x, data: {a: [1, null]}, ephemeral: true}",
+    "zk-create: {path: /x}",
+    "zk-set: {path: /x, data: text}",
+    "zk-delete: /x",
+    "wait: {controller: not broker-1}",
+    "wait: {controller-epoch: 1, controller-epochs: [1], registered: all, unregistered: [broker-1], within: 1s}",
+    "wait: {re-registered: broker-1, running: all, paused: all, stopped: all, dead: all, session-expired: all}",
+    "wait: {znode: {path: /controller, data: {brokerid: 1}, children: 0}}",
+    "wait: {event: {kind: ElectionWon, node: broker-1, controller-id: broker-2}, no-event: {kind: Fault, target: broker-1}}",
+    "wait: {events: {of: {kind: ElectionWon}, at-least: 1, at-most: 2}, order: [{kind: Fault}, {kind: ElectionWon}]}",
+]
+"""Every verb, every option, every condition."""
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_both_accept_every_kind_of_step(tmp_path: Path, step: str) -> None:
+    path = written(tmp_path, BASE.replace("expect:", f"  - {step}\nexpect:"))
+    load_scenario(path)
+    assert accepts(json_schema(), plain(path))
+
+
+def test_those_steps_are_all_that_there_are() -> None:
+    text = "\n".join(STEPS)
+    conditions = [name.replace("_", "-") for name in Condition.model_fields]
+    assert [word for word in (*VERBS, *conditions) if f"{word}:" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("name: try-it", "name: Try It"),
+        ("name: try-it", "nam: try-it"),
+        ("description: For a test.", "description: ''"),
+        ("brokers: 3", "brokers: 0"),
+        ("brokers: 3", "brokers: '3'"),
+        ("brokers: 3", "brokers: true"),
+        ("brokers: 3", "brokers: null"),
+        ("brokers: 3", "brokers: []"),
+        ("brokers: 3", "brokers: [{id: 1, rak: a}]"),
+        ("brokers: 3", "brokers: 3\n  settings: {zookeeper.session.timeout.ms: 0}"),
+        ("brokers: 3", "brokers: 3\n  settings: {zookeper.session.timeout.ms: 1}"),
+        ("brokers: 3", "brokers: 3\nzookeeper: {members: 2}"),
+        ("brokers: 3", "brokers: 3\nzookeeper: {tick-time: 100}"),
+        ("start: all", "begin: all"),
+        ("start: all", "start: null"),
+        ("start: all", "start: []"),
+        ("start: all", "start: [broker-1, broker-1]"),
+        ("start: all", "{}"),
+        ("start: all", "{start: all, stop: all}"),
+        ("start: all", "zookeeper: {}"),
+        ("start: all", "zookeeper: {kill: leader, start: leader}"),
+        ("start: all", "kill: broker-1\n    as: controller"),
+        ("start: all", "kill: broker-1\n    as: Old"),
+        ("start: all", "pause: broker-1\n    at-write: during"),
+        ("start: all", "zk-create: {path: x}"),
+        ("start: all", "zk-set: {path: /x}"),
+        ("start: all", "zk-delete: /x/"),
+        ("start: all", "wait: {order: [{kind: Fault}]}"),
+        ("start: all", "wait: {event: {node: broker-1}}"),
+        ("start: all", "wait: {event: {kind: ElectionWon, seq: 1}}"),
+        ("start: all", "wait: {event: {kind: ElectionWon, ephemeral: 1}}"),
+        ("start: all", "wait: {event: {kind: ElectionWon, isr: [a]}}"),
+        ("within: 10s", "within: 10"),
+        ("within: 10s", "within: 10h"),
+        ("wait: {controller: any, within: 10s}", "wait: {within: 10s}"),
+        ("controller: any\n", "claim: Nothing is claimed.\n"),
+    ],
+)
+def test_both_refuse_the_same(tmp_path: Path, right: str, wrong: str) -> None:
+    path = written(tmp_path, BASE[::-1].replace(right[::-1], wrong[::-1], 1)[::-1])
+    assert (loads(path), accepts(json_schema(), plain(path))) == (False, False)

@@ -1,0 +1,120 @@
+"""How a run looks: columns, wrapping, colour only where there is a terminal, and the verdict with its evidence."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from kcsim.scenarios.timeline import Timeline, console_on, show_verdict, summary
+from kcsim.scenarios.verdict import Judged, Outcome, StepFailure, Verdict
+from kcsim.zk.events import EventKind
+from tests.scenarios.made_up import Story
+
+BROKERS = ("broker-1", "broker-2")
+
+
+@pytest.fixture
+def story() -> Story:
+    story = Story()
+    story.tell("scenario", EventKind.FAULT, fault="disconnect", target="broker-1")
+    story.tell("broker-1", EventKind.ELECTION_WON, controller_epoch=1)
+    story.tell("broker-1", EventKind.WATCH_FIRED)
+    story.znode("/controller")
+    return story
+
+
+def shown(story: Story, console: Console, file: io.StringIO) -> list[str]:
+    timeline = Timeline(console, BROKERS)
+    for event in story.events:
+        timeline(event)
+    return file.getvalue().splitlines()
+
+
+def test_without_a_terminal_there_is_one_plain_line_for_each_event_worth_one(story: Story) -> None:
+    file = io.StringIO()
+    assert shown(story, console_on(file), file) == [
+        "  0.000 s  scenario   cuts broker-1 off from ZooKeeper",
+        "  0.100 s  broker-1   wins the election: controller epoch 1 (it created /controller first)",
+    ]
+
+
+def test_a_narrow_terminal_wraps_below_the_words(story: Story) -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=60, force_terminal=True, no_color=True, highlight=False, markup=False)
+    lines = shown(story, console, file)
+    assert [line for line in lines if "\x1b[3" not in line][-2:] == [
+        "  0.100 s  broker-1   wins the election: controller epoch 1",
+        "                      (it created /controller first)",
+    ]
+    assert max(map(len, lines[1:])) <= 60
+
+
+def test_long_words_do_not_leave_a_narrow_terminal() -> None:
+    story = Story()
+    story.gone("/brokers/ids/1")
+    story.tell("scenario", EventKind.ADMIN_ACT, op="create", path="/isr_change_notification/isr_change_0000000000")
+    file = io.StringIO()
+    lines = shown(story, Console(file=file, width=60, no_color=True, highlight=False, markup=False), file)
+    assert max(map(len, lines)) <= 60
+
+
+def test_colour_repeats_the_nodes_name_and_nothing_else(story: Story) -> None:
+    file = io.StringIO()
+    lines = shown(story, Console(file=file, width=200, force_terminal=True, color_system="standard"), file)
+    assert lines[1] == (
+        "  0.100 s  \x1b[32mbroker-1 \x1b[0m  wins the election: controller epoch 1 (it created /controller first)"
+    )
+
+
+def test_no_color_is_honoured(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    file = io.StringIO()
+    lines = shown(story, Console(file=file, width=200, force_terminal=True, color_system="standard"), file)
+    assert "\x1b[32m" not in lines[1]
+
+
+def test_the_verdict_tells_each_expectation_what_was_seen_and_why(story: Story) -> None:
+    file = io.StringIO()
+    timeline = Timeline(console_on(io.StringIO()), BROKERS)
+    for event in story.events:
+        timeline(event)
+    judged = Judged("Somebody wins.", Outcome.HELD, "epochs won: 1", (story.events[1], story.events[3]))
+    violated = Judged("Nobody was cut off.", Outcome.VIOLATED, "Fault happened once", (story.events[0],))
+    show_verdict(console_on(file), Verdict("try-it", (judged, violated)), timeline.evidence)
+    rows = [
+        [cell.strip() for cell in line.split("│")[1:-1]] for line in file.getvalue().splitlines() if line.startswith("│")
+    ]
+    assert rows == [
+        ["held", "Somebody wins.", "epochs won: 1"],
+        ["", "", "#1 at 0.100 s: broker-1 wins the election: controller epoch 1"],
+        ["", "", "(it created /controller first)"],
+        ["", "", "#3 at 0.300 s: /controller was created"],
+        ["violated", "Nobody was cut off.", "Fault happened once"],
+        ["", "", "#0 at 0.000 s: scenario cuts broker-1 off from ZooKeeper"],
+    ]
+    assert file.getvalue().splitlines()[-1] == "1 of 2 expectations violated"
+
+
+def test_of_much_evidence_the_first_and_the_last_are_shown() -> None:
+    story = Story()
+    for _ in range(20):
+        story.tell("broker-1", EventKind.WATCH_FIRED)
+    lines = Timeline(console_on(io.StringIO()), BROKERS).evidence(Judged("", Outcome.HELD, "", tuple(story.events)))
+    assert [line.split(" at ")[0] for line in lines] == ["#0", "… 13 more …", "#14", "#15", "#16", "#17", "#18", "#19"]
+
+
+HELD = Judged("a", Outcome.HELD, "")
+VIOLATED = Judged("b", Outcome.VIOLATED, "")
+FAILURE = StepFailure("x.yaml", 7, "wait", "not within 10 ms: nobody is the controller")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status", "told"),
+    [
+        (Verdict("x", (HELD, HELD)), 0, "all 2 expectations held"),
+        (Verdict("x", (HELD, VIOLATED)), 1, "1 of 2 expectations violated"),
+        (Verdict("x", (VIOLATED,), FAILURE), 2, "undecided: x.yaml:7: wait: not within 10 ms: nobody is the controller"),
+    ],
+)
+def test_a_verdict_is_an_exit_status_and_a_line(verdict: Verdict, status: int, told: str) -> None:
+    assert (verdict.exit_status, summary(verdict)) == (status, told)
