@@ -1,0 +1,1 @@
+"""`make bench`: what is fast, measured as ratios inside one run. Not part of the tests: machines are shared and noisy."""

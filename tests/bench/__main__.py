@@ -1,0 +1,23 @@
+"""Run every benchmark, or those named: python -m tests.bench [NAME …]."""
+
+import sys
+
+from tests.bench import elections, partition_states
+from tests.bench.report import print_environment
+
+BENCHMARKS = {"partition-states": partition_states.main, "elections": elections.main}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        print(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 64
+    print_environment()
+    for name in names or BENCHMARKS:
+        BENCHMARKS[name]()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
