@@ -81,7 +81,7 @@ async def _run_on(
     if isinstance(servers, ExternalZooKeeper):
         await _require_chroot(servers)
     zookeeper, look = _observed(servers, log)
-    admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS)
+    admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else servers
     cluster = Cluster(spec, runtime, log, zookeeper, admin, members, int(time.time() * 1000))
     observer = runtime.spawn("observer", _observe(runtime, admin, look))

@@ -8,6 +8,7 @@ every port refuses with Killed, so that no `finally` of the dead broker reaches 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from kcsim.scenarios.wrapped_session import WrappedSession
@@ -121,10 +122,11 @@ class Process:
     # --- the ZooKeeper port, for what runs inside
 
     async def open_session(
-        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int
+        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int, cause: Cause = None
     ) -> FaultableSession:
         self.check_alive()
-        inner = await self._zookeeper.open_session(timeout_ms, lambda n: self._hear(listener, n), connect_timeout_ms)
+        hear = partial(self._hear, listener)
+        inner = await self._zookeeper.open_session(timeout_ms, hear, connect_timeout_ms, cause)
         session = ProcessSession(self, inner)
         self.sessions.append(session)
         if self._refuses_connections:

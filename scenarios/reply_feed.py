@@ -114,9 +114,9 @@ class ReportingZooKeeper:
         self._feed = feed
 
     async def open_session(
-        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int
+        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int, cause: Cause = None
     ) -> FaultableSession:
-        return _ReportingSession(await self._inner.open_session(timeout_ms, listener, connect_timeout_ms), self._feed)
+        return _ReportingSession(await self._inner.open_session(timeout_ms, listener, connect_timeout_ms, cause), self._feed)
 
 
 class _ReportingSession(WrappedSession):

@@ -35,7 +35,7 @@ def run_simulated(members: int, spec: ClusterSpec, info: RunInfo, script: Script
     )
 
     async def main() -> None:
-        admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS)
+        admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
         await script(Cluster(spec, runtime, log, zookeeper, admin, zookeeper, EPOCH_MS))
         log.append(SCENARIO, EventKind.RUN_ENDED, began, EventFields())
 

@@ -40,9 +40,11 @@ class TransactionFeed:
         self._log = log
         self._tail = tail
         self._lock = threading.Lock()  # the ledger is written from the clients' connection threads
+        self._open_causes: dict[SessionId, Cause] = {}
         self._write_causes: dict[tuple[SessionId, int], Cause] = {}
         self._close_causes: dict[SessionId, Cause] = {}
         self._fault_causes: dict[SessionId, int] = {}
+        self._untold_sessions: dict[SessionId, int] = {}  # created, with their time-out; the log waits to know why
         self._ephemerals: dict[SessionId, dict[str, None]] = {}
 
     # --- the ledger
@@ -50,6 +52,10 @@ class TransactionFeed:
     def record_write(self, session_id: SessionId, xid: int, cause: Cause) -> None:
         with self._lock:
             self._write_causes[session_id, xid] = cause
+
+    def record_open(self, session_id: SessionId, cause: Cause) -> None:
+        with self._lock:
+            self._open_causes.setdefault(session_id, cause)
 
     def record_session_fault(self, session_id: SessionId, cause: int) -> None:
         with self._lock:
@@ -65,6 +71,8 @@ class TransactionFeed:
         """Append all transactions up to this one that are not in the event log yet."""
         for transaction in self._tail.read_to(zxid):
             self._append(transaction)
+        for session_id in [s for s in self._untold_sessions if s in self._open_causes]:
+            self._tell_of_session(session_id)
 
     async def look(self, session: Session) -> None:
         """Append what has happened by now, whether one of our clients heard of it or not: an expiry that nobody watches."""
@@ -77,6 +85,8 @@ class TransactionFeed:
             return
         with self._lock:
             cause = self._write_causes.pop((transaction.session_id, transaction.cxid), None)
+        if not isinstance(transaction.ops[0], CreateSessionTxn):
+            self._tell_of_session(transaction.session_id)
         for op in transaction.ops:
             self._append_op(transaction, op, cause)
 
@@ -94,12 +104,18 @@ class TransactionFeed:
                 for owned in self._ephemerals.values():
                     owned.pop(path, None)
             case CreateSessionTxn(timeout_ms):
-                del fields["zxid"]
-                self._emit(EventKind.SESSION_CREATED, cause, EventFields(**fields, duration_ms=timeout_ms))
+                self._untold_sessions[transaction.session_id] = timeout_ms
             case CloseSessionTxn(deleted):
                 self._append_close(transaction, deleted)
             case _:
                 pass  # checks, ACLs and refusals change no znode
+
+    def _tell_of_session(self, session_id: SessionId) -> None:
+        """A session's creation is told when its client knows of it, and so the cause, or when it first does something."""
+        timeout_ms = self._untold_sessions.pop(session_id, None)
+        if timeout_ms is not None:
+            fields = EventFields(session_id=_hexadecimal(session_id), duration_ms=timeout_ms)
+            self._emit(EventKind.SESSION_CREATED, self._open_causes.get(session_id), fields)
 
     def _append_close(self, transaction: Transaction, deleted: Sequence[str] | None) -> None:
         session_id = transaction.session_id

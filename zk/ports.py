@@ -117,7 +117,7 @@ class ZooKeeper(Protocol):
     """A way to open sessions."""
 
     async def open_session(
-        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int
+        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int, cause: Cause = None
     ) -> "FaultableSession":
         """Open a session.
 
@@ -126,6 +126,7 @@ class ZooKeeper(Protocol):
             listener: called with each notice, in the server's order and before any later reply; must not block.
                 The first CONNECTED is implied by the return and not announced.
             connect_timeout_ms: how long to try.
+            cause: the event that the session follows from.
 
         Raises: ZooKeeperUnavailableError when no server answered in time.
         """

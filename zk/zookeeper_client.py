@@ -132,7 +132,7 @@ class ZooKeeperClient:
 
     async def connect(self, cause: Cause = None) -> None:
         """Open the first session. Raises: ZooKeeperUnavailableError."""
-        self._install(await self._open(), cause)
+        self._install(await self._open(cause), cause)
 
     async def close(self, cause: Cause = None) -> None:
         """End the session, and with it all that this client does. Idempotent."""
@@ -151,10 +151,10 @@ class ZooKeeperClient:
     def _new_handle(self) -> _Handle:
         return _Handle(self.runtime.promise())
 
-    async def _open(self) -> _Handle:
+    async def _open(self, cause: Cause) -> _Handle:
         handle = self._new_handle()
         handle.session = await self._zookeeper.open_session(
-            self._session_timeout_ms, lambda notice: self._on_notice(handle, notice), self._connect_timeout_ms
+            self._session_timeout_ms, lambda notice: self._on_notice(handle, notice), self._connect_timeout_ms, cause
         )
         return handle
 
@@ -239,16 +239,16 @@ class ZooKeeperClient:
     async def _reinitialize(self, expired: int, begun: list[Begun]) -> None:
         for what in begun:
             await what.wait_until_begun()
-        handle = await self._open_at_last()
+        handle = await self._open_at_last(expired)
         self._install(handle, expired)
         for handler in list(self._session_handlers.values()):
             if handler.after_new_session:
                 handler.after_new_session(expired)
 
-    async def _open_at_last(self) -> _Handle:
+    async def _open_at_last(self, cause: Cause) -> _Handle:
         while True:
             try:
-                return await self._open()
+                return await self._open(cause)
             except ZooKeeperUnavailableError:
                 await self.runtime.sleep_ms(RECONNECT_INTERVAL_MS)
 

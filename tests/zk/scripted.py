@@ -162,7 +162,9 @@ class ScriptedZooKeeper:
         self._on: dict[ConnectionId, ScriptedSession] = {}
         self._losses: list[LostReply] = []
 
-    async def open_session(self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int) -> Any:
+    async def open_session(
+        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int, cause: Cause = None
+    ) -> Any:
         await self.runtime.sleep_ms(1)
         if self.refusals:
             self.refusals -= 1

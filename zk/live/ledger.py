@@ -20,6 +20,10 @@ class WriteLedger(Protocol):
         """
         ...
 
+    def record_open(self, session_id: SessionId, cause: Cause) -> None:
+        """A session was opened, or taken up again. Called in the connection thread, as record_write is."""
+        ...
+
     def record_session_fault(self, session_id: SessionId, cause: int) -> None:
         """A fault was done to the session: should it end without being closed, this is why."""
         ...

@@ -49,9 +49,9 @@ class LiveZooKeeper:
         self._ledger = ledger
 
     async def open_session(
-        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int
+        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int, cause: Cause = None
     ) -> "LiveSession":
-        session = LiveSession(self._connect_string, timeout_ms, connect_timeout_ms, listener, self._ledger)
+        session = LiveSession(self._connect_string, timeout_ms, connect_timeout_ms, listener, self._ledger, cause)
         try:
             await session.open(connect_timeout_ms)
         except BaseException:
@@ -70,10 +70,12 @@ class LiveSession:
         connect_timeout_ms: int,
         listener: Callable[[Notice], None],
         ledger: WriteLedger | None,
+        cause: Cause,
     ) -> None:
         self._connect_string = connect_string
         self._listener = listener
         self._ledger = ledger
+        self._cause = cause
         self._loop = asyncio.get_running_loop()
         self._session_id = SessionId(0)
         self._password = b""
@@ -224,6 +226,8 @@ class LiveSession:
     # --- in the connection thread
 
     def on_connected(self, session_id: SessionId, password: bytes, timeout_ms: int) -> None:
+        if self._ledger:
+            self._ledger.record_open(session_id, self._cause)
         self._post(partial(self._connected, session_id, password, timeout_ms))
 
     def on_suspended(self) -> None:

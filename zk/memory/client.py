@@ -14,7 +14,7 @@ from kcsim.zk.memory.service import Service
 from kcsim.zk.memory.session import MemorySession
 from kcsim.zk.memory.timetable import Timetable
 from kcsim.zk.operations import Notice
-from kcsim.zk.ports import EventSink, Promise, Runtime
+from kcsim.zk.ports import Cause, EventSink, Promise, Runtime
 from kcsim.zk.servers.errors import MemberStateError, NoSuchMemberError
 
 
@@ -63,11 +63,11 @@ class MemoryZooKeeper:
         self._pauses: dict[str, int] = {}  # per member, which pause it is in
 
     async def open_session(
-        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int
+        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int, cause: Cause = None
     ) -> MemorySession:
         tried = list(self._members.names)
         self._rng.shuffle(tried)
-        session = MemorySession(self._runtime, self._timetable, self._service, tuple(tried), timeout_ms, listener)
+        session = MemorySession(self._runtime, self._timetable, self._service, tuple(tried), timeout_ms, listener, cause)
         try:
             await session.open(f"zookeeper client {next(self._numbers)}", connect_timeout_ms)
         except TimedOutError:

@@ -25,6 +25,7 @@ class Connect:
     session_id: SessionId
     password: bytes
     timeout_ms: int
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True)

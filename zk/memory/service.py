@@ -149,7 +149,7 @@ class Service:
         answer: FromServer | None = None
         cause: Cause = None
         match message:
-            case Connect(session_id, password, timeout_ms):
+            case Connect(session_id, password, timeout_ms, cause):
                 member = self._members.number(connection.member)
                 step = server.connect(number, timeout_ms, now_ms, session_id, password, member)
                 answer = step.granted or Refused()
@@ -185,7 +185,7 @@ class Service:
                     self._report_change(fact, cause)
                 case SessionOpened(session_id, timeout_ms, zxid):
                     name = f"{session_id:#018x}"
-                    self._sink.emit(EventKind.SESSION_CREATED, session_id=name, duration_ms=timeout_ms, zxid=zxid)
+                    self._sink.emit(EventKind.SESSION_CREATED, cause, session_id=name, duration_ms=timeout_ms, zxid=zxid)
                 case SessionEnded():
                     self._report_end(fact, cause)
         for number, event in step.notices:

@@ -85,12 +85,14 @@ class MemorySession:
         members: tuple[str, ...],
         timeout_ms: int,
         listener: Callable[[Notice], None],
+        cause: Cause,
     ) -> None:
         self._runtime = runtime
         self._timetable = timetable
         self._service = service
         self._members = members
         self._listener = listener
+        self._cause = cause
         self._session_id = NO_SESSION
         self._password = b""
         self._timeout_ms = timeout_ms
@@ -242,7 +244,7 @@ class MemorySession:
         self._handshake = self._runtime.promise()
         self._lost = self._runtime.promise()
         self._connection = connection = self._service.dial(member, self._receive)
-        self._send(Connect(self._session_id, self._password, self._timeout_ms))
+        self._send(Connect(self._session_id, self._password, self._timeout_ms, self._cause))
         try:
             return await self._handshake.wait(self._patience_ms)
         except TimedOutError:

@@ -40,6 +40,10 @@ class Ledger:
         self.writes: list[tuple[SessionId, int, Cause]] = []
         self.faults: list[tuple[SessionId, int]] = []
         self.closes: list[tuple[SessionId, Cause]] = []
+        self.opens: list[tuple[SessionId, Cause]] = []
+
+    def record_open(self, session_id: SessionId, cause: Cause) -> None:
+        self.opens.append((session_id, cause))
 
     def record_write(self, session_id: SessionId, xid: int, cause: Cause) -> None:
         self.writes.append((session_id, xid, cause))
@@ -236,6 +240,20 @@ def test_an_xid_is_never_used_twice_in_a_session(server: EmbeddedZooKeeper) -> N
     run(main())
     assert [(xid, cause) for _, xid, cause in ledger.writes] == [(1, 1), (2, 3)]
     assert [cause for _, cause in ledger.faults] == [2]
+
+
+def test_whoever_opens_a_session_says_why(server: EmbeddedZooKeeper) -> None:
+    """The log's reader finds the session's creation before its client is back, and has to know whose it is."""
+    ledger = Ledger()
+
+    async def main() -> SessionId:
+        zookeeper = LiveZooKeeper(server.connect_string, ledger)
+        session = await zookeeper.open_session(BOUND_MS, lambda _: None, BOUND_MS, cause=5)
+        await session.close()
+        return session.session_id
+
+    session_id = run(main())
+    assert ledger.opens == [(session_id, 5)]
 
 
 # --- threads -----------------------------------------------------------------------------------------------------------
