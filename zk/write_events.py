@@ -6,7 +6,7 @@ Reads are not logged. Small batches are told write by write, large ones by one e
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kcsim.zk.errors import RolledBackError, ZooKeeperError
+from kcsim.zk.errors import ConnectionLossError, RolledBackError, SessionExpiredError, ZooKeeperError
 from kcsim.zk.events import EventFields, EventKind
 from kcsim.zk.operations import (
     Check,
@@ -74,6 +74,25 @@ def write_answered(
         if isinstance(ending.reply, ZooKeeperError):
             refused = seq
     return refused
+
+
+def write_given_up(sink: EventSink, requests: Sequence[Request], cause: Cause) -> None:
+    """Log that these requests, whose answers were lost, will not be sent again: the session has ended meanwhile.
+
+    Whether they were applied their client cannot know; what the dead session wrote last is in ZooKeeper's own log.
+    """
+    endings = [_Ending(w.path, _op(w), SessionExpiredError(w.path)) for r in requests for w in _writes_of(r)]
+    for ending in _summed_up(endings) if len(endings) > TOLD_ONE_BY_ONE else endings:
+        sink.emit(
+            EventKind.ZK_WRITE_REFUSED,
+            cause,
+            path=ending.path,
+            op=ending.op,
+            count=ending.how_many,
+            error=SessionExpiredError.name,
+            outcome=ConnectionLossError.outcome.value,
+            detail="the session ended while the write waited to be sent again",
+        )
 
 
 def _emit(sink: EventSink, ending: _Ending, begun: int) -> int:

@@ -33,7 +33,7 @@ from kcsim.zk.operations import (
 )
 from kcsim.zk.ports import Cause, EventSink, Promise, Runtime, Session, Task, ZooKeeper
 from kcsim.zk.vocabulary import SessionId
-from kcsim.zk.write_events import write_answered, write_begun
+from kcsim.zk.write_events import write_answered, write_begun, write_given_up
 
 RECONNECT_INTERVAL_MS = 1000
 """Between two attempts to open a session anew."""
@@ -334,7 +334,11 @@ class ZooKeeperClient:
             pending = [i for i in pending if isinstance(replies[i], ConnectionLossError)]
             if pending:
                 cause = cause if refused is None else refused
-                await self._wait_until_connected(handle)
+                try:
+                    await self._wait_until_connected(handle)
+                except ZooKeeperClientExpiredError:
+                    write_given_up(self.sink, [requests[i] for i in pending], cause)
+                    raise
         return [reply for reply in replies if reply is not None]
 
     def _with_watch(self, request: Request) -> Request:

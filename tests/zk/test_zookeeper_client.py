@@ -467,6 +467,31 @@ def test_a_lost_write_is_logged_as_unknown_and_the_second_attempt_as_its_consequ
     assert (refused.error, refused.outcome, second.cause) == ("NODEEXISTS", "not applied", lost.seq)
 
 
+def test_a_write_that_is_given_up_with_its_session_is_logged_as_a_consequence_of_its_loss(bench: Bench) -> None:
+    async def main() -> None:
+        await bench.connect()
+        bench.zookeeper.lose_reply(is_create, is_applied=False, is_back_at_once=False)
+
+        async def ask() -> None:
+            with pytest.raises(ZooKeeperClientExpiredError):
+                await bench.client.request([Create("/a"), GetData("/a")])
+
+        task = bench.runtime.spawn("ask", ask())
+        await bench.runtime.sleep_ms(10)
+        bench.session.expire()
+        await task.join()
+
+    bench.runtime.run(main())
+    begun, lost, given_up = seen_by_broker(bench, EventKind.ZK_WRITE, EventKind.ZK_WRITE_REFUSED)
+    assert (lost.error, lost.cause) == ("CONNECTIONLOSS", begun.seq)
+    assert (given_up.error, given_up.outcome, given_up.path, given_up.cause) == (
+        "SESSIONEXPIRED",
+        "unknown",
+        "/a",
+        lost.seq,
+    )
+
+
 def test_a_large_batch_is_summed_up(bench: Bench) -> None:
     async def main() -> None:
         await bench.connect()
