@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from kcsim.scenarios.claims import Condition, EventCount, ZnodeIs
 from kcsim.scenarios.event_pattern import EventPattern
-from kcsim.scenarios.schema import Condition, EventCount, ZnodeIs
 from kcsim.scenarios.state import ClusterState
 from kcsim.scenarios.words import ALL, ANY, CONTROLLER, NONE, NOT, listed
 from kcsim.zk import paths

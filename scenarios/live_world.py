@@ -45,6 +45,8 @@ def run_live(
         servers = servers_of(choice, spec)
         try:
             await servers.start()
+            if isinstance(servers, ExternalZooKeeper):
+                await _require_chroot(servers)
             began = begin(log, info, subscribers)
             await _run_on(servers, choice, spec, runtime, log, script, began)
         finally:
@@ -78,8 +80,6 @@ async def _run_on(
     script: Script,
     began: int,
 ) -> None:
-    if isinstance(servers, ExternalZooKeeper):
-        await _require_chroot(servers)
     zookeeper, look = _observed(servers, log)
     admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else servers

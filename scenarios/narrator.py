@@ -35,7 +35,7 @@ class Narrator:
         self._acts: dict[int, Event] = {}  # faults and admin acts: seq -> event
         self._epoch_zk_version: int | None = None
         self._epochs: dict[str, int] = {}  # broker-N -> the first epoch under which it registered
-        self._unanswered: dict[str, Event] = {}  # broker-N -> the fenced write whose connection broke, until it knows more
+        self._unanswered: dict[int, Event] = {}  # seq of a lost answer -> the write it was about
         self._is_over = False
 
     def tell(self, event: Event) -> str | None:
@@ -137,12 +137,16 @@ class Narrator:
         self._writes.pop(event.cause if event.cause is not None else -1, None)
 
     def _write_refused(self, event: Event) -> str | None:
-        begun = self._writes.get(event.cause if event.cause is not None else -1, event)
+        cause = event.cause if event.cause is not None else -1
+        given_up = self._unanswered.pop(cause, None)
+        begun = given_up or self._writes.get(cause, event)
         write = f"its write ({begun.op} {begun.path})"
+        if given_up is not None:
+            return f"{write} is refused for good, its session has expired{self._fence(begun)}"
         if event.error in FINAL_REFUSALS:
             return f"{write} is refused, its session is gone: nothing was changed{self._fence(begun)}"
         if event.error == "CONNECTIONLOSS":
-            self._unanswered[event.node] = begun
+            self._unanswered[event.seq] = begun
             return f"{write} gets no answer, the connection is gone: it will ask again on the next one"
         if begun.controller_epoch_zk_version is None or event.error != "BADVERSION" or event.path != paths.CONTROLLER_EPOCH:
             return None
@@ -198,11 +202,7 @@ class Narrator:
         return f"drops {event.event} without having begun it: {event.rule}"
 
     def _failed(self, event: Event) -> str:
-        unanswered = self._unanswered.pop(event.node, None)
-        if event.error != "ZooKeeperClientExpiredError" or unanswered is None:
-            return f"gives up: {event.detail}"
-        write = f"its write ({unanswered.op} {unanswered.path})"
-        return f"{write} is refused for good, its session has expired{self._fence(unanswered)}"
+        return f"gives up: {event.detail}"
 
     def _changed(self, event: Event) -> str | None:
         # `started [4], stopped [], bounced []`: only what there is; other sentences as they are.

@@ -72,12 +72,13 @@ class ReplyFeed:
         ids = listing.children if isinstance(listing, ChildrenRead) else ()
         places = [paths.CONTROLLER, paths.CONTROLLER_EPOCH, *(paths.child(paths.BROKER_IDS, name) for name in ids)]
         places += [path for path in self._zxid_of if path not in places]
+        known = dict(self._zxid_of)
         for path, reply in zip(places, await session.call([GetData(path) for path in places]), strict=True):
             if isinstance(reply, DataRead):
                 owner = SessionId(reply.stat.ephemeral_owner)
                 self._set(path, reply.data, reply.stat.mzxid, reply.stat.version, None, owner, owner != 0)
-            elif isinstance(reply, NoNodeError) and path in self._zxid_of:
-                self._gone(path, None, None)
+            elif isinstance(reply, NoNodeError) and path in known and self._zxid_of.get(path) == known[path]:
+                self._gone(path, None, None)  # unless one of ours was heard of it while we looked: the look may be older
 
     def _set(
         self, path: str, data: bytes | None, zxid: int, version: int, cause: Cause, owner: SessionId, is_ephemeral: bool

@@ -9,14 +9,14 @@ from typing import assert_never
 
 from pydantic import BaseModel
 
+from kcsim.scenarios.claims import Condition, Expectation
 from kcsim.scenarios.cluster import SCENARIO, BrokerSpec, Cluster, ClusterError, ClusterSpec, Moment
 from kcsim.scenarios.conditions import Finding, Seen, judge
 from kcsim.scenarios.scenario_file import LoadedScenario
-from kcsim.scenarios.schema import (
+from kcsim.scenarios.schema import Scenario
+from kcsim.scenarios.steps import (
     AnyStep,
-    Condition,
     Disconnect,
-    Expectation,
     Expire,
     Kill,
     MidWriteStep,
@@ -24,7 +24,6 @@ from kcsim.scenarios.schema import (
     Pause,
     Reconnect,
     Resume,
-    Scenario,
     Servers,
     Start,
     Stop,

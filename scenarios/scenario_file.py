@@ -15,7 +15,8 @@ from ruamel.yaml.comments import CommentedBase
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from kcsim.scenarios.schema import MAX_BROKERS, Scenario, verb_of
+from kcsim.scenarios.schema import MAX_BROKERS, Scenario
+from kcsim.scenarios.steps import verb_of
 from kcsim.scenarios.words import ALL, NOT, KnownNames, did_you_mean, listed
 
 LIBRARY = Path(__file__).parent / "library"

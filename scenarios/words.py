@@ -1,6 +1,6 @@
 """The small words of a scenario file: durations, names of brokers and servers, and the nearest one to a mistyped one.
 
-Pydantic types that the models of schema.py are made of. Names are checked against those that the file itself knows
+Pydantic types that the models are made of. Names are checked against those that the file itself knows
 (KnownNames, handed over as validation context), so that a mistyped one is found before anything is started.
 """
 

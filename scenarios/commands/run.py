@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    scenario: Annotated[
-        str, typer.Argument(help="A scenario file, or a name from `kcsim scenario list`.")
-    ],
+    scenario: Annotated[str, typer.Argument(help="A scenario file, or a name from `kcsim scenario list`.")],
     zookeeper: Annotated[
         str,
         typer.Option(
@@ -117,7 +115,7 @@ def check_trace(trace: Path | None) -> None:
 def say_what_would_be_done(loaded: "LoadedScenario", connect: str) -> None:
     """The dry run on a ZooKeeper that is not ours."""
     from kcsim.scenarios.runner import cluster_spec
-    from kcsim.scenarios.schema import verb_of_step
+    from kcsim.scenarios.steps import verb_of_step
 
     scenario = loaded.scenario
     brokers = [broker.name for broker in cluster_spec(scenario).brokers]

@@ -49,23 +49,24 @@ EXAMPLES_A_ROUND, STEPS_AN_EXAMPLE = 20, 40
 
 # --- what is asked -----------------------------------------------------------------------------------------------------
 
-PATHS = ["/r", "/r/a", "/r/b", "/r/a/x", "/r/a/y", "/r/b/n-0000000000", "/r/b/n-0000000001", "/r/a/x/deep", "/none/x"]
-PARENTS = ["/r", "/r/a", "/r/b"]
+PATHS = ["/r/a", "/r/b", "/r/a/x", "/r/a/y", "/r/b/n-0000000000", "/r/b/n-0000000001", "/r", "/r/a/x/deep", "/none/x"]
+PARENTS = ["/r/a", "/r/b"]
+OFTEN = [*PATHS[:5]] * 3
 
-paths = st.sampled_from(PATHS)
+paths = st.sampled_from([*OFTEN, *PATHS])
 data = st.sampled_from([None, b"", b"x", b"0123456789"])
 versions = st.sampled_from([-1, -1, -1, 0, 1, 2]).map(ZkVersion)
-creates = st.builds(Create, paths, data, ephemeral=st.booleans()) | st.builds(
-    Create, st.sampled_from(PARENTS).map(lambda p: f"{p}/n-"), data, st.booleans(), st.just(True)
-)
+watch = st.sampled_from([True, True, False])
 lasting_creates = st.builds(Create, paths, data)
+ephemeral_creates = st.builds(Create, paths, data, st.just(True))
+sequential_creates = st.builds(Create, st.sampled_from(PARENTS).map(lambda p: f"{p}/n-"), data, st.booleans(), st.just(True))
 sets = st.builds(SetData, paths, data, versions)
 deletes = st.builds(Delete, paths, versions)
-writes = lasting_creates | creates | sets | deletes
-reads = st.one_of(*(st.builds(kind, paths, st.booleans()) for kind in (Exists, GetData, GetChildren)))
+writes = sets | lasting_creates | lasting_creates | ephemeral_creates | sequential_creates | deletes
+reads = st.one_of(*(st.builds(kind, paths, watch) for kind in (Exists, GetData, GetChildren)))
 multis = st.builds(Multi, st.lists(writes | st.builds(Check, paths, versions), max_size=4).map(tuple))
 multi_reads = st.builds(
-    MultiRead, st.lists(st.builds(GetData, paths) | st.builds(GetChildren, paths), max_size=4).map(tuple)
+    MultiRead, st.lists(st.builds(GetData, paths) | st.builds(GetChildren, paths), max_size=6).map(tuple)
 )
 who = st.integers(0, 1)
 
@@ -83,6 +84,7 @@ class Side:
         self._sessions: list[SessionId] = []
         self.clients: list[Client] = [self.open(), self.open()]
         created = self.run(self.clients[0].get(Create("/r"), Created))
+        self.run(self.clients[0].ask(Create("/r/a", b"a"), Create("/r/b"), Create("/r/a/x", b"")))
         self._first_zxid = created.zxid
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -185,15 +187,15 @@ class ModelAgainstServer(RuleBasedStateMachine):
             ModelAgainstServer.performed += len(requests)
             self.both(lambda side: side.clients[n].ask(*requests))
 
-    @rule(n=who, requests=st.lists(writes, min_size=1, max_size=3))
+    @rule(n=who, requests=st.lists(writes, min_size=1, max_size=6))
     def write(self, n: int, requests: list[Request]) -> None:
         self.ask(n, requests)
 
-    @rule(n=who, requests=st.lists(writes | reads, min_size=1, max_size=5))
+    @rule(n=who, requests=st.lists(writes | reads, min_size=2, max_size=8))
     def write_and_read(self, n: int, requests: list[Request]) -> None:
         self.ask(n, requests)
 
-    @rule(n=who, requests=st.lists(reads, min_size=1, max_size=4))
+    @rule(n=who, requests=st.lists(reads, min_size=2, max_size=8))
     def read_and_watch(self, n: int, requests: list[Request]) -> None:
         self.ask(n, requests)
 
@@ -205,43 +207,25 @@ class ModelAgainstServer(RuleBasedStateMachine):
     def read_many(self, n: int, multi_read: MultiRead) -> None:
         self.ask(n, [multi_read, Sync()])
 
-    @rule(n=who)
-    def cut_off(self, n: int) -> None:
-        """Break the connection; what happens from here on is heard of when the session comes back."""
-        if self.is_connected[n]:
-            ModelAgainstServer.performed += 1
-            self.is_connected[n] = False
-            self.both(lambda side: _cut_off(side.clients[n]))
+    @rule(n=who, fault=st.sampled_from(["bounce", "cut off", "close", "expire"]))
+    def disturb(self, n: int, fault: str) -> None:
+        """Take the connection for a moment or for longer, or the session: its owner then opens another."""
+        if not self.is_connected[n]:
+            return
+        ModelAgainstServer.performed += 1
+        self.is_connected[n] = fault != "cut off"
+        self.both(lambda side: FAULTS[fault](side.clients[n]))
+        if fault in ("close", "expire"):
+            self.open_another(n)
 
     @precondition(lambda self: not all(self.is_connected))
     @rule()
     def come_back(self) -> None:
+        """A session that was cut off hears what it has missed."""
         ModelAgainstServer.performed += 1
         n = self.is_connected.index(False)
         self.is_connected[n] = True
         self.both(lambda side: _come_back(side.clients[n]))
-
-    @rule(n=who)
-    def bounce(self, n: int) -> None:
-        """Lose the connection for a moment."""
-        if self.is_connected[n]:
-            ModelAgainstServer.performed += 1
-            self.both(lambda side: _bounce(side.clients[n]))
-
-    @rule(n=who)
-    def expire(self, n: int) -> None:
-        """The server ends a session; its owner opens another."""
-        if self.is_connected[n]:
-            ModelAgainstServer.performed += 1
-            self.both(lambda side: _expire(side.clients[n]))
-            self.open_another(n)
-
-    @rule(n=who)
-    def close(self, n: int) -> None:
-        if self.is_connected[n]:
-            ModelAgainstServer.performed += 1
-            self.both(lambda side: _close(side.clients[n]))
-            self.open_another(n)
 
     def open_another(self, n: int) -> None:
         for side in self.sides:
@@ -271,6 +255,9 @@ async def _expire(client: Client) -> None:
 
 async def _close(client: Client) -> None:
     await client.session.close()
+
+
+FAULTS = {"bounce": _bounce, "cut off": _cut_off, "close": _close, "expire": _expire}
 
 
 @pytest.mark.live

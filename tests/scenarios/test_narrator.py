@@ -45,7 +45,7 @@ def test_a_zombie_whose_session_is_gone() -> None:
     act = story.tell("scenario", EventKind.ADMIN_ACT, op="resume", target="broker-1")
     story.tell("broker-1", EventKind.PROCESS_STATE, act, state="running")
     story.tell("broker-1", EventKind.SESSION_STATE, state="suspended", session_id=SESSION)
-    story.tell(
+    lost = story.tell(
         "broker-1",
         EventKind.ZK_WRITE_REFUSED,
         write,
@@ -57,7 +57,13 @@ def test_a_zombie_whose_session_is_gone() -> None:
     story.tell("broker-1", EventKind.SESSION_STATE, state="expired", session_id=SESSION)
     story.tell("broker-1", EventKind.CONTROLLER_EVENT_PREEMPTED, event="BrokerChange", rule="Expire clears the queue")
     story.tell(
-        "broker-1", EventKind.CONTROLLER_EVENT_FAILED, event="IsrChangeNotification", error="ZooKeeperClientExpiredError"
+        "broker-1",
+        EventKind.ZK_WRITE_REFUSED,
+        lost,
+        op="delete",
+        path=NOTIFICATION,
+        error="SESSIONEXPIRED",
+        outcome="unknown",
     )
     story.tell("broker-1", EventKind.CONTROLLER_RESIGNED, controller_epoch=1)
     story.tell("broker-1", EventKind.SESSION_STATE, state="connected", session_id="0x010000aaaa000002")

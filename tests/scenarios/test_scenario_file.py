@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kcsim.scenarios.scenario_file import ScenarioFileError, find_scenario, library_names, load_scenario
-from kcsim.scenarios.schema import Kill, Pause, Servers, Wait
+from kcsim.scenarios.steps import Kill, Pause, Servers, Wait
 from tests.scenarios.files import BASE, written
 
 

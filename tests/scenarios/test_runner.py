@@ -1,0 +1,190 @@
+"""A timetable is done as it says, when it says so, to whom it says; a step that cannot be done decides nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from kcsim.scenarios.cluster import Cluster
+from kcsim.scenarios.history import EventLog
+from kcsim.scenarios.runner import cluster_spec, run_scenario
+from kcsim.scenarios.scenario_file import load_scenario
+from kcsim.scenarios.verdict import Verdict
+from kcsim.scenarios.worlds import RunInfo, ZooKeeperChoice, ZooKeeperKind, run_in_world
+from kcsim.zk.events import Event, EventKind
+from tests.scenarios.files import written
+
+HEAD = """\
+name: try-it
+description: For a test.
+cluster:
+  brokers: [{id: 1, rack: a}, {id: 2}, {id: 5}]
+  settings: {zookeeper.session.timeout.ms: 2000}
+zookeeper: {members: 3, tick-time: 100ms}
+timetable:
+  - start: all
+  - wait: {event: {kind: ControllerFailover, step: Ready to serve as the new controller}}
+"""
+TAIL = """\
+expect:
+  - registered: all
+"""
+
+
+def run(directory: Path, steps: str, tail: str = TAIL) -> tuple[Verdict, EventLog]:
+    """Run a scenario whose cluster is up and whose line 10 is the first of `steps`, in virtual time."""
+    loaded = load_scenario(written(directory, HEAD + steps + tail))
+    verdicts = []
+
+    async def script(cluster: Cluster) -> None:
+        verdicts.append(await run_scenario(loaded, cluster))
+
+    choice = ZooKeeperChoice(ZooKeeperKind.SIMULATED, members=3)
+    log = run_in_world(choice, cluster_spec(loaded.scenario), RunInfo("try-it", 1, "simulated"), script)
+    return verdicts[0], log
+
+
+def acts(log: EventLog) -> list[Event]:
+    """What was done after the start."""
+    return [event for event in log.events if event.kind in (EventKind.FAULT, EventKind.ADMIN_ACT)][1:]
+
+
+def failure(verdict: Verdict) -> str:
+    assert verdict.failure is not None
+    return f"{verdict.failure.line}: {verdict.failure.step}: {verdict.failure.reason}"
+
+
+def test_every_verb_does_what_it_says(tmp_path: Path) -> None:
+    steps = """\
+  - stop: broker-1
+  - start: broker-1
+  - kill: broker-2
+  - wait: {dead: broker-2, unregistered: broker-2}
+  - start: broker-2
+  - pause: broker-5
+  - wait: {paused: broker-5}
+  - resume: broker-5
+  - expire: broker-1
+  - wait: {session-expired: broker-1, re-registered: broker-1}
+  - disconnect: broker-1
+    for: 200ms
+  - wait: {event: {kind: AdminAct, op: reconnect}}
+  - disconnect: broker-2
+  - reconnect: broker-2
+  - wait: {events: {of: {kind: SessionState, state: connected}, at-least: 8}}
+  - zookeeper: {kill: follower}
+    as: lost
+  - zookeeper: {start: lost}
+  - zookeeper: {pause: lost}
+  - zookeeper: {resume: lost}
+  - wait: {registered: all}
+  - zk-create: {path: /here, data: {a: [1]}}
+  - zk-set: {path: /here, data: text}
+  - wait: {znode: {path: /here, data: text}}
+  - zk-delete: /here
+  - wait: {znode: {path: /here, exists: false}}
+"""
+    verdict, log = run(tmp_path, steps)
+    assert (str(verdict.failure or ""), verdict.exit_status) == ("", 0)
+    done = [f"{event.fault or event.op} {event.target or event.path}" for event in acts(log)]
+    lost = next(event.target for event in acts(log) if (event.target or "").startswith("member-"))
+    assert done == [
+        *("stop broker-1", "start broker-1", "kill broker-2", "start broker-2", "pause broker-5", "resume broker-5"),
+        *("expire broker-1", "disconnect broker-1", "reconnect broker-1", "disconnect broker-2", "reconnect broker-2"),
+        *(f"kill {lost}", f"start {lost}", f"pause {lost}", f"resume {lost}"),
+        *("create /here", "set /here", "delete /here"),
+    ]
+    assert '{"a":[1]}' in [event.data for event in log.events if event.path == "/here"]
+
+
+def test_brokers_are_those_of_the_file(tmp_path: Path) -> None:
+    loaded = load_scenario(written(tmp_path, HEAD + TAIL))
+    spec = cluster_spec(loaded.scenario)
+    assert [(broker.broker_id, broker.rack) for broker in spec.brokers] == [(1, "a"), (2, None), (5, None)]
+    assert (dict(spec.settings), spec.tick_time_ms) == ({"zookeeper.session.timeout.ms": 2000}, 100)
+
+
+def test_racks_are_given_in_turn(tmp_path: Path) -> None:
+    text = HEAD.replace("[{id: 1, rack: a}, {id: 2}, {id: 5}]", "4\n  racks: 3") + TAIL
+    spec = cluster_spec(load_scenario(written(tmp_path, text)).scenario)
+    assert [broker.rack for broker in spec.brokers] == ["rack-1", "rack-2", "rack-3", "rack-1"]
+
+
+def test_steps_are_done_when_they_are_due(tmp_path: Path) -> None:
+    """`at` counts from the beginning of the timetable, `after` from the end of the step before; late is at once."""
+    steps = """\
+  - zk-create: {path: /a}
+    at: 2s
+  - zk-create: {path: /b}
+    after: 500ms
+  - zk-create: {path: /c}
+    at: 1s
+"""
+    _, log = run(tmp_path, steps)
+    began = next(event.t_ms for event in log.events if event.kind is EventKind.ADMIN_ACT)
+    a, b, c = (event.t_ms - began for event in acts(log))
+    assert a == 2_000
+    assert 2_500 <= b < 2_520  # what it took to create /a
+    assert b <= c < b + 20
+
+
+def test_a_name_stays_with_whom_it_was_given_to(tmp_path: Path) -> None:
+    """`controller` is whoever holds the role when the step begins; `as` remembers who that was."""
+    steps = """\
+  - kill: controller
+    as: first
+  - wait: {controller: not first, event: {kind: ElectionWon, controller-epoch: 2}}
+  - kill: controller
+    as: second
+"""
+    verdict, log = run(tmp_path, steps, "expect:\n  - dead: [first, second]\n  - {running: controller, within: 10s}\n")
+    first, second = (event.target for event in acts(log))
+    winners = [event.node for event in log.events if event.kind is EventKind.ELECTION_WON]
+    assert winners[:2] == [first, second]
+    assert first != second
+    assert [judged.outcome.value for judged in verdict.judged] == ["held", "held"]
+
+
+def test_an_expectation_may_come_true_a_little_later(tmp_path: Path) -> None:
+    """/controller still names the dead one when the timetable is done; its session expires within two seconds."""
+    steps = "  - kill: controller\n    as: first\n"
+    verdict, _ = run(tmp_path, steps, "expect:\n  - {controller: not first, within: 10s}\n")
+    assert verdict.exit_status == 0
+    verdict, _ = run(tmp_path, steps, "expect:\n  - {controller: not first, within: 1s}\n")
+    assert verdict.exit_status == 1
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ("  - start: broker-1\n", "10: start: broker-1 runs already"),
+        ("  - resume: broker-1\n", "10: resume: broker-1 is not paused"),
+        ("  - kill: broker-1\n  - kill: broker-1\n", "11: kill: broker-1 is not running"),
+        ("  - zk-delete: /nothing\n", "10: zk-delete: delete /nothing: NONODE"),
+        ("  - wait: {controller-epoch: 9, within: 1ms}\n", "10: wait: not within 1 ms: the controller epoch is 1"),
+        ("  - zookeeper: {kill: leader}\n    as: x\n  - zookeeper: {kill: x}\n", "12: zookeeper: "),
+        (
+            "  - kill: all\n  - wait: {controller: none}\n  - pause: controller\n",
+            "12: pause: nobody holds the controller role",
+        ),
+        (
+            "  - kill: broker-1\n    at-write: after\n    path: /no\n",
+            "10: kill: had no effect: broker-1 came to no such write",
+        ),
+    ],
+)
+def test_a_step_that_cannot_be_done_leaves_everything_undecided(tmp_path: Path, steps: str, told: str) -> None:
+    verdict, _ = run(tmp_path, steps)
+    assert failure(verdict).startswith(told)
+    assert {judged.outcome.value for judged in verdict.judged} == {"undecided"}
+    assert verdict.exit_status == 2
+
+
+def test_every_judgement_is_in_the_log_with_what_decided_it(tmp_path: Path) -> None:
+    verdict, log = run(
+        tmp_path, "", "expect:\n  - {claim: Somebody wins., event: {kind: ElectionWon}}\n  - controller: none\n"
+    )
+    held, violated = (event for event in log.events if event.kind is EventKind.EXPECTATION)
+    assert (held.outcome, held.rule, violated.outcome) == ("held", "Somebody wins.", "violated")
+    assert held.cause == verdict.judged[0].evidence[-1].seq
+    assert violated.detail is not None
+    assert violated.detail.endswith("is the controller")
