@@ -1,6 +1,8 @@
 """The wall clock: the Runtime port on asyncio. asyncio's CancelledError becomes Killed where the task stands."""
 
 import asyncio
+import signal
+import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -125,8 +127,13 @@ class WallClockRuntime:
 
         Raises: what `main` raised, or what another task raised; KeyboardInterrupt on Ctrl-C, after `main` has seen Killed.
         """
-        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
-            return runner.run(self._supervise(main))
+        interrupt = signal.getsignal(signal.SIGINT)
+        try:
+            with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+                return runner.run(self._supervise(main))
+        finally:
+            if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+                signal.signal(signal.SIGINT, interrupt)
 
     async def _supervise(self, main: Coroutine[Any, Any, T]) -> T:
         results: list[T] = []
@@ -139,7 +146,10 @@ class WallClockRuntime:
         try:
             await self._failed.wait()
         except Killed:
-            # Ctrl-C: asyncio cancelled us; main unwinds first, then the runner turns this into KeyboardInterrupt.
+            # Ctrl-C: asyncio cancelled us; main unwinds first, then the runner turns this into KeyboardInterrupt. A second
+            # one would tear the unwinding apart, and leave behind what it is about to clean up.
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
             task.kill()
             await task.join()
             raise asyncio.CancelledError from None
