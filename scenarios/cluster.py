@@ -20,6 +20,8 @@ from kcsim.zk.ports import FaultableSession, Promise, Runtime, Session, ZooKeepe
 from kcsim.zk.vocabulary import BrokerId
 
 SCENARIO = "scenario"
+RUN_BEGAN = 0
+"""seq of the first event of every run, which is its beginning: the cause of what has no nearer one."""
 FAULT_WITHIN_MS = 30_000
 """How long a fault that waits for something (a write, a reconnection) waits at most, in the time of the run."""
 

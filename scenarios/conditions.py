@@ -71,7 +71,8 @@ class Seen:
 
     def matching(self, pattern: EventPattern) -> list[Event]:
         names = self.names
-        return [event for event in self.of_kind(pattern.kind) if pattern.matches(event, names)]
+        found = [event for kind in pattern.kinds for event in self.of_kind(kind) if pattern.matches(event, names)]
+        return sorted(found, key=lambda event: event.seq)
 
     @property
     def names(self) -> Mapping[str, str]:
@@ -258,7 +259,7 @@ def _order(wanted: Sequence[EventPattern], seen: Seen) -> Finding:
             place = f" after #{after}" if found else ""
             return Finding(False, f"no {pattern}{place}", tuple(found))
         found.append(following)
-    return Finding(True, f"{listed(pattern.kind.value for pattern in wanted)}, in this order", tuple(found))
+    return Finding(True, f"{listed(pattern.title for pattern in wanted)}, in this order", tuple(found))
 
 
 def _times(count: int) -> str:

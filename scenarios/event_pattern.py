@@ -36,11 +36,12 @@ class EventPattern:
     """What an event must look like.
 
     Attributes:
+        kinds: one of these.
         fields: column -> what is wanted there. `path` means that path or one below it, a text column must contain what is
             given, any other column must equal it.
     """
 
-    kind: EventKind
+    kinds: tuple[EventKind, ...]
     fields: Mapping[str, Any]
 
     def matches(self, event: Event, names: Mapping[str, str]) -> bool:
@@ -49,13 +50,18 @@ class EventPattern:
         Args:
             names: alias -> node, `controller` included if somebody holds the role.
         """
-        return event.kind is self.kind and all(
+        return event.kind in self.kinds and all(
             _agrees(column, getattr(event, column), wanted, names) for column, wanted in self.fields.items()
         )
 
     def __str__(self) -> str:
         told = ", ".join(f"{column.replace('_', ' ')} {value}" for column, value in self.fields.items())
-        return f"{self.kind.value} ({told})" if told else self.kind.value
+        return f"{self.title} ({told})" if told else self.title
+
+    @property
+    def title(self) -> str:
+        """Its kinds, without the columns."""
+        return " or ".join(kind.value for kind in self.kinds)
 
 
 def _agrees(column: str, found: Any, wanted: Any, names: Mapping[str, str]) -> bool:
@@ -85,11 +91,13 @@ def _pattern(value: object, info: ValidationInfo) -> EventPattern:
             raise wrong(f"unknown column {key!r}{did_you_mean(key, _KEYS)}", key)
     if "kind" not in value:
         raise wrong("an event needs a kind, as ElectionWon")
-    kinds = [kind.value for kind in EventKind]
-    if value["kind"] not in kinds:
-        raise wrong(f"unknown kind of event {value['kind']!r}{did_you_mean(value['kind'], kinds)}", "kind")
+    kinds = value["kind"] if isinstance(value["kind"], list) and value["kind"] else [value["kind"]]
+    known = [kind.value for kind in EventKind]
+    for kind in kinds:
+        if kind not in known:
+            raise wrong(f"unknown kind of event {kind!r}{did_you_mean(kind, known)}", "kind")
     fields = {_KEYS[key]: _field(key, wanted, info) for key, wanted in value.items() if key != "kind"}
-    return EventPattern(EventKind(value["kind"]), fields)
+    return EventPattern(tuple(EventKind(kind) for kind in kinds), fields)
 
 
 def _field(key: str, wanted: Any, info: ValidationInfo) -> Any:
@@ -142,7 +150,12 @@ Pattern = Annotated[
         {
             "type": "object",
             "properties": {
-                "kind": {"enum": [kind.value for kind in EventKind]},
+                "kind": {
+                    "anyOf": [
+                        {"enum": [kind.value for kind in EventKind]},
+                        {"type": "array", "items": {"enum": [kind.value for kind in EventKind]}, "minItems": 1},
+                    ]
+                },
                 **{key: _schema_of(column) for key, column in _KEYS.items() if column != "kind"},
             },
             "required": ["kind"],

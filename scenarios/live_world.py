@@ -47,6 +47,7 @@ def run_live(
             await servers.start()
             if isinstance(servers, ExternalZooKeeper):
                 await _require_chroot(servers)
+            runtime.restart_clock()
             began = begin(log, info, subscribers)
             await _run_on(servers, choice, spec, runtime, log, script, began)
         finally:
@@ -80,9 +81,9 @@ async def _run_on(
     script: Script,
     began: int,
 ) -> None:
-    zookeeper, look = _observed(servers, log)
+    live, zookeeper, look = _observed(servers, log)
     admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
-    members = None if choice.kind is ZooKeeperKind.EXTERNAL else servers
+    members = None if choice.kind is ZooKeeperKind.EXTERNAL else BlamedServers(servers, live)
     cluster = Cluster(spec, runtime, log, zookeeper, admin, members, int(time.time() * 1000))
     observer = runtime.spawn("observer", _observe(runtime, admin, look))
     try:
@@ -110,8 +111,10 @@ async def _require_chroot(servers: ExternalZooKeeper) -> None:
         await session.close()
 
 
-def _observed(servers: ZooKeeperServers, log: EventLog) -> tuple[ZooKeeper, Callable[[Session], Awaitable[None]]]:
-    """A way to ZooKeeper whose changes reach the event log, and a look at what none of our clients heard of.
+def _observed(
+    servers: ZooKeeperServers, log: EventLog
+) -> tuple[LiveZooKeeper, ZooKeeper, Callable[[Session], Awaitable[None]]]:
+    """A client, a way to ZooKeeper over it whose changes reach the event log, and a look at what none of us heard of.
 
     Where ZooKeeper's transaction log can be read it is the source of all of them.
     """
@@ -119,9 +122,11 @@ def _observed(servers: ZooKeeperServers, log: EventLog) -> tuple[ZooKeeper, Call
     if all(directory is not None for directory in directories):
         feed = TransactionFeed(log, EnsembleLogTail([d for d in directories if d is not None]))
         log.follow_transactions(feed.catch_up)
-        return LiveZooKeeper(servers.connect_string, ledger=feed), feed.look
+        live = LiveZooKeeper(servers.connect_string, ledger=feed)
+        return live, live, feed.look
     replies = ReplyFeed(log)
-    return ReportingZooKeeper(LiveZooKeeper(servers.connect_string), replies), replies.look
+    live = LiveZooKeeper(servers.connect_string)
+    return live, ReportingZooKeeper(live, replies), replies.look
 
 
 async def _observe(runtime: Runtime, admin: Session, look: Callable[[Session], Awaitable[None]]) -> None:
@@ -129,3 +134,34 @@ async def _observe(runtime: Runtime, admin: Session, look: Callable[[Session], A
     while True:
         await look(admin)
         await runtime.sleep_ms(LOOK_EVERY_MS)
+
+
+class BlamedServers:
+    """Servers whose faults are told to the clients' sessions as the cause of what these then go through."""
+
+    def __init__(self, servers: ZooKeeperServers, zookeeper: LiveZooKeeper) -> None:
+        self._servers = servers
+        self._zookeeper = zookeeper
+
+    @property
+    def member_names(self) -> tuple[str, ...]:
+        return self._servers.member_names
+
+    async def leader_name(self) -> str | None:
+        return await self._servers.leader_name()
+
+    async def kill(self, name: str, cause: int | None = None) -> None:
+        self._zookeeper.blame(cause)
+        await self._servers.kill(name, cause)
+
+    async def start_member(self, *names: str, cause: int | None = None) -> None:
+        self._zookeeper.blame(cause)
+        await self._servers.start_member(*names, cause=cause)
+
+    async def pause(self, name: str, cause: int | None = None) -> None:
+        self._zookeeper.blame(cause)
+        await self._servers.pause(name, cause)
+
+    async def resume(self, name: str, cause: int | None = None) -> None:
+        self._zookeeper.blame(cause)
+        await self._servers.resume(name, cause)

@@ -10,7 +10,7 @@ from typing import assert_never
 from pydantic import BaseModel
 
 from kcsim.scenarios.claims import Condition, Expectation
-from kcsim.scenarios.cluster import SCENARIO, BrokerSpec, Cluster, ClusterError, ClusterSpec, Moment
+from kcsim.scenarios.cluster import RUN_BEGAN, SCENARIO, BrokerSpec, Cluster, ClusterError, ClusterSpec, Moment
 from kcsim.scenarios.conditions import Finding, Seen, judge
 from kcsim.scenarios.scenario_file import LoadedScenario
 from kcsim.scenarios.schema import Scenario
@@ -73,7 +73,7 @@ class _Run:
         judged = [await self._judge(expectation, failure) for expectation in scenario.expect]
         for one in judged:
             fields = EventFields(outcome=one.outcome.value, rule=one.claim, detail=one.seen)
-            cause = one.evidence[-1].seq if one.evidence else None
+            cause = one.evidence[-1].seq if one.evidence else RUN_BEGAN
             self._cluster.log.append(SCENARIO, EventKind.EXPECTATION, cause, fields)
         return Verdict(scenario.name, tuple(judged), failure)
 

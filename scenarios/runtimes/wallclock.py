@@ -101,6 +101,10 @@ class WallClockRuntime:
     def now_ms(self) -> int:
         return int((self.loop.time() - self._began) * 1000)
 
+    def restart_clock(self) -> None:
+        """The run begins now, at 0 ms: what came before it (a server's start) was not part of it."""
+        self._began = self.loop.time()
+
     async def sleep_ms(self, delay_ms: int) -> None:
         await _WallClockSignal(self.loop).wait(delay_ms)
 

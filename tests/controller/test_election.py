@@ -3,17 +3,12 @@
 Each test runs on the model in virtual time, and, marked live, on a real ZooKeeper.
 """
 
-from collections.abc import Callable
-from functools import partial
-
 import pytest
 
-from kcsim.scenarios.cluster import Cluster
-from kcsim.scenarios.history import EventLog
+from kcsim.scenarios.cluster import Cluster, ClusterError
 from kcsim.zk.events import EventKind
-from tests.worlds import WITHIN_MS, Script, controller_of, find, play, start_and_elect, until_found, until_ready
-
-Play = Callable[[Script], EventLog]
+from tests.sinks import chain
+from tests.worlds import WITHIN_MS, controller_of, find, play, start_and_elect, until_found, until_ready
 
 
 @pytest.fixture(params=["simulated", pytest.param("embedded", marks=pytest.mark.live)])
@@ -37,9 +32,27 @@ def test_all_others_lose_and_wait(on: str) -> None:
         await start_and_elect(cluster)
         await cluster.wait_until(until_found(cluster.log, EventKind.ELECTION_LOST, at_least=4), WITHIN_MS)
 
-    log = play(partial(script), on=on, brokers=5)
+    log = play(script, on=on, brokers=5)
     assert len(find(log, EventKind.ELECTION_WON)) == 1
     assert len({e.node for e in find(log, EventKind.ELECTION_LOST)}) == 4
+
+
+@pytest.mark.parametrize(("world", "brokers"), [("simulated", 200), pytest.param("embedded", 30, marks=pytest.mark.live)])
+def test_of_many_brokers_one_wins_and_every_other_one_watches(world: str, brokers: int) -> None:
+    """All start at once. Whoever lost has armed its watch: when /controller goes, every one of them hears of it."""
+
+    async def script(cluster: Cluster) -> None:
+        await start_and_elect(cluster)
+        await cluster.wait_until(until_found(cluster.log, EventKind.ELECTION_LOST, at_least=brokers - 1), WITHIN_MS)
+        await cluster.zk_delete("/controller")
+        gone = until_found(cluster.log, EventKind.WATCH_FIRED, brokers, path="/controller", event="NodeDeleted")
+        await cluster.wait_until(gone, WITHIN_MS)
+
+    log = play(script, on=world, brokers=brokers)
+    won = find(log, EventKind.ELECTION_WON, controller_epoch=1)
+    heard = find(log, EventKind.WATCH_FIRED, path="/controller", event="NodeDeleted")
+    assert len(won) == 1
+    assert len({e.node for e in heard}) == brokers
 
 
 def test_the_controller_finds_every_registered_broker(on: str) -> None:
@@ -145,7 +158,6 @@ def test_a_touched_controller_epoch_refuses_every_fenced_write_but_not_the_role(
 
 def test_a_broker_restarted_within_its_session_time_out_does_not_start(on: str) -> None:
     """znodes.md 5.2: it meets its own old registration under a foreign session."""
-    from kcsim.scenarios.cluster import ClusterError
 
     async def script(cluster: Cluster) -> None:
         await start_and_elect(cluster)
@@ -188,10 +200,9 @@ def test_what_a_zombie_had_queued_is_never_begun(on: str) -> None:
     log = play(script, on=on)
     zombie = paused[0]
     (resumed,) = find(log, EventKind.PROCESS_STATE, node=zombie, state="running")[1:]
+    expired = find(log, EventKind.SESSION_STATE, node=zombie, state="expired")[0]
+    assert chain(log, expired)[-1] is EventKind.FAULT
     begun = [e.event for e in log.events[resumed.seq :] if e.node == zombie and e.kind is EventKind.CONTROLLER_EVENT_BEGUN]
     assert begun[:2] == ["Expire", "RegisterBrokerAndReelect"]
-    assert not [e for e in find(log, EventKind.ZNODE_DELETED) if e.cause in {w.seq for w in writes_of(log, zombie)}]
-
-
-def writes_of(log: EventLog, node: str) -> list:  # type: ignore[type-arg]
-    return find(log, EventKind.ZK_WRITE, node=node)
+    written_by_it = {e.seq for e in find(log, EventKind.ZK_WRITE, node=zombie)}
+    assert not [e for e in find(log, EventKind.ZNODE_DELETED) if e.cause in written_by_it]

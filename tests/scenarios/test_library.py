@@ -10,17 +10,22 @@ import pytest
 from ruamel.yaml import YAML
 
 from kcsim.scenarios.cluster import Cluster
+from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.runner import cluster_spec, run_scenario
 from kcsim.scenarios.scenario_file import find_scenario, library_names, load_scenario
 from kcsim.scenarios.verdict import Outcome, Verdict
 from kcsim.scenarios.worlds import RunInfo, ZooKeeperChoice, ZooKeeperKind, run_in_world
+from kcsim.zk.events import EventKind
 from tests.requirements import require
 
 PATIENCE_S = 120
 
 
+ROOTS = {EventKind.RUN_STARTED, EventKind.FAULT, EventKind.ADMIN_ACT}
+
+
 def verdict_on(path: Path, kind: ZooKeeperKind, seed: int = 1) -> Verdict:
-    """Run a scenario file and return what it came to."""
+    """Run a scenario file and return what it came to. Whatever happened in it has to lead back to somebody's doing."""
     loaded = load_scenario(path)
     choice = ZooKeeperChoice(kind, members=loaded.scenario.zookeeper.members)
     verdicts = []
@@ -28,8 +33,15 @@ def verdict_on(path: Path, kind: ZooKeeperKind, seed: int = 1) -> Verdict:
     async def script(cluster: Cluster) -> None:
         verdicts.append(await run_scenario(loaded, cluster))
 
-    run_in_world(choice, cluster_spec(loaded.scenario), RunInfo(loaded.scenario.name, seed, kind.value), script)
+    log = run_in_world(choice, cluster_spec(loaded.scenario), RunInfo(loaded.scenario.name, seed, kind.value), script)
+    assert_causes_are_told(log)
     return verdicts[0]
+
+
+def assert_causes_are_told(log: EventLog) -> None:
+    """Causes stand before what follows from them, and every chain ends at a fault, an admin act or the run's beginning."""
+    assert [(e.seq, e.cause) for e in log.events if e.cause is not None and e.cause >= e.seq] == []
+    assert [(e.seq, e.kind, e.node) for e in log.events if e.cause is None and e.kind not in ROOTS] == []
 
 
 def assert_held(verdict: Verdict) -> None:

@@ -101,6 +101,7 @@ def test_one_wrong_word_is_told_with_its_line_and_the_nearest_right_one(
         ("zookeeper: {kill: leader, start: leader}", "8: one of kill, start, pause, resume is done"),
         ("zk-create: {data: x}", "8: path is missing"),
         ("wait: {event: {kind: ElectionWun}}", "8: unknown kind of event 'ElectionWun'; did you mean ElectionWon?"),
+        ("wait: {event: {kind: [ElectionWon, ElectionWun]}}", "8: unknown kind of event 'ElectionWun'; did you mean"),
         ("wait: {event: {kind: ElectionWon, contrler-epoch: 1}}", "8: unknown column 'contrler-epoch'; did you mean"),
         ("wait: {event: {kind: ElectionWon, controller-epoch: one}}", "8: 'one' is no value of controller-epoch, which"),
         ("wait: {event: {kind: ElectionWon, node: broker-9}}", "8: unknown name 'broker-9'"),

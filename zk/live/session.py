@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from kcsim.zk.errors import (
     ConnectionLossError,
@@ -47,6 +48,15 @@ class LiveZooKeeper:
         parse_hosts(connect_string)
         self._connect_string = connect_string
         self._ledger = ledger
+        self._sessions: WeakSet[LiveSession] = WeakSet()
+
+    def blame(self, cause: int | None) -> None:
+        """A fault was done to the servers: what each open session goes through next follows from this event.
+
+        Unless it suffers from a fault of its own; real servers cannot tell their clients why.
+        """
+        for session in self._sessions:
+            session.blame_servers(cause)
 
     async def open_session(
         self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int, cause: Cause = None
@@ -57,6 +67,7 @@ class LiveZooKeeper:
         except BaseException:
             session.abandon()
             raise
+        self._sessions.add(session)
         return session
 
 
@@ -82,6 +93,7 @@ class LiveSession:
         self._timeout_ms = timeout_ms
         self._state = SessionState.CONNECTING
         self._fault_cause: int | None = None
+        self._servers_fault: int | None = None
         self._is_closing = False
         self._is_frozen = False
         self._is_abandoned = False
@@ -199,6 +211,10 @@ class LiveSession:
         self._is_frozen = True
         self._connection.freeze()
 
+    def blame_servers(self, cause: int | None) -> None:
+        """See LiveZooKeeper.blame."""
+        self._servers_fault = cause
+
     def thaw(self, cause: int | None = None) -> None:
         if self._fault_cause is None:
             self._fault_cause = cause
@@ -299,7 +315,8 @@ class LiveSession:
     def _enter(self, state: SessionState) -> None:
         if self._state not in _ENDED and state is not self._state:
             self._state = state
-            self._listener(SessionStateChanged(state, self._fault_cause))
+            cause = self._fault_cause if self._fault_cause is not None else self._servers_fault
+            self._listener(SessionStateChanged(state, cause))
 
     def _fail(self, error: Exception) -> None:
         """A defect ended the connection thread: it surfaces where the loop reports its own."""
