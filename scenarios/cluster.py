@@ -6,12 +6,14 @@ change itself). A fault that had no effect is an error.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from kcsim.brokers.broker import Broker, BrokerStartError
 from kcsim.brokers.config import BrokerConfig
+from kcsim.scenarios.deeds import ClusterError, Deeds
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.process import Breakpoint, Process, ProcessState, WriteMoment
+from kcsim.scenarios.server_faults import ServerFaults, ZooKeeperMembers
 from kcsim.scenarios.state import ClusterState
 from kcsim.zk.errors import TimedOutError, ZooKeeperError
 from kcsim.zk.events import Event, EventFields, EventKind
@@ -19,21 +21,10 @@ from kcsim.zk.operations import Check, Create, Delete, Multi, MultiRead, Request
 from kcsim.zk.ports import FaultableSession, Promise, Runtime, Session, ZooKeeper
 from kcsim.zk.vocabulary import BrokerId
 
-SCENARIO = "scenario"
-RUN_BEGAN = 0
-"""seq of the first event of every run, which is its beginning: the cause of what has no nearer one."""
 FAULT_WITHIN_MS = 30_000
 """How long a fault that waits for something (a write, a reconnection) waits at most, in the time of the run."""
 
 Moment = Literal["before", "after"]
-
-
-class ClusterError(Exception):
-    """Something asked of the cluster cannot be done: says what, to whom, and why."""
-
-
-class FaultHadNoEffectError(ClusterError):
-    """A fault was injected and nothing of it was to be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +44,6 @@ class ClusterSpec:
     brokers: tuple[BrokerSpec, ...]
     settings: Mapping[str, str | int | bool]
     tick_time_ms: int = 200
-
-
-class ZooKeeperMembers(Protocol):
-    """The servers behind the ZooKeeper port, as far as a scenario may fault them; the model offers the same."""
-
-    @property
-    def member_names(self) -> tuple[str, ...]: ...
-    async def leader_name(self) -> str | None: ...
-    async def kill(self, name: str, cause: int | None = None) -> None: ...
-    async def start_member(self, *names: str, cause: int | None = None) -> None: ...
-    async def pause(self, name: str, cause: int | None = None) -> None: ...
-    async def resume(self, name: str, cause: int | None = None) -> None: ...
 
 
 @dataclass
@@ -101,7 +80,8 @@ class Cluster:
         self._slots = {broker.name: _Slot(broker) for broker in spec.brokers}
         self._zookeeper = zookeeper
         self._admin = admin
-        self._members = members
+        self._deeds = Deeds(log)
+        self.servers = ServerFaults(self._deeds, members)
         self._epoch_ms = epoch_ms
         self._changed: Promise[None] = runtime.promise()
         for event in log.events:
@@ -119,7 +99,7 @@ class Cluster:
 
     @property
     def member_names(self) -> tuple[str, ...]:
-        return self._members.member_names if self._members else ()
+        return self.servers.member_names
 
     def broker(self, name: str) -> Broker:
         """The running broker of that name. Raises: ClusterError."""
@@ -157,7 +137,7 @@ class Cluster:
 
         Raises: ClusterError when one runs already or refuses to start.
         """
-        cause = self._act("start", ", ".join(names))
+        cause = self._deeds.act("start", ", ".join(names))
         boots = [self._boot(self._slot(name), cause) for name in names]
         failures = [str(error) for boot in boots if (error := await boot.wait()) is not None]
         if failures:
@@ -193,7 +173,7 @@ class Cluster:
         """Stop a broker in order, as SIGTERM does. Raises: ClusterError."""
         slot, process = self._running(name)
         assert slot.broker is not None
-        cause = self._act("stop", name)
+        cause = self._deeds.act("stop", name)
         stopped: Promise[None] = self.runtime.promise()
 
         async def shut_down(broker: Broker) -> None:
@@ -210,7 +190,7 @@ class Cluster:
     async def kill(self, name: str) -> int:
         """Kill a broker, as SIGKILL does; its session is left to expire. Raises: ClusterError."""
         slot, _ = self._alive(name)
-        cause = self._fault("kill", name)
+        cause = self._deeds.fault("kill", name)
         self._strike_kill(slot, cause, "")
         return cause
 
@@ -228,13 +208,13 @@ class Cluster:
             fields["detail"] = where
         self.log.append(process.name, EventKind.PROCESS_STATE, cause, fields)
         detail = f"{process.name} is dead{where and ' ' + where}; session {', '.join(sessions) or 'none'} left to expire"
-        self._confirm(cause, "kill", process.name, detail)
+        self._deeds.confirm(cause, "kill", process.name, detail)
         process.kill(cause)
 
     async def pause(self, name: str) -> int:
         """Freeze a broker, as SIGSTOP or a long garbage collection does. Raises: ClusterError."""
         slot, _ = self._running(name)
-        cause = self._fault("pause", name)
+        cause = self._deeds.fault("pause", name)
         self._strike_pause(slot, cause, "between two steps")
         return cause
 
@@ -254,7 +234,7 @@ class Cluster:
         assert process is not None
         process.pause(cause)
         self.log.append(process.name, EventKind.PROCESS_STATE, cause, EventFields(state="paused", detail=where))
-        self._confirm(cause, "pause", process.name, f"{process.name} is frozen {where}, its heartbeats with it")
+        self._deeds.confirm(cause, "pause", process.name, f"{process.name} is frozen {where}, its heartbeats with it")
 
     def _arm(
         self,
@@ -267,7 +247,7 @@ class Cluster:
     ) -> int:
         assert slot.process is not None
         where = f"{moment} a write{f' to {path}' if path else ''}"
-        cause = self._fault(fault, slot.spec.name, detail=f"armed: {where}")
+        cause = self._deeds.fault(fault, slot.spec.name, detail=f"armed: {where}")
         still_to_come = nth
 
         def matches(requests: Sequence[Request]) -> bool:
@@ -284,7 +264,7 @@ class Cluster:
         slot = self._slot(name)
         if slot.process is None or slot.process.state is not ProcessState.PAUSED:
             raise ClusterError(f"{name} is not paused")
-        cause = self._act("resume", name)
+        cause = self._deeds.act("resume", name)
         self.log.append(name, EventKind.PROCESS_STATE, cause, EventFields(state="running"))
         slot.process.resume(cause)
         return cause
@@ -301,9 +281,9 @@ class Cluster:
     async def expire(self, name: str) -> int:
         """Let ZooKeeper end the broker's session although the broker lives. Raises: ClusterError."""
         session = self._session(name)
-        cause = self._fault("expire", name)
+        cause = self._deeds.fault("expire", name)
         await session.expire(cause)
-        self._confirm(cause, "expire", name, f"session 0x{session.session_id:016x} has ended")
+        self._deeds.confirm(cause, "expire", name, f"session 0x{session.session_id:016x} has ended")
         return cause
 
     async def disconnect(self, name: str, for_ms: int | None = None) -> int:
@@ -313,10 +293,10 @@ class Cluster:
         """
         _, process = self._running(name)
         session = self._session(name)
-        cause = self._fault("disconnect", name)
+        cause = self._deeds.fault("disconnect", name)
         process.refuse_connections(cause)
         await session.cut(cause)
-        self._confirm(cause, "disconnect", name, f"connection of session 0x{session.session_id:016x} is cut")
+        self._deeds.confirm(cause, "disconnect", name, f"connection of session 0x{session.session_id:016x} is cut")
         if for_ms is not None:
             self.runtime.spawn(f"reconnect {name}", self._reconnect_after(process, for_ms))
         return cause
@@ -324,61 +304,15 @@ class Cluster:
     async def _reconnect_after(self, process: Process, for_ms: int) -> None:
         await self.runtime.sleep_ms(for_ms)
         if process.state is not ProcessState.DEAD:
-            self._act("reconnect", process.name)
+            self._deeds.act("reconnect", process.name)
             process.allow_connections()
 
     async def reconnect(self, name: str) -> int:
         """Let a broker reach ZooKeeper again. Raises: ClusterError."""
         _, process = self._running(name)
-        cause = self._act("reconnect", name)
+        cause = self._deeds.act("reconnect", name)
         process.allow_connections()
         return cause
-
-    # --- ZooKeeper's servers
-
-    async def kill_member(self, member: str) -> int:
-        """Kill a server: member-N, `leader` or `follower`. Raises: ClusterError."""
-        return await self._member_fault("kill", member)
-
-    async def start_member(self, member: str) -> int:
-        """Start a killed server again, with its data."""
-        return await self._member_fault("start", member)
-
-    async def pause_member(self, member: str) -> int:
-        return await self._member_fault("pause", member)
-
-    async def resume_member(self, member: str) -> int:
-        return await self._member_fault("resume", member)
-
-    async def _member_fault(self, fault: str, member: str) -> int:
-        if self._members is None:
-            raise ClusterError("the servers of this ZooKeeper are not ours to fault")
-        name = await self._member_name(self._members, member)
-        cause = self._fault(fault, name)
-        match fault:
-            case "kill":
-                await self._members.kill(name, cause=cause)
-            case "start":
-                await self._members.start_member(name, cause=cause)
-            case "pause":
-                await self._members.pause(name, cause=cause)
-            case "resume":
-                await self._members.resume(name, cause=cause)
-        self._confirm(cause, fault, name, f"{fault} of {name} has taken effect")
-        return cause
-
-    async def _member_name(self, members: ZooKeeperMembers, wanted: str) -> str:
-        if wanted in members.member_names:
-            return wanted
-        leader = await members.leader_name()
-        if leader is None:
-            raise ClusterError(f"no {wanted}: the ensemble has no leader now")
-        if wanted == "leader":
-            return leader
-        followers = [name for name in members.member_names if name != leader]
-        if wanted != "follower" or not followers:
-            raise ClusterError(f"no member {wanted}; there are {', '.join(members.member_names)}")
-        return followers[0]
 
     # --- znodes, by hand
 
@@ -393,25 +327,13 @@ class Cluster:
         return await self._by_hand("delete", path, Delete(path))
 
     async def _by_hand(self, op: str, path: str, request: Request) -> int:
-        cause = self.log.append(SCENARIO, EventKind.ADMIN_ACT, None, EventFields(op=op, path=path))
+        cause = self._deeds.act_on_znode(op, path)
         (reply,) = await self._admin.call([request], cause)
         if isinstance(reply, ZooKeeperError):
             raise ClusterError(f"{op} {path}: {reply}")
         return cause
 
     # --- events and look-ups
-
-    def _act(self, op: str, target: str) -> int:
-        return self.log.append(SCENARIO, EventKind.ADMIN_ACT, None, EventFields(op=op, target=target))
-
-    def _fault(self, fault: str, target: str, detail: str | None = None) -> int:
-        fields = EventFields(fault=fault, target=target)
-        if detail is not None:
-            fields["detail"] = detail
-        return self.log.append(SCENARIO, EventKind.FAULT, None, fields)
-
-    def _confirm(self, cause: int, fault: str, target: str, detail: str) -> None:
-        self.log.append(SCENARIO, EventKind.FAULT_CONFIRMED, cause, EventFields(fault=fault, target=target, detail=detail))
 
     def _slot(self, name: str) -> _Slot:
         if name not in self._slots:

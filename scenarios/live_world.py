@@ -3,21 +3,14 @@
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-from kcsim.scenarios.cluster import SCENARIO, Cluster, ClusterSpec
+from kcsim.scenarios.cluster import Cluster, ClusterSpec
+from kcsim.scenarios.deeds import SCENARIO
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.reply_feed import ReplyFeed, ReportingZooKeeper
+from kcsim.scenarios.runs import ADMIN_CONNECT_TIMEOUT_MS, ADMIN_SESSION_TIMEOUT_MS, RunInfo, Script, Subscribers, begin
 from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
 from kcsim.scenarios.transaction_feed import TransactionFeed
-from kcsim.scenarios.worlds import (
-    ADMIN_CONNECT_TIMEOUT_MS,
-    ADMIN_SESSION_TIMEOUT_MS,
-    RunInfo,
-    Script,
-    Subscribers,
-    ZooKeeperChoice,
-    ZooKeeperKind,
-    begin,
-)
+from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.zk.events import EventFields, EventKind
 from kcsim.zk.files.ensemble_log import EnsembleLogTail
 from kcsim.zk.live import LiveZooKeeper

@@ -10,8 +10,9 @@ from typing import assert_never
 from pydantic import BaseModel
 
 from kcsim.scenarios.claims import Condition, Expectation
-from kcsim.scenarios.cluster import RUN_BEGAN, SCENARIO, BrokerSpec, Cluster, ClusterError, ClusterSpec, Moment
+from kcsim.scenarios.cluster import BrokerSpec, Cluster, ClusterSpec, Moment
 from kcsim.scenarios.conditions import Finding, Seen, judge
+from kcsim.scenarios.deeds import RUN_BEGAN, SCENARIO, ClusterError
 from kcsim.scenarios.scenario_file import LoadedScenario
 from kcsim.scenarios.schema import Scenario
 from kcsim.scenarios.steps import (
@@ -158,10 +159,10 @@ class _Run:
     async def _fault_servers(self, step: Servers) -> None:
         cluster, verb = self._cluster, step.zookeeper.verb
         do = {
-            "kill": cluster.kill_member,
-            "start": cluster.start_member,
-            "pause": cluster.pause_member,
-            "resume": cluster.resume_member,
+            "kill": cluster.servers.kill,
+            "start": cluster.servers.start,
+            "pause": cluster.servers.pause,
+            "resume": cluster.servers.resume,
         }[verb]
         for name in step.zookeeper.names:
             seq = await do(self._aliases.get(name, name))

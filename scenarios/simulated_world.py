@@ -2,17 +2,11 @@
 
 import random
 
-from kcsim.scenarios.cluster import SCENARIO, Cluster, ClusterSpec
+from kcsim.scenarios.cluster import Cluster, ClusterSpec
+from kcsim.scenarios.deeds import SCENARIO
 from kcsim.scenarios.history import EventLog
+from kcsim.scenarios.runs import ADMIN_CONNECT_TIMEOUT_MS, ADMIN_SESSION_TIMEOUT_MS, RunInfo, Script, Subscribers, begin
 from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
-from kcsim.scenarios.worlds import (
-    ADMIN_CONNECT_TIMEOUT_MS,
-    ADMIN_SESSION_TIMEOUT_MS,
-    RunInfo,
-    Script,
-    Subscribers,
-    begin,
-)
 from kcsim.zk.events import EventFields, EventKind
 from kcsim.zk.memory.client import MemoryZooKeeper
 

@@ -5,7 +5,9 @@ from typing import Any
 
 from kcsim.scenarios.cluster import BrokerSpec, Cluster, ClusterSpec
 from kcsim.scenarios.history import EventLog
-from kcsim.scenarios.worlds import RunInfo, ZooKeeperChoice, run_in_world
+from kcsim.scenarios.runs import RunInfo
+from kcsim.scenarios.worlds import run_in_world
+from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
 from kcsim.zk.events import Event, EventKind
 
 Script = Callable[[Cluster], Coroutine[Any, Any, None]]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kcsim.scenarios.scenario_file import LoadedScenario
     from kcsim.scenarios.timeline import Timeline
     from kcsim.scenarios.verdict import Judged, Verdict
-    from kcsim.scenarios.worlds import ZooKeeperChoice
+    from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
 
 
 def run(
@@ -77,7 +77,7 @@ def load(name: str) -> "LoadedScenario":
 def chosen_zookeeper(text: str, loaded: "LoadedScenario") -> "ZooKeeperChoice":
     """Read --zookeeper, and check that the scenario can be run there."""
     from kcsim.scenarios.words import did_you_mean
-    from kcsim.scenarios.worlds import ZooKeeperChoice, ZooKeeperKind
+    from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
     from kcsim.zk.servers.errors import BadConnectStringError
     from kcsim.zk.servers.external import parse_connect_string
 
@@ -131,8 +131,9 @@ def _run(
 ) -> "tuple[Verdict, Timeline, int]":
     from kcsim.scenarios.cluster import Cluster
     from kcsim.scenarios.runner import cluster_spec, run_scenario
+    from kcsim.scenarios.runs import RunInfo
     from kcsim.scenarios.timeline import Timeline, console_on
-    from kcsim.scenarios.worlds import RunInfo, run_in_world
+    from kcsim.scenarios.worlds import run_in_world
     from kcsim.zk.errors import ZooKeeperUnavailableError
     from kcsim.zk.servers.errors import NoChrootError, ServerError
 

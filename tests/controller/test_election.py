@@ -5,7 +5,8 @@ Each test runs on the model in virtual time, and, marked live, on a real ZooKeep
 
 import pytest
 
-from kcsim.scenarios.cluster import Cluster, ClusterError
+from kcsim.scenarios.cluster import Cluster
+from kcsim.scenarios.deeds import ClusterError
 from kcsim.zk.events import EventKind
 from tests.sinks import chain
 from tests.worlds import WITHIN_MS, controller_of, find, play, start_and_elect, until_found, until_ready
