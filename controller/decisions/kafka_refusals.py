@@ -1,0 +1,92 @@
+"""How Kafka says no to a topic, to more partitions or to a reassignment: its exceptions, under its names.
+
+Nothing is half done when one of these is raised. The messages are Kafka 2.8's, to the letter where clients and tools show
+them. Source: Kafka's org.apache.kafka.common.errors and kafka.admin; reference assignment.md 6, 7 and 9.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+
+class RefusedError(Exception):
+    """Kafka refuses; nothing was done. `kafka_name` is the name of Kafka's exception, the message its message.
+
+    Attributes:
+        legacy_message: what Kafka 0.10 to 1.0 said, where that was something else.
+    """
+
+    kafka_name: ClassVar[str]
+
+    def __init__(self, message: str, legacy_message: str | None = None) -> None:
+        super().__init__(message)
+        self.legacy_message = legacy_message
+
+
+class InvalidPartitionsError(RefusedError):
+    """A number of partitions that cannot be."""
+
+    kafka_name = "InvalidPartitionsException"
+
+
+class InvalidReplicationFactorError(RefusedError):
+    """A replication factor below one, or above the number of brokers."""
+
+    kafka_name = "InvalidReplicationFactorException"
+
+
+class InvalidReplicaAssignmentError(RefusedError):
+    """An explicit assignment that breaks a rule."""
+
+    kafka_name = "InvalidReplicaAssignmentException"
+
+
+class InvalidTopicError(RefusedError):
+    """A topic's name that is not allowed, or a topic that is being deleted."""
+
+    kafka_name = "InvalidTopicException"
+
+
+class InvalidRequestError(RefusedError):
+    """A request that contradicts itself."""
+
+    kafka_name = "InvalidRequestException"
+
+
+class TopicExistsError(RefusedError):
+    """There is a topic of that name already."""
+
+    kafka_name = "TopicExistsException"
+
+
+class UnknownTopicOrPartitionError(RefusedError):
+    """There is no such topic."""
+
+    kafka_name = "UnknownTopicOrPartitionException"
+
+
+class ReassignmentInProgressError(RefusedError):
+    """A topic cannot grow while one of its partitions moves."""
+
+    kafka_name = "ReassignmentInProgressException"
+
+
+class AdminOperationError(RefusedError):
+    """An administrative act that cannot be carried out on this cluster."""
+
+    kafka_name = "AdminOperationException"
+
+
+class AdminCommandFailedError(RefusedError):
+    """Arguments that a command-line tool does not accept."""
+
+    kafka_name = "AdminCommandFailedException"
+
+
+def topic_command_line(refusal: RefusedError) -> str:
+    """The line that `kafka-topics` prints for a refusal."""
+    return f"Error while executing topic command : {refusal}"
+
+
+def as_printed(assignment: Mapping[int, Sequence[int]]) -> str:
+    """An assignment within a message: {0: [1, 2], 1: [2, 3]}. Kafka prints its own collections there, differently each."""
+    return str({partition: list(replicas) for partition, replicas in sorted(assignment.items())})

@@ -1,0 +1,95 @@
+"""What a reassignment makes of a partition's replicas, and what the reassignment tool proposes and accepts.
+
+Source: Kafka 2.8, ReplicaAssignment.reassignTo and ReassignPartitionsCommand; reference assignment.md 9.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from kcsim.controller.decisions.assignment import assign_replicas
+from kcsim.controller.decisions.broker_ring import BrokerMetadata, refuse_duplicates
+from kcsim.controller.decisions.kafka_refusals import AdminCommandFailedError, UnknownTopicOrPartitionError
+from kcsim.controller.decisions.placement import Assignment, Draw, Replicas
+from kcsim.zk.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
+
+Plan = Mapping[TopicPartition, Replicas]
+
+
+def reassigned_to(current: ReplicaAssignment, target: Replicas) -> ReplicaAssignment:
+    """Where a partition stands when it is to move to `target`.
+
+    A running reassignment is replaced, and what it had added dropped. A target equal to the origin cancels it; one that only
+    changes the order adds and removes nobody. When it is done, `replicas` are the result's `target_replicas`.
+    """
+    origin = current.origin_replicas
+    removing = tuple(broker for broker in origin if broker not in target)
+    adding = tuple(broker for broker in target if broker not in origin)
+    return ReplicaAssignment(target + removing, adding, removing)
+
+
+# --- kafka-reassign-partitions --generate ----------------------------------------------------------------------------------
+
+
+def check_generate_arguments(goal_brokers: Iterable[int], topics: Iterable[str]) -> None:
+    """Raises: AdminCommandFailedError when a broker or a topic is listed twice."""
+    refuse_duplicates("Broker list", goal_brokers)
+    refuse_duplicates("List of topics to reassign", topics)
+
+
+def proposed_reassignment(
+    current: Plan, brokers: Sequence[BrokerMetadata], drawn: Mapping[str, Draw]
+) -> dict[TopicPartition, Replicas]:
+    """Propose a fresh placement of whole topics, as if they were created now: no rebalancing, most of the data moves.
+
+    Args:
+        current: every partition of the topics in question. A topic's replication factor is that of its first partition
+            here, its partitions are counted and numbered from 0.
+        brokers: the live ones of the goal list, sorted by id, racks as the mode wants them (effective_brokers).
+        drawn: each topic's own pair of numbers.
+
+    Raises: what assign_replicas raises.
+    """
+    by_topic: dict[str, list[Replicas]] = {}
+    for partition, replicas in current.items():
+        by_topic.setdefault(partition.topic, []).append(replicas)
+    placed: dict[str, Assignment] = {
+        topic: assign_replicas(brokers, len(lists), len(lists[0]), drawn[topic]) for topic, lists in by_topic.items()
+    }
+    return {TopicPartition(topic, p): replicas for topic, found in placed.items() for p, replicas in found.items()}
+
+
+# --- kafka-reassign-partitions --execute -----------------------------------------------------------------------------------
+
+
+def check_execute_arguments(
+    plan: Sequence[tuple[TopicPartition, Replicas]], topics: Collection[str], brokers: Collection[BrokerId]
+) -> None:
+    """Check a plan as the tool does before anything is moved.
+
+    Args:
+        topics, brokers: those that there are.
+
+    Raises: AdminCommandFailedError, UnknownTopicOrPartitionError.
+    """
+    if not plan:
+        raise AdminCommandFailedError("Partition reassignment list cannot be empty")
+    repeated = _repeated(partition for partition, _ in plan)
+    if repeated:
+        raise AdminCommandFailedError(f"Partition reassignment contains duplicate topic partitions {_listed(repeated)}")
+    twice = [f"{partition} contains multiple entries for {_listed(_repeated(r))}" for partition, r in plan if _repeated(r)]
+    if twice:
+        raise AdminCommandFailedError(f"Partition replica lists may not contain duplicate entries: {'. '.join(twice)}")
+    for partition, _ in plan:
+        if partition.topic not in topics:
+            raise UnknownTopicOrPartitionError(f"Topic {partition.topic} not found.")
+    for broker in sorted({broker for _, replicas in plan for broker in replicas}):
+        if broker not in brokers:
+            raise AdminCommandFailedError(f"Unknown broker id {broker}")
+
+
+def _repeated(items: Iterable[object]) -> list[object]:
+    return [item for item, times in Counter(items).items() if times > 1]
+
+
+def _listed(items: Iterable[object]) -> str:
+    return ",".join(map(str, items))
