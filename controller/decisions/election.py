@@ -1,0 +1,248 @@
+"""Who leads a partition: the strategies by which the controller elects.
+
+A strategy looks at an assignment, the stored ISR and who is alive, never at offsets. The order of the assignment decides,
+that of the ISR never does. An election that finds nobody changes nothing. Every answer carries the rule that decided and
+what it decided on, so that the event log can tell why.
+
+Source: Kafka 2.8, PartitionLeaderElectionAlgorithms, Election and PartitionStateMachine; reference state_machines.md 2.3, 4.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from kcsim.zk.vocabulary import BrokerId, LeaderAndIsr, LeaderEpoch, ZkVersion
+
+
+class ElectionRule(StrEnum):
+    """What decided. The values are those of the event log's column `rule`."""
+
+    NEW_PARTITION = "NewPartition"
+    ALIVE_AND_IN_ISR = "AliveAndInIsr"
+    UNCLEAN = "Unclean"
+    REASSIGNMENT_TARGET = "ReassignmentTarget"
+    PREFERRED_LEADER = "PreferredLeader"
+    CONTROLLED_SHUTDOWN = "ControlledShutdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a rule is told, once somebody was elected and once nobody was."""
+
+    elected: str
+    nobody: str
+
+
+WORDINGS = {
+    ElectionRule.NEW_PARTITION: Wording(
+        "first of the assignment {candidates} that is alive", "nobody of the assignment {candidates} is alive"
+    ),
+    ElectionRule.ALIVE_AND_IN_ISR: Wording(
+        "first of the assignment {candidates} that is alive and in the ISR {isr}",
+        "nobody of the assignment {candidates} is alive and in the ISR {isr}, and no unclean election applies",
+    ),
+    ElectionRule.UNCLEAN: Wording(
+        "first of the assignment {candidates} that is alive, as nobody in the ISR {isr} is: unclean",
+        "nobody of the assignment {candidates} is alive, in the ISR {isr} or not",
+    ),
+    ElectionRule.REASSIGNMENT_TARGET: Wording(
+        "first of the target {candidates} that is alive and in the ISR {isr}",
+        "nobody of the target {candidates} is alive and in the ISR {isr}",
+    ),
+    ElectionRule.PREFERRED_LEADER: Wording(
+        "the preferred leader of {candidates}, alive and in the ISR {isr}",
+        "the preferred leader of {candidates} is not both alive and in the ISR {isr}",
+    ),
+    ElectionRule.CONTROLLED_SHUTDOWN: Wording(
+        "first of the assignment {candidates} that is alive, in the ISR {isr} and not shutting down {shutting_down}",
+        "nobody of the assignment {candidates} is alive, in the ISR {isr} and not shutting down {shutting_down}",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """What one election came to.
+
+    Attributes:
+        rule: what decided.
+        candidates: the assignment, or the target of a reassignment; in the order that decides.
+        isr: as stored before; empty for a new partition.
+        alive: of all these, those that counted as alive; sorted.
+        shutting_down: of all these, those passed over because they are about to stop; sorted.
+        elected: what is to be written, still with the version that was read: the write is conditional on it. None when
+            nobody could be elected: nothing changes then.
+        recipients: who is sent the LeaderAndIsr request, in the order of the candidates. Some strategies name dead brokers
+            too; nothing reaches those.
+    """
+
+    rule: ElectionRule
+    candidates: tuple[BrokerId, ...]
+    isr: tuple[BrokerId, ...]
+    alive: tuple[BrokerId, ...]
+    shutting_down: tuple[BrokerId, ...] = ()
+    elected: LeaderAndIsr | None = None
+    recipients: tuple[BrokerId, ...] = ()
+
+    @property
+    def is_unclean(self) -> bool:
+        """Whether somebody outside the ISR leads now: what only the old ISR had is lost."""
+        return self.rule is ElectionRule.UNCLEAN and self.elected is not None
+
+    @property
+    def inputs(self) -> str:
+        """What was decided on, for the event log's column of this name."""
+        known = [("candidates", self.candidates), ("ISR", self.isr), ("alive", self.alive)]
+        if self.shutting_down:
+            known.append(("shutting down", self.shutting_down))
+        return ", ".join(f"{what} {list(brokers)}" for what, brokers in known)
+
+    def __str__(self) -> str:
+        """In one sentence: leader 2: first of the assignment [3, 2, 1] that is alive and in the ISR [2, 1]."""
+        wording = WORDINGS[self.rule]
+        lists = {"candidates": list(self.candidates), "isr": list(self.isr), "shutting_down": list(self.shutting_down)}
+        if self.elected is not None:
+            return f"leader {self.elected.leader}: {wording.elected.format(**lists)}"
+        return f"no leader: {wording.nobody.format(**lists)}; alive are {list(self.alive)}"
+
+
+# --- the choice alone ------------------------------------------------------------------------------------------------------
+
+
+def first_alive_in_isr(
+    candidates: Sequence[BrokerId], isr: Sequence[BrokerId], alive: Collection[BrokerId]
+) -> BrokerId | None:
+    """The choice of every clean strategy: the first candidate that is alive and in the ISR."""
+    return _first(candidates, lambda broker: broker in alive and broker in isr)
+
+
+def offline_choice(
+    assignment: Sequence[BrokerId], isr: Sequence[BrokerId], alive: Collection[BrokerId], unclean_enabled: bool
+) -> tuple[BrokerId | None, bool]:
+    """Choose for a partition whose leader is lost.
+
+    Returns: the leader or None, and whether it is an unclean one.
+
+    Source: Kafka 2.8, offlinePartitionLeaderElection.
+    """
+    clean = first_alive_in_isr(assignment, isr, alive)
+    if clean is not None or not unclean_enabled:
+        return clean, False
+    unclean = _first(assignment, lambda broker: broker in alive)
+    return unclean, unclean is not None
+
+
+def preferred_choice(
+    assignment: Sequence[BrokerId], isr: Sequence[BrokerId], alive: Collection[BrokerId]
+) -> BrokerId | None:
+    """The first of the assignment or nobody."""
+    return first_alive_in_isr(assignment[:1], isr, alive)
+
+
+def controlled_shutdown_choice(
+    assignment: Sequence[BrokerId], isr: Sequence[BrokerId], alive: Collection[BrokerId], shutting_down: Collection[BrokerId]
+) -> BrokerId | None:
+    """Choose for a partition whose leader is about to stop.
+
+    Args:
+        alive: those shutting down included.
+    """
+    return _first(assignment, lambda broker: broker in alive and broker in isr and broker not in shutting_down)
+
+
+def _first(candidates: Sequence[BrokerId], suits: Callable[[BrokerId], bool]) -> BrokerId | None:
+    return next(filter(suits, candidates), None)
+
+
+# --- the choice, and what follows from it ----------------------------------------------------------------------------------
+
+
+def elect_for_new_partition(assignment: Sequence[BrokerId], online: Collection[BrokerId]) -> Election:
+    """Give a partition its first leader: all that are online make up the ISR, in the order of the assignment.
+
+    Args:
+        online: brokers whose replica of this partition is online, or would be; here and below. Those shutting down are not.
+    """
+    asked = _asked(ElectionRule.NEW_PARTITION, assignment, (), online)
+    isr = _among(assignment, online)
+    if not isr:
+        return asked
+    return replace(asked, elected=LeaderAndIsr(isr[0], LeaderEpoch(0), isr, ZkVersion(0)), recipients=isr)
+
+
+def may_be_unclean(isr: Sequence[BrokerId], online: Collection[BrokerId]) -> bool:
+    """Whether the settings on unclean elections matter: not while any member of the ISR is online, assigned or not."""
+    return not any(broker in online for broker in isr)
+
+
+def elect_offline(
+    assignment: Sequence[BrokerId], stored: LeaderAndIsr, online: Collection[BrokerId], unclean_allowed: bool
+) -> Election:
+    """Elect for a partition that has no leader, or one that is gone.
+
+    Args:
+        unclean_allowed: unclean.leader.election.enable of the topic, or an administrator's wish; of no effect unless
+            may_be_unclean.
+    """
+    unclean = unclean_allowed and may_be_unclean(stored.isr, online)
+    asked = _asked(ElectionRule.UNCLEAN if unclean else ElectionRule.ALIVE_AND_IN_ISR, assignment, stored.isr, online)
+    leader, is_unclean = offline_choice(assignment, stored.isr, online, unclean)
+    isr = (leader,) if leader is not None and is_unclean else _among(stored.isr, online)
+    return _answered(asked, stored, leader, isr, _among(assignment, online))
+
+
+def elect_for_reassignment(target: Sequence[BrokerId], stored: LeaderAndIsr, online: Collection[BrokerId]) -> Election:
+    """Elect among the replicas that will remain; the ISR stays as it is, dead members included."""
+    asked = _asked(ElectionRule.REASSIGNMENT_TARGET, target, stored.isr, online)
+    return _answered(asked, stored, first_alive_in_isr(target, stored.isr, online), stored.isr, tuple(target))
+
+
+def elect_preferred(assignment: Sequence[BrokerId], stored: LeaderAndIsr, online: Collection[BrokerId]) -> Election:
+    """Give the lead to the first of the assignment; the ISR stays as it is, dead members included.
+
+    One that leads already is elected again, at the cost of an epoch: callers leave those partitions out.
+    """
+    asked = _asked(ElectionRule.PREFERRED_LEADER, assignment, stored.isr, online)
+    return _answered(asked, stored, preferred_choice(assignment, stored.isr, online), stored.isr, tuple(assignment))
+
+
+def elect_at_controlled_shutdown(
+    assignment: Sequence[BrokerId], stored: LeaderAndIsr, alive: Collection[BrokerId], shutting_down: Collection[BrokerId]
+) -> Election:
+    """Take the lead from brokers that are about to stop, and them out of the ISR; dead members stay in it.
+
+    Args:
+        alive: online or shutting down.
+    """
+    asked = _asked(ElectionRule.CONTROLLED_SHUTDOWN, assignment, stored.isr, alive, shutting_down)
+    leader = controlled_shutdown_choice(assignment, stored.isr, alive, shutting_down)
+    isr = tuple(broker for broker in stored.isr if broker not in shutting_down)
+    return _answered(asked, stored, leader, isr, _among(assignment, alive))
+
+
+def _asked(
+    rule: ElectionRule,
+    candidates: Sequence[BrokerId],
+    isr: tuple[BrokerId, ...],
+    alive: Collection[BrokerId],
+    shutting_down: Collection[BrokerId] = (),
+) -> Election:
+    """The election before anybody is elected."""
+    concerned = sorted({*candidates, *isr})
+    return Election(rule, tuple(candidates), isr, _among(concerned, alive), _among(concerned, shutting_down))
+
+
+def _answered(
+    asked: Election,
+    stored: LeaderAndIsr,
+    leader: BrokerId | None,
+    isr: tuple[BrokerId, ...],
+    recipients: tuple[BrokerId, ...],
+) -> Election:
+    if leader is None:
+        return asked
+    return replace(asked, elected=replace(stored.led_by(leader), isr=isr), recipients=recipients)
+
+
+def _among(replicas: Sequence[BrokerId], brokers: Collection[BrokerId]) -> tuple[BrokerId, ...]:
+    return tuple(broker for broker in replicas if broker in brokers)
