@@ -1,0 +1,1 @@
+"""Consumer groups: who consumes which partition. Pure functions, from members and partition counts to an assignment."""

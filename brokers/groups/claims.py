@@ -1,0 +1,98 @@
+"""Who owns which partition before a rebalance: what members say they own, with contradictions settled.
+
+A member that has missed generations, or two that believe they own the same partition, make claims that cannot all hold.
+Claims on partitions that are gone, or that nobody subscribes to any more, are dropped first.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kcsim.brokers.groups.layout import GroupLayout
+from kcsim.brokers.groups.members import NO_GENERATION, known_generation
+
+
+class KafkaRules(StrEnum):
+    """Whose sticky assignor: they differ in how claims are settled, who may keep how many, and who is looked at first.
+
+    That order matters where claims conflict, and where more members could keep a further partition than may. KAFKA_2_8 is
+    version 2.8.2 to the letter, with the order of Java's hash map. KAFKA_3 goes by member id: there the order differs
+    between versions, and from 3.4 on members do not even keep the first of what they own.
+    """
+
+    KAFKA_2_8 = "2.8"
+    KAFKA_3 = "3"
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What is left of the members' claims.
+
+    Attributes:
+        owned: by member's index, the numbers of its partitions, in the order in which it reported them.
+        previous_owner: partition -> index of the member that owned it in the generation before its owner's.
+        claimed_twice: partitions that two members claimed in one generation.
+    """
+
+    owned: list[list[int]]
+    previous_owner: dict[int, int] = field(default_factory=dict)
+    claimed_twice: frozenset[int] = frozenset()
+
+
+def claims_of_newest_generation(layout: GroupLayout) -> Claims:
+    """Count only members of the highest generation; a partition that two of them claim is taken from both.
+
+    Source: Kafka 2.8.2, AbstractStickyAssignor, equal subscriptions.
+    """
+    newest = max(map(known_generation, layout.members), default=0)
+    reported = [
+        layout.numbering.numbers(member.owned) if known_generation(member) == newest else [] for member in layout.members
+    ]
+    return _without_double_claims(reported)
+
+
+def claims_by_partition(layout: GroupLayout, rules: KafkaRules, visit: Iterable[int]) -> Claims:
+    """Let the highest generation win each partition, and remember the second highest as its previous owner.
+
+    Claimed twice in one generation: under 2.8 it stays with one of them, later it is taken from all. The winner may have
+    stopped subscribing to the topic; then the caller has to take the partition away.
+
+    Args:
+        visit: all members' indexes, in the order in which their claims are looked at.
+
+    Source: Kafka 2.8, AbstractStickyAssignor, unequal subscriptions; 3.x, both.
+    """
+    reported = [layout.numbering.numbers(member.owned) for member in layout.members]
+    generations = [known_generation(member) for member in layout.members]
+    claimants: dict[int, list[int]] = {}
+    for member in visit:
+        for number in reported[member]:
+            claimants.setdefault(number, []).append(member)
+    winner, previous_owner, claimed_twice = {}, {}, set()
+    for number, members in claimants.items():
+        winner[number] = members[0]
+        if len(members) > 1:
+            newest, *older = sorted({generations[member] for member in members}, reverse=True)
+            winner[number] = _foremost(members, newest, generations)
+            if older:
+                previous_owner[number] = _foremost(members, older[0], generations)
+            if sum(generations[member] == newest for member in members) > 1:
+                claimed_twice.add(number)
+    lost = claimed_twice if rules is KafkaRules.KAFKA_3 else frozenset[int]()
+    owned = [[n for n in numbers if winner[n] == member and n not in lost] for member, numbers in enumerate(reported)]
+    return Claims(owned, previous_owner, frozenset(claimed_twice))
+
+
+def _foremost(members: Sequence[int], generation: int, generations: Sequence[int]) -> int:
+    """Whose claim of a generation Kafka 2.8 keeps: the first one's, or the last one's if the generation is not known."""
+    tied = [member for member in members if generations[member] == generation]
+    return tied[-1] if generation == NO_GENERATION else tied[0]
+
+
+def _without_double_claims(reported: Sequence[Sequence[int]]) -> Claims:
+    seen: set[int] = set()
+    twice: set[int] = set()
+    for numbers in reported:
+        twice |= seen.intersection(numbers)
+        seen.update(numbers)
+    return Claims([[n for n in numbers if n not in twice] for numbers in reported], claimed_twice=frozenset(twice))
