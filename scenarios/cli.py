@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from kcsim.scenarios.commands import doctor, run, scenario, zk
+from kcsim.scenarios.commands import assign, doctor, groups, infer, run, scenario, zk
 from kcsim.scenarios.commands.ending import ExitStatus, Finished
 
 LIBRARY_USAGE_STATUS = 2
@@ -41,6 +41,9 @@ app = typer.Typer(
 app.command()(run.run)
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(zk.app, name="zk")
+app.command()(assign.assign)
+app.command()(infer.infer)
+app.add_typer(groups.app, name="groups")
 app.command()(doctor.doctor)
 
 

@@ -1,0 +1,47 @@
+"""Where a command gets its brokers from: --brokers, or --zookeeper."""
+
+from typing import TYPE_CHECKING
+
+from kcsim.scenarios.commands.ending import ExitStatus, give_up
+
+if TYPE_CHECKING:
+    from kcsim.scenarios.cluster_reading import ClusterSeen
+
+
+def cluster_of(brokers: str | None, zookeeper: str | None) -> "ClusterSeen":
+    """The cluster of one of the two, or the end of the command."""
+    from kcsim.controller.decisions.kafka_refusals import RefusedError
+    from kcsim.scenarios.broker_words import BadBrokersError, parse_brokers
+    from kcsim.scenarios.cluster_reading import ClusterSeen
+
+    if (brokers is None) == (zookeeper is None):
+        give_up("give either --brokers or --zookeeper", ExitStatus.USAGE)
+    if zookeeper is not None:
+        return cluster_at(zookeeper)
+    assert brokers is not None
+    try:
+        return ClusterSeen(parse_brokers(brokers))
+    except (BadBrokersError, RefusedError) as error:
+        give_up(f"--brokers: {error}", ExitStatus.USAGE)
+
+
+def cluster_at(zookeeper: str) -> "ClusterSeen":
+    """The cluster that this ZooKeeper knows, or the end of the command."""
+    from kcsim.scenarios.cluster_reading import read_cluster
+    from kcsim.zk.errors import ZooKeeperError, ZooKeeperUnavailableError
+    from kcsim.zk.servers.errors import BadConnectStringError, NoChrootError, ServerError
+    from kcsim.zk.znodes import BadZnodeError
+    from kcsim.zk.zookeeper_client import ZooKeeperClientExpiredError
+
+    try:
+        return read_cluster(zookeeper)
+    except (BadConnectStringError, NoChrootError) as error:
+        give_up(f"--zookeeper: {error}", ExitStatus.USAGE)
+    except (
+        ServerError,
+        ZooKeeperUnavailableError,
+        ZooKeeperError,
+        ZooKeeperClientExpiredError,
+        BadZnodeError,
+    ) as error:
+        give_up(str(error), ExitStatus.UNDECIDED)
