@@ -2,10 +2,15 @@
 
 import sys
 
-from tests.bench import elections, partition_states
+from tests.bench import assignment, elections, groups, partition_states
 from tests.bench.report import print_environment
 
-BENCHMARKS = {"partition-states": partition_states.main, "elections": elections.main}
+BENCHMARKS = {
+    "partition-states": partition_states.main,
+    "elections": elections.main,
+    "assignment": assignment.main,
+    "groups": groups.main,
+}
 
 
 def main(names: list[str]) -> int:

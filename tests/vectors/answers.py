@@ -1,0 +1,134 @@
+"""From a case to the project's answer, and from there to what is wrong with it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kcsim.controller.decisions.kafka_refusals import RefusedError
+from tests.vectors import consumers, elections, placement, refusals, segments
+from tests.vectors.cases import Answer, BadCaseError, Case, Given, Version
+
+UNORDERED = frozenset({"assignment", "final_assignment", "revoked"})
+"""Keys of consumers' answers whose lists are compared as sets, unless the case says that they are ordered."""
+NOT_COMPARED = frozenset({"ordered"})
+"""Of `expected`: how to compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """How to answer.
+
+    Attributes:
+        lists_are_sets: see UNORDERED.
+        versions_differ: so that a case is asked twice.
+        extras: keys that are told only to a case that expects them.
+    """
+
+    answer: Callable[[Given, Version], Answer]
+    lists_are_sets: bool = False
+    versions_differ: bool = False
+    extras: frozenset[str] = frozenset()
+
+
+def _alike(answer: Callable[[Given], Answer], extras: frozenset[str] = frozenset()) -> Operation:
+    """An operation that all versions of Kafka answer alike."""
+    return Operation(lambda given, _: answer(given), extras=extras)
+
+
+CONSUMERS_ASSIGN = Operation(consumers.assign_group, lists_are_sets=True, versions_differ=True)
+
+OPERATIONS: Mapping[str, Operation] = {
+    # elections
+    "elect": _alike(elections.elect),
+    "state_change": _alike(elections.state_change),
+    "initialize": _alike(elections.initialize),
+    "remove_from_isr": _alike(elections.remove_from_isr),
+    "partition_transition": _alike(elections.partition_transition),
+    "replica_transition": _alike(elections.replica_transition),
+    "preferred_imbalance": _alike(elections.preferred_imbalance),
+    "auto_rebalance": _alike(elections.auto_rebalance),
+    # log segments
+    "should_roll": _alike(segments.should_roll),
+    "relative_offset": _alike(segments.relative_offset),
+    "index_capacity": _alike(segments.index_capacity),
+    "index_entries": _alike(segments.index_entries),
+    "sequence": _alike(segments.sequence),
+    "retention": Operation(segments.retention, versions_differ=True),
+    # placement
+    "assign": _alike(placement.assign, extras=placement.PROPERTIES),
+    "properties": _alike(placement.properties),
+    "infer": _alike(placement.infer),
+    "rack_alternated_list": _alike(placement.rack_alternated),
+    "replica_index": _alike(placement.index_of_replica),
+    "naive_mod": _alike(placement.naive_mod),
+    "effective_brokers": _alike(placement.rack_mode),
+    "add_partitions": _alike(placement.add_partitions),
+    "reassign": _alike(placement.reassign),
+    "reassign_target": _alike(placement.reassign_target),
+    "generate_proposal": _alike(placement.generate_proposal),
+    # refusals
+    "create_topic": _alike(refusals.create_topic),
+    "create_partitions": _alike(refusals.create_partitions),
+    "generate_args": _alike(refusals.generate_args),
+    "execute_args": _alike(refusals.execute_args),
+    "cli_line": _alike(refusals.cli_line),
+    # consumers
+    "member_order": _alike(consumers.member_order),
+}
+
+
+def operation_of(case: Case) -> Operation:
+    """Two things are called assign; the input tells which. Raises: BadCaseError for an op that there is not."""
+    op = case.input["op"]
+    if op == "assign" and "assignor" in case.input:
+        return CONSUMERS_ASSIGN
+    if op not in OPERATIONS:
+        raise BadCaseError(f"{case}: unknown op {op!r}; there are {', '.join(OPERATIONS)}")
+    return OPERATIONS[op]
+
+
+def answer(case: Case, version: Version = Version.RECENT) -> Answer:
+    """Ask the project. Of what it tells, only that is kept which `expected` has a key for, if there is an `expected`.
+
+    Raises: BadCaseError.
+    """
+    operation = operation_of(case)
+    expected = case.expected.get(version, case.expected.get(Version.RECENT, {}))
+    try:
+        told = operation.answer(case.input, version)
+    except RefusedError as refusal:
+        return {k: v for k, v in refusals.refused(refusal).items() if k not in refusals.EXTRAS or k in expected}
+    except BadCaseError as error:
+        raise BadCaseError(f"{case}: {error}") from error
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise BadCaseError(f"{case}: cannot be answered: {type(error).__name__}: {error}") from error
+    kept = {key: value for key, value in told.items() if key in expected}
+    return kept or {key: value for key, value in told.items() if key not in operation.extras}
+
+
+# --- comparing -------------------------------------------------------------------------------------------------------------
+
+
+def mismatches(case: Case) -> Iterator[str]:
+    """Say what differs from what is expected, for each version that has an answer of its own."""
+    operation = operation_of(case)
+    for version in Version if operation.versions_differ else (Version.RECENT,):
+        expected = case.expected.get(version, case.expected[Version.RECENT])
+        told = answer(case, version)
+        as_sets = operation.lists_are_sets and not case.expected[Version.RECENT].get("ordered")
+        of_version = "" if version is Version.RECENT else " under Kafka 2.8"
+        for key, wanted in expected.items():
+            if key not in NOT_COMPARED and not _agrees(told, key, wanted, as_sets and key in UNORDERED):
+                yield f"{case}: {key}{of_version}: expected {wanted!r}, got {told.get(key, told)!r}"
+
+
+def _agrees(told: Answer, key: str, wanted: Any, as_sets: bool) -> bool:
+    if key == "message_prefix":
+        return str(told.get("message", "")).startswith(wanted)
+    if key not in told:
+        return False
+    return _sorted_lists(told[key]) == _sorted_lists(wanted) if as_sets else bool(told[key] == wanted)
+
+
+def _sorted_lists(assignment: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return {member_id: sorted(partitions) for member_id, partitions in assignment.items()}
