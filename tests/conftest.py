@@ -3,12 +3,17 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from kcsim.zk.servers.configuration import ServerSettings
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from tests.requirements import require
 
 TICK_MS = 200
+
+# How long an example takes says more about the machine than about us.
+settings.register_profile("kcsim", deadline=None)
+settings.load_profile("kcsim")
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ class KafkaRules(StrEnum):
     """Whose sticky assignor: they differ in how claims are settled, who may keep how many, and who is looked at first.
 
     That order matters where claims conflict, and where more members could keep a further partition than may. KAFKA_2_8 is
-    version 2.8.2 to the letter, with the order of Java's hash map. KAFKA_3 goes by member id: there the order differs
+    version 2.8.2, with the order of Java's hash map. KAFKA_3 goes by member id: there the order differs
     between versions, and from 3.4 on members do not even keep the first of what they own.
     """
 
@@ -31,12 +31,10 @@ class Claims:
     Attributes:
         owned: by member's index, the numbers of its partitions, in the order in which it reported them.
         previous_owner: partition -> index of the member that owned it in the generation before its owner's.
-        claimed_twice: partitions that two members claimed in one generation.
     """
 
     owned: list[list[int]]
     previous_owner: dict[int, int] = field(default_factory=dict)
-    claimed_twice: frozenset[int] = frozenset()
 
 
 def claims_of_newest_generation(layout: GroupLayout) -> Claims:
@@ -68,7 +66,7 @@ def claims_by_partition(layout: GroupLayout, rules: KafkaRules, visit: Iterable[
     for member in visit:
         for number in reported[member]:
             claimants.setdefault(number, []).append(member)
-    winner, previous_owner, claimed_twice = {}, {}, set()
+    winner, previous_owner, claimed_twice = dict[int, int](), dict[int, int](), set[int]()
     for number, members in claimants.items():
         winner[number] = members[0]
         if len(members) > 1:
@@ -80,7 +78,7 @@ def claims_by_partition(layout: GroupLayout, rules: KafkaRules, visit: Iterable[
                 claimed_twice.add(number)
     lost = claimed_twice if rules is KafkaRules.KAFKA_3 else frozenset[int]()
     owned = [[n for n in numbers if winner[n] == member and n not in lost] for member, numbers in enumerate(reported)]
-    return Claims(owned, previous_owner, frozenset(claimed_twice))
+    return Claims(owned, previous_owner)
 
 
 def _foremost(members: Sequence[int], generation: int, generations: Sequence[int]) -> int:
@@ -95,4 +93,4 @@ def _without_double_claims(reported: Sequence[Sequence[int]]) -> Claims:
     for numbers in reported:
         twice |= seen.intersection(numbers)
         seen.update(numbers)
-    return Claims([[n for n in numbers if n not in twice] for numbers in reported], claimed_twice=frozenset(twice))
+    return Claims([[n for n in numbers if n not in twice] for numbers in reported])

@@ -4,6 +4,7 @@ This is what members and their leader compute; no coordinator, no time. A change
 `rebalance` then says what the members are told, in one round or, cooperatively, in several.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -56,9 +57,8 @@ class ConsumerGroup:
     generation: int = 0
 
     def __post_init__(self) -> None:
-        ids = self.member_ids
-        for place, member_id in enumerate(ids):
-            if member_id in ids[:place]:
+        for member_id, times in Counter(self.member_ids).items():
+            if times > 1:
                 raise DuplicateMemberError(member_id)
 
     @property

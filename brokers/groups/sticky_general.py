@@ -49,6 +49,7 @@ class _Balancer:
         # (size, member) as one number, so that the least of an array of them is who is to get the next partition.
         self._keys = np.arange(len(layout.members), dtype=np.int64)
         arrays = {subscribers: np.array(subscribers) for subscribers in layout.subscribers.values()}
+        self._can_take_part = {member for subscribers in arrays if len(subscribers) > 1 for member in subscribers}
         self._subscribers = {topic: arrays[subscribers] for topic, subscribers in layout.subscribers.items()}
         self._moves = _Moves(layout.numbering)
         self._must_revoke = self._keep(claims.owned)
@@ -94,8 +95,7 @@ class _Balancer:
 
     def _imbalance(self, sizes: Sequence[int]) -> int:
         """The sum, over all pairs of members that can take part, of the difference in size."""
-        members = {m for topic, who in self._layout.subscribers.items() if len(who) > 1 for m in who}
-        ascending = sorted(sizes[member] for member in members)
+        ascending = sorted(sizes[member] for member in self._can_take_part)
         return sum(size * (2 * place - len(ascending) + 1) for place, size in enumerate(ascending))
 
     # --- steps
