@@ -64,7 +64,11 @@ class Broker:
             await self._refuse_taken_endpoints(cause)
             await self._register(cause)
         except (ZooKeeperUnavailableError, ZooKeeperError, ZooKeeperClientExpiredError, BadZnodeError) as error:
+            await self.client.close(cause)
             raise BrokerStartError(f"broker {self.broker_id} does not start: {error}") from error
+        except BrokerStartError:
+            await self.client.close(cause)
+            raise
         self.controller.startup(cause)
 
     async def shutdown(self, cause: Cause) -> None:

@@ -167,7 +167,9 @@ def test_a_broker_restarted_within_its_session_time_out_does_not_start(on: str) 
             await cluster.start(["broker-2"])
 
     log = play(script, on=on)
-    assert find(log, EventKind.BROKER_START_FAILED, node="broker-2")
+    (failed,) = find(log, EventKind.BROKER_START_FAILED, node="broker-2")
+    closed = find(log, EventKind.SESSION_STATE, node="broker-2", state="closed")
+    assert [e.seq < failed.seq for e in closed] == [True], "it gives its session back, and is gone"
 
 
 def test_a_stopped_controller_hands_over_at_once(on: str) -> None:
