@@ -1,0 +1,251 @@
+"""What brokers are to be told, gathered over one change of the cluster and sent in one go.
+
+A batch is a value: an add gives a new one, whose parts are shared with the old one wherever nothing was added. The adds take
+many partitions at once, since each copies what it touches. What is said of a partition is settled when it is added, from
+the controller's caches as they are then; who is alive, and under which broker epoch, when the batch is flushed.
+
+Who is to be added in which situation: request_recipients.py. Left out: request forms of other protocol versions.
+
+Source: Kafka 2.8, AbstractControllerBrokerRequestBatch; reference requests.md 2.1 and 2.2.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from kcsim.controller.decisions.state_change_requests import (
+    EPOCH_DURING_DELETE,
+    LEADER_DURING_DELETE,
+    NO_LEADER_EPOCH,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LiveLeader,
+    StateChangeRequest,
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    UpdateMetadataBroker,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+)
+from kcsim.zk.vocabulary import (
+    BrokerEpoch,
+    BrokerId,
+    BrokerInfo,
+    ControllerEpoch,
+    LeaderAndIsr,
+    LeaderEpoch,
+    PartitionState,
+    ReplicaAssignment,
+    TopicPartition,
+    ZkVersion,
+)
+
+UNASSIGNED = ReplicaAssignment(())
+"""What the controller takes for the assignment of a partition that it knows none of."""
+
+Addressed = tuple[BrokerId, StateChangeRequest]
+
+
+class EndpointNotAvailableError(LookupError):
+    """A leader is registered without the listener that brokers reach each other by. Nothing of the batch can be sent."""
+
+    def __init__(self, broker: BrokerInfo, listener: str) -> None:
+        offered = ", ".join(map(str, broker.endpoints)) or "none"
+        super().__init__(f"broker {broker.broker_id} has no endpoint of listener {listener}; it registered {offered}")
+        self.broker_id, self.listener = broker.broker_id, listener
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """The controller's caches as they are at the moment of an add or a flush; not to be kept beyond it.
+
+    Attributes:
+        live_brokers: registered brokers, those shutting down included; broker_epochs has the same keys.
+        shutting_down: brokers whose controlled shutdown has begun.
+        replicas_on_offline_dirs: per broker, the partitions whose replica there is in a failed log directory.
+        inter_broker_listener: name of the listener by which brokers reach each other.
+    """
+
+    controller_id: BrokerId
+    controller_epoch: ControllerEpoch
+    live_brokers: Mapping[BrokerId, BrokerInfo]
+    broker_epochs: Mapping[BrokerId, BrokerEpoch]
+    leadership: Mapping[TopicPartition, PartitionState]
+    assignments: Mapping[TopicPartition, ReplicaAssignment]
+    topics_to_be_deleted: Collection[str] = frozenset()
+    shutting_down: Collection[BrokerId] = frozenset()
+    replicas_on_offline_dirs: Mapping[BrokerId, Collection[TopicPartition]] = field(default_factory=dict)
+    inter_broker_listener: str = "PLAINTEXT"
+
+    def is_queued_for_deletion(self, tp: TopicPartition) -> bool:
+        return tp.topic in self.topics_to_be_deleted
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBatch:
+    """What has been added and not yet sent; an empty one to begin with.
+
+    Attributes:
+        leader_and_isr: per recipient, per partition; recipients may be dead.
+        stop_replica: the same.
+        update_metadata_brokers: each of them is to get all of update_metadata_partitions.
+    """
+
+    leader_and_isr: Mapping[BrokerId, Mapping[TopicPartition, LeaderAndIsrPartitionState]] = field(default_factory=dict)
+    stop_replica: Mapping[BrokerId, Mapping[TopicPartition, StopReplicaPartitionState]] = field(default_factory=dict)
+    update_metadata_brokers: frozenset[BrokerId] = frozenset()
+    update_metadata_partitions: Mapping[TopicPartition, UpdateMetadataPartitionState] = field(default_factory=dict)
+
+    @property
+    def unsent(self) -> str | None:
+        """Kafka's word for what an abandoned batch still holds, the first of them if several; None for an empty one.
+
+        A batch that holds anything must not be gone on with: the change that filled it failed half-way.
+        """
+        if self.leader_and_isr:
+            return "LeaderAndIsr"
+        if self.stop_replica:
+            return "StopReplica"
+        return "UpdateMetadata" if self.update_metadata_brokers or self.update_metadata_partitions else None
+
+
+# --- adding ----------------------------------------------------------------------------------------------------------------
+
+
+def add_leader_and_isr(
+    batch: RequestBatch,
+    view: ClusterView,
+    recipients: Mapping[TopicPartition, Iterable[BrokerId]],
+    is_new: bool = False,
+) -> RequestBatch:
+    """Tell brokers to lead or follow, and all brokers of it.
+
+    A partition added twice for one broker is sent as it was added last, but once new it stays new.
+
+    Args:
+        recipients: per partition; dead ones are dropped at the flush, negative ids here. The partition's metadata goes to
+            all live brokers even if nobody is left.
+
+    Raises: KeyError for a partition without leadership: there is nothing to tell.
+    """
+    if not recipients:
+        return batch
+    touched: dict[BrokerId, dict[TopicPartition, LeaderAndIsrPartitionState]] = {}
+    for tp, brokers in recipients.items():
+        state = LeaderAndIsrPartitionState(view.leadership[tp], view.assignments.get(tp, UNASSIGNED), is_new)
+        for broker in brokers:
+            if broker < 0:
+                continue
+            if broker not in touched:
+                touched[broker] = dict(batch.leader_and_isr.get(broker, {}))
+            before = touched[broker].get(tp)
+            was_new = before is not None and before.is_new
+            touched[broker][tp] = replace(state, is_new=True) if was_new and not is_new else state
+    added = replace(batch, leader_and_isr={**batch.leader_and_isr, **touched})
+    return add_update_metadata(added, view, view.broker_epochs, recipients)
+
+
+def add_update_metadata(
+    batch: RequestBatch, view: ClusterView, brokers: Iterable[BrokerId], partitions: Iterable[TopicPartition] = ()
+) -> RequestBatch:
+    """Tell brokers who is alive, and of these partitions.
+
+    Both widen the whole batch: each broker added to it gets each partition added to it.
+
+    Args:
+        partitions: those without leadership are left out.
+    """
+    online = frozenset(view.broker_epochs).difference(view.shutting_down)
+    known = [tp for tp in partitions if tp in view.leadership]
+    states = {tp: _metadata_of(tp, view, online) for tp in known}
+    return replace(
+        batch,
+        update_metadata_brokers=batch.update_metadata_brokers | {broker for broker in brokers if broker >= 0},
+        update_metadata_partitions={**batch.update_metadata_partitions, **states},
+    )
+
+
+def add_stop_replica(
+    batch: RequestBatch, view: ClusterView, broker: BrokerId, partitions: Iterable[TopicPartition], delete: bool
+) -> RequestBatch:
+    """Tell a broker to stop its replicas of some partitions.
+
+    A partition added twice is sent as it was added last, but once to be deleted it stays so.
+    """
+    added = dict(batch.stop_replica.get(broker, {}))
+    for tp in partitions:
+        before = added.get(tp)
+        was_deleted = before is not None and before.delete_partition
+        added[tp] = StopReplicaPartitionState(_stop_epoch(tp, view), delete or was_deleted)
+    if not added or broker < 0:
+        return batch
+    return replace(batch, stop_replica={**batch.stop_replica, broker: added})
+
+
+def _metadata_of(tp: TopicPartition, view: ClusterView, online: Collection[BrokerId]) -> UpdateMetadataPartitionState:
+    """What all brokers are told of a partition. Args: online: live brokers that are not shutting down."""
+    state = view.leadership[tp]
+    if view.is_queued_for_deletion(tp):
+        deleted = LeaderAndIsr(LEADER_DURING_DELETE, LeaderEpoch(0), state.leader_and_isr.isr, ZkVersion(0))
+        state = PartitionState(deleted, state.controller_epoch)
+    replicas = view.assignments.get(tp, UNASSIGNED).replicas
+    failed = view.replicas_on_offline_dirs
+    offline = tuple(b for b in replicas if b not in online or (b in failed and tp in failed[b]))
+    return UpdateMetadataPartitionState(state, replicas, offline)
+
+
+def _stop_epoch(tp: TopicPartition, view: ClusterView) -> LeaderEpoch:
+    """The epoch by which the recipient may refuse to stop, having heard of a later one."""
+    if view.is_queued_for_deletion(tp):
+        return EPOCH_DURING_DELETE
+    state = view.leadership.get(tp)
+    return NO_LEADER_EPOCH if state is None else state.leader_and_isr.leader_epoch
+
+
+# --- sending ---------------------------------------------------------------------------------------------------------------
+
+
+def flush(batch: RequestBatch, view: ClusterView) -> tuple[Addressed, ...]:
+    """Return the requests of a batch in the order in which they are to be queued; the batch is done with then.
+
+    Returns: LeaderAndIsr, then UpdateMetadata, then StopReplica, each by broker id. Brokers that are neither live nor
+        shutting down get nothing, without a word.
+
+    Raises: EndpointNotAvailableError; what Kafka would have sent before it found out is not sent either.
+    """
+    return (*_leader_and_isr_requests(batch, view), *_update_metadata_requests(batch, view), *_stop_requests(batch, view))
+
+
+def _leader_and_isr_requests(batch: RequestBatch, view: ClusterView) -> Iterable[Addressed]:
+    for broker in _reachable(batch.leader_and_isr, view):
+        states = batch.leader_and_isr[broker]
+        leaders = {state.state.leader_and_isr.leader for state in states.values()}
+        live_leaders = tuple(
+            _live_leader(view.live_brokers[leader], view) for leader in sorted(view.live_brokers.keys() & leaders)
+        )
+        epoch = view.broker_epochs[broker]
+        yield broker, LeaderAndIsrRequest(view.controller_id, view.controller_epoch, epoch, states, live_leaders)
+
+
+def _update_metadata_requests(batch: RequestBatch, view: ClusterView) -> Iterable[Addressed]:
+    known = (view.live_brokers[broker] for broker in sorted(view.live_brokers))
+    live_brokers = tuple(UpdateMetadataBroker(info.broker_id, info.endpoints, info.rack) for info in known)
+    for broker in _reachable(batch.update_metadata_brokers, view):
+        epoch, states = view.broker_epochs[broker], batch.update_metadata_partitions
+        yield broker, UpdateMetadataRequest(view.controller_id, view.controller_epoch, epoch, states, live_brokers)
+
+
+def _stop_requests(batch: RequestBatch, view: ClusterView) -> Iterable[Addressed]:
+    for broker in _reachable(batch.stop_replica, view):
+        epoch, states = view.broker_epochs[broker], batch.stop_replica[broker]
+        yield broker, StopReplicaRequest(view.controller_id, view.controller_epoch, epoch, states)
+
+
+def _reachable(brokers: Iterable[BrokerId], view: ClusterView) -> list[BrokerId]:
+    return sorted(broker for broker in brokers if broker in view.broker_epochs)
+
+
+def _live_leader(broker: BrokerInfo, view: ClusterView) -> LiveLeader:
+    for endpoint in broker.endpoints:
+        if endpoint.listener == view.inter_broker_listener:
+            return LiveLeader(broker.broker_id, endpoint.host, endpoint.port)
+    raise EndpointNotAvailableError(broker, view.inter_broker_listener)

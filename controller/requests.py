@@ -1,0 +1,134 @@
+"""What the controller and the brokers say to each other: requests, responses and error codes.
+
+Everything as of inter.broker.protocol.version 2.6: LeaderAndIsr 4, UpdateMetadata 6, StopReplica 3, ControlledShutdown 3.
+Left out: the forms of other versions, throttle times, tagged fields.
+
+Source: Kafka 2.8, org.apache.kafka.common.requests and protocol.Errors; reference requests.md 1.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import ClassVar
+
+from kcsim.controller.decisions.state_change_requests import (
+    EPOCH_DURING_DELETE,
+    LEADER_DURING_DELETE,
+    NO_LEADER_EPOCH,
+    UNKNOWN_BROKER_EPOCH,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LiveLeader,
+    StateChangeRequest,
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    UpdateMetadataBroker,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+)
+from kcsim.zk.vocabulary import BrokerEpoch, BrokerId, TopicPartition
+
+__all__ = [
+    "EPOCH_DURING_DELETE",
+    "LEADER_DURING_DELETE",
+    "NO_LEADER_EPOCH",
+    "UNKNOWN_BROKER_EPOCH",
+    "BrokerRequest",
+    "BrokerResponse",
+    "ControlledShutdownRequest",
+    "ControlledShutdownResponse",
+    "ErrorCode",
+    "LeaderAndIsrPartitionState",
+    "LeaderAndIsrRequest",
+    "LeaderAndIsrResponse",
+    "LiveLeader",
+    "StateChangeRequest",
+    "StateChangeResponse",
+    "StopReplicaPartitionState",
+    "StopReplicaRequest",
+    "StopReplicaResponse",
+    "UpdateMetadataBroker",
+    "UpdateMetadataPartitionState",
+    "UpdateMetadataRequest",
+    "UpdateMetadataResponse",
+]
+
+
+class ErrorCode(IntEnum):
+    """Why a request, or one partition of it, was refused. Names and numbers are those of the protocol."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    BROKER_NOT_AVAILABLE = 8
+    REPLICA_NOT_AVAILABLE = 9
+    STALE_CONTROLLER_EPOCH = 11
+    INVALID_TOPIC_EXCEPTION = 17
+    NOT_ENOUGH_REPLICAS = 19
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    INVALID_REQUIRED_ACKS = 21
+    TOPIC_ALREADY_EXISTS = 36
+    INVALID_PARTITIONS = 37
+    INVALID_REPLICATION_FACTOR = 38
+    INVALID_REPLICA_ASSIGNMENT = 39
+    NOT_CONTROLLER = 41
+    KAFKA_STORAGE_ERROR = 56
+    REASSIGNMENT_IN_PROGRESS = 60
+    TOPIC_DELETION_DISABLED = 73
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    STALE_BROKER_EPOCH = 77
+    OFFSET_NOT_AVAILABLE = 78
+    PREFERRED_LEADER_NOT_AVAILABLE = 80
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
+    ELECTION_NOT_NEEDED = 84
+    NO_REASSIGNMENT_IN_PROGRESS = 85
+    INVALID_UPDATE_VERSION = 95
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsrResponse:
+    """One error per partition of the request, also when all of it was refused: then the same for each."""
+
+    error: ErrorCode = ErrorCode.NONE
+    partition_errors: Mapping[TopicPartition, ErrorCode] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateMetadataResponse:
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class StopReplicaResponse:
+    """One error per partition of the request; no partition at all when all of it was refused as stale."""
+
+    error: ErrorCode = ErrorCode.NONE
+    partition_errors: Mapping[TopicPartition, ErrorCode] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledShutdownRequest:
+    """A broker asks the controller to take the lead of its partitions, because it is about to stop."""
+
+    api_key: ClassVar[int] = 7
+    version: ClassVar[int] = 3
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledShutdownResponse:
+    """Success only if there is no error and nothing remains; what remains is still led by the broker that asked."""
+
+    error: ErrorCode = ErrorCode.NONE
+    remaining_partitions: tuple[TopicPartition, ...] = ()
+
+
+StateChangeResponse = LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse
+BrokerRequest = StateChangeRequest | ControlledShutdownRequest
+BrokerResponse = StateChangeResponse | ControlledShutdownResponse
