@@ -8,13 +8,15 @@ from dataclasses import replace
 from kcsim.brokers.config import BrokerConfig
 from kcsim.controller.kafka_controller import KafkaController
 from kcsim.zk import paths
-from kcsim.zk.errors import ZooKeeperError, ZooKeeperUnavailableError
+from kcsim.zk.errors import NodeExistsError, ZooKeeperError, ZooKeeperUnavailableError
 from kcsim.zk.events import EventKind
 from kcsim.zk.kafka_zk import KafkaZk
 from kcsim.zk.ports import Cause, EventSink, Runtime, ZooKeeper
 from kcsim.zk.vocabulary import BrokerEpoch, BrokerId, BrokerInfo, Endpoint
 from kcsim.zk.znodes import BadZnodeError
 from kcsim.zk.zookeeper_client import ZooKeeperClient, ZooKeeperClientExpiredError
+
+ID_IS_TAKEN = "another broker has this id, or the session of its last life has not expired yet"
 
 
 class BrokerStartError(Exception):
@@ -63,12 +65,13 @@ class Broker:
             await self.kafka_zk.get_or_create_cluster_id(cause)
             await self._refuse_taken_endpoints(cause)
             await self._register(cause)
-        except (ZooKeeperUnavailableError, ZooKeeperError, ZooKeeperClientExpiredError, BadZnodeError) as error:
-            await self.client.close(cause)
-            raise BrokerStartError(f"broker {self.broker_id} does not start: {error}") from error
         except BrokerStartError:
             await self.client.close(cause)
             raise
+        except (ZooKeeperUnavailableError, ZooKeeperError, ZooKeeperClientExpiredError, BadZnodeError) as error:
+            await self.client.close(cause)
+            why = f"{error}: {ID_IS_TAKEN}" if isinstance(error, NodeExistsError) else str(error)
+            raise BrokerStartError(f"broker {self.broker_id} does not start: {why}") from error
         self.controller.startup(cause)
 
     async def shutdown(self, cause: Cause) -> None:

@@ -13,8 +13,8 @@ from typer.core import TyperGroup
 from kcsim.scenarios.commands import assign, doctor, groups, infer, run, scenario, zk
 from kcsim.scenarios.commands.ending import ExitStatus, Finished
 
-LIBRARY_USAGE_STATUS = 2
-"""What the command-line library ends with when it cannot make sense of the arguments."""
+LIBRARY_STATUSES = {1: ExitStatus.UNDECIDED, 2: ExitStatus.USAGE}
+"""What the command-line library ends with when nobody reads on (kcsim run … | head), or the arguments make no sense."""
 
 
 class StatusGroup(TyperGroup):
@@ -26,8 +26,9 @@ class StatusGroup(TyperGroup):
         except Finished as finished:
             sys.exit(int(finished.status))
         except SystemExit as ended:
-            # Our own statuses travel as Finished: a 2 that comes this way is a usage error.
-            sys.exit(int(ExitStatus.USAGE) if ended.code == LIBRARY_USAGE_STATUS else ended.code)
+            # Our own statuses travel as Finished: a 1 or a 2 that comes this way is none of them.
+            known = LIBRARY_STATUSES.get(ended.code) if isinstance(ended.code, int) else None
+            sys.exit(ended.code if known is None else int(known))
 
 
 app = typer.Typer(

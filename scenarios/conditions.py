@@ -205,7 +205,7 @@ def _znode(wanted: ZnodeIs, seen: Seen) -> Finding:
     if not wanted.exists:
         return Finding(False, f"{wanted.path} exists", evidence)
     children = len(seen.state.children(wanted.path))
-    told = f"{wanted.path} has data {znode.data}"
+    told = f"{wanted.path} has {'no data' if znode.data is None else f'data {znode.data}'}"
     if wanted.children is not None:
         told += f" and {children} children"
     holds = _is_content(wanted.data, znode.data) and wanted.children in (None, children)

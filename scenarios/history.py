@@ -81,8 +81,14 @@ class EventLog:
     def _seq_of(self, cause: Cause) -> int | None:
         if not isinstance(cause, Transaction):
             return cause
-        # Servers before 3.9 do not tell the zxid of what a watch saw: the last change of that path is it, or later.
-        return self._seq_of_transaction.get((cause.zxid, cause.path), self._seq_of_path.get(cause.path))
+        found = self._seq_of_transaction.get((cause.zxid, cause.path))
+        if found is not None:
+            return found
+        # Servers before 3.9 do not tell the zxid of what a watch saw: the last change of that path is it, or later. But a
+        # change that is older than what was seen is not it: nobody has told us of that one.
+        last = self._seq_of_path.get(cause.path)
+        is_older = last is not None and (self.events[last].zxid or cause.zxid) < cause.zxid
+        return None if is_older else last
 
     def _remember(self, event: Event) -> None:
         assert event.path is not None
@@ -156,6 +162,43 @@ def trace_to(path: Path) -> TraceWriter:
     """Open a trace for writing: Parquet if the name ends so, JSONL otherwise. Raises: OSError."""
     file = path.open("wb")
     return ParquetTrace(file) if path.suffix == ".parquet" else JsonlTrace(file)
+
+
+class TraceError(Exception):
+    """A trace that cannot be kept: says which file, and why."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(f"{path} cannot be written: {error.strerror or error}")
+
+
+class KeptTrace:
+    """A trace whose failure does not disturb the run that it is of: what went wrong is told when it is closed."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it. Raises: TraceError."""
+        self._path = path
+        self._failure: OSError | None = None
+        try:
+            self._writer = trace_to(path)
+        except OSError as error:
+            raise TraceError(path, error) from None
+
+    def write(self, event: Event) -> None:
+        """Keep an event; after a failure, none."""
+        if self._failure is None:
+            try:
+                self._writer.write(event)
+            except OSError as error:
+                self._failure = error
+
+    def close(self) -> None:
+        """Write what is left. Raises: TraceError, also for what went wrong before."""
+        try:
+            self._writer.close()
+        except OSError as error:
+            self._failure = self._failure or error
+        if self._failure is not None:
+            raise TraceError(self._path, self._failure)
 
 
 def arrow_schema() -> Any:

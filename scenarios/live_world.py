@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from kcsim.scenarios.cluster import Cluster, ClusterSpec
 from kcsim.scenarios.deeds import SCENARIO
@@ -11,13 +12,15 @@ from kcsim.scenarios.runs import ADMIN_CONNECT_TIMEOUT_MS, ADMIN_SESSION_TIMEOUT
 from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
 from kcsim.scenarios.transaction_feed import TransactionFeed
 from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
-from kcsim.zk.events import EventFields, EventKind
+from kcsim.zk import paths
+from kcsim.zk.events import EventFields, EventKind, data_text
 from kcsim.zk.files.ensemble_log import EnsembleLogTail
 from kcsim.zk.live import LiveZooKeeper
-from kcsim.zk.operations import ChildrenRead, GetChildren
+from kcsim.zk.operations import ChildrenRead, DataRead, GetChildren, GetData
 from kcsim.zk.ports import Runtime, Session, ZooKeeper
 from kcsim.zk.servers.configuration import ServerSettings
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
+from kcsim.zk.servers.errors import OccupiedError
 from kcsim.zk.servers.external import ExternalZooKeeper, require_chroot
 from kcsim.zk.servers.ports import ZooKeeperServers
 
@@ -29,7 +32,8 @@ def run_live(
 ) -> EventLog:
     """Start the chosen ZooKeeper, unless it is somebody's, run a script on a cluster on it, and leave nothing behind.
 
-    Raises: what the script raises; ServerError, ZooKeeperUnavailableError.
+    Raises: what the script raises; ServerError (NoChrootError and OccupiedError before anything is written),
+        ZooKeeperUnavailableError.
     """
     runtime = WallClockRuntime()
     log = EventLog(runtime.now_ms)
@@ -38,10 +42,9 @@ def run_live(
         servers = servers_of(choice, spec)
         try:
             await servers.start()
-            if isinstance(servers, ExternalZooKeeper):
-                await _require_chroot(servers)
+            already = await _look_around(servers) if isinstance(servers, ExternalZooKeeper) else ""
             runtime.restart_clock()
-            began = begin(log, info, subscribers)
+            began = begin(log, replace(info, zookeeper=info.zookeeper + already), subscribers)
             await _run_on(servers, choice, spec, runtime, log, script, began)
         finally:
             await servers.stop()
@@ -89,8 +92,11 @@ async def _run_on(
         await admin.close()
 
 
-async def _require_chroot(servers: ExternalZooKeeper) -> None:
-    """Raises: NoChrootError; a chroot is never made by us."""
+async def _look_around(servers: ExternalZooKeeper) -> str:
+    """Make sure that a run may begin there, and return what its reader has to know of the place, in words.
+
+    Raises: NoChrootError, a chroot is never made by us; OccupiedError.
+    """
     above = LiveZooKeeper(servers.connect_string.removesuffix(servers.chroot))
     session = await above.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS)
 
@@ -100,6 +106,11 @@ async def _require_chroot(servers: ExternalZooKeeper) -> None:
 
     try:
         await require_chroot(servers.chroot, children)
+        if registered := await children(servers.chroot + paths.BROKER_IDS):
+            raise OccupiedError(servers.connect_string, registered)
+        (epoch,) = await session.call([GetData(servers.chroot + paths.CONTROLLER_EPOCH)])
+        told = data_text(epoch.data) if isinstance(epoch, DataRead) else None
+        return "" if told is None else f", where {paths.CONTROLLER_EPOCH} is {told} already"
     finally:
         await session.close()
 
@@ -118,7 +129,7 @@ def _observed(
         live = LiveZooKeeper(servers.connect_string, ledger=feed)
         return live, live, feed.look
     replies = ReplyFeed(log)
-    live = LiveZooKeeper(servers.connect_string)
+    live = LiveZooKeeper(servers.connect_string, ledger=replies)
     return live, ReportingZooKeeper(live, replies), replies.look
 
 

@@ -161,10 +161,6 @@ class Process:
     def break_at(self, breakpoint_: Breakpoint) -> None:
         self._breakpoints.append(breakpoint_)
 
-    def remove_breakpoint(self, breakpoint_: Breakpoint) -> None:
-        if breakpoint_ in self._breakpoints:
-            self._breakpoints.remove(breakpoint_)
-
     def pause(self, cause: int | None = None) -> None:
         if self.state is not ProcessState.RUNNING:
             raise ValueError(f"{self.name} is {self.state.value} and cannot be paused")

@@ -55,7 +55,9 @@ def find_scenario(name: str) -> Path:
     Raises: ScenarioFileError when there is neither, with the nearest one.
     """
     path = Path(name)
-    if path.is_file():
+    if not name:
+        raise ScenarioFileError([Problem("''", None, "names no scenario")])
+    if path.exists() and not path.is_dir():  # also a pipe, as in kcsim run <(…)
         return path
     if name in library_names():
         return LIBRARY / f"{name}.yaml"
@@ -100,13 +102,14 @@ class _Loader:
             )
         scenario = None
         try:
-            scenario = Scenario.model_validate(tree, context=self._known_names(tree))
-        except ValidationError as error:
-            for detail in error.errors(include_url=False):
-                self._add_detail(tree, detail)
+            try:
+                scenario = Scenario.model_validate(tree, context=self._known_names(tree))
+            except ValidationError as error:
+                for detail in error.errors(include_url=False):
+                    self._add_detail(tree, detail)
+            self._check_names_given(tree.get("timetable"))
         except RecursionError:
-            self._problems.append(Problem(self._file, 1, "an alias (*) refers to what it stands in"))
-        self._check_names_given(tree.get("timetable"))
+            raise ScenarioFileError([Problem(self._file, 1, "an alias (*) refers to what it stands in")]) from None
         if self._problems or scenario is None:
             unique = dict.fromkeys(sorted(self._problems, key=lambda problem: problem.line or 0))
             raise ScenarioFileError(list(unique))
@@ -117,6 +120,8 @@ class _Loader:
     def _read(self) -> Any:
         try:
             return YAML(typ="rt").load(self._path.read_text(encoding="utf-8"))
+        except RecursionError:
+            raise ScenarioFileError([Problem(self._file, None, "not a scenario: lists within lists without end")]) from None
         except UnicodeDecodeError as error:
             raise ScenarioFileError([Problem(self._file, None, f"not text in UTF-8 (byte {error.start})")]) from None
         except OSError as error:

@@ -12,10 +12,12 @@ from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema, 
 from kcsim.brokers.config import INT_SETTINGS, KAFKA_NAMES
 from kcsim.scenarios.claims import Expectation
 from kcsim.scenarios.model import Model
-from kcsim.scenarios.steps import Servers, TimetableStep
-from kcsim.scenarios.words import Duration, did_you_mean, wrong
+from kcsim.scenarios.steps import TimetableStep
+from kcsim.scenarios.words import TickTime, did_you_mean, wrong
 
 MAX_BROKERS = 1_000
+MAX_INT = 2**31 - 1
+"""Of a broker id and of a setting of type INT, as in Kafka."""
 
 
 def _settings(value: object) -> dict[str, str | int]:
@@ -25,15 +27,15 @@ def _settings(value: object) -> dict[str, str | int]:
         if name not in KAFKA_NAMES:
             raise wrong(f"unknown setting {name!r}{did_you_mean(name, KAFKA_NAMES)}", name)
         is_number = isinstance(given, int) and not isinstance(given, bool)
-        if name in INT_SETTINGS and not (is_number and given > 0):
-            raise wrong(f"{given!r} is no value of {name}, which is a whole number above 0", name)
+        if name in INT_SETTINGS and not (is_number and 0 < given <= MAX_INT):
+            raise wrong(f"{given!r} is no value of {name}, which is a whole number from 1 to {MAX_INT}", name)
         if name not in INT_SETTINGS and not isinstance(given, str):
             raise wrong(f"{given!r} is no value of {name}, which is text", name)
     return dict(value)
 
 
 def _setting_schema(name: str) -> dict[str, Any]:
-    return {"type": "integer", "exclusiveMinimum": 0} if name in INT_SETTINGS else {"type": "string"}
+    return {"type": "integer", "minimum": 1, "maximum": MAX_INT} if name in INT_SETTINGS else {"type": "string"}
 
 
 Settings = Annotated[
@@ -52,7 +54,7 @@ Settings = Annotated[
 class BrokerItem(Model):
     """One broker, with its id and rack."""
 
-    id: Annotated[int, Field(ge=0)]
+    id: Annotated[int, Field(ge=0, le=MAX_INT)]
     rack: Annotated[str, Field(min_length=1)] | None = None
 
 
@@ -92,7 +94,7 @@ class ZooKeeperModel(Model):
     """The ZooKeeper that the scenario wants, where it is ours to choose."""
 
     members: Literal[1, 3, 5] = Field(1, description="One server, or an ensemble.")
-    tick_time: Duration = Field(200, description="ZooKeeper's tickTime; sessions last between 2 and 20 ticks.")
+    tick_time: TickTime = Field(200, description="ZooKeeper's tickTime; sessions last between 2 and 20 ticks.")
 
 
 class Scenario(Model):
@@ -104,11 +106,6 @@ class Scenario(Model):
     zookeeper: ZooKeeperModel = Field(default_factory=lambda: ZooKeeperModel.model_validate({}))
     timetable: Annotated[list[TimetableStep], Field(min_length=1)]
     expect: Annotated[list[Expectation], Field(min_length=1)]
-
-    @property
-    def faults_servers(self) -> bool:
-        """Whether it does something to ZooKeeper's servers, which only servers of our own allow."""
-        return any(isinstance(step, Servers) for step in self.timetable)
 
 
 def json_schema() -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Time, node, what happened. Colour only repeats what a node's name says; without a terminal, or with NO_COLOR, there is none.
 """
 
+import os
 import textwrap
 from collections.abc import Callable
 from typing import IO
@@ -25,12 +26,22 @@ PLAIN_WIDTH = 10_000
 """Lines that go to a file or a pipe are not wrapped."""
 
 
+class PatientConsole(Console):
+    """A console whose reader may leave (kcsim run … | head): the run goes on, its trace and its exit status are wanted."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())  # what is still in the buffer goes there, and what others print
+        os.close(nowhere)
+
+
 def console_on(file: IO[str]) -> Console:
     """A console that colours and wraps on a terminal only; NO_COLOR is honoured, and so is COLUMNS on a terminal."""
-    console = Console(file=file, highlight=False, soft_wrap=False, emoji=False, markup=False)
-    return (
-        console if console.is_terminal else Console(file=file, highlight=False, width=PLAIN_WIDTH, emoji=False, markup=False)
-    )
+    console = PatientConsole(file=file, highlight=False, soft_wrap=False, emoji=False, markup=False)
+    if console.is_terminal:
+        return console
+    return PatientConsole(file=file, highlight=False, width=PLAIN_WIDTH, emoji=False, markup=False)
 
 
 class Timeline:
@@ -100,6 +111,8 @@ def summary(verdict: Verdict) -> str:
         return f"undecided: {verdict.failure}"
     violated = sum(judged.outcome is not Outcome.HELD for judged in verdict.judged)
     total = len(verdict.judged)
+    if total == 1:
+        return f"the expectation {'was violated' if violated else 'held'}"
     return f"{violated} of {total} expectations violated" if violated else f"all {total} expectations held"
 
 

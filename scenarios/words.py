@@ -14,12 +14,16 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from kcsim.zk.memory.paths import is_legal
+
 CONTROLLER = "controller"
 ALL = "all"
 ANY = "any"
 NONE = "none"
 NOT = "not "
 MS_PER_UNIT = {"ms": 1, "s": 1_000, "m": 60_000}
+LONGEST_MS = 24 * 60 * 60 * 1_000
+SHORTEST_TICK_MS, LONGEST_TICK_MS = 10, 60_000
 DURATION = r"^[0-9]+(\.[0-9]+)?(ms|s|m)$"
 NAME = r"^[a-z][a-z0-9-]*$"
 BROKER = r"^broker-[0-9]+$"
@@ -72,6 +76,8 @@ def parse_duration(value: object) -> int:
     if isinstance(value, str) and re.fullmatch(DURATION, value):
         number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", value).groups()  # type: ignore[union-attr]
         exact_ms = round(float(number) * MS_PER_UNIT[unit], 6)
+        if exact_ms > LONGEST_MS:
+            raise wrong(f"{value!r} is longer than a day")
         if exact_ms == int(exact_ms):
             return int(exact_ms)
         raise wrong(f"{value!r} is no whole number of milliseconds")
@@ -96,7 +102,23 @@ Duration = Annotated[
     PlainValidator(parse_duration),
     WithJsonSchema({"type": "string", "pattern": DURATION, "examples": ["500ms", "2s", "1.5s", "1m"]}),
 ]
-"""Milliseconds; in the file 500ms, 2s, 1.5s or 1m."""
+"""Milliseconds; in the file 500ms, 2s, 1.5s or 1m. A day at most."""
+
+
+def parse_tick_time(value: object) -> int:
+    """Return a tickTime in milliseconds. Raises: PydanticCustomError, also for one with which no session could live."""
+    tick_ms = parse_duration(value)
+    if not SHORTEST_TICK_MS <= tick_ms <= LONGEST_TICK_MS:
+        raise wrong(f"{value!r} is no tickTime; one lasts from {SHORTEST_TICK_MS}ms to {LONGEST_TICK_MS // 1_000}s")
+    return tick_ms
+
+
+TickTime = Annotated[
+    int,
+    PlainValidator(parse_tick_time),
+    WithJsonSchema({"type": "string", "pattern": DURATION, "examples": ["200ms", "2s"]}),
+]
+"""Milliseconds of a tick, ZooKeeper's unit of time."""
 
 # --- names ---------------------------------------------------------------------------------------------------------------
 
@@ -210,6 +232,8 @@ def _path(value: object) -> object:
         raise wrong(f"{value!r} is no znode path; one begins with /, as /controller")
     if not re.fullmatch(PATH, value):
         raise wrong(f"{value!r} is no znode path: no empty names, no slash at the end")
+    if not is_legal(value):
+        raise wrong(f"{value!r} is no znode path: a name is neither . nor .., and has no control characters")
     return value
 
 

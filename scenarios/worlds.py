@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kcsim.scenarios.cluster import ClusterSpec
-from kcsim.scenarios.history import EventLog, trace_to
+from kcsim.scenarios.history import EventLog, KeptTrace
 from kcsim.scenarios.runs import RunInfo, Script
 from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.zk.events import Event
@@ -25,9 +25,10 @@ def run_in_world(
         trace: where to keep the event log; Parquet if the name ends so, else JSONL.
 
     Raises: what the script raises; a ServerError or ZooKeeperUnavailableError when there is no ZooKeeper to be had;
+        TraceError, before anything else when the trace cannot be opened, else after everything was closed;
         KeyboardInterrupt after everything was closed.
     """
-    writer = trace_to(trace) if trace else None
+    writer = KeptTrace(trace) if trace else None
     subscribers = [s for s in (writer.write if writer else None, on_event) if s is not None]
     try:
         if choice.kind is ZooKeeperKind.SIMULATED:

@@ -36,6 +36,20 @@ def until_found(log: EventLog, kind: EventKind, at_least: int = 1, **fields: obj
     return condition
 
 
+def until_idle(log: EventLog) -> Callable[[], str | None]:
+    """A condition for Cluster.wait_until: every controller event that has been queued is done."""
+
+    def condition() -> str | None:
+        queued = {event.seq for event in find(log, EventKind.CONTROLLER_EVENT_QUEUED)}
+        begun: dict[int | None, int | None] = {
+            event.seq: event.cause for event in find(log, EventKind.CONTROLLER_EVENT_BEGUN)
+        }
+        waiting = queued - {begun.get(event.cause) for event in find(log, EventKind.CONTROLLER_EVENT_DONE)}
+        return f"{len(waiting)} controller events are not done, as #{min(waiting)}" if waiting else None
+
+    return condition
+
+
 async def start_and_elect(cluster: Cluster) -> str:
     """Start every broker, wait until one has taken over as controller, and return its name."""
     await cluster.start(cluster.broker_names)

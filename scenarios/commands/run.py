@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from kcsim.scenarios.verdict import Judged, Verdict
     from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
 
+MAX_SEED = 2**63 - 1
+"""A column of the event log holds it."""
+
 
 def run(
     scenario: Annotated[str, typer.Argument(help="A scenario file, or a name from `kcsim scenario list`.")],
@@ -27,7 +30,12 @@ def run(
             metavar="WHICH",
         ),
     ] = "embedded",
-    seed: Annotated[int, typer.Option(help="Seed of every random choice. Simulated, the same seed gives the same run.")] = 1,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="Seed of every random choice. Simulated, the same seed gives the same run.", min=-MAX_SEED - 1, max=MAX_SEED
+        ),
+    ] = 1,
     trace: Annotated[
         Path | None, typer.Option(help="Keep the event log here: Parquet if the name ends in .parquet, else JSON lines.")
     ] = None,
@@ -130,12 +138,13 @@ def _run(
     loaded: "LoadedScenario", choice: "ZooKeeperChoice", zookeeper: str, seed: int, trace: Path | None, output: Output
 ) -> "tuple[Verdict, Timeline, int]":
     from kcsim.scenarios.cluster import Cluster
+    from kcsim.scenarios.history import TraceError
     from kcsim.scenarios.runner import cluster_spec, run_scenario
     from kcsim.scenarios.runs import RunInfo
     from kcsim.scenarios.timeline import Timeline, console_on
     from kcsim.scenarios.worlds import run_in_world
     from kcsim.zk.errors import ZooKeeperUnavailableError
-    from kcsim.zk.servers.errors import NoChrootError, ServerError
+    from kcsim.zk.servers.errors import NoChrootError, OccupiedError, ServerError
 
     spec = cluster_spec(loaded.scenario)
     timeline = Timeline(
@@ -149,8 +158,10 @@ def _run(
     where = zookeeper if choice.members == 1 else f"{zookeeper}, {choice.members} members"
     try:
         log = run_in_world(choice, spec, RunInfo(loaded.scenario.name, seed, where), script, timeline, trace)
-    except NoChrootError as error:
+    except (NoChrootError, OccupiedError) as error:
         give_up(f"--zookeeper: {error}", ExitStatus.USAGE)
+    except TraceError as error:
+        give_up(f"--trace: {error}", ExitStatus.UNDECIDED if verdicts else ExitStatus.USAGE)
     except (ServerError, ZooKeeperUnavailableError) as error:
         give_up(str(error), ExitStatus.UNDECIDED)
     return verdicts[0], timeline, len(log.events)

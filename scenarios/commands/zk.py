@@ -34,7 +34,7 @@ def start(
     from pydantic_core import PydanticCustomError
 
     from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
-    from kcsim.scenarios.words import parse_duration
+    from kcsim.scenarios.words import parse_tick_time
     from kcsim.zk.servers.configuration import ServerSettings
     from kcsim.zk.servers.embedded import EmbeddedZooKeeper
     from kcsim.zk.servers.errors import ServerDiedError, ServerError
@@ -42,7 +42,7 @@ def start(
     if members % 2 == 0:
         give_up(f"--members: an ensemble has an odd number of members; not {members}", ExitStatus.USAGE)
     try:
-        settings = ServerSettings(tick_time_ms=parse_duration(tick_time))
+        settings = ServerSettings(tick_time_ms=parse_tick_time(tick_time))
     except PydanticCustomError as error:
         give_up(f"--tick-time: {error.message()}", ExitStatus.USAGE)
     ports = None if port is None else [port + place for place in range(members)]

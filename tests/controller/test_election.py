@@ -9,7 +9,7 @@ from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.deeds import ClusterError
 from kcsim.zk.events import EventKind
 from tests.sinks import chain
-from tests.worlds import WITHIN_MS, controller_of, find, play, start_and_elect, until_found, until_ready
+from tests.worlds import WITHIN_MS, controller_of, find, play, start_and_elect, until_found, until_idle, until_ready
 
 
 @pytest.fixture(params=["simulated", pytest.param("embedded", marks=pytest.mark.live)])
@@ -40,11 +40,15 @@ def test_all_others_lose_and_wait(on: str) -> None:
 
 @pytest.mark.parametrize(("world", "brokers"), [("simulated", 200), pytest.param("embedded", 30, marks=pytest.mark.live)])
 def test_of_many_brokers_one_wins_and_every_other_one_watches(world: str, brokers: int) -> None:
-    """All start at once. Whoever lost has armed its watch: when /controller goes, every one of them hears of it."""
+    """All start at once. Whoever lost has armed its watch: when /controller goes, every one of them hears of it.
+
+    A watch that told it of the winner is spent, and is armed again when that event is processed.
+    """
 
     async def script(cluster: Cluster) -> None:
         await start_and_elect(cluster)
         await cluster.wait_until(until_found(cluster.log, EventKind.ELECTION_LOST, at_least=brokers - 1), WITHIN_MS)
+        await cluster.wait_until(until_idle(cluster.log), WITHIN_MS)
         await cluster.zk_delete("/controller")
         gone = until_found(cluster.log, EventKind.WATCH_FIRED, brokers, path="/controller", event="NodeDeleted")
         await cluster.wait_until(gone, WITHIN_MS)

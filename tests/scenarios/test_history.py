@@ -6,7 +6,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from kcsim.scenarios.history import BadTraceError, EventLog, arrow_schema, read_trace, trace_to
+from kcsim.scenarios.history import BadTraceError, EventLog, KeptTrace, TraceError, arrow_schema, read_trace, trace_to
 from kcsim.zk.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind, Transaction
 from kcsim.zk.vocabulary import Zxid
 
@@ -77,6 +77,21 @@ def test_jsonl_leaves_absent_columns_out(tmp_path: Path) -> None:
     writer.write(Event(seq=0, t_ms=0, node="scenario", kind=EventKind.RUN_STARTED))
     writer.close()
     assert (tmp_path / "trace.jsonl").read_text() == '{"seq":0,"t_ms":0,"node":"scenario","kind":"RunStarted"}\n'
+
+
+def test_a_trace_that_cannot_be_opened_says_so_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "no-such" / "trace.jsonl"
+    with pytest.raises(TraceError, match=f"{path} cannot be written: No such file or directory"):
+        KeptTrace(path)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_does_not_disturb_the_run_and_is_told_at_the_end() -> None:
+    trace = KeptTrace(Path("/dev/full"))
+    for seq in range(10_000):  # more than any buffer takes
+        trace.write(Event(seq=seq, t_ms=0, node="scenario", kind=EventKind.ADMIN_ACT))
+    with pytest.raises(TraceError, match="/dev/full cannot be written: No space left on device"):
+        trace.close()
 
 
 def test_the_parquet_schema_has_every_column_of_an_event_and_the_version() -> None:

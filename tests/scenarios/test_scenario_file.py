@@ -1,5 +1,6 @@
 """Whatever is wrong with a scenario file is told before anything is started: where it is, and what was probably meant."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,14 @@ expect:""",
         ("brokers: 0", "brokers: 3", 4, "brokers: 0: input should be greater than or equal to 1"),
         ("brokers:", "brokers: 3", 4, "brokers has no value"),
         ("brokers: [{id: 1}, {id: 1}]", "brokers: 3", 4, "broker id 1 is given twice"),
+        ("brokers: [{id: 2147483648}]", "brokers: 3", 4, "id: 2147483648: input should be less than or equal to 2147483647"),
+        ("zookeeper: {tick-time: 0s}\ntimetable:", "timetable:", 5, "'0s' is no tickTime; one lasts from 10ms to 60s"),
+        (
+            "brokers: 3\n  settings: {zookeeper.session.timeout.ms: 2147483648}",
+            "brokers: 3",
+            5,
+            "2147483648 is no value of zookeeper.session.timeout.ms, which is a whole number from 1 to 2147483647",
+        ),
         ("startt: all", "start: all", 6, "unknown verb 'startt'; did you mean start?"),
         (
             "start: broker-4",
@@ -92,6 +101,8 @@ def test_one_wrong_word_is_told_with_its_line_and_the_nearest_right_one(
             "pause: broker-1\n    at-write: before\n    path: controller",
             "10: 'controller' is no znode path; one begins with /",
         ),
+        ("zk-delete: /brokers/../controller", "8: '/brokers/../controller' is no znode path: a name is neither . nor .."),
+        ('zk-delete: "/a\\0b"', "8: '/a\\x00b' is no znode path: a name is neither . nor .., and has no control characters"),
         ("resume: zombie", "8: unknown name 'zombie'; write broker-1, controller, or a name given with as"),
         ("kill: [broker-1, broker-2]\n    as: both", "9: 'both' would name several; name one"),
         ("kill: broker-1\n    as: broker-2", "9: 'broker-2' means something already; give another name"),
@@ -218,3 +229,28 @@ def test_the_library_has_what_it_should_have() -> None:
         "zookeeper-leader-loss",
         "zookeeper-quorum-loss",
     ]
+
+
+def test_an_alias_that_refers_to_what_it_stands_in_is_refused(tmp_path: Path) -> None:
+    assert problems(written(tmp_path, "&all\nname: *all\n")) == ["try-it.yaml:1: an alias (*) refers to what it stands in"]
+
+
+def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, f"name: {'[' * 5_000}")
+    assert problems(path) == ["try-it.yaml: not a scenario: lists within lists without end"]
+
+
+def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
+    """kcsim run <(generate-it)"""
+    reading, writing = os.pipe()
+    os.write(writing, BASE.encode())
+    os.close(writing)
+    try:
+        assert load_scenario(find_scenario(f"/dev/fd/{reading}")).scenario.name == "try-it"
+    finally:
+        os.close(reading)
+
+
+def test_no_name_is_no_scenario() -> None:
+    with pytest.raises(ScenarioFileError, match="'': names no scenario"):
+        find_scenario("")

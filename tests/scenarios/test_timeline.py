@@ -112,6 +112,8 @@ FAILURE = StepFailure("x.yaml", 7, "wait", "not within 10 ms: nobody is the cont
     ("verdict", "status", "told"),
     [
         (Verdict("x", (HELD, HELD)), 0, "all 2 expectations held"),
+        (Verdict("x", (HELD,)), 0, "the expectation held"),
+        (Verdict("x", (VIOLATED,)), 1, "the expectation was violated"),
         (Verdict("x", (HELD, VIOLATED)), 1, "1 of 2 expectations violated"),
         (Verdict("x", (VIOLATED,), FAILURE), 2, "undecided: x.yaml:7: wait: not within 10 ms: nobody is the controller"),
     ],

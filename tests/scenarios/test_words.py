@@ -25,6 +25,8 @@ def test_a_duration_is_a_number_and_a_unit(text: str, ms: int) -> None:
         ("0.5ms", "'0.5ms' is no whole number of milliseconds"),
         ("soon", "'soon' is no duration; write one as 500ms, 2s, 1.5s or 1m"),
         ("-1s", "'-1s' is no duration; write one as 500ms, 2s, 1.5s or 1m"),
+        ("1441m", "'1441m' is longer than a day"),
+        (f"{10**400}s", f"'{10**400}s' is longer than a day"),
         (True, "True is no duration; write one as 500ms, 2s, 1.5s or 1m"),
         ([1], "[1] is no duration; write one as 500ms, 2s, 1.5s or 1m"),
     ],

@@ -124,6 +124,17 @@ class UnreachableError(ServerError):
         self.tried = tuple(tried)
 
 
+class OccupiedError(ServerError):
+    """Brokers are registered in a ZooKeeper that is not ours: a Kafka cluster lives there, and a run would join it."""
+
+    def __init__(self, connect_string: str, broker_ids: Sequence[str]) -> None:
+        super().__init__(
+            f"brokers are registered at {connect_string} already: {', '.join(broker_ids)}; name a chroot of its own for the "
+            "run (those that an earlier run killed are gone when their sessions have expired)"
+        )
+        self.broker_ids = tuple(broker_ids)
+
+
 class NoChrootError(ServerError):
     """The chroot of a connect string does not exist. It is not created: a mistyped one would be an empty cluster."""
 
