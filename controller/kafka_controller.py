@@ -127,7 +127,7 @@ class KafkaController:
             EventKind.CONTROLLER_EVENT_FAILED,
             cause,
             event=name_of(event),
-            error=error.name if isinstance(error, ZooKeeperError) else type(error).__name__,
+            error=_name_of_error(error),
             detail=f"Error processing event {name_of(event)}: {error}",
         )
 
@@ -238,7 +238,7 @@ class KafkaController:
             self._sink.emit(
                 EventKind.CONTROLLER_EVENT_FAILED,
                 started,
-                error=error.name if isinstance(error, ZooKeeperError) else type(error).__name__,
+                error=_name_of_error(error),
                 detail=f"Error while electing or becoming controller on broker {self.broker_id}: {error}",
             )
             await self._trigger_controller_move(started)
@@ -329,3 +329,8 @@ class KafkaController:
         self.context.reset()
         if was_epoch != NO_EPOCH:
             self._sink.emit(EventKind.CONTROLLER_RESIGNED, cause, controller_id=self.broker_id, controller_epoch=was_epoch)
+
+
+def _name_of_error(error: Exception) -> str:
+    """ZooKeeper's own name where it has one, else the type."""
+    return error.name if isinstance(error, ZooKeeperError) else type(error).__name__

@@ -3,7 +3,6 @@
 Codes and names are ZooKeeper's own (KeeperException.Code).
 """
 
-from collections.abc import Sequence
 from enum import Enum
 from typing import ClassVar
 
@@ -171,12 +170,3 @@ class ControllerMovedError(Exception):
     def __init__(self, message: str, epoch_zk_version: int | None = None) -> None:
         super().__init__(message)
         self.epoch_zk_version = epoch_zk_version
-
-
-class IllegalTransitionError(Exception):
-    """A state machine was given an input that its table has no row for."""
-
-    def __init__(self, state: object, given: object, known: Sequence[object] = ()) -> None:
-        also = f"; it takes {', '.join(map(str, known))}" if known else ""
-        super().__init__(f"{state} does not take {given}{also}")
-        self.state, self.given = state, given
