@@ -161,8 +161,10 @@ def test_nothing_outlives_the_parent(end: str) -> None:
 def test_the_guard_and_its_processes_do_not_hear_ctrl_c() -> None:
     """Ctrl-C goes to the whole foreground group; whether to stop the servers is for the parent to say."""
     program = PARENT + (
-        "signal.signal(signal.SIGINT, lambda *_: print('heard', guarded.states(), flush=True))\n"
-        "print(directory, flush=True)\n"
+        "import os\n"
+        # Not print: the signal may come while the first line is still being flushed, and print cannot be entered twice.
+        "signal.signal(signal.SIGINT, lambda *_: os.write(1, f'heard {guarded.states()}\\n'.encode()))\n"
+        "os.write(1, f'{directory}\\n'.encode())\n"
         "sys.stdin.read()\n"
     )
     with python_program(program) as parent:
