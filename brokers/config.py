@@ -1,13 +1,30 @@
 """A broker's settings, under Kafka's names and with Kafka's defaults."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
+from typing import Literal, get_type_hints
+
+from kcsim.controller.config import ControllerConfig
+
+SettingType = Literal["boolean", "int", "string"]
+Value = str | int | bool
+MAX_INT = 2**31 - 1
+"""Of a setting of type INT, as in Kafka."""
+TRUE, FALSE = "true", "false"
+
+
+class SettingError(ValueError):
+    """A setting that Kafka does not have, or a value that it would refuse: says which, and what it takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
     """The settings that this simulator knows; each field is Kafka's dotted name with underscores, in Kafka's unit.
+
+    Attributes:
+        log_dirs: names of directories, with commas between; they exist in the simulation only.
+        controller: the settings by which the controller module goes.
 
     Source: Kafka 2.8, KafkaConfig.
     """
@@ -16,24 +33,99 @@ class BrokerConfig:
     zookeeper_connection_timeout_ms: int | None = None  # unset: the session time-out
     host_name: str = "localhost"
     port: int | None = None  # unset: 9092 + broker id, so that brokers of one cluster differ
+    log_dirs: str = "/tmp/kafka-logs"
+    controlled_shutdown_enable: bool = True
+    controlled_shutdown_max_retries: int = 3  # attempts in all
+    controlled_shutdown_retry_backoff_ms: int = 5_000
+    replica_lag_time_max_ms: int = 30_000
+    replica_fetch_wait_max_ms: int = 500
+    replica_fetch_backoff_ms: int = 1_000
+    replica_socket_timeout_ms: int = 30_000
+    controller: ControllerConfig = field(default_factory=ControllerConfig)
 
     @classmethod
-    def of(cls, settings: Mapping[str, str | int | bool]) -> "BrokerConfig":
-        """Make it from Kafka's dotted names. Raises: ValueError for a name or a value that Kafka would refuse."""
-        values = {}
-        for name, value in settings.items():
-            if name not in KAFKA_NAMES:
-                raise ValueError(f"unknown setting {name}")
-            values[KAFKA_NAMES[name]] = int(value) if name in INT_SETTINGS else value
-        return cls(**values)  # type: ignore[arg-type]
+    def of(cls, settings: Mapping[str, Value]) -> "BrokerConfig":
+        """Make it from Kafka's dotted names. Raises: SettingError, a ValueError, for what Kafka would refuse."""
+        parsed = {name: parse_setting(name, given) for name, given in settings.items()}
+        own = {KAFKA_NAMES[name]: value for name, value in parsed.items() if name in _BROKER_SETTINGS}
+        of_controller = {KAFKA_NAMES[name]: value for name, value in parsed.items() if name in _CONTROLLER_SETTINGS}
+        return cls(**own, controller=ControllerConfig(**of_controller))  # type: ignore[arg-type]
 
     @property
     def connect_timeout_ms(self) -> int:
         return self.zookeeper_connection_timeout_ms or self.zookeeper_session_timeout_ms
 
+    @property
+    def longest_controlled_shutdown_ms(self) -> int:
+        """How long asking for a controlled shutdown may take, if every attempt comes to nothing as late as it can."""
+        longest_attempt_ms = 2 * self.controller.controller_socket_timeout_ms + self.controlled_shutdown_retry_backoff_ms
+        return self.controlled_shutdown_max_retries * longest_attempt_ms
 
-KAFKA_NAMES = MappingProxyType({field.name.replace("_", "."): field.name for field in fields(BrokerConfig)})
-"""Kafka's dotted name -> field of BrokerConfig."""
+    @property
+    def log_dir_names(self) -> tuple[str, ...]:
+        """The log directories, in the order given."""
+        return tuple(name for part in self.log_dirs.split(",") if (name := part.strip()))
 
-INT_SETTINGS = frozenset({"zookeeper.session.timeout.ms", "zookeeper.connection.timeout.ms", "port"})
-"""Settings whose value is a whole number."""
+
+def parse_setting(name: str, given: Value) -> Value:
+    """Return a setting's value in its own type; text is read as in a server.properties file. Raises: SettingError."""
+    if name not in SETTING_TYPES:
+        raise SettingError(f"unknown setting {name}")
+    match SETTING_TYPES[name]:
+        case "boolean":
+            return _boolean(name, given)
+        case "int":
+            return _int(name, given)
+        case "string":
+            return _string(name, given)
+
+
+def _boolean(name: str, given: Value) -> bool:
+    if isinstance(given, bool):
+        return given
+    if isinstance(given, str) and given.strip().lower() in (TRUE, FALSE):
+        return given.strip().lower() == TRUE
+    raise SettingError(f"{given!r} is no value of {name}, which is {TRUE} or {FALSE}")
+
+
+def _int(name: str, given: Value) -> int:
+    least = LEAST_VALUES.get(name, 1)
+    number = int(given) if isinstance(given, str) and given.strip().lstrip("-").isdecimal() else given
+    if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= MAX_INT:
+        raise SettingError(f"{given!r} is no value of {name}, which is a whole number from {least} to {MAX_INT}")
+    return number
+
+
+def _string(name: str, given: Value) -> str:
+    if not isinstance(given, str) or not given.replace(",", "").strip():
+        raise SettingError(f"{given!r} is no value of {name}, which is text")
+    return given
+
+
+def _types_of(config: type) -> dict[str, SettingType]:
+    """Kafka's dotted name -> type, of the fields of a settings class that are settings."""
+    hints = get_type_hints(config)
+    named: dict[object, SettingType] = {bool: "boolean", int: "int", int | None: "int", str: "string"}
+    return {f.name.replace("_", "."): named[hints[f.name]] for f in fields(config) if hints[f.name] in named}
+
+
+_BROKER_SETTINGS = _types_of(BrokerConfig)
+_CONTROLLER_SETTINGS = _types_of(ControllerConfig)
+
+SETTING_TYPES: Mapping[str, SettingType] = MappingProxyType({**_BROKER_SETTINGS, **_CONTROLLER_SETTINGS})
+"""Every setting that there is, by Kafka's dotted name."""
+
+KAFKA_NAMES = MappingProxyType({name: name.replace(".", "_") for name in SETTING_TYPES})
+"""Kafka's dotted name -> field of BrokerConfig, or of ControllerConfig."""
+
+INT_SETTINGS = frozenset(name for name, kind in SETTING_TYPES.items() if kind == "int")
+"""Settings whose value is a whole number, from LEAST_VALUES (1 where it names none) to MAX_INT."""
+
+BOOLEAN_SETTINGS = frozenset(name for name, kind in SETTING_TYPES.items() if kind == "boolean")
+
+LEAST_VALUES: Mapping[str, int] = MappingProxyType(
+    {
+        "leader.imbalance.per.broker.percentage": 0,
+        "controlled.shutdown.retry.backoff.ms": 0,
+    }
+)

@@ -3,9 +3,14 @@
 Owned by the controller's event thread; nobody else keeps a copy. Source: Kafka 2.8, ControllerContext.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kcsim.controller.decisions.leader_balance import Leadership, counts_as_imbalanced
+from kcsim.controller.decisions.partition_states import PartitionMachineState
+from kcsim.controller.decisions.replica_states import ReplicaMachineState
+from kcsim.controller.decisions.request_batch import UNASSIGNED
+from kcsim.controller.errors import IllegalStateError
 from kcsim.zk.vocabulary import (
     BrokerEpoch,
     BrokerId,
@@ -15,24 +20,51 @@ from kcsim.zk.vocabulary import (
     PartitionState,
     ReplicaAssignment,
     TopicPartition,
+    TopicState,
 )
 
 NO_EPOCH = ControllerEpoch(0)
 NO_EPOCH_ZK_VERSION = ControllerEpochZkVersion(0)
 
+Replicas = Mapping[BrokerId, Sequence[TopicPartition]]
+"""Replicas, by the broker they are on."""
+
 
 @dataclass
 class ControllerContext:
-    """`epoch` and `epoch_zk_version` are 0 while not active; everything else is empty then."""
+    """`epoch` and `epoch_zk_version` are 0 while not active; everything else is empty then.
+
+    Attributes:
+        live_brokers, broker_epochs: registered brokers, those shutting down included; the same keys.
+        shutting_down: brokers whose controlled shutdown was accepted and whose death has not been seen.
+        leadership: cache of the state znodes; behind them where a leader has changed an ISR, until it is notified.
+        partitions_being_reassigned: those whose reassignment this controller drives.
+        replicas_on_offline_dirs: per broker, those that it has refused to serve because their directory failed.
+        topics_to_be_deleted: queued for deletion; `…_with_deletion_started` and `…_ineligible_for_deletion` among them.
+    """
 
     epoch: ControllerEpoch = NO_EPOCH
     epoch_zk_version: ControllerEpochZkVersion = NO_EPOCH_ZK_VERSION
     live_brokers: dict[BrokerId, BrokerInfo] = field(default_factory=dict)
     broker_epochs: dict[BrokerId, BrokerEpoch] = field(default_factory=dict)
+    shutting_down: set[BrokerId] = field(default_factory=set)
     topics: set[str] = field(default_factory=set)
+    topic_ids: dict[str, str] = field(default_factory=dict)
     assignments: dict[TopicPartition, ReplicaAssignment] = field(default_factory=dict)
     leadership: dict[TopicPartition, PartitionState] = field(default_factory=dict)
+    partitions_being_reassigned: set[TopicPartition] = field(default_factory=set)
+    partition_states: dict[TopicPartition, PartitionMachineState] = field(default_factory=dict)
+    replica_states: dict[BrokerId, dict[TopicPartition, ReplicaMachineState]] = field(default_factory=dict)
+    replicas_on_offline_dirs: dict[BrokerId, set[TopicPartition]] = field(default_factory=dict)
     topics_to_be_deleted: set[str] = field(default_factory=set)
+    topics_with_deletion_started: set[str] = field(default_factory=set)
+    topics_ineligible_for_deletion: set[str] = field(default_factory=set)
+    offline_partition_count: int = 0
+    _of_topic: dict[str, dict[TopicPartition, None]] = field(default_factory=dict)
+    _imbalanced: set[TopicPartition] = field(default_factory=set)
+    _touched: set[TopicPartition] = field(default_factory=set)  # since their imbalance was last looked at
+
+    # --- brokers
 
     def add_live_brokers(self, brokers: Iterable[tuple[BrokerInfo, BrokerEpoch]]) -> None:
         """Add brokers, or replace what is known of them."""
@@ -47,20 +79,173 @@ class ControllerContext:
             del self.broker_epochs[broker_id]
 
     @property
-    def live_broker_ids(self) -> list[BrokerId]:
+    def live_or_shutting_down_broker_ids(self) -> list[BrokerId]:
         """Sorted."""
         return sorted(self.broker_epochs)
 
+    @property
+    def live_broker_ids(self) -> frozenset[BrokerId]:
+        """Those that are not shutting down."""
+        return frozenset(self.broker_epochs).difference(self.shutting_down)
+
+    def online_brokers(self, tp: TopicPartition, alive: frozenset[BrokerId]) -> frozenset[BrokerId]:
+        """Those of `alive` whose replica of the partition is not, or would not be, in a failed log directory."""
+        if not self.replicas_on_offline_dirs:
+            return alive
+        return alive.difference(b for b, failed in self.replicas_on_offline_dirs.items() if tp in failed)
+
+    def is_replica_online(self, broker: BrokerId, tp: TopicPartition) -> bool:
+        return (
+            broker in self.broker_epochs
+            and broker not in self.shutting_down
+            and tp not in self.replicas_on_offline_dirs.get(broker, ())
+        )
+
+    # --- assignments
+
+    def put_assignment(self, tp: TopicPartition, assignment: ReplicaAssignment) -> None:
+        """Note a partition's replicas.
+
+        Raises: IllegalStateError, with the replicas noted, when a partition that has had a leader loses all of them, or gets
+            some again: Kafka looks for the preferred leader of both lists then, and fails.
+        """
+        before = self.assignments.get(tp)
+        self.assignments[tp] = assignment
+        self._of_topic.setdefault(tp.topic, {})[tp] = None
+        self._touched.add(tp)
+        had_a_leader = tp in self.leadership and tp.topic not in self.topics_to_be_deleted
+        if had_a_leader and not (assignment.replicas and (before is None or before.replicas)):
+            raise IllegalStateError(f"{tp} is assigned to no broker, so it has no preferred leader")
+
+    def assignment(self, tp: TopicPartition) -> ReplicaAssignment:
+        """An empty one if the partition is unknown."""
+        return self.assignments.get(tp, UNASSIGNED)
+
+    def partitions_of(self, topic: str) -> list[TopicPartition]:
+        return list(self._of_topic.get(topic, ()))
+
+    def topic_state(self, topic: str) -> TopicState:
+        """A topic as it is to be written."""
+        partitions = {tp.partition: self.assignments[tp] for tp in self.partitions_of(topic)}
+        return TopicState(partitions, self.topic_ids.get(topic))
+
+    def replicas_of(self, partitions: Iterable[TopicPartition]) -> dict[BrokerId, list[TopicPartition]]:
+        """All replicas of these partitions; of a list that names a broker twice, once."""
+        found: dict[BrokerId, list[TopicPartition]] = {}
+        for tp in partitions:
+            for broker in dict.fromkeys(self.assignment(tp).replicas):
+                found.setdefault(broker, []).append(tp)
+        return found
+
+    def replicas_on(self, brokers: Collection[BrokerId]) -> dict[BrokerId, list[TopicPartition]]:
+        """All replicas that these brokers host; a broker without any is left out."""
+        return {
+            broker: hosted
+            for broker in brokers
+            if (hosted := [tp for tp, assigned in self.assignments.items() if broker in assigned.replicas])
+        }
+
+    # --- leadership
+
+    def put_leadership(self, tp: TopicPartition, state: PartitionState) -> None:
+        self.leadership[tp] = state
+        self._touched.add(tp)
+
+    def partitions_with_offline_leader(self) -> list[TopicPartition]:
+        """Those whose last known leader does not serve, or that have none; not of topics queued for deletion."""
+        alive, failed, queued = self.live_broker_ids, self.replicas_on_offline_dirs, self.topics_to_be_deleted
+        return [
+            tp
+            for tp, state in self.leadership.items()
+            if ((leader := state.leader_and_isr.leader) not in alive or (leader in failed and tp in failed[leader]))
+            and tp.topic not in queued
+        ]
+
+    def partitions_led_by(self, broker: BrokerId) -> list[TopicPartition]:
+        """Those with more than one replica, not of topics queued for deletion."""
+        return [
+            tp
+            for tp, state in self.leadership.items()
+            if state.leader_and_isr.leader == broker
+            and len(self.assignment(tp).replicas) > 1
+            and tp.topic not in self.topics_to_be_deleted
+        ]
+
+    @property
+    def preferred_replica_imbalance_count(self) -> int:
+        """How many partitions somebody else than their preferred leader leads."""
+        for tp in self._touched:
+            known = self.leadership.get(tp)
+            leadership = Leadership(self.assignment(tp), None if known is None else known.leader_and_isr)
+            if tp.topic not in self.topics_to_be_deleted and counts_as_imbalanced(leadership):
+                self._imbalanced.add(tp)
+            else:
+                self._imbalanced.discard(tp)
+        self._touched.clear()
+        return len(self._imbalanced)
+
+    # --- states
+
+    def put_partition_state(self, tp: TopicPartition, state: PartitionMachineState) -> None:
+        before = self.partition_states.get(tp)
+        self.partition_states[tp] = state
+        if tp.topic not in self.topics_with_deletion_started:
+            offline = PartitionMachineState.OFFLINE
+            self.offline_partition_count += (state is offline) - (before is offline)
+
+    def replica_states_of(self, topic: str) -> dict[tuple[BrokerId, TopicPartition], ReplicaMachineState]:
+        """The states of a topic's assigned replicas; one that has none is not existent."""
+        return {
+            (broker, tp): self.replica_states.get(broker, {}).get(tp, ReplicaMachineState.NON_EXISTENT)
+            for broker, hosted in self.replicas_of(self.partitions_of(topic)).items()
+            for tp in hosted
+        }
+
+    # --- topics
+
+    def is_queued_for_deletion(self, topic: str) -> bool:
+        return topic in self.topics_to_be_deleted
+
+    def queue_for_deletion(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            self.topics_to_be_deleted.add(topic)
+            self._touched.update(self.partitions_of(topic))
+
     def remove_topic(self, topic: str) -> None:
-        """Forget a topic whose znode is gone."""
+        """Forget a topic whose znode is gone.
+
+        What the state machines, the reassignments and the failed log directories know of it stays, as in Kafka: a topic that
+        is created anew under this name meets it again.
+        """
         self.topics.discard(topic)
+        self.topic_ids.pop(topic, None)
         self.topics_to_be_deleted.discard(topic)
-        self.assignments = {tp: a for tp, a in self.assignments.items() if tp.topic != topic}
-        self.leadership = {tp: s for tp, s in self.leadership.items() if tp.topic != topic}
+        self.topics_with_deletion_started.discard(topic)
+        for tp in self._of_topic.pop(topic, {}):
+            self.assignments.pop(tp, None)
+            self.leadership.pop(tp, None)
+            self._touched.add(tp)
 
     def reset(self) -> None:
         """Forget everything, the epoch included."""
-        self.epoch, self.epoch_zk_version = NO_EPOCH, NO_EPOCH_ZK_VERSION
-        for known in (self.live_brokers, self.broker_epochs, self.topics, self.assignments, self.leadership):
+        self.epoch, self.epoch_zk_version, self.offline_partition_count = NO_EPOCH, NO_EPOCH_ZK_VERSION, 0
+        for known in (
+            self.live_brokers,
+            self.broker_epochs,
+            self.shutting_down,
+            self.topics,
+            self.topic_ids,
+            self.assignments,
+            self.leadership,
+            self.partitions_being_reassigned,
+            self.partition_states,
+            self.replica_states,
+            self.replicas_on_offline_dirs,
+            self.topics_to_be_deleted,
+            self.topics_with_deletion_started,
+            self.topics_ineligible_for_deletion,
+            self._of_topic,
+            self._imbalanced,
+            self._touched,
+        ):
             known.clear()
-        self.topics_to_be_deleted.clear()

@@ -4,10 +4,10 @@ All controller state is touched by this thread only. One FIFO without priorities
 level-triggered. Source: Kafka 2.8, ControllerEventManager.
 """
 
-from collections import deque
 from collections.abc import Awaitable, Callable
 
-from kcsim.controller.events import ControllerEvent, ControllerState, ShutdownEventThread, name_of, state_of
+from kcsim.controller.events import ControllerEvent, ControllerState, ShutdownEventThread, name_of, preempt, state_of
+from kcsim.controller.metrics import ControllerMetrics
 from kcsim.zk.events import EventKind
 from kcsim.zk.ports import Cause, EventSink, Mailbox, Promise, Runtime, Task
 
@@ -41,16 +41,20 @@ class ControllerEventManager:
     """
 
     def __init__(
-        self, runtime: Runtime, sink: EventSink, process: Callable[[ControllerEvent, int], Awaitable[None]]
+        self,
+        runtime: Runtime,
+        sink: EventSink,
+        process: Callable[[ControllerEvent, int], Awaitable[None]],
+        metrics: ControllerMetrics,
     ) -> None:
         self._runtime = runtime
         self._sink = sink
         self._process = process
+        self._metrics = metrics
         self._mailbox: Mailbox[QueuedEvent] = runtime.mailbox()
         self._thread: Task | None = None
         self._is_stopping = False
         self.state = ControllerState.IDLE
-        self.queue_times_ms: deque[int] = deque(maxlen=1000)  # EventQueueTimeMs
 
     def start(self) -> None:
         self._thread = self._runtime.spawn("controller-event-thread", self._run())
@@ -71,6 +75,7 @@ class ControllerEventManager:
         """Pre-empt all that waits, oldest first, then append an event."""
         for queued in self._mailbox.drain():
             if queued.spend():
+                preempt(queued.event)
                 self._sink.emit(
                     EventKind.CONTROLLER_EVENT_PREEMPTED,
                     cause,
@@ -94,14 +99,15 @@ class ControllerEventManager:
 
     async def _process_one(self, queued: QueuedEvent) -> None:
         began_ms = self._runtime.now_ms()
-        self.queue_times_ms.append(began_ms - queued.enqueued_ms)
         self.state = state_of(queued.event)
         begun = self._sink.emit(EventKind.CONTROLLER_EVENT_BEGUN, queued.queued_seq, event=name_of(queued.event))
         await self._process(queued.event, begun)
+        took_ms = self._runtime.now_ms() - began_ms
+        self._metrics.mark_event(self.state, began_ms - queued.enqueued_ms, took_ms)
         self.state = ControllerState.IDLE
         self._sink.emit(
             EventKind.CONTROLLER_EVENT_DONE,
             begun,
             event=name_of(queued.event),
-            duration_ms=self._runtime.now_ms() - began_ms,
+            duration_ms=took_ms,
         )

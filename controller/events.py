@@ -3,10 +3,20 @@
 Source: Kafka 2.8, ControllerEvent and ControllerState; names, states and gauge values are Kafka's.
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 
-from kcsim.zk.vocabulary import BrokerId
+from kcsim.controller.errors import NotControllerError
+from kcsim.controller.requests import (
+    ControlledShutdownResponse,
+    ErrorCode,
+    LeaderAndIsrResponse,
+    StopReplicaResponse,
+    UpdateMetadataResponse,
+)
+from kcsim.zk.ports import Promise
+from kcsim.zk.vocabulary import BrokerEpoch, BrokerId, ReplicaAssignment, TopicPartition
 
 
 class ControllerState(Enum):
@@ -18,14 +28,32 @@ class ControllerState(Enum):
     TOPIC_CHANGE = ("TopicChange", 3)
     TOPIC_DELETION = ("TopicDeletion", 4)
     ALTER_PARTITION_REASSIGNMENT = ("AlterPartitionReassignment", 5)
+    AUTO_LEADER_BALANCE = ("AutoLeaderBalance", 6)
     MANUAL_LEADER_BALANCE = ("ManualLeaderBalance", 7)
+    CONTROLLED_SHUTDOWN = ("ControlledShutdown", 8)
     ISR_CHANGE = ("IsrChange", 9)
+    LEADER_AND_ISR_RESPONSE_RECEIVED = ("LeaderAndIsrResponseReceived", 10)
     LOG_DIR_CHANGE = ("LogDirChange", 11)
     CONTROLLER_SHUTDOWN = ("ControllerShutdown", 12)
+    UNCLEAN_LEADER_ELECTION_ENABLE = ("UncleanLeaderElectionEnable", 13)
+    TOPIC_UNCLEAN_LEADER_ELECTION_ENABLE = ("TopicUncleanLeaderElectionEnable", 14)
+    LIST_PARTITION_REASSIGNMENT = ("ListPartitionReassignment", 15)
+    UPDATE_METADATA_RESPONSE_RECEIVED = ("UpdateMetadataResponseReceived", 16)
 
     def __init__(self, kafka_name: str, gauge: int) -> None:
         self.kafka_name = kafka_name
         self.gauge = gauge
+
+    @property
+    def timer(self) -> str | None:
+        """The metric that times events of this state; two have a name of their own, two have none."""
+        if self in (ControllerState.IDLE, ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED):
+            return None
+        own = {
+            ControllerState.BROKER_CHANGE: "LeaderElection",
+            ControllerState.ALTER_PARTITION_REASSIGNMENT: "PartitionReassignment",
+        }
+        return f"{own.get(self, self.kafka_name)}RateAndTimeMs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +133,124 @@ class LogDirEventNotification:
 
 @dataclass(frozen=True, slots=True)
 class ZkPartitionReassignment:
-    """/admin/reassign_partitions was created."""
+    """/admin/reassign_partitions was created, or this controller deleted it, so that it has to be watched anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReassignmentIsrChange:
+    """The state znode of a partition that is being reassigned changed."""
+
+    partition: TopicPartition
+
+    def __str__(self) -> str:
+        return f"PartitionReassignmentIsrChange({self.partition})"
+
+
+class ElectionType(StrEnum):
+    """Which election somebody asks for."""
+
+    PREFERRED = "PREFERRED"
+    UNCLEAN = "UNCLEAN"
+
+
+class ElectionTrigger(StrEnum):
+    """Who asks for an election: /admin/preferred_replica_election, the controller's own balancing, or an admin client."""
+
+    ZK_TRIGGERED = "ZkTriggered"
+    AUTO_TRIGGERED = "AutoTriggered"
+    ADMIN_CLIENT_TRIGGERED = "AdminClientTriggered"
+
+
+ElectionResults = dict[TopicPartition, ErrorCode]
+ReassignmentTargets = Mapping[TopicPartition, tuple[BrokerId, ...] | None]
+"""Where each partition is to move; None: cancel what is under way."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaLeaderElection:
-    """/admin/preferred_replica_election was created."""
+    """Leaders are to be elected. No partitions: those that /admin/preferred_replica_election names."""
+
+    partitions: Collection[TopicPartition] | None = None
+    election_type: ElectionType = ElectionType.PREFERRED
+    trigger: ElectionTrigger = ElectionTrigger.ZK_TRIGGERED
+    answer: Promise[ElectionResults] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AutoPreferredReplicaLeaderElection:
+    """It is time to look whether leadership has drifted away from the preferred leaders."""
+
+
+@dataclass(frozen=True, slots=True)
+class UncleanLeaderElectionEnable:
+    """unclean.leader.election.enable was switched on for the cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicUncleanLeaderElectionEnable:
+    """unclean.leader.election.enable was switched on for one topic."""
+
+    topic: str
+
+    def __str__(self) -> str:
+        return f"TopicUncleanLeaderElectionEnable({self.topic})"
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledShutdown:
+    """A broker wants to stop and hands its leaderships over. broker_epoch -1: whichever it has."""
+
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
+    answer: Promise[ControlledShutdownResponse]
+
+    def __str__(self) -> str:
+        return f"ControlledShutdown({self.broker_id})"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiPartitionReassignment:
+    """AlterPartitionReassignments."""
+
+    targets: ReassignmentTargets
+    answer: Promise[dict[TopicPartition, ErrorCode]]
+
+
+@dataclass(frozen=True, slots=True)
+class ListPartitionReassignments:
+    """ListPartitionReassignments. No partitions: all that are being reassigned."""
+
+    partitions: Collection[TopicPartition] | None
+    answer: Promise[dict[TopicPartition, ReplicaAssignment]]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsrResponseReceived:
+    broker_id: BrokerId
+    response: LeaderAndIsrResponse
+
+    def __str__(self) -> str:
+        return f"LeaderAndIsrResponseReceived({self.broker_id})"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateMetadataResponseReceived:
+    broker_id: BrokerId
+    response: UpdateMetadataResponse
+
+    def __str__(self) -> str:
+        return f"UpdateMetadataResponseReceived({self.broker_id})"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeletionStopReplicaResponseReceived:
+    """A broker answered a StopReplica that deletes; only partitions of topics whose deletion has begun are in it."""
+
+    broker_id: BrokerId
+    response: StopReplicaResponse
+
+    def __str__(self) -> str:
+        return f"TopicDeletionStopReplicaResponseReceived({self.broker_id})"
 
 
 ControllerEvent = (
@@ -128,7 +268,17 @@ ControllerEvent = (
     | IsrChangeNotification
     | LogDirEventNotification
     | ZkPartitionReassignment
+    | PartitionReassignmentIsrChange
     | ReplicaLeaderElection
+    | AutoPreferredReplicaLeaderElection
+    | UncleanLeaderElectionEnable
+    | TopicUncleanLeaderElectionEnable
+    | ControlledShutdown
+    | ApiPartitionReassignment
+    | ListPartitionReassignments
+    | LeaderAndIsrResponseReceived
+    | UpdateMetadataResponseReceived
+    | TopicDeletionStopReplicaResponseReceived
 )
 
 _STATES: dict[type, ControllerState] = {
@@ -146,7 +296,17 @@ _STATES: dict[type, ControllerState] = {
     IsrChangeNotification: ControllerState.ISR_CHANGE,
     LogDirEventNotification: ControllerState.LOG_DIR_CHANGE,
     ZkPartitionReassignment: ControllerState.ALTER_PARTITION_REASSIGNMENT,
+    PartitionReassignmentIsrChange: ControllerState.ALTER_PARTITION_REASSIGNMENT,
+    ApiPartitionReassignment: ControllerState.ALTER_PARTITION_REASSIGNMENT,
     ReplicaLeaderElection: ControllerState.MANUAL_LEADER_BALANCE,
+    AutoPreferredReplicaLeaderElection: ControllerState.AUTO_LEADER_BALANCE,
+    UncleanLeaderElectionEnable: ControllerState.UNCLEAN_LEADER_ELECTION_ENABLE,
+    TopicUncleanLeaderElectionEnable: ControllerState.TOPIC_UNCLEAN_LEADER_ELECTION_ENABLE,
+    ControlledShutdown: ControllerState.CONTROLLED_SHUTDOWN,
+    ListPartitionReassignments: ControllerState.LIST_PARTITION_REASSIGNMENT,
+    LeaderAndIsrResponseReceived: ControllerState.LEADER_AND_ISR_RESPONSE_RECEIVED,
+    UpdateMetadataResponseReceived: ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED,
+    TopicDeletionStopReplicaResponseReceived: ControllerState.TOPIC_DELETION,
 }
 
 
@@ -157,4 +317,18 @@ def state_of(event: ControllerEvent) -> ControllerState:
 
 def name_of(event: ControllerEvent) -> str:
     """The event as Kafka's log names it: BrokerChange, PartitionModifications(orders)."""
-    return str(event) if isinstance(event, BrokerModifications | PartitionModifications) else type(event).__name__
+    has_own_words = type(event).__str__ is not object.__str__
+    return str(event) if has_own_words else type(event).__name__
+
+
+def preempt(event: ControllerEvent) -> None:
+    """Let whoever waits for the event's outcome know that it will not be processed."""
+    match event:
+        case ControlledShutdown(answer=answer):
+            answer.resolve(ControlledShutdownResponse(ErrorCode.STALE_CONTROLLER_EPOCH))
+        case ApiPartitionReassignment(answer=answer) | ListPartitionReassignments(answer=answer):
+            answer.fail(NotControllerError("the controller has moved"))
+        case ReplicaLeaderElection(answer=answer) if answer is not None:
+            answer.fail(NotControllerError("the controller has moved"))
+        case _:
+            pass

@@ -4,25 +4,36 @@ Every verb leaves two events: what was done (Fault or AdminAct), and what was th
 change itself). A fault that had no effect is an error.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from kcsim.brokers.broker import Broker, BrokerStartError
 from kcsim.brokers.config import BrokerConfig
-from kcsim.scenarios.deeds import ClusterError, Deeds
+from kcsim.brokers.disk import Disk
+from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
+from kcsim.controller.requests import ErrorCode
+from kcsim.scenarios.controller_asks import ControllerAsks
+from kcsim.scenarios.deeds import SCENARIO, ClusterError, Deeds
 from kcsim.scenarios.history import EventLog
+from kcsim.scenarios.network import MemoryNetwork
 from kcsim.scenarios.process import Breakpoint, Process, ProcessState, WriteMoment
 from kcsim.scenarios.server_faults import ServerFaults, ZooKeeperMembers
 from kcsim.scenarios.state import ClusterState
+from kcsim.scenarios.tool_session import open_tool
+from kcsim.scenarios.topic_acts import TopicActs
 from kcsim.zk.errors import TimedOutError, ZooKeeperError
 from kcsim.zk.events import Event, EventFields, EventKind
-from kcsim.zk.operations import Check, Create, Delete, Multi, MultiRead, Request, SetData
+from kcsim.zk.operations import Check, Create, Delete, Multi, MultiDone, MultiRead, Request, SetData
 from kcsim.zk.ports import FaultableSession, Promise, Runtime, Session, ZooKeeper
-from kcsim.zk.vocabulary import BrokerId
+from kcsim.zk.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
 
 FAULT_WITHIN_MS = 30_000
 """How long a fault that waits for something (a write, a reconnection) waits at most, in the time of the run."""
+
+NAMED_AT_MOST = 5
+"""Partitions that an event names one by one."""
 
 Moment = Literal["before", "after"]
 
@@ -48,9 +59,10 @@ class ClusterSpec:
 
 @dataclass
 class _Slot:
-    """A broker's place in the cluster: the same id through all its incarnations."""
+    """A broker's place in the cluster: the same id, and the same disk, through all its incarnations."""
 
     spec: BrokerSpec
+    disk: Disk
     process: Process | None = None
     broker: Broker | None = None
 
@@ -61,6 +73,7 @@ class Cluster:
     Args:
         admin: the scenario's own ZooKeeper session, for znodes written by hand.
         members: the servers that may be faulted; None when they are not ours.
+        network_delay_ms: how long a message between brokers is on its way.
     """
 
     def __init__(
@@ -72,16 +85,20 @@ class Cluster:
         admin: Session,
         members: ZooKeeperMembers | None,
         epoch_ms: int,
+        network_delay_ms: int = 0,
     ) -> None:
         self.runtime = runtime
         self.log = log
         self.state = ClusterState()
         self._config = BrokerConfig.of(spec.settings)
-        self._slots = {broker.name: _Slot(broker) for broker in spec.brokers}
+        self._slots = {b.name: _Slot(b, Disk(self._config.log_dir_names)) for b in spec.brokers}
+        self._network = MemoryNetwork(runtime, network_delay_ms)
         self._zookeeper = zookeeper
         self._admin = admin
         self._deeds = Deeds(log)
         self.servers = ServerFaults(self._deeds, members)
+        self.topics = TopicActs(self._deeds, partial(open_tool, runtime, zookeeper, log.sink(SCENARIO), epoch_ms))
+        self._asks = ControllerAsks(runtime, self._deeds, self._holder_of_the_role)
         self._epoch_ms = epoch_ms
         self._changed: Promise[None] = runtime.promise()
         for event in log.events:
@@ -107,6 +124,10 @@ class Cluster:
         if slot.broker is None:
             raise ClusterError(f"{name} is not running")
         return slot.broker
+
+    def reach_zookeeper_through(self, wrap: Callable[[ZooKeeper], ZooKeeper]) -> None:
+        """Let the brokers that are started from now on reach ZooKeeper through a port of the caller's own."""
+        self._zookeeper = wrap(self._zookeeper)
 
     # --- waiting
 
@@ -148,9 +169,19 @@ class Cluster:
         name = slot.spec.name
         if slot.process is not None and slot.process.state is not ProcessState.DEAD:
             raise ClusterError(f"{name} runs already")
-        process = Process(name, self.runtime, self._zookeeper)
+        process = Process(name, self.runtime, self._zookeeper, self._network)
         sink = self.log.sink(name)
-        broker = Broker(BrokerId(slot.spec.broker_id), slot.spec.rack, self._config, process, process, sink, self._epoch_ms)
+        broker = Broker(
+            BrokerId(slot.spec.broker_id),
+            slot.spec.rack,
+            self._config,
+            process,
+            process,
+            process.network,
+            slot.disk,
+            sink,
+            self._epoch_ms,
+        )
         slot.process, slot.broker = process, broker
         started = sink.emit(EventKind.PROCESS_STATE, cause, state=process.state.value)
         booted: Promise[BrokerStartError | None] = self.runtime.promise()
@@ -170,7 +201,7 @@ class Cluster:
         return booted
 
     async def stop(self, name: str) -> int:
-        """Stop a broker in order, as SIGTERM does. Raises: ClusterError."""
+        """Stop a broker as SIGTERM does: in order, with a controlled shutdown unless disabled. Raises: ClusterError."""
         slot, process = self._running(name)
         assert slot.broker is not None
         cause = self._deeds.act("stop", name)
@@ -181,7 +212,7 @@ class Cluster:
             stopped.resolve(None)
 
         process.spawn("shutdown", shut_down(slot.broker))
-        await stopped.wait(FAULT_WITHIN_MS)
+        await stopped.wait(FAULT_WITHIN_MS + self._config.longest_controlled_shutdown_ms)
         process.kill(cause)
         slot.process = slot.broker = None
         self.log.append(name, EventKind.PROCESS_STATE, cause, EventFields(state="stopped"))
@@ -276,6 +307,62 @@ class Cluster:
             session.thaw()
             await session.close()
 
+    # --- disks
+
+    async def fail_log_dir(self, name: str, partitions: Collection[TopicPartition] | None = None) -> int:
+        """Let a broker lose a log directory; with its last one the broker dies.
+
+        Args:
+            partitions: those that lay in it, and nothing else did; None: the first directory that still works, with all
+                that lies there.
+
+        Raises: ClusterError, also when the broker has no replica of one of these partitions.
+        """
+        slot, process = self._running(name)
+        disk, broker = slot.disk, self.broker(name)
+        if missing := [str(tp) for tp in partitions or () if tp not in disk]:
+            raise ClusterError(f"{name} has no replica of {', '.join(missing)}")
+        cause = self._deeds.fault("fail-log-dir", name)
+        log_dir = disk.set_apart(sorted(partitions)) if partitions else disk.live_dirs[0]
+        lost = disk.replicas(log_dir)
+        failed: Promise[bool] = self.runtime.promise()
+
+        async def fail() -> None:
+            failed.resolve(await broker.fail_log_dir(log_dir, cause))
+
+        process.spawn("LogDirFailureHandler", fail())
+        lives_on = await failed.wait(FAULT_WITHIN_MS)
+        self._deeds.confirm(cause, "fail-log-dir", name, f"{log_dir} is lost with {len(lost)} replicas: {_listed(lost)}")
+        if not lives_on:
+            self._strike_kill(slot, cause, "because all of its log directories have failed")
+        return cause
+
+    # --- asked of the controller
+
+    async def alter_partition_reassignments(self, targets: ReassignmentTargets) -> dict[TopicPartition, ErrorCode]:
+        """Start, replace or (None) cancel reassignments; an answer for each. Raises: ClusterError."""
+        return await self._asks.alter_partition_reassignments(targets)
+
+    async def list_partition_reassignments(
+        self, partitions: Collection[TopicPartition] | None = None
+    ) -> dict[TopicPartition, ReplicaAssignment]:
+        """What is being reassigned, of these or of all. Raises: ClusterError."""
+        return await self._asks.list_partition_reassignments(partitions)
+
+    async def elect_leaders(
+        self, election_type: ElectionType, partitions: Collection[TopicPartition] | None = None
+    ) -> ElectionResults:
+        """Elect leaders for these or for all; an answer for each. Raises: ClusterError."""
+        return await self._asks.elect_leaders(election_type, partitions)
+
+    def _holder_of_the_role(self) -> tuple[Broker, Process]:
+        holder = self.state.controller_id
+        if holder is None:
+            raise ClusterError("nobody holds the controller role")
+        name = f"broker-{holder}"
+        _, process = self._running(name)
+        return self.broker(name), process
+
     # --- sessions and connections
 
     async def expire(self, name: str) -> int:
@@ -326,11 +413,16 @@ class Cluster:
     async def zk_delete(self, path: str) -> int:
         return await self._by_hand("delete", path, Delete(path))
 
+    async def zk_recreate(self, path: str, data: str | None, *, ephemeral: bool = False) -> int:
+        """Delete a znode and create it again in one transaction, so that nobody can see it missing."""
+        return await self._by_hand("recreate", path, Multi((Delete(path), Create(path, _encoded(data), ephemeral))))
+
     async def _by_hand(self, op: str, path: str, request: Request) -> int:
         cause = self._deeds.act_on_znode(op, path)
         (reply,) = await self._admin.call([request], cause)
-        if isinstance(reply, ZooKeeperError):
-            raise ClusterError(f"{op} {path}: {reply}")
+        error = reply.error if isinstance(reply, MultiDone) else reply
+        if isinstance(error, ZooKeeperError):
+            raise ClusterError(f"{op} {path}: {error}")
         return cause
 
     # --- events and look-ups
@@ -357,6 +449,11 @@ class Cluster:
         if not process.live_sessions:
             raise ClusterError(f"{name} has no ZooKeeper session")
         return process.live_sessions[-1]
+
+
+def _listed(partitions: Sequence[TopicPartition]) -> str:
+    more = f" and {len(partitions) - NAMED_AT_MOST} more" if len(partitions) > NAMED_AT_MOST else ""
+    return (", ".join(map(str, partitions[:NAMED_AT_MOST])) or "none") + more
 
 
 def _encoded(data: str | None) -> bytes | None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from kcsim.scenarios.cluster import Cluster, ClusterSpec
@@ -27,8 +28,17 @@ from kcsim.zk.servers.ports import ZooKeeperServers
 LOOK_EVERY_MS = 20
 
 
+Around = Callable[[str], AbstractContextManager[None]]
+"""Given the connect string of a run's ZooKeeper, what surrounds the run while that serves."""
+
+
 def run_live(
-    choice: ZooKeeperChoice, spec: ClusterSpec, info: RunInfo, script: Script, subscribers: Subscribers
+    choice: ZooKeeperChoice,
+    spec: ClusterSpec,
+    info: RunInfo,
+    script: Script,
+    subscribers: Subscribers,
+    around: Around = lambda _: nullcontext(),
 ) -> EventLog:
     """Start the chosen ZooKeeper, unless it is somebody's, run a script on a cluster on it, and leave nothing behind.
 
@@ -45,7 +55,8 @@ def run_live(
             already = await _look_around(servers) if isinstance(servers, ExternalZooKeeper) else ""
             runtime.restart_clock()
             began = begin(log, replace(info, zookeeper=info.zookeeper + already), subscribers)
-            await _run_on(servers, choice, spec, runtime, log, script, began)
+            with around(servers.connect_string):
+                await _run_on(servers, choice, spec, runtime, log, script, began)
         finally:
             await servers.stop()
 

@@ -1,16 +1,21 @@
 """A broker's process: what runs in it sees the world only through this, so that it can be frozen, and killed, as a whole.
 
-It is the Runtime and the ZooKeeper of the broker inside. Paused, as by a long garbage collection or SIGSTOP: whatever the
-broker waits for may come, but nothing in it goes on, and its ZooKeeper client sends no heartbeat. Killed, as by SIGKILL:
-every port refuses with Killed, so that no `finally` of the dead broker reaches the world.
+It is the Runtime and the ZooKeeper of the broker inside, and has its network. Paused, as by a long garbage collection or
+SIGSTOP: whatever the broker waits for may come, but nothing in it goes on, and its ZooKeeper client sends no heartbeat.
+Killed, as by SIGKILL: its connections break, and every port refuses with Killed, so that no `finally` of the dead broker
+reaches the world.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any
 
+from kcsim.brokers.ports import Network
+from kcsim.scenarios.network import MemoryNetwork
+from kcsim.scenarios.process_network import ProcessNetwork
 from kcsim.scenarios.wrapped_session import WrappedSession
 from kcsim.zk.errors import Killed
 from kcsim.zk.operations import Create, Delete, Multi, Notice, ReplyOrError, Request, SessionState, SetData
@@ -51,12 +56,18 @@ class Process:
         name: broker-N, as in the event log.
         runtime: the world's time and tasks.
         zookeeper: the world's way to ZooKeeper.
+        network: the network of the run; None: a process that shares it with nobody.
+
+    Attributes:
+        network: that network, for what runs inside.
     """
 
-    def __init__(self, name: str, runtime: Runtime, zookeeper: ZooKeeper) -> None:
+    def __init__(self, name: str, runtime: Runtime, zookeeper: ZooKeeper, network: MemoryNetwork | None = None) -> None:
         self.name = name
         self._runtime = runtime
         self._zookeeper = zookeeper
+        self._interface = (network or MemoryNetwork(runtime)).interface()
+        self.network: Network = ProcessNetwork(self, self._interface)
         self.state = ProcessState.RUNNING
         self.sessions: list[ProcessSession] = []
         self._tasks: dict[Task, None] = {}
@@ -77,7 +88,7 @@ class Process:
         if self.state is ProcessState.DEAD:
             work.close()
             raise Killed
-        task = self._runtime.spawn(f"{self.name} {name}", self._run(work))
+        task = _ProcessTask(self._runtime.spawn(f"{self.name} {name}", self._run(work)), work)
         self._tasks[task] = None
         return task
 
@@ -197,6 +208,7 @@ class Process:
         return sessions
 
     def _end_tasks(self) -> None:
+        self._interface.close()
         self._held.clear()
         self._resumed.resolve(None)
         is_suicide = False
@@ -239,6 +251,30 @@ class ProcessSession(WrappedSession):
 
     async def close(self, cause: Cause = None) -> None:
         await self._process.after(self.inner.close(cause))
+
+
+class _ProcessTask:
+    """A task of a process. Killed before its first step, it leaves no coroutine behind that was never begun."""
+
+    def __init__(self, inner: Task, work: Coroutine[Any, Any, None]) -> None:
+        self._inner = inner
+        self._work = work
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def is_done(self) -> bool:
+        return self._inner.is_done
+
+    def kill(self) -> None:
+        self._inner.kill()
+        if getcoroutinestate(self._work) == CORO_CREATED:
+            self._work.close()
+
+    async def join(self) -> None:
+        await self._inner.join()
 
 
 class _ProcessPromise:

@@ -5,6 +5,7 @@ import random
 from kcsim.scenarios.cluster import Cluster, ClusterSpec
 from kcsim.scenarios.deeds import SCENARIO
 from kcsim.scenarios.history import EventLog
+from kcsim.scenarios.network import SIMULATED_DELAY_MS
 from kcsim.scenarios.runs import ADMIN_CONNECT_TIMEOUT_MS, ADMIN_SESSION_TIMEOUT_MS, RunInfo, Script, Subscribers, begin
 from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
 from kcsim.zk.events import EventFields, EventKind
@@ -30,7 +31,7 @@ def run_simulated(members: int, spec: ClusterSpec, info: RunInfo, script: Script
 
     async def main() -> None:
         admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
-        await script(Cluster(spec, runtime, log, zookeeper, admin, zookeeper, EPOCH_MS))
+        await script(Cluster(spec, runtime, log, zookeeper, admin, zookeeper, EPOCH_MS, SIMULATED_DELAY_MS))
         log.append(SCENARIO, EventKind.RUN_ENDED, began, EventFields())
 
     runtime.run(main())

@@ -6,6 +6,7 @@ Conditions and expectations are judged on it, so that a run is judged by what it
 import json
 from dataclasses import dataclass, field, replace
 
+from kcsim.scenarios.topics_state import TopicsState
 from kcsim.zk import paths
 from kcsim.zk.events import Event, EventKind
 
@@ -30,11 +31,13 @@ class ClusterState:
         znodes: path -> znode; the root is not listed.
         processes: broker-N -> running, paused, stopped or dead.
         sessions: session id -> open or closed, as the server sees it.
+        of_topics: topics and partitions, read from their znodes.
     """
 
     znodes: dict[str, Znode] = field(default_factory=dict)
     processes: dict[str, str] = field(default_factory=dict)
     sessions: dict[str, str] = field(default_factory=dict)
+    of_topics: TopicsState = field(default_factory=TopicsState)
 
     def apply(self, event: Event) -> None:
         """Take one event in."""
@@ -44,14 +47,17 @@ class ClusterState:
                 self.znodes[event.path] = Znode(
                     event.data, event.zxid or 0, event.zxid or 0, 0, bool(event.ephemeral), event.session_id
                 )
+                self.of_topics.apply(event)
             case EventKind.ZNODE_CHANGED:
                 assert event.path is not None
                 self.znodes[event.path] = replace(
                     self.znodes[event.path], data=event.data, zxid=event.zxid or 0, zk_version=event.zk_version or 0
                 )
+                self.of_topics.apply(event)
             case EventKind.ZNODE_DELETED:
                 assert event.path is not None
                 self.znodes.pop(event.path, None)
+                self.of_topics.apply(event)
             case EventKind.SESSION_CREATED:
                 self.sessions[event.session_id or ""] = "open"
             case EventKind.SESSION_CLOSED:

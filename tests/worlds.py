@@ -12,12 +12,15 @@ from kcsim.zk.events import Event, EventKind
 
 Script = Callable[[Cluster], Coroutine[Any, Any, None]]
 WITHIN_MS = 20_000
-SETTINGS: Mapping[str, str | int | bool] = {"zookeeper.session.timeout.ms": 2000}
+Settings = Mapping[str, str | int | bool]
+SETTINGS: Settings = {"zookeeper.session.timeout.ms": 2000}
 
 
-def play(script: Script, *, on: str = "simulated", brokers: int = 3, seed: int = 0) -> EventLog:
+def play(
+    script: Script, *, on: str = "simulated", brokers: int = 3, seed: int = 0, settings: Settings = SETTINGS
+) -> EventLog:
     """Run a script on a cluster of brokers 1..n, none started yet, and return the event log."""
-    spec = ClusterSpec(tuple(BrokerSpec(n + 1) for n in range(brokers)), SETTINGS, tick_time_ms=100)
+    spec = ClusterSpec(tuple(BrokerSpec(n + 1) for n in range(brokers)), settings, tick_time_ms=100)
     return run_in_world(ZooKeeperChoice.parse(on), spec, RunInfo("test", seed, on), script)
 
 

@@ -60,6 +60,31 @@ class EventKind(StrEnum):
     CONTROLLER_RESIGNED = "ControllerResigned"
     BROKER_CHANGE = "BrokerChange"
     TOPIC_CHANGE = "TopicChange"
+    PARTITION_STATE_CHANGE = "PartitionStateChange"  # one call of the state machine: `state` is the target, `count` how many
+    REPLICA_STATE_CHANGE = "ReplicaStateChange"  # the same for replicas, one for each broker
+    STATE_CHANGE_FAILED = "StateChangeFailed"  # of one partition or replica, or of all that a call was given
+    LEADER_ELECTION = "LeaderElection"  # one decision; `leader` is absent when nobody could be elected
+    REPLICA_REMOVED_FROM_ISR = "ReplicaRemovedFromIsr"  # by the controller
+    LEADER_EPOCH_BUMPED = "LeaderEpochBumped"
+    PARTITION_REASSIGNMENT = "PartitionReassignment"  # a step of it, named in `step`
+    TOPIC_DELETION = "TopicDeletion"  # a step of it, named in `step`
+    CONTROLLED_SHUTDOWN = "ControlledShutdown"  # asked for, attempted, answered: named in `step`
+    LEADER_REBALANCE = "LeaderRebalance"  # what the automatic rebalance found
+    METRICS = "Metrics"  # those of the controller that have changed, as JSON in `data`
+    # requests between brokers (`event`: LeaderAndIsr, UpdateMetadata, …)
+    REQUEST_SENT = "RequestSent"
+    REQUEST_FAILED = "RequestFailed"  # connection refused or lost, or no answer in time: it is sent again
+    REQUEST_ABANDONED = "RequestAbandoned"  # never to be sent, `count` of them
+    RESPONSE_RECEIVED = "ResponseReceived"
+    # a broker's replicas
+    BECAME_LEADER = "BecameLeader"
+    BECAME_FOLLOWER = "BecameFollower"
+    REPLICA_STOPPED = "ReplicaStopped"
+    REQUEST_REFUSED = "RequestRefused"  # all of it, or the partitions that `detail` names; `error` is Kafka's
+    ISR_EXPANDED = "IsrExpanded"  # by the leader
+    ISR_SHRUNK = "IsrShrunk"
+    ISR_CHANGE_FAILED = "IsrChangeFailed"
+    LOG_DIR_FAILED = "LogDirFailed"
     # faults and admin acts (node: scenario)
     FAULT = "Fault"
     FAULT_CONFIRMED = "FaultConfirmed"

@@ -301,16 +301,37 @@ class KafkaZk:
 
         Raises: BadZnodeError if any state is JSON of another form.
         """
+        read = await self.partition_states_or_errors(partitions, cause)
+        states: dict[TopicPartition, PartitionState] = {}
+        for tp, state in read.items():
+            if isinstance(state, ZooKeeperError):
+                raise state
+            if state is not None:
+                states[tp] = state
+        return states
+
+    async def partition_states_or_errors(
+        self, partitions: Iterable[TopicPartition], cause: Cause = None
+    ) -> dict[TopicPartition, PartitionState | ZooKeeperError | None]:
+        """Leaders and ISRs, in the order given, for each what came of it: None for no state, or one that is no JSON.
+
+        Raises: BadZnodeError if any state is JSON of another form.
+        """
         wanted = {paths.topic_partition_state(tp): tp for tp in partitions}
         state_paths = list(wanted)
-        states: dict[TopicPartition, PartitionState] = {}
+        states: dict[TopicPartition, PartitionState | ZooKeeperError | None] = {}
         for start in range(0, len(state_paths), STATES_AT_ONCE):
-            replies = await self._read_data(state_paths[start : start + STATES_AT_ONCE], cause)
+            batch = state_paths[start : start + STATES_AT_ONCE]
+            replies = await self._client.read_data(batch, cause)
             with self._decoding(cause) as report:
-                for reply in replies:
-                    state = znodes.decode_partition_state(reply.path, reply.data, reply.stat.version, report)
-                    if state is not None:
-                        states[wanted[reply.path]] = state
+                for path, reply in zip(batch, replies, strict=True):
+                    states[wanted[path]] = (
+                        znodes.decode_partition_state(path, reply.data, reply.stat.version, report)
+                        if isinstance(reply, DataRead)
+                        else None
+                        if isinstance(reply, NoNodeError)
+                        else reply
+                    )
         return states
 
     async def create_partition_states(

@@ -112,6 +112,7 @@ class ZooKeeperClient:
         self._handle = self._new_handle()
         self._reinitialization: Task | None = None
         self._is_closed = False
+        self._closed_for: Cause = None  # what close() follows from
 
     # --- sessions
 
@@ -139,6 +140,7 @@ class ZooKeeperClient:
         if self._is_closed:
             return
         self._is_closed = True
+        self._closed_for = cause
         if self._reinitialization is not None:
             self._reinitialization.kill()
         if self._handle.session is None:
@@ -177,7 +179,9 @@ class ZooKeeperClient:
             case WatchEvent():
                 self._on_watch(notice)
             case SessionStateChanged():
-                self._on_state(handle, notice, notice.cause)
+                # The notice of a session's end in order does not say whose wish it was: it was ours.
+                is_our_doing = notice.state is SessionState.CLOSED and notice.cause is None
+                self._on_state(handle, notice, self._closed_for if is_our_doing else notice.cause)
 
     def _on_watch(self, fired: WatchEvent) -> None:
         callback = self._callback_for(fired)

@@ -42,7 +42,8 @@ WORDINGS = {
         "nobody of the assignment {candidates} is alive and in the ISR {isr}, and no unclean election applies",
     ),
     ElectionRule.UNCLEAN: Wording(
-        "first of the assignment {candidates} that is alive, as nobody in the ISR {isr} is: unclean",
+        "first of the assignment {candidates} that is alive, as nobody in the ISR {isr} is: unclean,"
+        " and what only they have may be lost",
         "nobody of the assignment {candidates} is alive, in the ISR {isr} or not",
     ),
     ElectionRule.REASSIGNMENT_TARGET: Wording(

@@ -70,6 +70,30 @@ class ReassignmentInProgressError(RefusedError):
     kafka_name = "ReassignmentInProgressException"
 
 
+class BrokerNotAvailableError(RefusedError):
+    """A replica is to go to a broker that is not alive."""
+
+    kafka_name = "BrokerNotAvailableException"
+
+
+class InvalidConfigurationError(RefusedError):
+    """A setting that does not exist, or two that contradict each other."""
+
+    kafka_name = "InvalidConfigurationException"
+
+
+class ConfigError(RefusedError):
+    """A setting whose value cannot be."""
+
+    kafka_name = "ConfigException"
+
+
+class IllegalArgumentError(RefusedError):
+    """An argument of a command-line tool that cannot be, or that names what there is not."""
+
+    kafka_name = "IllegalArgumentException"
+
+
 class AdminOperationError(RefusedError):
     """An administrative act that cannot be carried out on this cluster."""
 

@@ -35,7 +35,12 @@ def preferred_imbalance_count(partitions: Iterable[Leadership]) -> int:
 
     A preferred leader that is only just being added counts once it is in the ISR.
     """
-    return sum(_is_imbalanced(leadership) and not _is_awaited(leadership) for leadership in partitions)
+    return sum(map(counts_as_imbalanced, partitions))
+
+
+def counts_as_imbalanced(leadership: Leadership) -> bool:
+    """Whether the gauge counts this partition."""
+    return _is_imbalanced(leadership) and not _is_awaited(leadership)
 
 
 def imbalance_by_broker(partitions: Iterable[Leadership]) -> dict[BrokerId, BrokerImbalance]:

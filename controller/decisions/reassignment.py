@@ -61,24 +61,31 @@ def proposed_reassignment(
 # --- kafka-reassign-partitions --execute -----------------------------------------------------------------------------------
 
 
-def check_execute_arguments(
-    plan: Sequence[tuple[TopicPartition, Replicas]], topics: Collection[str], brokers: Collection[BrokerId]
-) -> None:
-    """Check a plan as the tool does before anything is moved.
-
-    Args:
-        topics, brokers: those that there are.
-
-    Raises: AdminCommandFailedError, UnknownTopicOrPartitionError.
-    """
+def check_plan(plan: Sequence[tuple[TopicPartition, Replicas]]) -> None:
+    """Check a plan by itself, as the tool does before it looks at the cluster. Raises: AdminCommandFailedError."""
     if not plan:
         raise AdminCommandFailedError("Partition reassignment list cannot be empty")
+    if not all(replicas for _, replicas in plan):
+        raise AdminCommandFailedError("Partition replica list cannot be empty")
     repeated = _repeated(partition for partition, _ in plan)
     if repeated:
         raise AdminCommandFailedError(f"Partition reassignment contains duplicate topic partitions {_listed(repeated)}")
     twice = [f"{partition} contains multiple entries for {_listed(_repeated(r))}" for partition, r in plan if _repeated(r)]
     if twice:
         raise AdminCommandFailedError(f"Partition replica lists may not contain duplicate entries: {'. '.join(twice)}")
+
+
+def check_execute_arguments(
+    plan: Sequence[tuple[TopicPartition, Replicas]], topics: Collection[str], brokers: Collection[BrokerId]
+) -> None:
+    """Check a plan as the tool does before anything is moved through the controller's API.
+
+    Args:
+        topics, brokers: those that there are.
+
+    Raises: AdminCommandFailedError, UnknownTopicOrPartitionError.
+    """
+    check_plan(plan)
     for partition, _ in plan:
         if partition.topic not in topics:
             raise UnknownTopicOrPartitionError(f"Topic {partition.topic} not found.")

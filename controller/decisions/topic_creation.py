@@ -71,7 +71,7 @@ def new_topic_assignment(
     check_topic_name(topic)
     check_collision(topic, existing_topics)
     if assignment:
-        _check_explicit(placed)
+        check_explicit_assignment(placed)
     return placed
 
 
@@ -102,7 +102,8 @@ def check_collision(topic: str, existing_topics: Collection[str]) -> None:
         raise InvalidTopicError(f"Topic '{topic}' collides with existing topics: {', '.join(colliding)}")
 
 
-def _check_explicit(assignment: Mapping[int, Replicas]) -> None:
+def check_explicit_assignment(assignment: Mapping[int, Replicas]) -> None:
+    """Refuse an assignment of a new topic that breaks a rule. Raises: InvalidReplicaAssignmentError."""
     if len({len(replicas) for replicas in assignment.values()}) > 1:
         raise InvalidReplicaAssignmentError("All partitions should have the same number of replicas")
     if any(len(set(replicas)) < len(replicas) for replicas in assignment.values()):

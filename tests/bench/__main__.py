@@ -2,11 +2,12 @@
 
 import sys
 
-from tests.bench import assignment, elections, groups, partition_states
+from tests.bench import assignment, elections, failover, groups, partition_states
 from tests.bench.report import print_environment
 
 BENCHMARKS = {
     "partition-states": partition_states.main,
+    "failover": failover.main,
     "elections": elections.main,
     "assignment": assignment.main,
     "groups": groups.main,

@@ -68,7 +68,7 @@ def test_the_controller_finds_every_registered_broker(on: str) -> None:
         await cluster.wait_until(
             lambda: (
                 None
-                if (seen := cluster.broker(name).controller.context.live_broker_ids) == [1, 2, 3]
+                if (seen := cluster.broker(name).controller.context.live_or_shutting_down_broker_ids) == [1, 2, 3]
                 else f"the controller knows {seen}"
             ),
             WITHIN_MS,
@@ -122,7 +122,7 @@ def test_another_broker_s_id_written_into_the_controller_znode_makes_it_active_w
         await cluster.wait_until(until_found(cluster.log, EventKind.CONTROLLER_RESIGNED, node=first), WITHIN_MS)
         controller = cluster.broker(other).controller
         await cluster.wait_until(lambda: None if controller.is_active else f"{other} is not active", WITHIN_MS)
-        assert controller.context.live_broker_ids == []
+        assert controller.context.live_or_shutting_down_broker_ids == []
 
     log = play(script, on=on)
     assert [e.controller_epoch for e in find(log, EventKind.ELECTION_WON)] == [1]

@@ -5,6 +5,7 @@ from typing import Any
 
 from kcsim.controller.event_manager import ControllerEventManager
 from kcsim.controller.events import BrokerChange, ControllerEvent, ControllerState, Expire, Startup, TopicChange, name_of
+from kcsim.controller.metrics import ControllerMetrics
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
 from kcsim.zk.events import EventKind
@@ -27,7 +28,8 @@ class Bench:
         self.log = EventLog(self.runtime.now_ms)
         self.handled: list[str] = []
         self.states: list[ControllerState] = []
-        self.manager = ControllerEventManager(self.runtime, self.log.sink("broker-1"), self._handle)
+        self.metrics = ControllerMetrics()
+        self.manager = ControllerEventManager(self.runtime, self.log.sink("broker-1"), self._handle, self.metrics)
 
     async def _handle(self, event: ControllerEvent, cause: int) -> None:
         assert self.log.events[cause].kind is EventKind.CONTROLLER_EVENT_BEGUN
@@ -125,7 +127,7 @@ def test_queue_time_is_measured_from_the_put() -> None:
         await bench.runtime.sleep_ms(100)
 
     bench.run(script)
-    assert list(bench.manager.queue_times_ms) == [0, 10]
+    assert list(bench.metrics.event_queue_time.latest_ms) == [0, 10]
 
 
 def test_closing_lets_the_current_event_finish_and_drops_the_rest() -> None:

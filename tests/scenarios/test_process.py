@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Coroutine
+from inspect import CORO_CLOSED, getcoroutinestate
 from typing import Any
 
 import pytest
@@ -61,6 +62,27 @@ def test_nothing_goes_on_in_a_paused_process() -> None:
 
     bench.run(script)
     assert went_on == [1001]
+
+
+@pytest.mark.parametrize("end", ["kill the task", "kill the process"])
+def test_what_is_killed_before_its_first_step_is_closed(end: str) -> None:
+    """Else Python complains of a coroutine that was never awaited, whenever its rubbish is next collected."""
+    bench = Bench()
+
+    async def work() -> None:
+        raise AssertionError("it must not begin")
+
+    async def script() -> None:
+        begun_never = work()
+        task = bench.process.spawn("work", begun_never)
+        if end == "kill the task":
+            task.kill()
+        else:
+            bench.process.kill()
+        assert getcoroutinestate(begun_never) == CORO_CLOSED
+        await task.join()
+
+    bench.run(script)
 
 
 def test_what_came_meanwhile_is_there_when_it_goes_on() -> None:

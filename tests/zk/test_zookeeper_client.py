@@ -389,6 +389,16 @@ def test_a_second_expiry_gives_a_third_session(bench: Bench) -> None:
     assert states == ["connected", "expired", "connected", "expired", "connected"]
 
 
+def test_the_end_of_a_session_in_order_follows_from_what_it_was_closed_for(bench: Bench) -> None:
+    async def main() -> None:
+        await bench.connect()
+        await bench.client.close(17)
+        (closed,) = [e for e in seen_by_broker(bench, EventKind.SESSION_STATE) if e.state == "closed"]
+        assert closed.cause == 17
+
+    bench.runtime.run(main())
+
+
 def test_closing_ends_the_session_and_the_search_for_a_new_one(bench: Bench) -> None:
     async def main() -> None:
         await bench.connect()

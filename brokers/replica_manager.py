@@ -1,0 +1,316 @@
+"""What a broker does about the controller's requests: lead these partitions, follow those, stop, know of them.
+
+One request at a time changes state. Source: Kafka 2.8, ReplicaManager; reference requests.md 4, controller.md 11.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from kcsim.brokers.disk import Disk
+from kcsim.brokers.fences import leader_and_isr_error, stop_replica_error
+from kcsim.brokers.fetch_handler import ParkedFetches
+from kcsim.brokers.fetcher import LeaderEndpoint, ReplicaFetcherManager
+from kcsim.brokers.groups.java_hashing import HashedKeys, string_hash
+from kcsim.brokers.hosted import HostedPartitions
+from kcsim.brokers.isr import UNAVAILABLE
+from kcsim.brokers.lock import Lock
+from kcsim.brokers.metadata_cache import MetadataCache
+from kcsim.brokers.partition import Partition
+from kcsim.brokers.replica_events import ReplicaEvents, leadership_fields
+from kcsim.brokers.requests import FetchPartition
+from kcsim.controller.requests import (
+    ErrorCode,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    StateChangeRequest,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+from kcsim.zk.events import EventKind
+from kcsim.zk.kafka_zk import KafkaZk
+from kcsim.zk.ports import EventSink, Runtime
+from kcsim.zk.vocabulary import BrokerId, ControllerEpoch, TopicPartition
+from kcsim.zk.znodes import BadZnodeError
+
+Told = Mapping[TopicPartition, LeaderAndIsrPartitionState]
+NO_CONTROLLER_YET = ControllerEpoch(0)
+
+
+class ReplicaManager:
+    """The replicas of one broker, from start to stop of its process.
+
+    Args:
+        listener: inter.broker.listener.name, by which leaders are reached.
+
+    Attributes:
+        controller_epoch: the highest seen in a request since the process started.
+        is_shutting_down: from then on nothing more is fetched than already is.
+    """
+
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        runtime: Runtime,
+        kafka_zk: KafkaZk,
+        sink: EventSink,
+        disk: Disk,
+        hosted: HostedPartitions,
+        metadata: MetadataCache,
+        fetchers: ReplicaFetcherManager,
+        parked: ParkedFetches,
+        listener: str,
+    ) -> None:
+        self.controller_epoch = NO_CONTROLLER_YET
+        self.is_shutting_down = False
+        self.hosted = hosted
+        self._broker_id = broker_id
+        self._runtime = runtime
+        self._kafka_zk = kafka_zk
+        self._sink = sink
+        self._disk = disk
+        self._metadata = metadata
+        self._fetchers = fetchers
+        self._parked = parked
+        self._listener = listener
+        self._state_change_lock = Lock(runtime)
+
+    def _is_stale(self, request: StateChangeRequest, name: str, cause: int) -> bool:
+        """Whether it comes from a controller that has a successor; else its epoch is the highest seen now."""
+        if request.controller_epoch >= self.controller_epoch:
+            self.controller_epoch = request.controller_epoch
+            return False
+        self._sink.emit(
+            EventKind.REQUEST_REFUSED,
+            cause,
+            event=name,
+            error=ErrorCode.STALE_CONTROLLER_EPOCH.name,
+            controller_id=request.controller_id,
+            controller_epoch=request.controller_epoch,
+            count=len(request.partitions),
+            detail=f"a controller of epoch {self.controller_epoch} has been heard",
+        )
+        return True
+
+    # --- UpdateMetadata
+
+    async def update_metadata(self, request: UpdateMetadataRequest, cause: int) -> UpdateMetadataResponse:
+        """Merge what is told into the metadata cache."""
+        async with self._state_change_lock:
+            if self._is_stale(request, "UpdateMetadata", cause):
+                return UpdateMetadataResponse(ErrorCode.STALE_CONTROLLER_EPOCH)
+            self._parked.touch(self._metadata.update(request))
+            return UpdateMetadataResponse()
+
+    # --- LeaderAndIsr
+
+    async def become_leader_or_follower(self, request: LeaderAndIsrRequest, cause: int) -> LeaderAndIsrResponse:
+        """Lead some partitions and follow the others, leaders first; each is accepted or refused by itself."""
+        async with self._state_change_lock:
+            if self._is_stale(request, "LeaderAndIsr", cause):
+                return all_refused(request, ErrorCode.STALE_CONTROLLER_EPOCH)
+            errors = {tp: self._check(tp, told) for tp, told in request.partitions.items()}
+            accepted = [tp for tp, error in errors.items() if error is ErrorCode.NONE]
+            events = ReplicaEvents(self._sink, cause, len(request.partitions))
+            try:
+                errors.update(await self._make(request, accepted, events, cause))
+            except (*UNAVAILABLE, BadZnodeError) as error:
+                self._report_failure(request, error, cause)
+                return all_refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+            # What has no log by now cannot be served before the process starts anew, a mere refusal by epoch aside.
+            self.hosted.mark_offline([tp for tp in request.partitions if tp not in self._disk])
+            self._fetchers.shutdown_idle()
+            events.refused("LeaderAndIsr", errors)
+            return LeaderAndIsrResponse(ErrorCode.NONE, errors)
+
+    def _check(self, tp: TopicPartition, told: LeaderAndIsrPartitionState) -> ErrorCode:
+        if tp in self.hosted.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return leader_and_isr_error(self._broker_id, self.hosted.get_or_add(tp).leader_epoch, told)
+
+    def _report_failure(self, request: LeaderAndIsrRequest, error: Exception, cause: int) -> None:
+        self._sink.emit(
+            EventKind.REQUEST_REFUSED,
+            cause,
+            event="LeaderAndIsr",
+            error=ErrorCode.UNKNOWN_SERVER_ERROR.name,
+            count=len(request.partitions),
+            detail=f"the settings of a new log's topic could not be read: {type(error).__name__}: {error}",
+        )
+
+    async def _make(
+        self, request: LeaderAndIsrRequest, accepted: Iterable[TopicPartition], events: ReplicaEvents, cause: int
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Make leaders and followers of those accepted; returns the errors of those whose log cannot be made."""
+        told = {tp: request.partitions[tp] for tp in in_map_order(accepted)}
+        to_lead = {tp: state for tp, state in told.items() if state.state.leader_and_isr.leader == self._broker_id}
+        to_follow = {tp: state for tp, state in told.items() if tp not in to_lead}
+        # Whoever is about to lead must not fetch any more; a late answer would be taken for its own records.
+        self._fetchers.remove(to_lead)
+        errors = await self._make_leaders(to_lead, events, cause)
+        return {**errors, **await self._make_followers(to_follow, events, cause)}
+
+    async def _make_leaders(self, told: Told, events: ReplicaEvents, cause: int) -> dict[TopicPartition, ErrorCode]:
+        errors = await self._create_logs(told, cause)
+        made = {}
+        for tp, state in told.items():
+            if tp not in errors:
+                partition = await self._settled(tp)
+                partition.become_leader(state, self._runtime.now_ms())
+                made[tp] = partition
+        events.told(
+            EventKind.BECAME_LEADER,
+            made,
+            lambda tp: leadership_fields(made[tp], made[tp].isr),
+            f"leads {len(made)} partitions",
+        )
+        self._parked.touch(made)
+        return errors
+
+    async def _make_followers(self, told: Told, events: ReplicaEvents, cause: int) -> dict[TopicPartition, ErrorCode]:
+        errors = await self._create_logs(told, cause)
+        made = {}
+        for tp, state in told.items():
+            # A leader that this broker has never heard of, or nobody: the partition stays what it was, its epoch too.
+            if tp not in errors and self._endpoint(state.state.leader_and_isr.leader) is not None:
+                partition = await self._settled(tp)
+                partition.become_follower(state)
+                made[tp] = partition
+        self._fetchers.remove(made)
+        causes = events.told(
+            EventKind.BECAME_FOLLOWER,
+            made,
+            lambda tp: leadership_fields(made[tp], told[tp].state.leader_and_isr.isr),
+            f"follows in {len(made)} partitions",
+        )
+        self._parked.touch(made)
+        if not self.is_shutting_down:
+            self._fetch(made, causes)
+        return errors
+
+    def _endpoint(self, leader: BrokerId | None) -> LeaderEndpoint | None:
+        found = self._metadata.endpoint(leader, self._listener) if leader is not None else None
+        return LeaderEndpoint(leader, found.host, found.port) if leader is not None and found is not None else None
+
+    def _fetch(self, made: Mapping[TopicPartition, Partition], causes: Mapping[TopicPartition, int]) -> None:
+        wanted: dict[LeaderEndpoint, dict[TopicPartition, FetchPartition]] = {}
+        for tp, partition in made.items():
+            leader = self._endpoint(partition.leader)
+            assert leader is not None, f"{tp} follows a leader that is not in the metadata cache"
+            fetch = FetchPartition(partition.leader_epoch, partition.log_end_offset, causes[tp])
+            wanted.setdefault(leader, {})[tp] = fetch
+        self._fetchers.add(wanted)
+
+    async def _settled(self, tp: TopicPartition) -> Partition:
+        """The partition, once no ISR write of it is under way."""
+        partition = self.hosted.get_or_add(tp)
+        while partition.isr_write is not None:
+            await partition.isr_write.wait()
+        return partition
+
+    # --- logs
+
+    async def _create_logs(self, told: Told, cause: int) -> dict[TopicPartition, ErrorCode]:
+        """Make the logs that are missing; returns the errors of those that cannot be made.
+
+        Raises: ZooKeeperError, ZooKeeperClientExpiredError, BadZnodeError when the settings of a topic cannot be read.
+        """
+        errors: dict[TopicPartition, ErrorCode] = {}
+        missing = [tp for tp in told if tp not in self._disk]
+        for tp in missing:
+            # It may lie in the directory that failed: to make another would be to lose what is there.
+            if (self._disk.failed and not told[tp].is_new) or not self._disk.live_dirs:
+                errors[tp] = ErrorCode.KAFKA_STORAGE_ERROR
+        to_make = [tp for tp in missing if tp not in errors]
+        if to_make:
+            # What they say is of no use to an empty log; that they cannot be read is what matters.
+            await self._kafka_zk.topic_configs(sorted({tp.topic for tp in to_make}), cause)
+        for tp in to_make:
+            if self._disk.live_dirs:
+                self._disk.create(tp)
+            else:
+                errors[tp] = ErrorCode.KAFKA_STORAGE_ERROR
+        return errors
+
+    # --- StopReplica
+
+    async def stop_replicas(self, request: StopReplicaRequest, cause: int) -> StopReplicaResponse:
+        """Stop fetching these; forget and delete those of them for which it is said."""
+        async with self._state_change_lock:
+            if self._is_stale(request, "StopReplica", cause):
+                return StopReplicaResponse(ErrorCode.STALE_CONTROLLER_EPOCH)
+            errors = {tp: self._check_stop(tp, request) for tp in request.partitions}
+            accepted = [tp for tp, error in errors.items() if error is ErrorCode.NONE]
+            deleted = [tp for tp in accepted if request.partitions[tp].delete_partition]
+            self._fetchers.remove(accepted)
+            for tp in deleted:
+                await self._delete(tp)
+            self._parked.touch(accepted)
+            events = ReplicaEvents(self._sink, cause, len(request.partitions))
+            self._tell_stopped(events, request, accepted, len(deleted))
+            events.refused("StopReplica", errors)
+            self._fetchers.shutdown_idle()
+            return StopReplicaResponse(ErrorCode.NONE, errors)
+
+    def _check_stop(self, tp: TopicPartition, request: StopReplicaRequest) -> ErrorCode:
+        if tp in self.hosted.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        partition = self.hosted.get(tp)
+        return stop_replica_error(partition.leader_epoch if partition else None, request.partitions[tp])
+
+    async def _delete(self, tp: TopicPartition) -> None:
+        if self.hosted.get(tp) is not None:
+            await self._settled(tp)
+            self.hosted.remove(tp)
+        self._disk.delete(tp)  # what an earlier life of this broker left there, too
+
+    def _tell_stopped(
+        self, events: ReplicaEvents, request: StopReplicaRequest, stopped: Collection[TopicPartition], deleted: int
+    ) -> None:
+        told = request.partitions
+        events.told(
+            EventKind.REPLICA_STOPPED,
+            stopped,
+            lambda tp: {
+                "leader_epoch": told[tp].leader_epoch,
+                "detail": "deleted" if told[tp].delete_partition else "no longer fetched; its log stays",
+            },
+            f"{len(stopped)} replicas, {deleted} of them deleted",
+        )
+
+    # --- log directories
+
+    def fail_log_dir(self, log_dir: str, cause: int) -> None:
+        """Lose a log directory, and all replicas in it."""
+        lost = self._disk.fail(log_dir)
+        self._fetchers.remove(lost)
+        self.hosted.mark_offline(lost)
+        self._parked.touch(lost)
+        self._fetchers.shutdown_idle()
+        self._sink.emit(
+            EventKind.LOG_DIR_FAILED,
+            cause,
+            broker_id=self._broker_id,
+            path=log_dir,
+            count=len(lost),
+            detail=f"{len(lost)} replicas are offline; log directories left: {', '.join(self._disk.live_dirs) or 'none'}",
+        )
+
+
+def all_refused(request: LeaderAndIsrRequest, error: ErrorCode) -> LeaderAndIsrResponse:
+    return LeaderAndIsrResponse(error, dict.fromkeys(request.partitions, error))
+
+
+def in_map_order(tps: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Sort partitions as a broker takes up those of one request: that of a hash map, by Kafka's hash of a partition.
+
+    It decides in which log directory each of several new replicas is made. Source: Kafka 2.8, Partition.hashCode.
+    """
+    keys: HashedKeys[TopicPartition] = HashedKeys()
+    hashes: dict[str, int] = {}
+    for tp in tps:
+        if tp.topic not in hashes:
+            hashes[tp.topic] = string_hash(tp.topic)
+        keys.add(tp, (31 + hashes[tp.topic] + 17 * tp.partition) & 0xFFFFFFFF)
+    return keys.in_order()

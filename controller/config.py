@@ -1,0 +1,20 @@
+"""The settings of a broker by which its controller module goes."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerConfig:
+    """Each field is Kafka's dotted name with underscores, in Kafka's unit, with Kafka's default.
+
+    Source: Kafka 2.8, KafkaConfig.
+    """
+
+    auto_leader_rebalance_enable: bool = True
+    leader_imbalance_per_broker_percentage: int = 10
+    leader_imbalance_check_interval_seconds: int = 300
+    delete_topic_enable: bool = True
+    unclean_leader_election_enable: bool = False
+    controller_socket_timeout_ms: int = 30_000
+    request_timeout_ms: int = 30_000
+    inter_broker_listener_name: str = "PLAINTEXT"

@@ -1,0 +1,88 @@
+"""What every part of the active controller works with."""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+from kcsim.controller.channel_manager import ControllerChannelManager
+from kcsim.controller.config import ControllerConfig
+from kcsim.controller.context import ControllerContext
+from kcsim.controller.decisions.request_batch import ClusterView, EndpointNotAvailableError
+from kcsim.controller.errors import IllegalStateError, StateChangeFailedError
+from kcsim.controller.events import ControllerEvent
+from kcsim.controller.metrics import ControllerMetrics
+from kcsim.zk.errors import ZooKeeperError
+from kcsim.zk.kafka_zk import KafkaZk
+from kcsim.zk.ports import Cause, EventSink, Runtime
+from kcsim.zk.vocabulary import BrokerId
+from kcsim.zk.znodes import BadZnodeError
+from kcsim.zk.zookeeper_client import ZooKeeperClient, ZooKeeperClientExpiredError
+
+EXPECTED_FAILURES = (
+    ZooKeeperError,
+    ZooKeeperClientExpiredError,
+    BadZnodeError,
+    IllegalStateError,
+    StateChangeFailedError,
+    EndpointNotAvailableError,
+)
+"""What can go wrong while an event is processed, in a world of crashes and hand-edited znodes. Anything else is a defect."""
+
+NAMED_AT_MOST = 5
+
+
+@dataclass
+class Core:
+    """The active controller's means: its view of the cluster, ZooKeeper, the brokers, the event log, and its own queue.
+
+    Args:
+        put: queue an event for the controller's thread.
+
+    Attributes:
+        unclean_leader_election_enable: the cluster's default as this broker has it now; it can be changed while it runs.
+    """
+
+    broker_id: BrokerId
+    config: ControllerConfig
+    context: ControllerContext
+    runtime: Runtime
+    client: ZooKeeperClient
+    kafka_zk: KafkaZk
+    channel_manager: ControllerChannelManager
+    metrics: ControllerMetrics
+    sink: EventSink
+    put: Callable[[ControllerEvent, Cause], object]
+    unclean_leader_election_enable: bool = False
+
+    def view(self) -> ClusterView:
+        """The context as decisions on requests see it."""
+        context = self.context
+        return ClusterView(
+            self.broker_id,
+            context.epoch,
+            context.live_brokers,
+            context.broker_epochs,
+            context.leadership,
+            context.assignments,
+            context.topics_to_be_deleted,
+            context.shutting_down,
+            context.replicas_on_offline_dirs,
+            self.config.inter_broker_listener_name,
+        )
+
+
+def named(items: Collection[object]) -> str:
+    """The first few of many, for a sentence: orders-0, orders-1 and 98 more."""
+    first = ", ".join(map(str, islice(items, NAMED_AT_MOST)))
+    more = len(items) - NAMED_AT_MOST
+    return f"{first} and {more} more" if more > 0 else first
+
+
+def name_of_error(error: Exception) -> str:
+    """ZooKeeper's own name where it has one, else the type."""
+    return error.name if isinstance(error, ZooKeeperError) else type(error).__name__
+
+
+def listed(brokers: Iterable[BrokerId]) -> str:
+    """Broker ids as the log has them: [1, 2]."""
+    return str(list(brokers))

@@ -1,0 +1,51 @@
+"""In which order Kafka's controller and leaders go through a set of brokers: that of a Scala hash map.
+
+Broker ids 1 to 4 alone come out ascending, which hides that the order is no ascending one: {2, 3, 4, 5} is handled as
+5, 2, 3, 4. Whoever comes first among dead brokers loses its place in an ISR first, so the last one is who may stay in it.
+
+Source: Scala 2.13, immutable.HashMap and HashSet of more than four Ints; reference state_machines.md 1, znodes.md 6.1.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from kcsim.zk.vocabulary import BrokerId
+
+SMALL_SET = 4
+"""So many members, at most, a Scala Set keeps as they were added."""
+BITS_PER_LEVEL = 5
+HASH_BITS = 32
+MASK = 0xFFFFFFFF
+
+
+def hash_order(brokers: Iterable[BrokerId]) -> list[BrokerId]:
+    """Sort broker ids as a hash map holds them. Duplicates vanish."""
+    by_hash = {improved_hash(broker): broker for broker in brokers}  # no two ids share one: each step can be undone
+    return [by_hash[value] for value in _in_trie_order(sorted(by_hash), 0)]
+
+
+def set_order(brokers: Sequence[BrokerId]) -> tuple[BrokerId, ...]:
+    """The order in which a set made of these holds them: as given up to four, by hash from five on. Duplicates vanish."""
+    members = tuple(dict.fromkeys(brokers))
+    return members if len(members) <= SMALL_SET else tuple(hash_order(members))
+
+
+def improved_hash(broker: BrokerId) -> int:
+    """The 32 bits that decide, five of them per level of the trie."""
+    h = broker & MASK
+    h = (h + ~(h << 9)) & MASK
+    h ^= h >> 14
+    h = (h + (h << 4)) & MASK
+    return h ^ (h >> 10)
+
+
+def _in_trie_order(hashes: Sequence[int], shift: int) -> list[int]:
+    """Those alone in their slot of this level by slot; after them the shared slots by slot, each a level further down."""
+    if len(hashes) < 2:
+        return list(hashes)
+    assert shift < HASH_BITS, "two hashes are one"
+    slots: dict[int, list[int]] = {}
+    for value in hashes:
+        slots.setdefault(value >> shift & ((1 << BITS_PER_LEVEL) - 1), []).append(value)
+    alone = [slots[slot][0] for slot in sorted(slots) if len(slots[slot]) == 1]
+    shared = [_in_trie_order(slots[slot], shift + BITS_PER_LEVEL) for slot in sorted(slots) if len(slots[slot]) > 1]
+    return alone + [value for group in shared for value in group]

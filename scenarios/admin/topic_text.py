@@ -1,0 +1,114 @@
+"""Topics as `kafka-topics` prints them, to the tab; and as JSON.
+
+Source: Kafka 2.8, TopicCommand.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from kcsim.scenarios.admin.topic_descriptions import PartitionDescription, Report, TopicDescription, is_reported
+from kcsim.zk.vocabulary import BrokerId
+
+COLLISION_WARNING = (
+    "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide."
+    " To avoid issues it is best to use either, but not both."
+)
+ALTER_CONFIG_WARNING = (
+    "WARNING: Altering topic configuration from this script has been deprecated and may be removed in future releases.",
+    "         Going forward, please use kafka-configs.sh for this functionality",
+)
+ADD_PARTITIONS_WARNING = (
+    "WARNING: If partitions are increased for a topic that has a key, the partition logic or ordering of the messages"
+    " will be affected"
+)
+DELETION_NOTE = "Note: This will have no impact if delete.topic.enable is not set to true."
+
+
+def message_format_warning(version: str) -> str:
+    """What is said whenever message.format.version is set."""
+    return (
+        f"WARNING: The configuration message.format.version={version} is specified. This configuration will be ignored if"
+        " the version is newer than the inter.broker.protocol.version specified in the broker."
+    )
+
+
+def description_lines(
+    topics: Iterable[TopicDescription],
+    report: Report | None = None,
+    live: Collection[BrokerId] = (),
+    only_overridden: bool = False,
+) -> Iterator[str]:
+    """The lines of `--describe`.
+
+    Args:
+        report: only partitions that it shows, and no line about the topic.
+        only_overridden: only topics with settings of their own, and no partitions.
+    """
+    for topic in topics:
+        if report is None and (topic.config or not only_overridden):
+            yield _topic_line(topic)
+        if not only_overridden:
+            for partition in topic.partitions:
+                if report is None or is_reported(partition, report, topic.min_insync_replicas, live):
+                    yield _partition_line(topic, partition)
+
+
+def _topic_line(topic: TopicDescription) -> str:
+    config = ",".join(f"{name}={value}" for name, value in topic.config.items())
+    return (
+        f"Topic: {topic.topic}\tPartitionCount: {len(topic.partitions)}\tReplicationFactor: {topic.replication_factor}"
+        f"\tConfigs: {config}{_mark(topic)}"
+    )
+
+
+def _partition_line(topic: TopicDescription, described: PartitionDescription) -> str:
+    leader = "none" if described.leader is None else described.leader
+    replicas, isr = (",".join(map(str, ids)) for ids in (described.assignment.replicas, described.isr))
+    return (
+        f"\tTopic: {topic.topic}\tPartition: {described.partition}\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}"
+        f"{_mark(topic)}"
+    )
+
+
+def _mark(topic: TopicDescription) -> str:
+    return "\tMarkedForDeletion: true" if topic.is_marked_for_deletion else ""
+
+
+def list_line(topic: str, is_marked_for_deletion: bool) -> str:
+    """One line of `--list`."""
+    return f"{topic} - marked for deletion" if is_marked_for_deletion else topic
+
+
+def description_json(
+    topics: Iterable[TopicDescription],
+    report: Report | None = None,
+    live: Collection[BrokerId] = (),
+    only_overridden: bool = False,
+) -> list[dict[str, Any]]:
+    """What `--describe` tells, for programs; arguments as for description_lines."""
+    found = []
+    for topic in topics:
+        shown = [p for p in topic.partitions if report is None or is_reported(p, report, topic.min_insync_replicas, live)]
+        if (only_overridden and not topic.config) or (report is not None and not shown):
+            continue
+        found.append(
+            {
+                "topic": topic.topic,
+                "replication_factor": topic.replication_factor,
+                "config": dict(topic.config),
+                "marked_for_deletion": topic.is_marked_for_deletion,
+                "partitions": [] if only_overridden else [_partition_json(partition) for partition in shown],
+            }
+        )
+    return found
+
+
+def _partition_json(described: PartitionDescription) -> dict[str, Any]:
+    return {
+        "partition": described.partition,
+        "leader": described.leader,
+        "replicas": described.assignment.replicas,
+        "isr": described.isr,
+        "adding_replicas": described.assignment.adding_replicas,
+        "removing_replicas": described.assignment.removing_replicas,
+    }

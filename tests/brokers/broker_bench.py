@@ -1,0 +1,234 @@
+"""One broker's request-serving parts on a scripted ZooKeeper and the in-memory network; the controller is the test."""
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any
+
+from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.disk import Disk
+from kcsim.brokers.fetch_handler import FetchHandler, ParkedFetches
+from kcsim.brokers.fetcher import ReplicaFetcherManager
+from kcsim.brokers.hosted import HostedPartitions
+from kcsim.brokers.isr import IsrManager
+from kcsim.brokers.metadata_cache import MetadataCache
+from kcsim.brokers.partition import Partition
+from kcsim.brokers.replica_manager import ReplicaManager
+from kcsim.brokers.request_handlers import RequestHandlers
+from kcsim.brokers.requests import FetchPartition, FetchRequest, FetchResponse
+from kcsim.controller.requests import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    ErrorCode,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataBroker,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+from kcsim.scenarios.network import SIMULATED_DELAY_MS, MemoryNetwork
+from kcsim.zk import paths, znodes
+from kcsim.zk.events import Event, EventKind
+from kcsim.zk.operations import Create
+from kcsim.zk.vocabulary import (
+    BrokerEpoch,
+    BrokerId,
+    ControllerEpoch,
+    Endpoint,
+    LeaderAndIsr,
+    LeaderEpoch,
+    PartitionState,
+    ReplicaAssignment,
+    TopicPartition,
+    ZkVersion,
+)
+from tests.zk.scripted import Bench
+
+B1, B2, B3, B4, B5 = (BrokerId(n) for n in range(1, 6))
+CONTROLLER = BrokerId(9)
+ORDERS_0, ORDERS_1, ORDERS_2 = (TopicPartition("orders", p) for p in range(3))
+OWN_EPOCH = BrokerEpoch(50)
+CAUSE = 0
+
+
+def decided(
+    leader: BrokerId | None,
+    epoch: int = 0,
+    isr: Iterable[BrokerId] = (B1, B2, B3),
+    zk_version: int = 0,
+    controller_epoch: int = 1,
+) -> PartitionState:
+    leadership = LeaderAndIsr(leader, LeaderEpoch(epoch), tuple(isr), ZkVersion(zk_version))
+    return PartitionState(leadership, ControllerEpoch(controller_epoch))
+
+
+def told(
+    leader: BrokerId | None,
+    epoch: int = 0,
+    isr: Iterable[BrokerId] = (B1, B2, B3),
+    replicas: Iterable[BrokerId] = (B1, B2, B3),
+    is_new: bool = False,
+    zk_version: int = 0,
+    controller_epoch: int = 1,
+) -> LeaderAndIsrPartitionState:
+    """One partition of a LeaderAndIsr request."""
+    state = decided(leader, epoch, isr, zk_version, controller_epoch)
+    return LeaderAndIsrPartitionState(state, ReplicaAssignment(tuple(replicas)), is_new)
+
+
+def known(state: PartitionState) -> UpdateMetadataPartitionState:
+    """One partition of an UpdateMetadata request."""
+    return UpdateMetadataPartitionState(state, (B1, B2, B3), ())
+
+
+def registered(broker: BrokerId) -> UpdateMetadataBroker:
+    return UpdateMetadataBroker(broker, (Endpoint("PLAINTEXT", "PLAINTEXT", "localhost", 9092 + broker),), None)
+
+
+class BrokerBench(Bench):
+    """Broker 1. Times in virtual ms; ZooKeeper answers after 1 ms."""
+
+    def __init__(self, config: BrokerConfig | None = None) -> None:
+        super().__init__()
+        self.log.append("scenario", EventKind.RUN_STARTED, None, {})
+        config = config or BrokerConfig()
+        sink = self.log.sink("broker-1")
+        self.network = MemoryNetwork(self.runtime, SIMULATED_DELAY_MS)
+        self.interface = self.network.interface()
+        self.disk = Disk(config.log_dir_names)
+        self.hosted = HostedPartitions(B1)
+        self.metadata = MetadataCache()
+        self.isr = IsrManager(B1, self.runtime, self.kafka_zk, sink)
+        self.parked = ParkedFetches(self.runtime)
+        self.fetchers = ReplicaFetcherManager(B1, self.runtime, self.interface, sink, config)
+        self.replicas = ReplicaManager(
+            B1,
+            self.runtime,
+            self.kafka_zk,
+            sink,
+            self.disk,
+            self.hosted,
+            self.metadata,
+            self.fetchers,
+            self.parked,
+            "PLAINTEXT",
+        )
+        self.fetches = FetchHandler(self.runtime, self.hosted, self.metadata, self.isr, self.parked)
+        self.handlers = RequestHandlers(
+            self.runtime, sink, self.replicas, self.fetches, lambda: OWN_EPOCH, self._answer_controlled_shutdown
+        )
+
+    async def _answer_controlled_shutdown(
+        self, request: ControlledShutdownRequest, cause: int
+    ) -> ControlledShutdownResponse:
+        return ControlledShutdownResponse(ErrorCode.STALE_CONTROLLER_EPOCH)
+
+    def play(self, script: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a script once the ZooKeeper client is connected."""
+
+        async def main() -> None:
+            await self.connect()
+            await script()
+
+        self.runtime.run(main())
+
+    # --- what the controller says
+
+    async def lead_or_follow(
+        self,
+        partitions: Mapping[TopicPartition, LeaderAndIsrPartitionState],
+        controller_epoch: int = 1,
+        broker_epoch: int = OWN_EPOCH,
+        cause: int = CAUSE,
+    ) -> LeaderAndIsrResponse:
+        request = LeaderAndIsrRequest(
+            CONTROLLER, ControllerEpoch(controller_epoch), BrokerEpoch(broker_epoch), partitions, ()
+        )
+        response = await self.handlers.handle(request, cause)
+        assert isinstance(response, LeaderAndIsrResponse)
+        return response
+
+    async def stop(
+        self,
+        partitions: Mapping[TopicPartition, tuple[int, bool]],
+        controller_epoch: int = 1,
+        broker_epoch: int = OWN_EPOCH,
+    ) -> StopReplicaResponse:
+        """Stop replicas: partition -> (leader epoch, whether to delete)."""
+        states = {tp: StopReplicaPartitionState(LeaderEpoch(epoch), delete) for tp, (epoch, delete) in partitions.items()}
+        request = StopReplicaRequest(CONTROLLER, ControllerEpoch(controller_epoch), BrokerEpoch(broker_epoch), states)
+        response = await self.handlers.handle(request, CAUSE)
+        assert isinstance(response, StopReplicaResponse)
+        return response
+
+    async def update_metadata(
+        self,
+        partitions: Mapping[TopicPartition, PartitionState] | None = None,
+        alive: Iterable[BrokerId] = (B1, B2, B3),
+        controller_epoch: int = 1,
+        broker_epoch: int = OWN_EPOCH,
+    ) -> UpdateMetadataResponse:
+        request = UpdateMetadataRequest(
+            CONTROLLER,
+            ControllerEpoch(controller_epoch),
+            BrokerEpoch(broker_epoch),
+            {tp: known(state) for tp, state in (partitions or {}).items()},
+            tuple(registered(broker) for broker in alive),
+        )
+        response = await self.handlers.handle(request, CAUSE)
+        assert isinstance(response, UpdateMetadataResponse)
+        return response
+
+    async def lead(self, tp: TopicPartition = ORDERS_0, isr: Iterable[BrokerId] = (B1, B2, B3), epoch: int = 0) -> None:
+        """Make it lead a partition of brokers 1, 2 and 3, as everybody knows; the state znode is as it should be."""
+        isr = tuple(isr)
+        state = decided(B1, epoch, isr)
+        await self.by_hand.create_recursively(paths.topic_partition_state(tp), znodes.encode_partition_state(state))
+        response = await self.lead_or_follow({tp: told(B1, epoch, isr, is_new=True)})
+        assert response.partition_errors == {tp: ErrorCode.NONE}
+        await self.update_metadata({tp: state})
+
+    # --- what a follower says
+
+    async def fetch(
+        self,
+        follower: BrokerId,
+        partitions: Mapping[TopicPartition, int],
+        max_wait_ms: int = 0,
+        offset: int = 0,
+        cause: int = CAUSE,
+    ) -> FetchResponse:
+        """Fetch as a follower does: partition -> the leader epoch that it knows."""
+        wanted = {tp: FetchPartition(LeaderEpoch(epoch), offset, cause) for tp, epoch in partitions.items()}
+        return await self.fetches.handle(FetchRequest(follower, max_wait_ms, wanted))
+
+    # --- what became of it
+
+    def partition(self, tp: TopicPartition = ORDERS_0) -> Partition:
+        partition = self.hosted.get(tp)
+        assert partition is not None, f"{tp} is not here"
+        return partition
+
+    def fetched(self) -> dict[TopicPartition, tuple[BrokerId, int]]:
+        """Partition -> from whom it is fetched, with which leader epoch."""
+        return {
+            tp: (leader.broker_id, fetch.leader_epoch)
+            for leader, fetcher in self.fetchers.fetchers.items()
+            for tp, fetch in fetcher.partitions.items()
+        }
+
+    def events(self, *kinds: EventKind) -> list[Event]:
+        return [event for event in self.log.events if event.kind in kinds]
+
+    async def state_znode(self, tp: TopicPartition = ORDERS_0) -> PartitionState:
+        return (await self.by_hand.partition_states([tp]))[tp]
+
+    async def make_paths(self) -> None:
+        """Make what every starting broker makes sure of."""
+        await self.by_hand.create_top_level_paths()
+
+    async def write_znode(self, path: str, data: bytes | None) -> None:
+        await self.tree(Create(path, data))

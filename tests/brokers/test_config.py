@@ -1,0 +1,79 @@
+"""A broker's settings. Source: Kafka 2.8, KafkaConfig."""
+
+import pytest
+
+from kcsim.brokers.config import KAFKA_NAMES, SETTING_TYPES, BrokerConfig, SettingError, Value, parse_setting
+from kcsim.controller.config import ControllerConfig
+
+
+def test_settings_go_by_kafkas_names_to_the_broker_and_to_its_controller() -> None:
+    config = BrokerConfig.of(
+        {
+            "controlled.shutdown.enable": False,
+            "log.dirs": "/a, /b",
+            "replica.fetch.backoff.ms": 200,
+            "auto.leader.rebalance.enable": "false",
+            "leader.imbalance.per.broker.percentage": 0,
+        }
+    )
+    assert (config.controlled_shutdown_enable, config.replica_fetch_backoff_ms) == (False, 200)
+    assert config.log_dir_names == ("/a", "/b")
+    assert config.controller == ControllerConfig(
+        auto_leader_rebalance_enable=False, leader_imbalance_per_broker_percentage=0
+    )
+
+
+def test_what_is_not_set_has_kafkas_default() -> None:
+    """requests.md 10 and 11."""
+    config = BrokerConfig.of({})
+    assert (config.controlled_shutdown_max_retries, config.controlled_shutdown_retry_backoff_ms) == (3, 5_000)
+    assert (config.replica_fetch_wait_max_ms, config.replica_fetch_backoff_ms) == (500, 1_000)
+    assert (config.replica_socket_timeout_ms, config.replica_lag_time_max_ms) == (30_000, 30_000)
+    assert len(config.log_dir_names) == 1
+
+
+def test_the_session_time_out_bounds_connecting_unless_that_has_its_own() -> None:
+    assert BrokerConfig.of({"zookeeper.session.timeout.ms": 3_000}).connect_timeout_ms == 3_000
+    assert BrokerConfig.of({"zookeeper.connection.timeout.ms": 4_000}).connect_timeout_ms == 4_000
+
+
+def test_every_setting_has_a_type_and_a_field() -> None:
+    assert set(KAFKA_NAMES) == set(SETTING_TYPES)
+    assert {SETTING_TYPES[n] for n in ("port", "delete.topic.enable", "host.name")} == {"int", "boolean", "string"}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "value"),
+    [
+        ("delete.topic.enable", True, True),
+        ("delete.topic.enable", " True", True),
+        ("delete.topic.enable", "false", False),
+        ("request.timeout.ms", "250", 250),
+        ("request.timeout.ms", 250, 250),
+        ("controlled.shutdown.retry.backoff.ms", 0, 0),
+        ("host.name", "example.org", "example.org"),
+    ],
+)
+def test_text_is_read_as_in_a_properties_file(name: str, given: Value, value: Value) -> None:
+    assert parse_setting(name, given) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("no.such.setting", 1, "unknown setting no.such.setting"),
+        ("delete.topic.enable", "yes", "'yes' is no value of delete.topic.enable, which is true or false"),
+        ("delete.topic.enable", 1, "1 is no value of delete.topic.enable, which is true or false"),
+        ("request.timeout.ms", True, "True is no value of request.timeout.ms, which is a whole number from 1 to 2147483647"),
+        ("request.timeout.ms", "soon", "'soon' is no value of request.timeout.ms"),
+        ("request.timeout.ms", 0, "0 is no value of request.timeout.ms"),
+        ("request.timeout.ms", 2**31, "2147483648 is no value of request.timeout.ms"),
+        ("leader.imbalance.per.broker.percentage", -1, "which is a whole number from 0 to"),
+        ("host.name", 5, "5 is no value of host.name, which is text"),
+        ("log.dirs", " , ", "' , ' is no value of log.dirs, which is text"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_the_setting_takes(name: str, given: Value, says: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        BrokerConfig.of({name: given})
+    assert says in str(refused.value)

@@ -1,0 +1,209 @@
+"""Settings that change while a broker runs. Source: reference znodes.md 8."""
+
+import pytest
+
+from kcsim.brokers.dynamic_config import DynamicConfig
+from kcsim.zk import paths
+from kcsim.zk.events import EventKind
+from kcsim.zk.memory.server import EPOCH_MS
+from kcsim.zk.operations import Create, Delete
+from kcsim.zk.ports import Cause
+from kcsim.zk.vocabulary import BrokerId
+from tests.zk.scripted import Bench
+
+UNCLEAN = "unclean.leader.election.enable"
+NOW_MS = 10
+
+
+class Switches:
+    """A controller module that takes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def enable_default_unclean_leader_election(self, cause: Cause) -> None:
+        self.told.append("on")
+
+    def disable_default_unclean_leader_election(self) -> None:
+        self.told.append("off")
+
+    def enable_topic_unclean_leader_election(self, topic: str, cause: Cause) -> None:
+        self.told.append(f"on for {topic}")
+
+
+class ConfigBench(Bench):
+    """Broker 1, and an admin who changes settings as Kafka's tools do: the entity first, then the notification."""
+
+    def __init__(self, is_unclean_allowed: bool = False) -> None:
+        super().__init__()
+        self.switches = Switches()
+        self.config = DynamicConfig(
+            BrokerId(1),
+            is_unclean_allowed,
+            self.runtime,
+            self.client,
+            self.kafka_zk,
+            self.log.sink("broker-1"),
+            self.switches,
+            epoch_ms=EPOCH_MS,
+        )
+
+    async def begin(self) -> None:
+        await self.connect()
+        await self.by_hand.create_top_level_paths()
+
+    async def start(self) -> None:
+        await self.config.read_own(None)
+        await self.config.startup(None)
+
+    async def set(self, entity: str, **settings: str) -> None:
+        """Names with _ for the dots."""
+        entity_type, _, name = entity.partition("/")
+        named = {key.replace("_", "."): value for key, value in settings.items()}
+        await self.by_hand.set_or_create_entity_config(entity_type, name, named)
+        await self.by_hand.create_config_change(entity)
+        await self.runtime.sleep_ms(NOW_MS)
+
+
+def test_a_topics_unclean_election_is_passed_on_whenever_its_settings_are_applied() -> None:
+    bench = ConfigBench()
+
+    async def script() -> None:
+        await bench.begin()
+        await bench.start()
+        await bench.set("topics/orders", unclean_leader_election_enable="true")
+        await bench.set("topics/orders", unclean_leader_election_enable="true", retention_ms="1")
+        await bench.set("topics/orders", unclean_leader_election_enable="false")
+
+    bench.runtime.run(script())
+    assert bench.switches.told == ["on for orders"] * 2
+    assert bench.config.settings["topics/orders"] == {UNCLEAN: "false"}
+
+
+def test_the_default_is_passed_on_when_it_changes() -> None:
+    """Dynamic settings of the broker itself go over the default for all, and that over what it was started with."""
+    bench = ConfigBench()
+
+    async def script() -> None:
+        await bench.begin()
+        await bench.start()
+        await bench.set("brokers/<default>", unclean_leader_election_enable="true")
+        await bench.set("brokers/<default>", unclean_leader_election_enable="true", log_retention_ms="1")
+        await bench.set("brokers/1", unclean_leader_election_enable="false")
+        await bench.set("brokers/2", unclean_leader_election_enable="true")
+        await bench.set("brokers/1")
+        await bench.set("brokers/<default>")
+
+    bench.runtime.run(script())
+    assert bench.switches.told == ["on", "off", "on", "off"]
+
+
+def test_a_broker_that_was_started_with_it_hears_nothing_new() -> None:
+    bench = ConfigBench(is_unclean_allowed=True)
+
+    async def script() -> None:
+        await bench.begin()
+        await bench.start()
+        await bench.set("brokers/<default>", unclean_leader_election_enable="true")
+
+    bench.runtime.run(script())
+    assert bench.switches.told == []
+
+
+def test_what_was_set_before_the_start_is_taken_up_at_the_start() -> None:
+    """The last number processed starts at -1: all notifications that are there are processed."""
+    bench = ConfigBench()
+
+    async def script() -> None:
+        await bench.begin()
+        await bench.by_hand.set_or_create_entity_config("brokers", "<default>", {UNCLEAN: "TRUE"})
+        await bench.set("topics/orders", unclean_leader_election_enable="true")
+        await bench.start()
+
+    bench.runtime.run(script())
+    assert bench.switches.told == ["on", "on for orders"]
+
+
+def test_a_notification_is_processed_once() -> None:
+    bench = ConfigBench()
+
+    async def script() -> None:
+        await bench.begin()
+        await bench.start()
+        await bench.set("topics/orders", unclean_leader_election_enable="true")
+        await bench.set("topics/other", retention_ms="1")
+
+    bench.runtime.run(script())
+    assert bench.switches.told == ["on for orders"]
+
+
+def test_a_new_session_looks_at_once_for_what_it_missed() -> None:
+    """The watches of the old session are gone."""
+    bench = ConfigBench()
+
+    async def script() -> None:
+        await bench.begin()
+        await bench.start()
+        bench.zookeeper.refusals = 1
+        bench.session.expire()
+        await bench.set("topics/orders", unclean_leader_election_enable="true")
+        await bench.runtime.sleep_ms(2_000)
+        await bench.set("topics/other", unclean_leader_election_enable="true")
+
+    bench.runtime.run(script())
+    assert bench.switches.told == ["on for orders", "on for other"]
+
+
+def test_notifications_older_than_a_quarter_of_an_hour_are_deleted() -> None:
+    bench = ConfigBench()
+
+    async def script() -> None:
+        await bench.begin()
+        await bench.start()
+        await bench.set("topics/orders")
+        await bench.runtime.sleep_ms(15 * 60 * 1_000 - NOW_MS - 100)
+        await bench.set("topics/orders")
+        assert len(await bench.by_hand.get_children(paths.CONFIG_CHANGES)) == 2
+        await bench.runtime.sleep_ms(200)
+        await bench.set("topics/orders")
+        assert await bench.by_hand.get_children(paths.CONFIG_CHANGES) == (
+            "config_change_0000000001",
+            "config_change_0000000002",
+        )
+
+    bench.runtime.run(script())
+
+
+@pytest.mark.parametrize(
+    ("data", "is_in_the_way"),
+    [(b"no json", False), (b'{"version":2}', True), (b'{"version":2,"entity_path":"planets/mars"}', True)],
+)
+def test_a_notification_that_makes_no_sense_is_told_and_may_hold_up_what_follows(data: bytes, is_in_the_way: bool) -> None:
+    """What is no JSON is passed over; anything else ends the scan, and those after it wait until it is gone."""
+    bench = ConfigBench()
+
+    async def script() -> None:
+        await bench.begin()
+        await bench.start()
+        await bench.tree(Create(paths.CONFIG_CHANGE_PREFIX, data, sequential=True))
+        await bench.set("topics/orders", unclean_leader_election_enable="true")
+        assert bench.switches.told == ([] if is_in_the_way else ["on for orders"])
+        await bench.tree(Delete(f"{paths.CONFIG_CHANGE_PREFIX}0000000000"))
+        await bench.runtime.sleep_ms(NOW_MS)
+
+    bench.runtime.run(script())
+    assert bench.switches.told == ["on for orders"]
+    assert {e.path for e in bench.log.events if e.kind is EventKind.BAD_ZNODE} == {f"{paths.CONFIG_CHANGE_PREFIX}0000000000"}
+
+
+def test_a_closed_broker_hears_no_more() -> None:
+    bench = ConfigBench()
+
+    async def script() -> None:
+        await bench.begin()
+        await bench.start()
+        bench.config.close()
+        await bench.set("topics/orders", unclean_leader_election_enable="true")
+
+    bench.runtime.run(script())
+    assert bench.switches.told == []
