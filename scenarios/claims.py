@@ -10,9 +10,13 @@ from pydantic import ConfigDict, Field, model_validator
 
 from kcsim.scenarios.event_pattern import Pattern
 from kcsim.scenarios.model import Model, hyphenated
-from kcsim.scenarios.words import BrokerNames, ControllerIs, Duration, JsonValue, ZnodePath, wrong
+from kcsim.scenarios.topic_words import LeaderEpochs, Leaders, Partitions, PartitionsMoving, ReplicasOfEach, TopicsThere
+from kcsim.scenarios.words import BrokerNames, Duration, Somebody, wrong
+from kcsim.scenarios.znode_words import JsonValue, ZnodePath
 
 DEFAULT_WITHIN_MS = 15_000
+
+Count = Annotated[int, Field(ge=0)]
 
 
 class ZnodeIs(Model):
@@ -21,7 +25,7 @@ class ZnodeIs(Model):
     path: ZnodePath
     exists: bool = True
     data: JsonValue = None
-    children: Annotated[int, Field(ge=0)] | None = None
+    children: Count | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "ZnodeIs":
@@ -34,9 +38,9 @@ class EventCount(Model):
     """How often an event must have happened."""
 
     of: Pattern
-    at_least: Annotated[int, Field(ge=0)] | None = None
-    at_most: Annotated[int, Field(ge=0)] | None = None
-    exactly: Annotated[int, Field(ge=0)] | None = None
+    at_least: Count | None = None
+    at_most: Count | None = None
+    exactly: Count | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "EventCount":
@@ -50,8 +54,8 @@ class EventCount(Model):
 class Condition(Model):
     """What can be true of a cluster. Everything said must hold, at the same moment."""
 
-    controller: ControllerIs | None = Field(None, description="Who holds /controller: a broker, any, none, not NAME.")
-    controller_epoch: Annotated[int, Field(ge=0)] | None = Field(None, description="The number in /controller_epoch.")
+    controller: Somebody | None = Field(None, description="Who holds /controller: a broker, any, none, not NAME.")
+    controller_epoch: Count | None = Field(None, description="The number in /controller_epoch.")
     controller_epochs: Annotated[list[int], Field(min_length=1)] | None = Field(
         None, description="The epochs of all elections won so far, in order, and no others."
     )
@@ -63,6 +67,20 @@ class Condition(Model):
     stopped: BrokerNames | None = Field(None, description="Their processes have ended in order.")
     dead: BrokerNames | None = Field(None, description="Their processes were killed.")
     session_expired: BrokerNames | None = Field(None, description="ZooKeeper has expired a session of each of these.")
+    topics: TopicsThere | None = Field(None, description="These and no others are in /brokers/topics.")
+    leader: Leaders | None = Field(None, description="Who leads, by the partitions' state: a broker, any, none, not NAME.")
+    leader_epoch: LeaderEpochs | None = Field(None, description="The leader epochs in the partitions' states.")
+    isr: ReplicasOfEach | None = Field(None, description="The in-sync replicas in the partitions' states, in any order.")
+    replicas: ReplicasOfEach | None = Field(
+        None, description="All replicas, those being added or removed included, the preferred leader first."
+    )
+    in_sync: Partitions | None = Field(None, description="Every replica of these is in the ISR.")
+    leaders_preferred: Partitions | None = Field(None, description="The first of their replicas leads these.")
+    reassigning: PartitionsMoving | None = Field(None, description="Partitions that are being moved: none, any, these.")
+    offline_partitions: Count | None = Field(
+        None, description="So many have no leader that is registered. Topics to be deleted do not count here and below."
+    )
+    under_replicated: Count | None = Field(None, description="So many have fewer replicas in the ISR than they should.")
     znode: ZnodeIs | None = Field(None, description="A znode's existence, data or number of children.")
     event: Pattern | None = Field(None, description="This has happened.")
     no_event: Pattern | None = Field(None, description="This has not happened.")

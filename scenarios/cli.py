@@ -10,7 +10,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from kcsim.scenarios.commands import assign, doctor, groups, infer, run, scenario, zk
+from kcsim.scenarios.commands import (
+    assign,
+    doctor,
+    elect_leaders,
+    fault,
+    groups,
+    infer,
+    reassign,
+    run,
+    scenario,
+    topics,
+    up,
+    why,
+    zk,
+)
 from kcsim.scenarios.commands.ending import ExitStatus, Finished
 
 LIBRARY_STATUSES = {1: ExitStatus.UNDECIDED, 2: ExitStatus.USAGE}
@@ -40,8 +54,14 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command()(run.run)
+app.command()(up.up)
+app.command()(fault.fault)
+app.command()(why.why)
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(zk.app, name="zk")
+app.command()(topics.topics)
+app.command()(reassign.reassign)
+app.command()(elect_leaders.elect_leaders)
 app.command()(assign.assign)
 app.command()(infer.infer)
 app.add_typer(groups.app, name="groups")

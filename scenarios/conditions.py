@@ -6,84 +6,16 @@ an outcome can be followed back to its fault.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from kcsim.scenarios.claims import Condition, EventCount, ZnodeIs
 from kcsim.scenarios.event_pattern import EventPattern
-from kcsim.scenarios.state import ClusterState
-from kcsim.scenarios.words import ALL, ANY, CONTROLLER, NONE, NOT, listed
+from kcsim.scenarios.partition_conditions import PARTITION_JUDGES
+from kcsim.scenarios.seen import Finding, Seen, each, last
+from kcsim.scenarios.words import listed
 from kcsim.zk import paths
 from kcsim.zk.events import Event, EventKind
-
-ZNODE_CHANGES = frozenset({EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED})
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Whether a condition holds.
-
-    Attributes:
-        seen: a sentence that says what is the case, whether or not it is what was wanted.
-        evidence: the events that made it so, oldest first.
-    """
-
-    holds: bool
-    seen: str
-    evidence: tuple[Event, ...] = ()
-
-
-@dataclass
-class Seen:
-    """All that a condition is judged on: the log, the state it folds to, and who is called what.
-
-    Args:
-        events: the run's event log; may grow, each look takes in what is new.
-        state: kept up by its owner with the same events.
-        brokers: names of all brokers of the cluster, running or not.
-        aliases: name given in the timetable -> node; may grow.
-    """
-
-    events: Sequence[Event]
-    state: ClusterState
-    brokers: tuple[str, ...]
-    aliases: Mapping[str, str]
-    _by_kind: dict[EventKind, list[Event]] = field(default_factory=dict)
-    _by_path: dict[str, list[Event]] = field(default_factory=dict)
-    _taken_in: int = 0
-
-    def _take_in(self) -> None:
-        for event in self.events[self._taken_in :]:
-            self._by_kind.setdefault(event.kind, []).append(event)
-            if event.kind in ZNODE_CHANGES and event.path is not None:
-                self._by_path.setdefault(event.path, []).append(event)
-        self._taken_in = len(self.events)
-
-    def of_kind(self, kind: EventKind) -> Sequence[Event]:
-        self._take_in()
-        return self._by_kind.get(kind, ())
-
-    def changes_of(self, path: str) -> Sequence[Event]:
-        """Creations, changes and deletions of one znode."""
-        self._take_in()
-        return self._by_path.get(path, ())
-
-    def matching(self, pattern: EventPattern) -> list[Event]:
-        names = self.names
-        found = [event for kind in pattern.kinds for event in self.of_kind(kind) if pattern.matches(event, names)]
-        return sorted(found, key=lambda event: event.seq)
-
-    @property
-    def names(self) -> Mapping[str, str]:
-        """Names given in the timetable, and `controller` while somebody holds the role -> node."""
-        holder = self.state.controller_id
-        return {**self.aliases, **({CONTROLLER: f"broker-{holder}"} if holder is not None else {})}
-
-    def nodes(self, names: Iterable[str]) -> list[str]:
-        """The nodes that are meant; `controller` stays as it is while nobody holds the role."""
-        known = self.names
-        return [node for name in names for node in (self.brokers if name == ALL else (known.get(name, name),))]
 
 
 def judge(condition: Condition, seen: Seen) -> Finding:
@@ -107,20 +39,15 @@ def judge(condition: Condition, seen: Seen) -> Finding:
 def _controller(wanted: str, seen: Seen) -> Finding:
     holder_id = seen.state.controller_id
     holder = None if holder_id is None else f"broker-{holder_id}"
-    names = seen.names
-    if wanted.startswith(NOT):
-        other = wanted.removeprefix(NOT)
-        holds = holder is not None and holder != names.get(other, other)
-    else:
-        holds = {ANY: holder is not None, NONE: holder is None}.get(wanted, holder == names.get(wanted, wanted))
+    holds = seen.is_held_by(holder, wanted)
     told = f"{holder} is the controller" if holder else "nobody is the controller"
-    return Finding(holds, told, _last(seen.changes_of(paths.CONTROLLER)))
+    return Finding(holds, told, last(seen.changes_of(paths.CONTROLLER)))
 
 
 def _controller_epoch(wanted: int, seen: Seen) -> Finding:
     epoch = seen.state.controller_epoch
     told = "there is no controller epoch" if epoch is None else f"the controller epoch is {epoch}"
-    return Finding(epoch == wanted, told, _last(seen.changes_of(paths.CONTROLLER_EPOCH)))
+    return Finding(epoch == wanted, told, last(seen.changes_of(paths.CONTROLLER_EPOCH)))
 
 
 def _controller_epochs(wanted: list[int], seen: Seen) -> Finding:
@@ -130,14 +57,6 @@ def _controller_epochs(wanted: list[int], seen: Seen) -> Finding:
 
 
 # --- brokers -----------------------------------------------------------------------------------------------------------
-
-
-def _each(names: Iterable[str], seen: Seen, look: Callable[[str], Finding]) -> Finding:
-    """One finding on several brokers: what is seen of those for which it does not hold, else of all."""
-    findings = [look(node) for node in seen.nodes(names)]
-    telling = [finding for finding in findings if not finding.holds] or findings
-    holds = all(finding.holds for finding in findings)
-    return Finding(holds, listed(f.seen for f in telling), tuple(event for f in telling for event in f.evidence))
 
 
 def _registration(node: str) -> str:
@@ -150,9 +69,9 @@ def _registration_is(wanted: bool) -> Callable[[Iterable[str], Seen], Finding]:
             path = _registration(node)
             is_there = path in seen.state.znodes
             told = f"{node} is {'' if is_there else 'not '}registered"
-            return Finding(is_there is wanted, told, _last(seen.changes_of(path)))
+            return Finding(is_there is wanted, told, last(seen.changes_of(path)))
 
-        return _each(names, seen, look)
+        return each(seen.nodes(names), look)
 
     return judge_registrations
 
@@ -163,13 +82,13 @@ def _re_registered(names: Iterable[str], seen: Seen) -> Finding:
         made = [event for event in seen.changes_of(path) if event.kind is EventKind.ZNODE_CREATED]
         now = seen.state.znodes.get(path)
         if not made or now is None:
-            return Finding(False, f"{node} is not registered", _last(seen.changes_of(path)))
+            return Finding(False, f"{node} is not registered", last(seen.changes_of(path)))
         first = made[0].zxid or 0
         if now.czxid <= first:
             return Finding(False, f"{node} has the broker epoch it had at first, {first}", (made[0],))
         return Finding(True, f"{node} has broker epoch {now.czxid}, at first {first}", (made[0], made[-1]))
 
-    return _each(names, seen, look)
+    return each(seen.nodes(names), look)
 
 
 def _process(wanted: str) -> Callable[[Iterable[str], Seen], Finding]:
@@ -177,9 +96,9 @@ def _process(wanted: str) -> Callable[[Iterable[str], Seen], Finding]:
         def look(node: str) -> Finding:
             state = seen.state.processes.get(node, "not started")
             told = [event for event in seen.of_kind(EventKind.PROCESS_STATE) if event.node == node]
-            return Finding(state == wanted, f"{node} is {state}", _last(told))
+            return Finding(state == wanted, f"{node} is {state}", last(told))
 
-        return _each(names, seen, look)
+        return each(seen.nodes(names), look)
 
     return judge_processes
 
@@ -189,16 +108,16 @@ def _session_expired(names: Iterable[str], seen: Seen) -> Finding:
         had = {event.session_id for event in seen.of_kind(EventKind.SESSION_STATE) if event.node == node}
         expired = [e for e in seen.of_kind(EventKind.SESSION_CLOSED) if e.session_id in had and e.error is not None]
         told = f"session {expired[-1].session_id} of {node} has expired" if expired else f"no session of {node} has expired"
-        return Finding(bool(expired), told, _last(expired))
+        return Finding(bool(expired), told, last(expired))
 
-    return _each(names, seen, look)
+    return each(seen.nodes(names), look)
 
 
 # --- znodes ------------------------------------------------------------------------------------------------------------
 
 
 def _znode(wanted: ZnodeIs, seen: Seen) -> Finding:
-    evidence = _last(seen.changes_of(wanted.path))
+    evidence = last(seen.changes_of(wanted.path))
     znode = seen.state.znodes.get(wanted.path)
     if znode is None:
         return Finding(not wanted.exists, f"{wanted.path} does not exist", evidence)
@@ -232,7 +151,7 @@ def _is_part_of(wanted: Any, found: Any) -> bool:
 
 def _event(wanted: EventPattern, seen: Seen) -> Finding:
     found = seen.matching(wanted)
-    return Finding(bool(found), f"{wanted} {_times(len(found))}", _last(found))
+    return Finding(bool(found), f"{wanted} {_times(len(found))}", last(found))
 
 
 def _no_event(wanted: EventPattern, seen: Seen) -> Finding:
@@ -266,10 +185,6 @@ def _times(count: int) -> str:
     return {0: "has not happened", 1: "happened once"}.get(count, f"happened {count} times")
 
 
-def _last(events: Sequence[Event]) -> tuple[Event, ...]:
-    return tuple(events[-1:])
-
-
 _JUDGES: Mapping[str, Callable[[Any, Seen], Finding]] = MappingProxyType(
     {
         "controller": _controller,
@@ -283,6 +198,7 @@ _JUDGES: Mapping[str, Callable[[Any, Seen], Finding]] = MappingProxyType(
         "stopped": _process("stopped"),
         "dead": _process("dead"),
         "session_expired": _session_expired,
+        **PARTITION_JUDGES,
         "znode": _znode,
         "event": _event,
         "no_event": _no_event,

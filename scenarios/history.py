@@ -28,6 +28,10 @@ class TraceWriter(Protocol):
     """Keeps events outside the process as they come."""
 
     def write(self, event: Event) -> None: ...
+    def flush(self) -> None:
+        """Let readers see what was written, where the format allows that before the end."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -125,6 +129,9 @@ class JsonlTrace:
     def write(self, event: Event) -> None:
         self._file.write(self._encoder.encode(event) + b"\n")
 
+    def flush(self) -> None:
+        self._file.flush()
+
     def close(self) -> None:
         self._file.close()
 
@@ -143,9 +150,12 @@ class ParquetTrace:
     def write(self, event: Event) -> None:
         self._rows.append({**msgspec.structs.asdict(event), "kind": str(event.kind)})
         if len(self._rows) >= ROWS_PER_GROUP:
-            self._flush()
+            self._write_rows()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Nothing: a Parquet file can be read when it is complete, not before."""
+
+    def _write_rows(self) -> None:
         import pyarrow as pa
 
         if self._rows:
@@ -153,7 +163,7 @@ class ParquetTrace:
             self._rows.clear()
 
     def close(self) -> None:
-        self._flush()
+        self._write_rows()
         self._writer.close()
         self._file.close()
 
@@ -188,6 +198,14 @@ class KeptTrace:
         if self._failure is None:
             try:
                 self._writer.write(event)
+            except OSError as error:
+                self._failure = error
+
+    def flush(self) -> None:
+        """Let readers see what was kept so far, if it is kept as JSONL."""
+        if self._failure is None:
+            try:
+                self._writer.flush()
             except OSError as error:
                 self._failure = error
 
@@ -226,20 +244,32 @@ class BadTraceError(Exception):
     """A trace that cannot be read: says which file, where in it, and why."""
 
 
+class BrokenOffTraceError(BadTraceError):
+    """A trace whose last line was never finished: its run was killed, or is still writing it."""
+
+
 def read_trace(path: Path) -> Iterator[Event]:
     """Yield the events of a trace, in order.
 
-    Raises: OSError; BadTraceError at the first line or column that is no event.
+    Raises: OSError; BadTraceError at the first line or column that is no event, and at once when a newer kcsim wrote it;
+        BrokenOffTraceError when all is well but the last line.
     """
-    if path.suffix == ".parquet":
-        yield from _read_parquet(path)
-        return
+    for event in _read_parquet(path) if path.suffix == ".parquet" else _read_jsonl(path):
+        if event.schema_version is not None and event.schema_version > EVENT_SCHEMA_VERSION:
+            ours = f"this one reads versions up to {EVENT_SCHEMA_VERSION}"
+            raise BadTraceError(f"{path}: a newer kcsim wrote it, in version {event.schema_version} of the format; {ours}")
+        yield event
+
+
+def _read_jsonl(path: Path) -> Iterator[Event]:
     decoder = msgspec.json.Decoder(Event)
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 yield decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                if not line.endswith(b"\n"):
+                    raise BrokenOffTraceError(f"{path}:{number}: not an event: the trace breaks off here") from None
                 raise BadTraceError(f"{path}:{number}: not an event: {error}") from None
 
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from kcsim.scenarios.deeds import SCENARIO
+from kcsim.scenarios.topic_sentences import SENTENCES, about
 from kcsim.zk import paths
 from kcsim.zk.events import Event, EventKind
 
@@ -18,6 +20,20 @@ FINAL_REFUSALS = ("SESSIONEXPIRED", "SESSIONMOVED", "SESSIONCLOSED")
 ARMED = "armed: "
 IN_ORDER = ("stop", "resume")
 """Admin acts that are told by what the broker then does."""
+ASKED = MappingProxyType(
+    {
+        "add-partitions": "adds partitions to",
+        "alter-partition-reassignments": "asks the controller to reassign",
+        "delete-topic": "asks for the deletion of",
+        "elect-leaders": "asks the controller to elect leaders",
+        "elect-preferred": "asks for the preferred leaders",
+        "fail-log-dir": "breaks a log directory of",
+        "list-partition-reassignments": "asks the controller what is being reassigned",
+        "reassign": "asks for reassignment",
+        "set-config": "changes settings",
+    }
+)
+"""Verbs that say more than their name does."""
 
 
 class Narrator:
@@ -40,7 +56,11 @@ class Narrator:
 
     def tell(self, event: Event) -> str | None:
         """Take an event in; return what to say of it, without the time and the node, or None if it is not worth a line."""
-        teller = None if self._is_over else _TELLERS.get(event.kind)  # what is cleaned up afterwards is no part of the story
+        if self._is_over:
+            return None  # what is cleaned up afterwards is no part of the story
+        if event.kind in SENTENCES:
+            return SENTENCES[event.kind](event)
+        teller = _TELLERS.get(event.kind)
         return teller(self, event) if teller else None
 
     # --- the run and its faults
@@ -71,9 +91,7 @@ class Narrator:
         self._acts[event.seq] = event
         if event.op in IN_ORDER:
             return None
-        if event.op == "reconnect":
-            return f"lets {event.target} reach ZooKeeper again"
-        return f"{_third_person(event.op)} {event.target or event.path}" + (" by hand" if event.path else "")
+        return deed_of(event) + (" by hand" if event.path else "")
 
     def _process_state(self, event: Event) -> str | None:
         act = self._acts.get(event.cause) if event.cause is not None else None
@@ -104,7 +122,8 @@ class Narrator:
                 return f"learns that its session {_short(session)} has expired"
             case "connected" if before == (session, "suspended"):
                 return f"is connected to ZooKeeper again, its session {_short(session)} intact"
-            case "connected" if before is not None and before[0] != session:
+            # Each of Kafka's tools that an operator runs opens a session of its own, which is not worth a line.
+            case "connected" if before is not None and before[0] != session and event.node != SCENARIO:
                 return f"opens a new session, {_short(session)}"
             case _:
                 return None
@@ -214,7 +233,16 @@ class Narrator:
 
 
 def describe(event: Event) -> str:
-    """Any event in one line, for those that a narrator has no words for."""
+    """Any event in one line, for those that a narrator has no words for; says who, unless it is about a znode or a fault."""
+    told = what_happened(event)
+    return told if event.kind in _SAY_WHO else f"{event.node} {told}"
+
+
+_SAY_WHO = frozenset({EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED, EventKind.FAULT_CONFIRMED})
+
+
+def what_happened(event: Event) -> str:
+    """Any event in one line, without the node."""
     match event.kind:
         case EventKind.ZNODE_CREATED:
             return f"{event.path} was created"
@@ -225,10 +253,43 @@ def describe(event: Event) -> str:
         case EventKind.FAULT_CONFIRMED:
             return f"confirmed: {event.detail}"
         case EventKind.FAULT | EventKind.ADMIN_ACT:
-            return f"{event.node} {_third_person(event.fault or event.op)} {event.target or event.path}"
+            return deed_of(event)
+        case EventKind.WATCH_FIRED:
+            return f"hears from its watch on {event.path}: {event.event}"
+        case EventKind.CONTROLLER_EVENT_QUEUED:
+            return f"queues the event {event.event}"
+        case EventKind.CONTROLLER_EVENT_BEGUN:
+            return f"processes {event.event}"
+        case EventKind.CONTROLLER_EVENT_DONE:
+            return f"is done with {event.event}"
+        case EventKind.ELECTION_STARTED:
+            return "stands for election"
+        case EventKind.CONTROLLER_FAILOVER:
+            return f"takes over: {event.step}"
+        case EventKind.ZK_WRITE:
+            return f"begins a write: {event.op} {event.path}"
+        case EventKind.ZK_WRITE_APPLIED:
+            return f"its write was applied: {event.op} {event.path}"
+        case EventKind.ZK_WRITE_REFUSED:
+            return f"its write was refused: {event.op} {event.path}: {event.error}"
+        case EventKind.EXPECTATION:
+            return f"judges: {event.rule}: {event.outcome}, {event.detail}"
         case _:
             told = (event.step, event.event, event.state, event.op, event.path, event.error, event.detail)
-            return " ".join([event.node, event.kind.value, *(word for word in told if word is not None)])
+            return " ".join([event.kind.value, *(word for word in told if word is not None)])
+
+
+def deed_of(event: Event) -> str:
+    """What somebody outside does, from a Fault or an AdminAct: creates topic orders: 12 partitions, replication factor 3."""
+    verb = event.fault or event.op or ""
+    if verb == "reconnect":
+        return f"lets {event.target} reach ZooKeeper again"
+    done = ASKED.get(verb) or _third_person(verb)
+    told = about(event, event.detail)
+    whom = event.target or event.path
+    if whom is None:
+        return f"{done}: {told}" if event.detail and told == event.detail else f"{done} {told}".rstrip()
+    return f"{done} {whom}" + (f": {event.detail}" if event.detail else "")
 
 
 def _write_at(where: str) -> str:
@@ -242,7 +303,9 @@ def _write_at(where: str) -> str:
 
 
 def _third_person(verb: str | None) -> str:
-    return f"{verb}s"
+    """As a sentence has it: kills, creates topic."""
+    first, *more = (verb or "").split("-")
+    return " ".join([f"{first}s", *more])
 
 
 def _short(session_id: str) -> str:

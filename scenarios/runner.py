@@ -3,25 +3,26 @@
 A step that cannot be done, or a wait that runs out, leaves the run undecided: what came after it never happened.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import assert_never
 
 from pydantic import BaseModel
 
 from kcsim.scenarios.claims import Condition, Expectation
 from kcsim.scenarios.cluster import BrokerSpec, Cluster, ClusterSpec, Moment
-from kcsim.scenarios.conditions import Finding, Seen, judge
+from kcsim.scenarios.conditions import judge
 from kcsim.scenarios.deeds import RUN_BEGAN, SCENARIO, ClusterError
 from kcsim.scenarios.scenario_file import LoadedScenario
 from kcsim.scenarios.schema import Scenario
+from kcsim.scenarios.seen import Finding, Seen
+from kcsim.scenarios.step import NamingStep
 from kcsim.scenarios.steps import (
     AnyStep,
     Disconnect,
     Expire,
     Kill,
     MidWriteStep,
-    NamingStep,
     Pause,
     Reconnect,
     Resume,
@@ -34,11 +35,15 @@ from kcsim.scenarios.steps import (
     ZkSet,
     verb_of_step,
 )
+from kcsim.scenarios.topic_runner import TopicRunner
+from kcsim.scenarios.topic_steps import FailLogDir
+from kcsim.scenarios.topic_words import ALL_PARTITIONS
 from kcsim.scenarios.verdict import Judged, Outcome, StepFailure, Verdict
-from kcsim.scenarios.words import ALL, CONTROLLER, listed
+from kcsim.scenarios.words import ALL, CONTROLLER, ROLE_OF, listed
 from kcsim.zk.errors import TimedOutError
 from kcsim.zk.events import EventFields, EventKind
 from kcsim.zk.servers.errors import ServerError
+from kcsim.zk.vocabulary import TopicPartition
 
 Fault = Callable[[str], Awaitable[int]]
 ArmedFault = Callable[[str, Moment, str | None, int], int]
@@ -66,6 +71,7 @@ class _Run:
         self._cluster = cluster
         self._aliases: dict[str, str] = {}
         self._armed: dict[int, tuple[int, str]] = {}  # seq of an armed fault -> its step and its target
+        self._topics = TopicRunner(cluster, loaded.scenario.cluster.topics)
         self._seen = Seen(cluster.log.events, cluster.state, cluster.broker_names, self._aliases)
 
     async def run(self) -> Verdict:
@@ -138,10 +144,12 @@ class _Run:
                 await cluster.zk_set(znode.path, znode.data)
             case ZkDelete(zk_delete=path):
                 await cluster.zk_delete(path)
+            case FailLogDir(fail_log_dir=names, partitions=partitions):
+                await self._to_each(step, names, lambda node: cluster.fail_log_dir(node, partitions or None))
             case Wait(wait=condition):
                 await self._wait(condition, condition.within)
             case _:
-                assert_never(step)
+                await self._topics.do(step)
 
     async def _to_each(self, step: NamingStep, names: Sequence[str], do: Callable[[str], Awaitable[int]]) -> None:
         for node in self._nodes(names):
@@ -172,10 +180,14 @@ class _Run:
                 self._aliases[step.as_] = target
 
     def _nodes(self, names: Sequence[str]) -> list[str]:
-        """The brokers meant now. Raises: ClusterError when `controller` is nobody."""
-        if CONTROLLER in names and self._cluster.state.controller_id is None:
-            raise ClusterError("nobody holds the controller role")
-        return list(self._cluster.broker_names) if ALL in names else self._seen.nodes(names)
+        """The brokers meant now. Raises: ClusterError when `controller` or `leader-of orders-0` is nobody."""
+        nodes = self._seen.nodes(names)
+        for name in nodes:
+            if name == CONTROLLER:
+                raise ClusterError("nobody holds the controller role")
+            if re.fullmatch(ROLE_OF, name):
+                raise ClusterError(f"nobody is {name}")
+        return nodes
 
     # --- conditions
 
@@ -207,6 +219,12 @@ def claim_of(expectation: Expectation) -> str:
 def _in_words(value: object) -> str:
     if isinstance(value, BaseModel):
         return ", ".join(f"{name} {item}" for name, item in value.model_dump(exclude_defaults=True).items())
+    if isinstance(value, TopicPartition):
+        return str(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{partition} {_in_words(item)}" for partition, item in value.items())
+    if value == ALL_PARTITIONS:
+        return ALL
     if isinstance(value, tuple | list):
         return listed(value)
     return str(value)

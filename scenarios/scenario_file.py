@@ -17,11 +17,13 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from kcsim.scenarios.schema import MAX_BROKERS, Scenario
 from kcsim.scenarios.steps import verb_of
+from kcsim.scenarios.topic_steps import TOPIC_VERBS
 from kcsim.scenarios.words import ALL, NOT, KnownNames, did_you_mean, listed
+from kcsim.zk import paths
 
 LIBRARY = Path(__file__).parent / "library"
 SUFFIXES = (".yaml", ".yml")
-FREE_TEXT = ("as", "data", "path", "claim", "detail", "kind")
+FREE_TEXT = ("as", "data", "path", "claim", "detail", "kind", "topic", "topics", *TOPIC_VERBS)
 """Keys whose values are no names of brokers."""
 
 
@@ -146,6 +148,7 @@ class _Loader:
             aliases=tuple(name for name, is_server in given if isinstance(name, str) and not is_server),
             members=tuple(f"member-{n}" for n in range(1, members + 1 if isinstance(members, int) else 1)),
             member_aliases=tuple(name for name, is_server in given if isinstance(name, str) and is_server),
+            topics=_known_topics(tree),
             report=lambda mapping, key, message: self._problems.append(Problem(self._file, _line(mapping, key), message)),
         )
 
@@ -168,7 +171,7 @@ class _Loader:
     # --- what pydantic found
 
     def _add_detail(self, tree: Any, detail: ErrorDetails) -> None:
-        place: list[str | int] = [part for part in detail["loc"] if not str(part).startswith("<")]
+        place: list[str | int] = [part for part in detail["loc"] if not str(part).startswith(("<", "[key]"))]
         context = detail.get("ctx", {})
         if detail["type"] == "kcsim" and context["at"] is not None:
             place.append(context["at"])
@@ -257,6 +260,38 @@ def _broker_names(cluster: Any) -> Iterator[str]:
         yield from (f"broker-{item['id']}" for item in brokers if isinstance(item, dict) and isinstance(item.get("id"), int))
     elif isinstance(brokers, int):
         yield from (f"broker-{number}" for number in range(1, min(brokers, MAX_BROKERS) + 1))
+
+
+def _known_topics(tree: Mapping[str, Any]) -> dict[str, range | None] | None:
+    """Topics that the file declares or makes by hand, each with its partitions; None if they are not understood."""
+    cluster = tree.get("cluster")
+    declared = cluster.get("topics", {}) if isinstance(cluster, dict) else None
+    if not isinstance(declared, dict):
+        return None
+    counts = {str(name): _partition_count(topic) for name, topic in declared.items()}
+    for step in _steps(tree.get("timetable")):
+        grown = step.get("add-partitions")
+        for name, wanted in grown.items() if isinstance(grown, dict) else ():
+            before, after = counts.get(name), _last_number(wanted) + 1 if isinstance(wanted, dict) else wanted
+            counts[name] = max(before, after) if isinstance(before, int) and isinstance(after, int) else None
+        for by_hand in (step.get("zk-create"), step.get("zk-set")):
+            path = by_hand.get("path") if isinstance(by_hand, dict) else None
+            known = paths.parse(path) if isinstance(path, str) else None
+            if known is not None and known.kind is paths.PathKind.TOPIC and known.topic is not None:
+                counts[known.topic] = None
+    return {name: range(count) if isinstance(count, int) and count > 0 else None for name, count in counts.items()}
+
+
+def _partition_count(topic: Any) -> int | None:
+    if not isinstance(topic, dict):
+        return None
+    assignment, partitions = topic.get("assignment"), topic.get("partitions")
+    count = len(assignment) if isinstance(assignment, dict) else partitions
+    return count if isinstance(count, int) else None
+
+
+def _last_number(assignment: Mapping[Any, Any]) -> int:
+    return max((number for number in assignment if isinstance(number, int)), default=-1)
 
 
 def _names_in(node: Any, key: str = "") -> Iterator[tuple[Any, str, str]]:

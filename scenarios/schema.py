@@ -7,39 +7,61 @@ them. Keys are written with hyphens, an unknown one is an error. Judging is done
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
+from pydantic import AfterValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
-from kcsim.brokers.config import INT_SETTINGS, KAFKA_NAMES
+from kcsim.brokers.config import (
+    INT_SETTINGS,
+    KAFKA_NAMES,
+    LEAST_VALUES,
+    MAX_INT,
+    SETTING_TYPES,
+    SettingError,
+    parse_setting,
+)
+from kcsim.controller.decisions.kafka_refusals import InvalidTopicError
+from kcsim.controller.decisions.topic_creation import check_topic_name
 from kcsim.scenarios.claims import Expectation
 from kcsim.scenarios.model import Model
 from kcsim.scenarios.steps import TimetableStep
+from kcsim.scenarios.topic_model import TopicModel
+from kcsim.scenarios.topic_words import TOPIC
 from kcsim.scenarios.words import TickTime, did_you_mean, wrong
 
 MAX_BROKERS = 1_000
-MAX_INT = 2**31 - 1
-"""Of a broker id and of a setting of type INT, as in Kafka."""
 
 
-def _settings(value: object) -> dict[str, str | int]:
+def _settings(value: object) -> dict[str, str | int | bool]:
     if not isinstance(value, dict):
         raise wrong(f"{value!r} is no mapping of Kafka's settings")
     for name, given in value.items():
         if name not in KAFKA_NAMES:
             raise wrong(f"unknown setting {name!r}{did_you_mean(name, KAFKA_NAMES)}", name)
-        is_number = isinstance(given, int) and not isinstance(given, bool)
-        if name in INT_SETTINGS and not (is_number and 0 < given <= MAX_INT):
-            raise wrong(f"{given!r} is no value of {name}, which is a whole number from 1 to {MAX_INT}", name)
-        if name not in INT_SETTINGS and not isinstance(given, str):
-            raise wrong(f"{given!r} is no value of {name}, which is text", name)
+        if isinstance(given, str) and SETTING_TYPES[name] != "string":  # a properties file has text only; YAML has types
+            raise wrong(f"{given!r} is no value of {name}, which is {_in_words(name)}", name)
+        try:
+            parse_setting(name, given)
+        except SettingError as error:
+            raise wrong(str(error), name) from None
     return dict(value)
 
 
+def _in_words(name: str) -> str:
+    least = LEAST_VALUES.get(name, 1)
+    return f"a whole number from {least} to {MAX_INT}" if name in INT_SETTINGS else "true or false"
+
+
 def _setting_schema(name: str) -> dict[str, Any]:
-    return {"type": "integer", "minimum": 1, "maximum": MAX_INT} if name in INT_SETTINGS else {"type": "string"}
+    match SETTING_TYPES[name]:
+        case "int":
+            return {"type": "integer", "minimum": LEAST_VALUES.get(name, 1), "maximum": MAX_INT}
+        case "boolean":
+            return {"type": "boolean"}
+        case "string":
+            return {"type": "string", "minLength": 1}
 
 
 Settings = Annotated[
-    Mapping[str, str | int],
+    Mapping[str, str | int | bool],
     PlainValidator(_settings),
     WithJsonSchema(
         {
@@ -65,12 +87,29 @@ Brokers = Annotated[
 ]
 
 
+def _topic_names(topics: Mapping[str, TopicModel]) -> Mapping[str, TopicModel]:
+    for name in topics:
+        try:
+            check_topic_name(name)
+        except InvalidTopicError as error:
+            raise wrong(str(error), name) from None
+    return topics
+
+
+Topics = Annotated[dict[Annotated[str, Field(pattern=TOPIC)], TopicModel], AfterValidator(_topic_names)]
+
+
 class ClusterModel(Model):
     """The brokers and their settings."""
 
     brokers: Brokers = Field(description="How many (ids 1..n), or a list of {id, rack}.")
     racks: Annotated[int, Field(ge=1)] | None = Field(None, description="Spread the brokers over rack-1.. in turn.")
     settings: Settings = Field(default_factory=dict, description="Kafka's dotted names; the same for every broker.")
+    topics: Topics = Field(
+        default_factory=dict,
+        description="Name -> topic; created when a create-topic step says so.",
+        json_schema_extra={"additionalProperties": False},
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "ClusterModel":
@@ -80,6 +119,10 @@ class ClusterModel(Model):
                 raise wrong(f"broker id {twice[0]} is given twice", "brokers")
             if self.racks is not None:
                 raise wrong("racks goes with a number of brokers; in a list each has its own rack", "racks")
+        brokers = len(self.members())
+        for name, topic in self.topics.items():
+            if topic.replication_factor is not None and topic.replication_factor > brokers:
+                raise wrong(f"topic {name!r} wants {topic.replication_factor} replicas of {brokers} brokers", "topics")
         return self
 
     def members(self) -> list[BrokerItem]:
@@ -111,8 +154,9 @@ class Scenario(Model):
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a scenario file.
 
-    It says all that the loader checks, except what needs the rest of the file: that brokers, servers and names given with
-    `as` exist, and that no id, name or verb stands twice.
+    It says all that the loader checks, except what needs the rest of the file (that brokers, servers, topics, partitions and
+    names given with `as` exist, and that no id, name or verb stands twice) and what Kafka's rules say of a whole assignment
+    or of a topic setting's value.
     """
     schema: dict[str, Any] = _without_null(Scenario.model_json_schema(by_alias=True))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "kcsim scenario"}

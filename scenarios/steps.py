@@ -6,36 +6,22 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, mod
 
 from kcsim.scenarios.claims import WaitFor
 from kcsim.scenarios.model import Model, hyphenated
-from kcsim.scenarios.words import (
-    Alias,
-    BrokerNames,
-    Duration,
-    MemberNames,
-    ZnodePath,
-    ZnodeText,
-    did_you_mean,
-    listed,
-    wrong,
+from kcsim.scenarios.step import NamingStep, Step
+from kcsim.scenarios.topic_steps import (
+    TOPIC_VERBS,
+    AddPartitions,
+    CancelReassignment,
+    CreateTopic,
+    DeleteTopic,
+    ElectPreferred,
+    ElectUnclean,
+    FailLogDir,
+    Reassign,
+    SetConfig,
+    TopicStep,
 )
-
-
-class Step(Model):
-    """Something done, as soon as the step before it is done unless `at` or `after` says otherwise."""
-
-    at: Duration | None = Field(None, description="Not before so long after the timetable began.")
-    after: Duration | None = Field(None, description="So long after the step before was done.")
-
-    @model_validator(mode="after")
-    def _one_time(self) -> "Step":
-        if self.at is not None and self.after is not None:
-            raise wrong("a step is timed by at or by after, not by both", "after")
-        return self
-
-
-class NamingStep(Step):
-    """A step done to one broker or server, which can be given a name for later."""
-
-    as_: Alias | None = Field(None, description="Call whoever it was by this name from now on.")
+from kcsim.scenarios.words import BrokerNames, Duration, MemberNames, did_you_mean, listed, wrong
+from kcsim.scenarios.znode_words import ZnodePath, ZnodeText
 
 
 class Start(Step):
@@ -172,12 +158,12 @@ class Wait(Step):
     wait: WaitFor
 
 
-AnyStep = (
-    Start | Stop | Kill | Pause | Resume | Expire | Disconnect | Reconnect | Servers | ZkCreate | ZkSet | ZkDelete | Wait
-)
+BrokerStep = Start | Stop | Kill | Pause | Resume | Expire | Disconnect | Reconnect | FailLogDir
+AnyStep = BrokerStep | TopicStep | Servers | ZkCreate | ZkSet | ZkDelete | Wait
 VERBS = (
-    *("start", "stop", "kill", "pause", "resume", "expire", "disconnect", "reconnect"),
-    *("zookeeper", "zk-create", "zk-set", "zk-delete", "wait"),
+    *("start", "stop", "kill", "pause", "resume", "expire", "disconnect", "reconnect", "fail-log-dir", "zookeeper"),
+    *TOPIC_VERBS,
+    *("zk-create", "zk-set", "zk-delete", "wait"),
 )
 """What a step can do; the key by which it is told from other steps."""
 
@@ -213,7 +199,16 @@ TimetableStep = Annotated[
     | Annotated[Expire, Tag("<expire>")]
     | Annotated[Disconnect, Tag("<disconnect>")]
     | Annotated[Reconnect, Tag("<reconnect>")]
+    | Annotated[FailLogDir, Tag("<fail-log-dir>")]
     | Annotated[Servers, Tag("<zookeeper>")]
+    | Annotated[CreateTopic, Tag("<create-topic>")]
+    | Annotated[DeleteTopic, Tag("<delete-topic>")]
+    | Annotated[AddPartitions, Tag("<add-partitions>")]
+    | Annotated[Reassign, Tag("<reassign>")]
+    | Annotated[CancelReassignment, Tag("<cancel-reassignment>")]
+    | Annotated[ElectPreferred, Tag("<elect-preferred>")]
+    | Annotated[ElectUnclean, Tag("<elect-unclean>")]
+    | Annotated[SetConfig, Tag("<set-config>")]
     | Annotated[ZkCreate, Tag("<zk-create>")]
     | Annotated[ZkSet, Tag("<zk-set>")]
     | Annotated[ZkDelete, Tag("<zk-delete>")]

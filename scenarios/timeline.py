@@ -5,6 +5,7 @@ Time, node, what happened. Colour only repeats what a node's name says; without 
 
 import os
 import textwrap
+from collections import Counter
 from collections.abc import Callable
 from typing import IO
 
@@ -13,8 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from kcsim.scenarios.narrator import Narrator, describe
+from kcsim.scenarios.topic_sentences import SENTENCES, is_detail
 from kcsim.scenarios.verdict import Judged, Outcome, Verdict
-from kcsim.zk.events import Event
+from kcsim.zk.events import Event, EventKind
 
 TIME_WIDTH = 9
 EVIDENCE_SHOWN = 7
@@ -24,6 +26,8 @@ OTHER_STYLES = {"zookeeper": "bold", "scenario": "bold italic"}
 OUTCOME_STYLES = {Outcome.HELD: "green", Outcome.VIOLATED: "bold red", Outcome.UNDECIDED: "yellow"}
 PLAIN_WIDTH = 10_000
 """Lines that go to a file or a pipe are not wrapped."""
+TOLD_OF_A_KIND = 12
+"""Of like decisions or requests of one node, by one cause, so many are shown: a topic may have 10,000 partitions."""
 
 
 class PatientConsole(Console):
@@ -48,11 +52,14 @@ class Timeline:
     """Subscribe it to an event log. It also remembers what it said of each event, for the verdict.
 
     Args:
-        node_width: columns for the longest node's name.
+        brokers: names of all of them.
+        every_detail: whether to show what is_detail calls one, and all of a crowd of like events.
     """
 
-    def __init__(self, console: Console, brokers: tuple[str, ...]) -> None:
+    def __init__(self, console: Console, brokers: tuple[str, ...], every_detail: bool = False) -> None:
         self._console = console
+        self._every_detail = every_detail
+        self._like: Counter[tuple[str, EventKind, int | None]] = Counter()
         self._narrator = Narrator(len(brokers))
         self._node_width = max(len(node) for node in (*brokers, *OTHER_STYLES))
         self.said: dict[int, str] = {}
@@ -63,6 +70,23 @@ class Timeline:
         if sentence is None:
             return
         self.said[event.seq] = f"{event.node} {sentence}"
+        shown = self._shown(event, sentence)
+        if shown is not None:
+            self._print(event, shown)
+
+    def _shown(self, event: Event, sentence: str) -> str | None:
+        """The sentence itself, or that it goes on like this, or nothing."""
+        if self._every_detail or event.kind not in SENTENCES:
+            return sentence
+        if is_detail(event):
+            return None
+        like = (event.node, event.kind, event.cause)
+        self._like[like] += 1
+        if self._like[like] > TOLD_OF_A_KIND:
+            return "… and so on, for more of them" if self._like[like] == TOLD_OF_A_KIND + 1 else None
+        return sentence
+
+    def _print(self, event: Event, sentence: str) -> None:
         indent = TIME_WIDTH + 2 + self._node_width + 2
         lines = _wrapped(sentence, self._console.width - indent)
         line = Text(f"{event.t_ms / 1000:{TIME_WIDTH - 2}.3f} s  ")

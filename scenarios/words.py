@@ -1,20 +1,21 @@
-"""The small words of a scenario file: durations, names of brokers and servers, and the nearest one to a mistyped one.
+"""The small words of a scenario file: durations, names of brokers, servers and partitions, and the nearest right one.
 
 Pydantic types that the models are made of. Names are checked against those that the file itself knows
 (KnownNames, handed over as validation context), so that a mistyped one is found before anything is started.
 """
 
-import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from kcsim.zk.memory.paths import is_legal
+from kcsim.zk.vocabulary import TopicPartition
+
+T = TypeVar("T")
 
 CONTROLLER = "controller"
 ALL = "all"
@@ -27,8 +28,11 @@ SHORTEST_TICK_MS, LONGEST_TICK_MS = 10, 60_000
 DURATION = r"^[0-9]+(\.[0-9]+)?(ms|s|m)$"
 NAME = r"^[a-z][a-z0-9-]*$"
 BROKER = r"^broker-[0-9]+$"
+PARTITION = r"[A-Za-z0-9._-]+-[0-9]+"
+ROLES = ("leader", "preferred", "follower")
+ROLE_OF = rf"^({'|'.join(ROLES)})-of ({PARTITION})$"
+BROKER_NAME = rf"^([a-z][a-z0-9-]*|({'|'.join(ROLES)})-of {PARTITION})$"
 MEMBER = r"^(leader|follower|member-[1-9][0-9]*)$"
-PATH = r"^/$|^(/[^/]+)+$"
 RESERVED = (CONTROLLER, ALL, ANY, NONE, "leader", "follower")
 
 
@@ -52,6 +56,8 @@ class KnownNames:
         aliases: every name given to a broker with `as` in the whole timetable; that it came earlier is checked later.
         members: member-1, … of ZooKeeper's servers.
         member_aliases: every name given to a server with `as`.
+        topics: each topic with its partitions, those to be added included; None for one whose partitions the file does not
+            say. None in place of all: they are not understood, and that is reported elsewhere.
         report: takes a problem found beside pydantic's own: the mapping it is in, the key, a sentence.
     """
 
@@ -59,6 +65,7 @@ class KnownNames:
     aliases: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
     member_aliases: tuple[str, ...] = ()
+    topics: Mapping[str, range | None] | None = None
     report: Callable[[Any, str, str], None] | None = field(default=None, compare=False)
 
 
@@ -133,6 +140,9 @@ def _check_broker(value: object, info: ValidationInfo, extra: Sequence[str] = ()
     allowed = (*known.brokers, *known.aliases, CONTROLLER, *extra)
     if not isinstance(value, str):
         raise wrong(f"{value!r} is no name of a broker; write broker-1", at)
+    if role := re.fullmatch(ROLE_OF, value):
+        check_partition(role[2], info, at)
+        return value
     if value in allowed or (not known.brokers and re.fullmatch(BROKER, value)):
         return value  # where the brokers themselves are not understood, that is reported, and not each name again
     if re.fullmatch(BROKER, value):
@@ -154,37 +164,44 @@ def _names(value: object, info: ValidationInfo) -> tuple[str, ...]:
         return (_check_broker(value, info, (ALL,)),)
     if not value:
         raise wrong("an empty list names nobody; write all, or a name")
-    names = tuple(_check_broker(name, info, at=place) for place, name in enumerate(value))
-    return _unlike(names)
+    return unlike(tuple(_check_broker(name, info, at=place) for place, name in enumerate(value)))
 
 
-def _unlike(names: tuple[str, ...]) -> tuple[str, ...]:
+def unlike(names: tuple[T, ...]) -> tuple[T, ...]:
+    """Return the names if none stands twice. Raises: PydanticCustomError."""
     for place, name in enumerate(names):
         if name in names[:place]:
-            raise wrong(f"{name!r} is named twice", place)
+            raise wrong(f"{str(name)!r} is named twice", place)
     return names
 
 
 _NAME_SCHEMA = {"type": "string", "pattern": NAME}
 
-BrokerNames = Annotated[
-    tuple[str, ...],
-    PlainValidator(_names),
-    WithJsonSchema({"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA, "minItems": 1, "uniqueItems": True}]}),
-]
-"""`all`, or one name, or a list: broker-N, `controller` (who holds the role at that moment), a name given with `as`."""
+
+def one_or_several(pattern: str, *words: str) -> dict[str, Any]:
+    """The JSON Schema of one text of this form, or a list of them; or one of the words."""
+    one = {"type": "string", "pattern": pattern}
+    some = [one, {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}]
+    return {"anyOf": [*some, {"enum": list(words)}] if words else some}
 
 
-def _controller_is(value: object, info: ValidationInfo) -> str:
+BrokerNames = Annotated[tuple[str, ...], PlainValidator(_names), WithJsonSchema(one_or_several(BROKER_NAME))]
+"""`all`, or one name, or a list: broker-N, `controller` (who holds the role at that moment), a name given with `as`, or a
+broker by its part in a partition at that moment: `leader-of orders-0`, `preferred-of orders-0`, `follower-of orders-0` (the
+first of its replicas that does not lead)."""
+
+
+def check_somebody(value: object, info: ValidationInfo) -> str:
+    """Return who is meant. Raises: PydanticCustomError."""
     if isinstance(value, str) and value.startswith(NOT):
         return NOT + _check_broker(value.removeprefix(NOT).strip(), info)
     return _check_broker(value, info, (ANY, NONE))
 
 
-ControllerIs = Annotated[
-    str, PlainValidator(_controller_is), WithJsonSchema({"type": "string", "pattern": r"^(not )?[a-z][a-z0-9-]*$"})
-]
-"""A broker's name, `any` (somebody), `none` (nobody), or `not NAME` (somebody else)."""
+SOMEBODY = rf"^(not )?({BROKER_NAME.strip('^$')})$"
+
+Somebody = Annotated[str, PlainValidator(check_somebody), WithJsonSchema({"type": "string", "pattern": SOMEBODY})]
+"""Who holds a role: a broker's name, `any` (somebody), `none` (nobody), or `not NAME` (somebody else)."""
 
 
 def _alias(value: object) -> object:
@@ -216,61 +233,41 @@ def _members(value: object, info: ValidationInfo) -> tuple[str, ...]:
         return (_member(value, info),)
     if not value:
         raise wrong("an empty list names no server")
-    return _unlike(tuple(_member(name, info, place) for place, name in enumerate(value)))
+    return unlike(tuple(_member(name, info, place) for place, name in enumerate(value)))
 
 
-MemberNames = Annotated[
-    tuple[str, ...],
-    PlainValidator(_members),
-    WithJsonSchema({"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA, "minItems": 1, "uniqueItems": True}]}),
-]
+MemberNames = Annotated[tuple[str, ...], PlainValidator(_members), WithJsonSchema(one_or_several(NAME))]
 """`leader`, `follower`, member-N, a name given with `as`, or a list of them."""
 
 
-def _path(value: object) -> object:
-    if not isinstance(value, str) or not value.startswith("/"):
-        raise wrong(f"{value!r} is no znode path; one begins with /, as /controller")
-    if not re.fullmatch(PATH, value):
-        raise wrong(f"{value!r} is no znode path: no empty names, no slash at the end")
-    if not is_legal(value):
-        raise wrong(f"{value!r} is no znode path: a name is neither . nor .., and has no control characters")
-    return value
+# --- partitions ------------------------------------------------------------------------------------------------------------
 
 
-ZnodePath = Annotated[str, BeforeValidator(_path), WithJsonSchema({"type": "string", "pattern": PATH})]
+def parse_partition(text: str) -> TopicPartition:
+    """Read orders-0, which matches PARTITION."""
+    topic, _, number = text.rpartition("-")
+    return TopicPartition(topic, int(number))
 
 
-# --- what stands in a znode ------------------------------------------------------------------------------------------------
+def check_topic(value: object, info: ValidationInfo, at: str | int | None = None) -> str:
+    """Return the name of a topic of the file. Raises: PydanticCustomError."""
+    known = known_names(info).topics
+    if isinstance(value, str) and (known is None or value in known):
+        return value
+    there = f"there are {listed(known)}" if known else "the cluster has none; name them in cluster: topics:"
+    raise wrong(f"unknown topic {value!r}{did_you_mean(value, known or ()) or f'; {there}'}", at)
 
 
-def _plain_json(value: object) -> Any:
-    """The value without the YAML reader's own types. Raises: PydanticCustomError for what JSON does not have."""
-    match value:
-        case dict():
-            if not all(isinstance(key, str) for key in value):
-                raise wrong("the keys of a JSON object are text; put them in quotes")
-            return {str(key): _plain_json(item) for key, item in value.items()}
-        case list():
-            return [_plain_json(item) for item in value]
-        case bool() | None:
-            return value
-        case int():
-            return int(value)
-        case float():
-            return float(value)
-        case str():
-            return str(value)
-        case _:
-            raise wrong(f"{value!s} is neither text nor JSON; put it in quotes")
-
-
-def _znode_text(value: object) -> str | None:
-    plain = _plain_json(value)
-    return plain if plain is None or isinstance(plain, str) else json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
-
-
-JsonValue = Annotated[Any, PlainValidator(_plain_json), WithJsonSchema({})]
-"""Anything that JSON can say."""
-
-ZnodeText = Annotated[str | None, PlainValidator(_znode_text), WithJsonSchema({})]
-"""Content of a znode: text as it is, anything else as JSON without spaces; null for null data."""
+def check_partition(value: object, info: ValidationInfo, at: str | int | None = None) -> TopicPartition:
+    """Return a partition of the file. Raises: PydanticCustomError."""
+    if not isinstance(value, str) or not re.fullmatch(PARTITION, value):
+        raise wrong(f"{value!r} is no partition; write topic and number, as orders-0", at)
+    partition = parse_partition(value)
+    known = known_names(info).topics
+    if known is not None and partition.topic not in known:
+        near = did_you_mean(partition.topic, known) or f"; topics are {listed(known) or 'none'}"
+        raise wrong(f"unknown partition {value!r}: no topic {partition.topic!r}{near}", at)
+    numbers = known[partition.topic] if known is not None else None
+    if numbers is not None and partition.partition not in numbers:
+        raise wrong(f"unknown partition {value!r}; {partition.topic} has 0 to {numbers[-1]}", at)
+    return partition

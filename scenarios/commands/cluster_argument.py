@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from kcsim.scenarios.commands.cluster_work import zookeeper_trouble_ends_the_command
 from kcsim.scenarios.commands.ending import ExitStatus, give_up
 
 if TYPE_CHECKING:
@@ -28,20 +29,6 @@ def cluster_of(brokers: str | None, zookeeper: str | None) -> "ClusterSeen":
 def cluster_at(zookeeper: str) -> "ClusterSeen":
     """The cluster that this ZooKeeper knows, or the end of the command."""
     from kcsim.scenarios.cluster_reading import read_cluster
-    from kcsim.zk.errors import ZooKeeperError, ZooKeeperUnavailableError
-    from kcsim.zk.servers.errors import BadConnectStringError, NoChrootError, ServerError
-    from kcsim.zk.znodes import BadZnodeError
-    from kcsim.zk.zookeeper_client import ZooKeeperClientExpiredError
 
-    try:
+    with zookeeper_trouble_ends_the_command():
         return read_cluster(zookeeper)
-    except (BadConnectStringError, NoChrootError) as error:
-        give_up(f"--zookeeper: {error}", ExitStatus.USAGE)
-    except (
-        ServerError,
-        ZooKeeperUnavailableError,
-        ZooKeeperError,
-        ZooKeeperClientExpiredError,
-        BadZnodeError,
-    ) as error:
-        give_up(str(error), ExitStatus.UNDECIDED)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kcsim.scenarios.commands.ending import ExitStatus, Finished, Output, give_up
+from kcsim.scenarios.commands.zookeeper_argument import zookeeper_choice
 
 if TYPE_CHECKING:
     from kcsim.scenarios.scenario_file import LoadedScenario
@@ -84,28 +85,14 @@ def load(name: str) -> "LoadedScenario":
 
 def chosen_zookeeper(text: str, loaded: "LoadedScenario") -> "ZooKeeperChoice":
     """Read --zookeeper, and check that the scenario can be run there."""
-    from kcsim.scenarios.words import did_you_mean
-    from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
-    from kcsim.zk.servers.errors import BadConnectStringError
-    from kcsim.zk.servers.external import parse_connect_string
-
-    kinds = [kind.value for kind in ZooKeeperKind if kind is not ZooKeeperKind.EXTERNAL]
-    members = loaded.scenario.zookeeper.members
-    if text in kinds:
-        kind = ZooKeeperKind(text)
-        return ZooKeeperChoice(kind, members=max(3, members) if kind is ZooKeeperKind.ENSEMBLE else members)
-    if not any(mark in text for mark in ":,/"):
-        hint = did_you_mean(text, kinds) or f"; it is one of {', '.join(kinds)}, or host:port,…/chroot"
-        give_up(f"--zookeeper: unknown ZooKeeper {text!r}{hint}", ExitStatus.USAGE)
-    try:
-        parse_connect_string(text)
-    except BadConnectStringError as error:
-        give_up(f"--zookeeper: {error}", ExitStatus.USAGE)
-    for step, line in zip(loaded.scenario.timetable, loaded.step_lines, strict=True):
-        if hasattr(step, "zookeeper"):
-            why = f"this step is done to servers of ZooKeeper, and those at {text} are not ours"
-            give_up(f"{loaded.file}:{line}: {why}; run it with --zookeeper embedded, docker or simulated", ExitStatus.USAGE)
-    return ZooKeeperChoice(ZooKeeperKind.EXTERNAL, connect=text)
+    choice = zookeeper_choice(text, loaded.scenario.zookeeper.members)
+    if choice.connect is not None:
+        for step, line in zip(loaded.scenario.timetable, loaded.step_lines, strict=True):
+            if hasattr(step, "zookeeper"):
+                why = f"this step is done to servers of ZooKeeper, and those at {text} are not ours"
+                hint = "run it with --zookeeper embedded, docker or simulated"
+                give_up(f"{loaded.file}:{line}: {why}; {hint}", ExitStatus.USAGE)
+    return choice
 
 
 def check_trace(trace: Path | None) -> None:

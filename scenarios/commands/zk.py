@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +10,8 @@ import typer
 from kcsim.scenarios.commands.ending import ExitStatus, Finished, Output, give_up
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from kcsim.scenarios.znode_dump import Dump
 
 DEFAULT_CONNECT = "127.0.0.1:2181"
@@ -52,15 +55,16 @@ def start(
         servers = EmbeddedZooKeeper(members, settings, ports)
         try:
             await servers.start()
-            print(f"connect string: {servers.connect_string}")
-            for name in servers.member_names:
-                print(f"log of {name}: {servers.log_path(name)}")
-            print("Ctrl-C stops it and deletes its data.", flush=True)
-            while True:
-                await runtime.sleep_ms(LOOK_EVERY_MS)
-                for name, state in (await servers.states()).items():
-                    if isinstance(state, int):
-                        raise ServerDiedError(name, state, servers.log_path(name), "see there")
+            with _announced(servers.connect_string):
+                print(f"connect string: {servers.connect_string}")
+                for name in servers.member_names:
+                    print(f"log of {name}: {servers.log_path(name)}")
+                print("Ctrl-C stops it and deletes its data.", flush=True)
+                while True:
+                    await runtime.sleep_ms(LOOK_EVERY_MS)
+                    for name, state in (await servers.states()).items():
+                        if isinstance(state, int):
+                            raise ServerDiedError(name, state, servers.log_path(name), "see there")
         finally:
             await servers.stop()
 
@@ -70,6 +74,19 @@ def start(
         print("\nstopped; nothing is left of it", file=sys.stderr)
     except ServerError as error:
         give_up(str(error), ExitStatus.UNDECIDED)
+
+
+def _announced(connect: str) -> "AbstractContextManager[None]":
+    """Let the admin commands know that this ZooKeeper is ours, if there is a place to say so."""
+    from kcsim.scenarios.own_servers import announce
+    from kcsim.scenarios.user_directory import UserDirectoryError, user_directory
+
+    try:
+        user_directory()
+    except UserDirectoryError as error:
+        print(f"{error}; until then, kcsim topics and the like write here only with --execute", file=sys.stderr)
+        return nullcontext()
+    return announce(connect)
 
 
 @app.command()

@@ -63,17 +63,29 @@ def _holds(keyword: str, given: Any, schema: dict[str, Any], value: Any, root: d
             return not isinstance(value, dict) or all(
                 accepts(given[key], item, root) for key, item in value.items() if key in given
             )
+        case "patternProperties":
+            return not isinstance(value, dict) or all(
+                accepts(item_schema, item, root)
+                for pattern, item_schema in given.items()
+                for key, item in value.items()
+                if re.search(pattern, str(key))
+            )
         case "required":
             return not isinstance(value, dict) or all(key in value for key in given)
         case "additionalProperties":
             assert given is False, "ours forbids them, always"
-            return not isinstance(value, dict) or set(value) <= set(schema.get("properties", ()))
+            return not isinstance(value, dict) or all(_is_named(key, schema) for key in value)
         case "minProperties":
             return not isinstance(value, dict) or len(value) >= given
         case "maxProperties":
             return not isinstance(value, dict) or len(value) <= given
         case _:
             raise AssertionError(f"keyword {keyword} is not known here")
+
+
+def _is_named(key: object, schema: dict[str, Any]) -> bool:
+    patterns = schema.get("patternProperties", ())
+    return key in schema.get("properties", ()) or any(re.search(pattern, str(key)) for pattern in patterns)
 
 
 def _is_of(value: Any, name: str) -> bool:

@@ -209,7 +209,11 @@ def test_the_version_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["", "run", "doctor", "scenario", "scenario list", "scenario check", "zk", "zk start", "zk tree", "zk diff"]
+    "command",
+    [
+        *("", "run", "doctor", "scenario", "scenario list", "scenario check", "zk", "zk start", "zk tree", "zk diff"),
+        *("topics", "reassign", "elect-leaders"),
+    ],
 )
 def test_every_command_explains_itself(command: str) -> None:
     result = kcsim(*command.split(), "--help")

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from kcsim.scenarios.claims import Condition
-from kcsim.scenarios.conditions import Finding, Seen, judge
+from kcsim.scenarios.conditions import judge
+from kcsim.scenarios.seen import Finding, Seen
 from kcsim.scenarios.words import KnownNames
 from kcsim.zk.events import EventKind
 from tests.scenarios.made_up import Story

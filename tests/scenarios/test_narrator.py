@@ -106,6 +106,15 @@ def test_a_zombie_that_only_its_fence_stops() -> None:
     ]
 
 
+def test_the_sessions_of_an_operators_tools_are_not_worth_a_line() -> None:
+    story = Story()
+    for number in range(2):
+        story.tell("scenario", EventKind.ADMIN_ACT, op="delete-topic", topic="orders")
+        story.tell("scenario", EventKind.SESSION_STATE, state="connected", session_id=f"0x0{number}")
+        story.tell("scenario", EventKind.SESSION_STATE, state="closed", session_id=f"0x0{number}")
+    assert len(told(story)) == 2
+
+
 def test_a_race_and_its_losers() -> None:
     story = Story()
     story.tell("scenario", EventKind.RUN_STARTED, scenario="race", seed=7, detail="on ZooKeeper: embedded")
@@ -202,11 +211,15 @@ def test_any_event_can_be_described() -> None:
     story.tell("scenario", EventKind.FAULT_CONFIRMED, detail="broker-1 is dead")
     story.tell("scenario", EventKind.FAULT, fault="kill", target="broker-1")
     story.tell("broker-1", EventKind.WATCH_FIRED, event="NodeDeleted", path="/controller")
+    story.tell("broker-1", EventKind.CONTROLLER_EVENT_BEGUN, event="Reelect")
+    story.tell("broker-1", EventKind.SESSION_STATE, state="connected")
     assert [describe(event) for event in story.events] == [
         "/controller_epoch was created",
         "/controller_epoch was set to 1",
         "/controller_epoch was deleted",
         "confirmed: broker-1 is dead",
         "scenario kills broker-1",
-        "broker-1 WatchFired NodeDeleted /controller",
+        "broker-1 hears from its watch on /controller: NodeDeleted",
+        "broker-1 processes Reelect",
+        "broker-1 SessionState connected",
     ]

@@ -7,7 +7,7 @@ import pytest
 
 from kcsim.scenarios.scenario_file import ScenarioFileError, find_scenario, library_names, load_scenario
 from kcsim.scenarios.steps import Kill, Pause, Servers, Wait
-from tests.scenarios.files import BASE, written
+from tests.scenarios.files import BASE, WITH_TOPICS, written
 
 
 def problems(path: Path) -> list[str]:
@@ -134,11 +134,118 @@ def test_a_wrong_step_is_told_with_its_line(tmp_path: Path, step: str, told: str
         ("zookeeper.session.timout.ms: 1", "unknown setting 'zookeeper.session.timout.ms'; did you mean zookeeper.session."),
         ("zookeeper.session.timeout.ms: 5s", "'5s' is no value of zookeeper.session.timeout.ms, which is a whole number"),
         ("host.name: 5", "5 is no value of host.name, which is text"),
+        ("auto.leader.rebalance.enable: 1", "1 is no value of auto.leader.rebalance.enable, which is true or false"),
+        ("auto.leader.rebalance.enable: no", "'no' is no value of auto.leader.rebalance.enable, which is true or false"),
+        (
+            "leader.imbalance.per.broker.percentage: -1",
+            "-1 is no value of leader.imbalance.per.broker.percentage, which is a",
+        ),
     ],
 )
 def test_a_setting_goes_by_kafkas_name_and_type(tmp_path: Path, settings: str, told: str) -> None:
     (only,) = problems(written(tmp_path, BASE.replace("brokers: 3", f"brokers: 3\n  settings:\n    {settings}")))
     assert only.startswith(f"try-it.yaml:6: {told}")
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ("create-topic: ordrs", "11: unknown topic 'ordrs'; did you mean orders?"),
+        ("create-topic: [orders, orders]", "11: 'orders' is named twice"),
+        ("delete-topic: zebra", "11: unknown topic 'zebra'; there are orders, clicks"),
+        ("reassign: {order-0: [1]}", "11: unknown partition 'order-0': no topic 'order'; did you mean orders?"),
+        ("reassign: {orders-2: [1]}", "11: unknown partition 'orders-2'; orders has 0 to 1"),
+        ("reassign: {clicks-4: [1]}", "11: unknown partition 'clicks-4'; clicks has 0 to 3"),
+        ("reassign: {orders: [1]}", "11: 'orders' is no partition; write topic and number, as orders-0"),
+        ("reassign: {orders-0: [1, 4]}", "11: there is no broker 4; there are broker-1, broker-2, broker-3"),
+        ("reassign: {orders-0: [1, 1]}", "11: '1' is named twice"),
+        ("reassign: {orders-0: broker-1}", "11: broker-1 is no list of replicas; write brokers' ids"),
+        ("reassign: {orders-0: [broker-1]}", "11: 'broker-1' is no broker id; write a number, as 1 for broker-1"),
+        ("reassign:\n      orders-0: [1]\n      orders-1: [0]", "13: there is no broker 0; there are"),
+        ("cancel-reassignment: []", "11: an empty list names no partition; write all, or a name"),
+        ("add-partitions: {orders: many}", "11: 'many' is no number of partitions, and no assignment of new ones"),
+        ("kill: leader-of ordrs-0", "11: unknown partition 'ordrs-0': no topic 'ordrs'; did you mean orders?"),
+        ("kill: leder-of orders-0", "11: unknown name 'leder-of orders-0'; "),
+        ("set-config: {topic: orders}", "11: unknown key 'topic'; did you mean topics?"),
+        ("set-config: {}", "11: nothing to set; say topics or broker-defaults"),
+        (
+            "set-config: {topics: {orders: {unclean.leader.electon.enable: true}}}",
+            "11: unknown topic setting 'unclean.leader.electon.enable'; did you mean unclean.leader.election.enable?",
+        ),
+        (
+            "set-config: {topics: {orders: {unclean.leader.election.enable: maybe}}}",
+            "11: Invalid value maybe for configuration unclean.leader.election.enable: Expected value to be either true or",
+        ),
+        (
+            "set-config: {broker-defaults: {unclean.leader.election.enable: maybe}}",
+            "11: 'maybe' is no value of unclean.leader.election.enable, which is true or false",
+        ),
+        ("set-config: {broker-defaults: {port: 1}}", "11: unknown setting that running brokers take over 'port'"),
+        ("wait: {leader: {orders-0: brokr-1}}", "11: unknown name 'brokr-1'; did you mean broker-1?"),
+        ("wait: {leader: {orders-0: zombie}}", "11: unknown name 'zombie'; "),
+        ("wait: {leader-epoch: {orders-0: one}}", "11: 'one' is no leader epoch, which is a whole number from 0 on"),
+        ("wait: {isr: {orders-0: [7]}}", "11: there is no broker 7; there are"),
+        ("wait: {topics: [order]}", "11: unknown topic 'order'; did you mean orders?"),
+        ("wait: {in-sync: [orders-7]}", "11: unknown partition 'orders-7'; orders has 0 to 1"),
+    ],
+)
+def test_a_wrong_word_about_topics_is_told_with_its_line_and_the_nearest_right_one(
+    tmp_path: Path, step: str, told: str
+) -> None:
+    lines = problems(written(tmp_path, WITH_TOPICS.replace("expect:", f"  - {step}\nexpect:")))
+    assert [problem for problem in lines if problem.startswith(f"try-it.yaml:{told}")], lines
+
+
+@pytest.mark.parametrize(
+    ("topic", "told"),
+    [
+        ("payments: {partitions: 3}", "6: replication-factor is missing; a topic has these, or an assignment"),
+        ("payments: {}", "6: partitions is missing; a topic has these, or an assignment"),
+        ("payments: {assignment: {0: [1]}, shift: 1}", "6: shift says how to place what the assignment has placed"),
+        ("payments: {partitions: 3, replication-factor: 4}", "5: topic 'payments' wants 4 replicas of 3 brokers"),
+        (
+            "payments: {assignment: {0: [1, 2], 1: [1]}}",
+            "6: Kafka refuses this assignment: All partitions should have the same number of replicas",
+        ),
+        (
+            "payments: {assignment: {1: [1, 2]}}",
+            "6: Kafka refuses this assignment: partitions should be a consecutive 0-based integer sequence",
+        ),
+        ("payments: {assignment: {0: [1, 9]}}", "6: there is no broker 9; there are broker-1, broker-2, broker-3"),
+        ("pay ments: {assignment: {0: [1]}}", "6: pay ments: 'pay ments' does not match"),
+        ("..: {assignment: {0: [1]}}", "6: Topic name is invalid: '..' is not allowed"),
+        ("payments: {assignment: {0: [1]}, config: {segment.byte: 1}}", "6: unknown topic setting 'segment.byte'; did you"),
+        ("payments: {assignment: {0: [1]}, config: {segment.bytes: 1}}", "6: Invalid value 1 for configuration segment."),
+        (
+            "payments: {assignment: {0: [1]}, config: {min.compaction.lag.ms: 9, max.compaction.lag.ms: 8}}",
+            "6: conflict topic config setting min.compaction.lag.ms (9) > max.compaction.lag.ms (8)",
+        ),
+    ],
+)
+def test_a_topic_is_one_that_kafka_would_create(tmp_path: Path, topic: str, told: str) -> None:
+    lines = problems(written(tmp_path, BASE.replace("brokers: 3", f"brokers: 3\n  topics:\n    {topic}")))
+    assert [problem for problem in lines if problem.startswith(f"try-it.yaml:{told}")], lines
+
+
+def test_partitions_that_will_be_added_can_be_named(tmp_path: Path) -> None:
+    """And so can topics that somebody makes by hand, whose partitions nobody knows beforehand."""
+    steps = """\
+  - add-partitions: {orders: 3, clicks: {4: [1, 2], 5: [2, 3]}}
+  - zk-create: {path: /brokers/topics/odd, data: {version: 1, partitions: {"7": [1]}}}
+  - wait: {leader: {orders-2: any, clicks-5: any, odd-7: any}}
+expect:"""
+    load_scenario(written(tmp_path, WITH_TOPICS.replace("expect:", steps)))
+
+
+def test_where_the_topics_make_no_sense_their_names_are_not_told_one_by_one(tmp_path: Path) -> None:
+    text = BASE.replace("brokers: 3", "brokers: 3\n  topics: many").replace("start: all", "create-topic: orders")
+    assert problems(written(tmp_path, text)) == ["try-it.yaml:5: topics: 'many' is no mapping of keys to values"]
+
+
+def test_a_topic_may_be_called_as_a_broker_is(tmp_path: Path) -> None:
+    text = BASE.replace("brokers: 3", "brokers: 3\n  topics: {first: {assignment: {0: [1]}}}")
+    steps = "  - create-topic: first\n  - kill: controller\n    as: first\n  - wait: {topics: first, dead: first}\nexpect:"
+    load_scenario(written(tmp_path, text.replace("expect:", steps)))
 
 
 def test_all_problems_are_told_at_once_and_in_order(tmp_path: Path) -> None:
@@ -222,8 +329,20 @@ def test_every_file_of_the_library_is_named_as_its_scenario(name: str) -> None:
 
 def test_the_library_has_what_it_should_have() -> None:
     assert library_names() == [
+        "bounced-broker",
+        "broker-crash-and-return",
+        "controller-and-leader-lost",
         "controller-failover",
         "controller-race",
+        "deletion-with-dead-broker",
+        "last-isr-member-lost",
+        "partition-expansion",
+        "preferred-election-after-rolling-restart",
+        "rack-loss",
+        "reassignment-cancelled",
+        "reassignment-controller-killed",
+        "rolling-restart",
+        "rolling-restart-without-controlled-shutdown",
         "session-expiry",
         "zombie-controller",
         "zookeeper-leader-loss",

@@ -10,7 +10,7 @@ from kcsim.scenarios.claims import Condition
 from kcsim.scenarios.scenario_file import ScenarioFileError, find_scenario, library_names, load_scenario
 from kcsim.scenarios.schema import json_schema
 from kcsim.scenarios.steps import VERBS
-from tests.scenarios.files import BASE, written
+from tests.scenarios.files import BASE, WITH_TOPICS, written
 from tests.scenarios.json_schema import accepts
 
 
@@ -43,6 +43,20 @@ STEPS = [
     "disconnect: broker-1\n    for: 100ms",
     "reconnect: all",
     "zookeeper: {pause: [leader]}",
+    "kill: leader-of orders-0\n    as: lost",
+    "fail-log-dir: [follower-of orders-0, preferred-of clicks-3]",
+    "fail-log-dir: broker-1\n    partitions: [orders-0, orders-1]",
+    "create-topic: all",
+    "create-topic: [orders, clicks]",
+    "delete-topic: orders",
+    "add-partitions: {orders: 6, clicks: {4: [1, 2], 5: [3, 1]}}",
+    "reassign: {orders-0: [3, 1], orders-1: [2]}",
+    "reassign: {orders-0: [3, 1]}\n    via: api",
+    "cancel-reassignment: all",
+    "elect-preferred: [orders-0, orders-1]\n    via: znode",
+    "elect-unclean: orders-0",
+    "set-config: {topics: {orders: {unclean.leader.election.enable: true, retention.ms: null}}}",
+    "set-config: {broker-defaults: {unclean.leader.election.enable: true}}",
     "zk-create: {path: /x, data: {a: [1, null]}, ephemeral: true}",
     "zk-create: {path: /x}",
     "zk-set: {path: /x, data: text}",
@@ -50,6 +64,10 @@ STEPS = [
     "wait: {controller: not broker-1}",
     "wait: {controller-epoch: 1, controller-epochs: [1], registered: all, unregistered: [broker-1], within: 1s}",
     "wait: {re-registered: broker-1, running: all, paused: all, stopped: all, dead: all, session-expired: all}",
+    "wait: {topics: [orders, clicks], leader: {orders-0: not broker-1, orders-1: [broker-2, none]}}",
+    "wait: {topics: none, leader: {orders-0: leader-of clicks-0}, leader-epoch: {orders-0: 0}, isr: {orders-0: [1]}}",
+    "wait: {replicas: {orders-0: [3, 1, 2]}, reassigning: none, in-sync: all, leaders-preferred: [orders-0]}",
+    "wait: {reassigning: [orders-0], offline-partitions: 0, under-replicated: 2}",
     "wait: {znode: {path: /controller, data: {brokerid: 1}, children: 0}}",
     "wait: {event: {kind: ElectionWon, node: broker-1, controller-id: broker-2}, no-event: {kind: Fault, target: broker-1}}",
     "wait: {events: {of: {kind: ElectionWon}, at-least: 1, at-most: 2}, order: [{kind: Fault}, {kind: ElectionWon}]}",
@@ -59,7 +77,7 @@ STEPS = [
 
 @pytest.mark.parametrize("step", STEPS)
 def test_both_accept_every_kind_of_step(tmp_path: Path, step: str) -> None:
-    path = written(tmp_path, BASE.replace("expect:", f"  - {step}\nexpect:"))
+    path = written(tmp_path, WITH_TOPICS.replace("expect:", f"  - {step}\nexpect:"))
     load_scenario(path)
     assert accepts(json_schema(), plain(path))
 
@@ -113,4 +131,63 @@ def test_those_steps_are_all_that_there_are() -> None:
 )
 def test_both_refuse_the_same(tmp_path: Path, right: str, wrong: str) -> None:
     path = written(tmp_path, BASE[::-1].replace(right[::-1], wrong[::-1], 1)[::-1])
+    assert (loads(path), accepts(json_schema(), plain(path))) == (False, False)
+
+
+TOPICS = [
+    "{assignment: {0: [1]}}",
+    "{assignment: {0: [1, 2], 1: [2, 1]}, config: {unclean.leader.election.enable: true}}",
+    "{partitions: 3, replication-factor: 2}",
+    "{partitions: 3, replication-factor: 2, rack-aware: false, start-index: 0, shift: 4, config: {retention.ms: 1}}",
+]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_both_accept_every_kind_of_topic(tmp_path: Path, topic: str) -> None:
+    path = written(tmp_path, BASE.replace("brokers: 3", f"brokers: 3\n  topics: {{payments: {topic}}}"))
+    load_scenario(path)
+    assert accepts(json_schema(), plain(path))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("clicks:", "cli cks:"),
+        ("0: [1, 2, 3]", "zero: [1, 2, 3]"),
+        ("0: [1, 2, 3]", "0: [1, 2, 2]"),
+        ("0: [1, 2, 3]", "0: []"),
+        ("0: [1, 2, 3]", "0: 1"),
+        ("partitions: 4", "partitions: 0"),
+        ("partitions: 4, replication-factor: 2", "partitions: 4"),
+        ("partitions: 4, ", ""),
+        ("partitions: 4, ", "partitions: 4, assignment: {0: [1, 2]}, "),
+        ("partitions: 4, ", "partitions: 4, start-index: -1, "),
+        ("partitions: 4, ", "partitions: 4, rack-aware: maybe, "),
+        ("partitions: 4, ", "partitions: 4, config: {retention: 1}, "),
+        ("partitions: 4, ", "partitions: 4, config: {retention.ms: [1]}, "),
+        ("start: all", "create-topic: []"),
+        ("start: all", "delete-topic: or ders"),
+        ("start: all", "add-partitions: {orders: 0}"),
+        ("start: all", "add-partitions: {}"),
+        ("start: all", "reassign: {orders-0: []}"),
+        ("start: all", "reassign: {orders: [1]}"),
+        ("start: all", "reassign: {orders-0: [1]}\n    via: letter"),
+        ("start: all", "cancel-reassignment: orders"),
+        ("start: all", "elect-preferred: [all]"),
+        ("start: all", "set-config: {}"),
+        ("start: all", "set-config: {topics: {}}"),
+        ("start: all", "set-config: {topics: {orders: {}}}"),
+        ("start: all", "set-config: {broker-defaults: {port: 1}}"),
+        ("start: all", "fail-log-dir: broker-1\n    partitions: []"),
+        ("controller: any,", "leader: {orders-0: Nobody},"),
+        ("controller: any,", "leader: {},"),
+        ("controller: any,", "leader-epoch: {orders-0: -1},"),
+        ("controller: any,", "isr: {orders-0: [a]},"),
+        ("controller: any,", "offline-partitions: -1,"),
+        ("controller: any,", "reassigning: all,"),
+    ],
+)
+def test_both_refuse_the_same_about_topics(tmp_path: Path, right: str, wrong: str) -> None:
+    assert right in WITH_TOPICS
+    path = written(tmp_path, WITH_TOPICS.replace(right, wrong, 1))
     assert (loads(path), accepts(json_schema(), plain(path))) == (False, False)
