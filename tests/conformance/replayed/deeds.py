@@ -1,0 +1,213 @@
+"""Does on a cluster what a step of a recording says, and waits for what belongs to it."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from kcsim.scenarios.cluster import Cluster
+from kcsim.scenarios.deeds import ClusterError
+from kcsim.zk import paths
+from kcsim.zk.vocabulary import BrokerId, TopicPartition
+from tests.conformance.replayed import looks
+from tests.conformance.replayed.errors import NotSupportedError
+from tests.conformance.replayed.tools import Tools
+from tests.conformance.replayed.writes import session_owners
+
+WITHIN_MS = 30_000
+"""How long anything that belongs to a step is waited for, in the time of the run."""
+SEEN_AFTER_MS = 500
+"""How long after a session's end whoever made the recordings saw it: the other brokers had acted by then."""
+
+Outcome = Mapping[str, Any] | None
+"""Of a command, of a broker that was bounced; None of everything else."""
+
+
+class Deeds:
+    """Everything that a step can do, one method a verb."""
+
+    def __init__(self, cluster: Cluster, tools: Tools) -> None:
+        self._cluster = cluster
+        self._verbs: dict[str, Callable[[Any, Mapping[str, Any]], Awaitable[Outcome]]] = {
+            "topic": self._topic,
+            "start": lambda broker, _: self._start(broker),
+            "kill": lambda broker, _: self._kill_together([broker]),
+            "kill_together": lambda brokers, _: self._kill_together(brokers),
+            "term": lambda broker, _: self._term_together([broker]),
+            "term_together": lambda brokers, _: self._term_together(brokers),
+            "pause": lambda broker, _: self._done(cluster.pause(_node(broker))),
+            "resume": lambda broker, _: self._done(cluster.resume(_node(broker))),
+            "expire": lambda broker, _: self._expire(broker),
+            "bounce": lambda broker, _: self._bounce(broker),
+            "reassign": lambda plan, _: self._create(paths.REASSIGN_PARTITIONS, _reassignment(plan)),
+            "reassign_if_free": lambda plan, _: self._reassign_if_free(plan),
+            "prefer": lambda partitions, _: self._create(paths.PREFERRED_REPLICA_ELECTION, _election(partitions)),
+            "delete": lambda topic, _: self._create(paths.delete_topic(topic), ""),
+            "grow": self._grow,
+            "alter": lambda targets, _: self._alter(targets),
+            "zk_create": lambda given, _: self._create(*given),
+            "zk_set": lambda given, _: self._done(cluster.zk_set(*given)),
+            "zk_delete": lambda path, _: self._done(cluster.zk_delete(path)),
+            "zk_delete_tree": lambda path, _: self._delete_tree(path),
+            "zk_touch": lambda path, _: self._done(cluster.zk_set(path, self._data(path))),
+            "zk_recreate": lambda path, _: self._done(cluster.zk_recreate(path, self._data(path), ephemeral=True)),
+            "tool": lambda words, _: tools.run(words),
+            "break_dir": lambda broker, _: self._break_dir(broker),
+        }
+
+    async def do(self, do: Mapping[str, Any]) -> Outcome:
+        """Do it, and wait for what belongs to it.
+
+        Raises: NotSupportedError before anything was done; ClusterError; TimedOutError.
+        """
+        verb = next((key for key in do if key in self._verbs), None)
+        if verb is None:
+            raise NotSupportedError(next((NOT_YET[key] for key in do if key in NOT_YET), f"unknown step {json.dumps(do)}"))
+        outcome = await self._verbs[verb](do[verb], do)
+        await self.wait(do.get("wait", {}))
+        await self._cluster.runtime.sleep_ms(round(1000 * do.get("sleep", 0)))
+        return outcome
+
+    async def wait(self, wanted: Mapping[str, Any]) -> None:
+        """Wait until these leaders, and these ISRs, are in ZooKeeper. Raises: TimedOutError."""
+        state = self._cluster.state
+        await self._until(lambda: looks.led_by(state, wanted.get("leader", {})))
+        await self._until(lambda: looks.in_sync(state, wanted.get("isr", {})))
+
+    async def _until(self, look: Callable[[], str | None]) -> None:
+        await self._cluster.wait_until(look, WITHIN_MS)
+
+    async def _done(self, act: Awaitable[int]) -> None:
+        await act
+
+    # --- znodes
+
+    def _data(self, path: str) -> str | None:
+        znode = self._cluster.state.znodes.get(path)
+        if znode is None:
+            raise ClusterError(f"{path} does not exist")
+        return znode.data
+
+    async def _create(self, path: str, data: str | None) -> None:
+        await self._cluster.zk_create(path, data)
+
+    async def _topic(self, topic: str, do: Mapping[str, Any]) -> None:
+        assignment: Mapping[str, Sequence[int]] = do["assignment"]
+        config_path = paths.topic_config(topic)
+        write_config = self._cluster.zk_set if config_path in self._cluster.state.znodes else self._cluster.zk_create
+        await write_config(config_path, _compact({"version": 1, "config": do.get("config", {})}))
+        topic_state = {"version": 2, "partitions": assignment, "adding_replicas": {}, "removing_replicas": {}}
+        await self._create(paths.topic(topic), _compact(topic_state))
+        if do.get("wait_state", True):
+            states = [looks.state_path(f"{topic}-{partition}") for partition in assignment]
+            await self._until(lambda: looks.all_exist(self._cluster.state, states))
+
+    async def _grow(self, given: Any, do: Mapping[str, Any]) -> None:
+        """Given the topic and the new partitions in one list, or the partitions under a key of their own."""
+        topic, added = (given, _mapping_in(do)) if isinstance(given, str) else given
+        path = paths.topic(topic)
+        if path in self._cluster.state.znodes:
+            found = json.loads(self._data(path) or "")
+            await self._cluster.zk_set(path, _compact({**found, "partitions": {**found["partitions"], **added}}))
+
+    async def _reassign_if_free(self, plan: Mapping[str, Sequence[int]]) -> Outcome:
+        if paths.REASSIGN_PARTITIONS in self._cluster.state.znodes:
+            return {"skipped": f"{paths.REASSIGN_PARTITIONS} exists"}
+        await self._create(paths.REASSIGN_PARTITIONS, _reassignment(plan))
+        return None
+
+    async def _delete_tree(self, root: str) -> None:
+        tree = [path for path in self._cluster.state.znodes if path == root or path.startswith(root + "/")]
+        for path in sorted(tree, key=lambda path: (-path.count("/"), path)):
+            await self._cluster.zk_delete(path)
+
+    # --- brokers
+
+    def _open_sessions(self, broker: int) -> list[str]:
+        owners = session_owners(self._cluster.log.events)
+        sessions = self._cluster.state.sessions
+        return [s for s, owner in owners.items() if owner == _node(broker) and sessions.get(s) != "closed"]
+
+    async def _until_closed(self, sessions: Sequence[str]) -> None:
+        await self._until(lambda: looks.all_closed(self._cluster.state, sessions))
+
+    async def _start(self, broker: int) -> None:
+        await self._cluster.start([_node(broker)])
+
+    async def _kill_together(self, brokers: Sequence[int]) -> None:
+        sessions = [session for broker in brokers for session in self._open_sessions(broker)]
+        for broker in brokers:
+            await self._cluster.kill(_node(broker))
+        await self._until_closed(sessions)
+
+    async def _term_together(self, brokers: Sequence[int]) -> None:
+        runtime = self._cluster.runtime
+        stops = [runtime.promise() for _ in brokers]
+
+        async def stop(broker: int, place: int) -> None:
+            try:
+                stops[place].resolve(await self._cluster.stop(_node(broker)))
+            except Exception as error:
+                stops[place].fail(error)
+
+        for place, broker in enumerate(brokers):
+            runtime.spawn(f"stop {_node(broker)}", stop(broker, place))
+        for stopped in stops:
+            await stopped.wait()
+
+    async def _expire(self, broker: int) -> None:
+        sessions = self._open_sessions(broker)
+        await self._cluster.pause(_node(broker))
+        await self._until_closed(sessions)
+        await self._cluster.runtime.sleep_ms(SEEN_AFTER_MS)
+        await self._cluster.resume(_node(broker))
+        await self._until(lambda: looks.registered_anew(self._cluster.state, broker, sessions))
+
+    async def _bounce(self, broker: int) -> Outcome:
+        sessions = self._open_sessions(broker)
+        await self._cluster.kill(_node(broker))
+        try:
+            await self._start(broker)
+        except ClusterError as refusal:
+            await self._until_closed(sessions)
+            return {"exit": 1, "registered": False, "err": [str(refusal)]}
+        return {"exit": None, "registered": True}
+
+    async def _break_dir(self, broker: int) -> None:
+        await self._cluster.fail_log_dir(_node(broker), None)
+
+    # --- the controller's own requests
+
+    async def _alter(self, targets: Mapping[str, Sequence[int] | None]) -> Outcome:
+        wanted = {_partition(tp): None if to is None else tuple(map(BrokerId, to)) for tp, to in targets.items()}
+        answers = await self._cluster.alter_partition_reassignments(wanted)
+        return {"answers": {str(partition): str(answer.name) for partition, answer in answers.items()}}
+
+
+NOT_YET = {"produce": "brokers hold no records yet"}
+"""Known steps that our cluster cannot do yet, and why."""
+
+
+def _mapping_in(do: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next((value for key, value in do.items() if isinstance(value, Mapping) and key != "wait"), {})
+
+
+def _node(broker: int) -> str:
+    return f"broker-{broker}"
+
+
+def _partition(name: str) -> TopicPartition:
+    topic, _, number = name.rpartition("-")
+    return TopicPartition(topic, int(number))
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _reassignment(plan: Mapping[str, Sequence[int]]) -> str:
+    partitions = [{**_partition(name)._asdict(), "replicas": list(replicas)} for name, replicas in plan.items()]
+    return _compact({"version": 1, "partitions": partitions})
+
+
+def _election(partitions: Sequence[str]) -> str:
+    return _compact({"version": 1, "partitions": [_partition(name)._asdict() for name in partitions]})

@@ -1,0 +1,165 @@
+"""A recording: what was done to a cluster, step by step, and what was then written to ZooKeeper.
+
+What Kafka did and what our cluster did have this one form, so that either can be read, written and compared. The form is
+described in tests/conformance/traces/README.md.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+CONTROLLER = "controller"
+"""Who wrote: the broker that holds /controller, in that role. Others are broker-N, and ADMIN."""
+ADMIN = "admin"
+WITH_DATA = ("create", "set")
+"""Operations whose data is recorded."""
+
+
+class BadRecordingError(Exception):
+    """A file that is no recording: says which, and what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write to ZooKeeper.
+
+    Attributes:
+        by: controller, broker-N or admin.
+        op: create, set, delete, or register for the multi that creates /brokers/ids/N and sets its data.
+        path: with N for the number of a sequential znode.
+        data: as written; None for null data and for operations whose data is not recorded.
+        fenced: it stood in one multi with a check of /controller_epoch.
+    """
+
+    by: str
+    op: str
+    path: str
+    data: str | None = None
+    fenced: bool = False
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "Write":
+        return cls(given["by"], given["op"], given["path"], given.get("data"), given.get("fenced", False))
+
+    def as_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"by": self.by, "op": self.op, "path": self.path}
+        if self.op in WITH_DATA:
+            found["data"] = self.data
+        return {**found, "fenced": True} if self.fenced else found
+
+
+Writes = tuple[Write, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What was done, and what followed. None: not recorded, so there is nothing to compare with.
+
+    Attributes:
+        do: the deed and its circumstances, as in the file.
+        controller: who holds /controller, or held it last, when the step has ended.
+        unsteady: znode -> what other runs of the same steps wrote to it; any is right.
+        other_winners: who held /controller in those runs.
+        more_writes: how many more there were, of a step that went on without end and was cut; 0 of any other.
+        outcome: exit status and output of a command; a broker's exit.
+        problem: what kept our cluster from playing this step to its end; None in a step that it did.
+        not_supported: why our cluster cannot play this step, and so none after it.
+    """
+
+    do: Mapping[str, Any]
+    controller: int | None = None
+    writes: Writes | None = None
+    sessions_closed: tuple[str, ...] = ()
+    unsteady: Mapping[str, tuple[Writes, ...]] = field(default_factory=dict)
+    other_winners: tuple[int, ...] = ()
+    more_writes: int = 0
+    outcome: Mapping[str, Any] | None = None
+    problem: str | None = None
+    not_supported: str | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "Step":
+        return cls(
+            do=given["do"],
+            controller=given.get("controller"),
+            writes=_writes(given["writes"]) if "writes" in given else None,
+            sessions_closed=tuple(given.get("sessions_closed", ())),
+            unsteady={path: tuple(map(_writes, others)) for path, others in given.get("unsteady", {}).items()},
+            other_winners=tuple(given.get("other_winners", ())),
+            more_writes=given.get("more_writes", 0),
+            outcome=given.get("outcome"),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"do": self.do, "controller": self.controller}
+        found["writes"] = [write.as_json() for write in self.writes or ()]
+        if self.sessions_closed:
+            found["sessions_closed"] = list(self.sessions_closed)
+        for key in ("outcome", "problem", "not_supported"):
+            if getattr(self, key) is not None:
+                found[key] = getattr(self, key)
+        return found
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One scenario as somebody played it.
+
+    Attributes:
+        source: who, for people.
+        brokers: ids of those that run before the first step; the first is started first, and elected.
+        racks: broker id, as text -> rack.
+        settings: Kafka's dotted names, for every broker.
+        alive: broker processes that still run at the end; None if not recorded.
+        final: znodes at the end, path -> data; None if not recorded.
+    """
+
+    name: str
+    source: str
+    brokers: tuple[int, ...]
+    racks: Mapping[str, str]
+    settings: Mapping[str, str | int | bool]
+    steps: tuple[Step, ...]
+    alive: tuple[int, ...] | None
+    final: Mapping[str, str | None] | None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "Recording":
+        return cls(
+            name=given["name"],
+            source=given.get("source", ""),
+            brokers=tuple(given["brokers"]),
+            racks=given.get("racks", {}),
+            settings=given.get("settings", {}),
+            steps=tuple(map(Step.of, given["steps"])),
+            alive=tuple(given["alive"]) if "alive" in given else None,
+            final=given.get("final"),
+        )
+
+    @property
+    def not_supported(self) -> str | None:
+        """Why the play ended before its last step was done; None if our cluster can do all of it."""
+        return self.steps[-1].not_supported if self.steps else None
+
+    def text(self) -> str:
+        """The file's text: one step a line."""
+        keys = ("name", "source", "brokers", "racks", "settings", "alive")
+        head = {key: getattr(self, key) for key in keys}
+        steps = ",\n".join("  " + json.dumps(step.as_json(), separators=(",", ":")) for step in self.steps)
+        return f'{json.dumps(head)[:-1]},\n "steps": [\n{steps}\n ],\n "final": {json.dumps(self.final)}}}\n'
+
+
+def _writes(given: Sequence[Mapping[str, Any]]) -> Writes:
+    return tuple(map(Write.of, given))
+
+
+def read_recording(path: Path) -> Recording:
+    """Raises: BadRecordingError for a file that cannot be read, is no JSON, or lacks what a recording needs."""
+    try:
+        return Recording.of(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise BadRecordingError(f"{path}: {error}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadRecordingError(f"{path} is no recording: {type(error).__name__}: {error}") from error

@@ -1,0 +1,36 @@
+"""The settings under which recordings were made, in the words of our brokers."""
+
+from collections.abc import Mapping
+
+from kcsim.brokers.config import KAFKA_NAMES
+from tests.conformance.replayed.errors import NotSupportedError
+from tests.conformance.replayed.recording import Recording
+
+Value = str | int | bool
+
+IN_FORCE: Mapping[str, Value] = {
+    "auto.leader.rebalance.enable": False,
+    "zookeeper.session.timeout.ms": 3000,
+    "replica.lag.time.max.ms": 5000,
+    "replica.fetch.wait.max.ms": 200,
+    "controlled.shutdown.retry.backoff.ms": 500,
+}
+"""In every recording that does not say otherwise."""
+TICK_TIME_MS = 500
+
+WITHOUT_EFFECT = ("log.flush.offset.checkpoint.interval.ms", "replica.high.watermark.checkpoint.interval.ms")
+"""When what is on disk is written there: our brokers do not know these, and they change nothing that is compared."""
+TWO_DIRS = {"log.dirs": "/disk-1,/disk-2"}
+"""What `two.dirs`, which is no setting of Kafka's, stands for."""
+
+
+def settings_of(recording: Recording) -> dict[str, Value]:
+    """Raises: NotSupportedError for a setting that our brokers do not know."""
+    wanted = {**IN_FORCE, **recording.settings}
+    if wanted.pop("two.dirs", False):
+        wanted |= TWO_DIRS
+    known = {name: value for name, value in wanted.items() if name in KAFKA_NAMES}
+    unknown = wanted.keys() - known.keys() - {*WITHOUT_EFFECT}
+    if unknown:
+        raise NotSupportedError(f"our brokers do not know the setting {', '.join(sorted(unknown))}")
+    return known

@@ -1,0 +1,107 @@
+"""Admin acts end to end, on the model and on a real server: what a tool writes is what it then reads."""
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kcsim.controller.decisions.kafka_refusals import AdminOperationError, TopicExistsError
+from kcsim.scenarios.admin.elections import ask_for_preferred_election
+from kcsim.scenarios.admin.entity_configs import change_broker_config, change_topic_config
+from kcsim.scenarios.admin.reassignment_files import MovePlan
+from kcsim.scenarios.admin.reassignments import (
+    TerseReassignmentFailureError,
+    start_reassignment,
+    verify_reassignment,
+)
+from kcsim.scenarios.admin.topic_descriptions import describe_topics
+from kcsim.scenarios.admin.topics import NewTopic, add_partitions, create_topic, delete_topic, matching_topics
+from kcsim.zk.kafka_zk import KafkaZk
+from kcsim.zk.vocabulary import BrokerId, BrokerInfo, Endpoint, TopicPartition
+from kcsim.zk.zookeeper_client import ZooKeeperClient
+from tests.conformance.world import BOUND_MS, LONGEST_TIMEOUT_MS, NoSink, Run, World
+
+B1, B2 = BrokerId(1), BrokerId(2)
+T0 = TopicPartition("t", 0)
+
+
+@asynccontextmanager
+async def tool(world: World) -> AsyncIterator[KafkaZk]:
+    """A tool's session, in a cluster of brokers 1 and 2."""
+    client = ZooKeeperClient(world.runtime, world.zookeeper, NoSink(), LONGEST_TIMEOUT_MS, BOUND_MS)
+    await client.connect()
+    kafka_zk = KafkaZk(client)
+    await kafka_zk.create_top_level_paths()
+    for broker in (B1, B2):
+        await kafka_zk.register_broker(BrokerInfo(broker, (Endpoint("PLAINTEXT", "PLAINTEXT", "localhost", 9092),)))
+    yield kafka_zk
+    await client.close()
+
+
+async def create(kafka_zk: KafkaZk, wanted: NewTopic) -> None:
+    await create_topic(kafka_zk, wanted, random.Random(1))
+
+
+def test_a_topic_is_created_grown_described_and_deleted(run: Run) -> None:
+    async def main(world: World) -> None:
+        async with tool(world) as kafka_zk:
+            await create(kafka_zk, NewTopic("t", assignment=[(B1, B2)], config={"min.insync.replicas": "2"}))
+            await add_partitions(kafka_zk, "t", 3)
+            await change_topic_config(kafka_zk, "t", {"preallocate": "true"}, ["min.insync.replicas"])
+            assert await delete_topic(kafka_zk, "t")
+            assert not await delete_topic(kafka_zk, "t")
+            (described,) = await describe_topics(kafka_zk, await matching_topics(kafka_zk, "t|no"))
+        assert [partition.assignment.replicas for partition in described.partitions] == [(B1, B2), (B2, B1), (B1, B2)]
+        assert (described.config, described.min_insync_replicas) == ({"preallocate": "true"}, 1)
+        assert described.is_marked_for_deletion
+
+    run(main)
+
+
+def test_the_minimum_in_sync_of_all_brokers_holds_where_a_topic_has_none_of_its_own(run: Run) -> None:
+    async def main(world: World) -> None:
+        async with tool(world) as kafka_zk:
+            await create(kafka_zk, NewTopic("t"))
+            await change_broker_config(kafka_zk, None, {"min.insync.replicas": "2"})
+            (described,) = await describe_topics(kafka_zk, ["t"])
+        assert described.min_insync_replicas == 2
+
+    run(main)
+
+
+def test_a_refused_topic_leaves_nothing_behind(run: Run) -> None:
+    async def main(world: World) -> None:
+        async with tool(world) as kafka_zk:
+            await create(kafka_zk, NewTopic("t"))
+            with pytest.raises(TopicExistsError):
+                await create(kafka_zk, NewTopic("t", config={"preallocate": "true"}))
+            assert await kafka_zk.entity_config("topics", "t") == {}
+
+    run(main)
+
+
+def test_a_move_is_under_way_as_long_as_its_wish_lies_there(run: Run) -> None:
+    async def main(world: World) -> None:
+        plan = MovePlan(((T0, (B2,)),))
+        async with tool(world) as kafka_zk:
+            await create(kafka_zk, NewTopic("t", assignment=[(B1,)]))
+            assert await start_reassignment(kafka_zk, plan) == {T0: (B1,)}
+            with pytest.raises(TerseReassignmentFailureError):
+                await start_reassignment(kafka_zk, plan)
+            found = await verify_reassignment(kafka_zk, plan)
+        assert (found.moves[T0].current, found.moves[T0].is_under_way, found.is_anything_moving) == ((B1,), True, True)
+
+    run(main)
+
+
+def test_one_preferred_election_at_a_time(run: Run) -> None:
+    async def main(world: World) -> None:
+        async with tool(world) as kafka_zk:
+            await create(kafka_zk, NewTopic("t"))
+            asked = await ask_for_preferred_election(kafka_zk, [TopicPartition("no", 1), T0])
+            assert (asked.partitions, asked.unknown) == ((T0,), (TopicPartition("no", 1),))
+            with pytest.raises(AdminOperationError, match=r"in progress for Set\(t-0\)"):
+                await ask_for_preferred_election(kafka_zk, [T0])
+
+    run(main)

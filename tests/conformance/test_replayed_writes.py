@@ -1,0 +1,147 @@
+"""How a run's event log is read as a recording: who wrote, in which role, fenced or not, and whose sessions ended."""
+
+from typing import Any
+
+import pytest
+
+from kcsim.zk.events import Event, EventKind
+from tests.conformance.replayed.recording import Write
+from tests.conformance.replayed.writes import WriteLog, is_final
+
+BROKER_1, BROKER_2, ADMIN = "0x0000000000000001", "0x0000000000000002", "0x0000000000000003"
+STATE = "/brokers/topics/orders/partitions/0/state"
+CONTROLLER_DATA = '{"version":1,"brokerid":1,"timestamp":"17"}'
+
+
+class Log:
+    """An event log made by hand. Brokers 1 and 2 have a session each; broker 1 is the controller."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        for broker, session_id in ((1, BROKER_1), (2, BROKER_2)):
+            self.add(EventKind.SESSION_STATE, node=f"broker-{broker}", session_id=session_id, state="connected")
+        self.created("/controller", CONTROLLER_DATA, session=BROKER_1)
+        self.start = len(self.events)
+
+    def add(self, kind: EventKind, node: str = "zookeeper", **fields: Any) -> int:
+        self.events.append(Event(seq=len(self.events), t_ms=0, node=node, kind=kind, **fields))
+        return len(self.events) - 1
+
+    def created(self, path: str, data: str | None = None, session: str = BROKER_1, **fields: Any) -> int:
+        return self.add(EventKind.ZNODE_CREATED, path=path, data=data, session_id=session, **fields)
+
+    def changed(self, path: str, data: str | None = None, session: str = BROKER_1, **fields: Any) -> int:
+        return self.add(EventKind.ZNODE_CHANGED, path=path, data=data, session_id=session, **fields)
+
+    def deleted(self, path: str, session: str = BROKER_1, **fields: Any) -> int:
+        return self.add(EventKind.ZNODE_DELETED, path=path, session_id=session, **fields)
+
+    def request(self, node: str, fence: int | None = None) -> int:
+        return self.add(EventKind.ZK_WRITE, node, controller_epoch_zk_version=fence)
+
+    def writes(self) -> tuple[Write, ...]:
+        return WriteLog(self.events).between(self.start, len(self.events))
+
+
+def test_a_fenced_write_of_who_holds_the_role_is_the_controllers() -> None:
+    log = Log()
+    log.created(STATE, "{}", cause=log.request("broker-1", fence=1))
+    assert log.writes() == (Write("controller", "create", STATE, "{}", fenced=True),)
+
+
+def test_the_same_broker_writes_as_a_broker_without_a_fence() -> None:
+    log = Log()
+    log.changed(STATE, "{}", cause=log.request("broker-1"))
+    assert log.writes() == (Write("broker-1", "set", STATE, "{}"),)
+
+
+def test_a_fenced_write_of_somebody_else_is_not_the_controllers() -> None:
+    """It could only be applied while nobody was elected after it; in no case is it that of who holds the role."""
+    log = Log()
+    log.changed(STATE, "{}", session=BROKER_2, cause=log.request("broker-2", fence=1))
+    assert log.writes() == (Write("broker-2", "set", STATE, "{}", fenced=True),)
+
+
+def test_winning_an_election_is_done_in_the_role() -> None:
+    log = Log()
+    won = log.request("broker-2")
+    data = CONTROLLER_DATA.replace("1,", "2,").replace('"version":2', '"version":1')
+    log.created("/controller", data, session=BROKER_2, cause=won)
+    log.changed("/controller_epoch", "2", session=BROKER_2, cause=won)
+    assert log.writes() == (
+        Write("controller", "create", "/controller", data),
+        Write("controller", "set", "/controller_epoch", "2"),
+    )
+
+
+def test_a_session_that_is_no_brokers_is_ours() -> None:
+    log = Log()
+    log.deleted("/controller", session=ADMIN)
+    assert log.writes() == (Write("admin", "delete", "/controller"),)
+
+
+def test_a_registration_is_one_write_without_its_data() -> None:
+    log = Log()
+    cause = log.request("broker-2")
+    log.created("/brokers/ids/2", session=BROKER_2, zxid=7, cause=cause)
+    log.changed("/brokers/ids/2", "{}", session=BROKER_2, zxid=7, cause=cause)
+    assert log.writes() == (Write("broker-2", "register", "/brokers/ids/2"),)
+
+
+def test_a_registration_touched_later_is_a_write_of_its_own() -> None:
+    log = Log()
+    log.created("/brokers/ids/2", session=BROKER_2, zxid=7)
+    log.changed("/brokers/ids/2", "{}", session=ADMIN, zxid=8)
+    assert log.writes()[1] == Write("admin", "set", "/brokers/ids/2", "{}")
+
+
+def test_what_goes_with_a_session_is_no_write_but_the_end_of_a_session() -> None:
+    log = Log()
+    closed = log.add(EventKind.SESSION_CLOSED, session_id=BROKER_2)
+    log.deleted("/brokers/ids/2", session=BROKER_2, cause=closed)
+    log.add(EventKind.SESSION_CLOSED, session_id=ADMIN)
+    assert log.writes() == ()
+    assert WriteLog(log.events).sessions_closed(log.start, len(log.events)) == ("broker-2",)
+
+
+def test_the_numbers_of_notifications_are_left_out() -> None:
+    log = Log()
+    log.created("/isr_change_notification/isr_change_0000000012", "{}", session=BROKER_2)
+    log.created("/log_dir_event_notification/log_dir_event_0000000003", "{}", session=BROKER_2)
+    assert [write.path for write in log.writes()] == [
+        "/isr_change_notification/isr_change_N",
+        "/log_dir_event_notification/log_dir_event_N",
+    ]
+
+
+@pytest.mark.parametrize("path", ["/config/topics/orders", "/cluster/id", "/controllers", "/zookeeper"])
+def test_other_places_are_not_recorded(path: str) -> None:
+    log = Log()
+    log.created(path)
+    assert log.writes() == ()
+
+
+def test_each_step_has_its_own_writes() -> None:
+    log = Log()
+    first, second = log.created("/admin/a", session=ADMIN), log.created("/admin/b", session=ADMIN)
+    writes = WriteLog(log.events)
+    assert [write.path for write in writes.between(first, second)] == ["/admin/a"]
+    assert [write.path for write in writes.between(second, second + 1)] == ["/admin/b"]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_recorded"),
+    [
+        ("/controller", True),
+        ("/controller_epoch", True),
+        ("/brokers/topics", True),
+        (STATE, True),
+        ("/admin/delete_topics", True),
+        ("/admin", False),
+        ("/brokers/ids/1", False),
+        ("/isr_change_notification", False),
+        ("/config/topics/orders", False),
+    ],
+)
+def test_what_is_recorded_of_the_end(path: str, is_recorded: bool) -> None:
+    assert is_final(path) is is_recorded
