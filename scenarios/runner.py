@@ -9,15 +9,16 @@ from contextlib import suppress
 
 from pydantic import BaseModel
 
-from kcsim.scenarios.claims import Condition, Expectation
 from kcsim.scenarios.cluster import BrokerSpec, Cluster, ClusterSpec, Moment
-from kcsim.scenarios.conditions import judge
 from kcsim.scenarios.deeds import RUN_BEGAN, SCENARIO, ClusterError
-from kcsim.scenarios.scenario_file import LoadedScenario
-from kcsim.scenarios.schema import Scenario
-from kcsim.scenarios.seen import Finding, Seen
-from kcsim.scenarios.step import NamingStep
-from kcsim.scenarios.steps import (
+from kcsim.scenarios.judging.conditions import judge
+from kcsim.scenarios.judging.seen import Finding, Seen
+from kcsim.scenarios.judging.verdict import Judged, Outcome, StepFailure, Verdict
+from kcsim.scenarios.language.claims import Condition, Expectation
+from kcsim.scenarios.language.scenario_file import LoadedScenario
+from kcsim.scenarios.language.schema import Scenario
+from kcsim.scenarios.language.step import NamingStep
+from kcsim.scenarios.language.steps import (
     AnyStep,
     Disconnect,
     Expire,
@@ -35,11 +36,10 @@ from kcsim.scenarios.steps import (
     ZkSet,
     verb_of_step,
 )
+from kcsim.scenarios.language.topic_steps import FailLogDir
+from kcsim.scenarios.language.topic_words import ALL_PARTITIONS
+from kcsim.scenarios.language.words import ALL, CONTROLLER, ROLE_OF, listed
 from kcsim.scenarios.topic_runner import TopicRunner
-from kcsim.scenarios.topic_steps import FailLogDir
-from kcsim.scenarios.topic_words import ALL_PARTITIONS
-from kcsim.scenarios.verdict import Judged, Outcome, StepFailure, Verdict
-from kcsim.scenarios.words import ALL, CONTROLLER, ROLE_OF, listed
 from kcsim.zk.errors import TimedOutError
 from kcsim.zk.events import EventFields, EventKind
 from kcsim.zk.servers.errors import ServerError

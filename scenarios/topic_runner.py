@@ -12,8 +12,8 @@ from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.admin.topics import NewTopic
 from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.deeds import RUN_BEGAN, ClusterError
-from kcsim.scenarios.topic_model import TopicModel
-from kcsim.scenarios.topic_steps import (
+from kcsim.scenarios.language.topic_model import TopicModel
+from kcsim.scenarios.language.topic_steps import (
     AddPartitions,
     CancelReassignment,
     CreateTopic,
@@ -24,8 +24,8 @@ from kcsim.scenarios.topic_steps import (
     SetConfig,
     TopicStep,
 )
-from kcsim.scenarios.topic_words import ALL_PARTITIONS
-from kcsim.scenarios.words import ALL
+from kcsim.scenarios.language.topic_words import ALL_PARTITIONS
+from kcsim.scenarios.language.words import ALL
 from kcsim.zk.vocabulary import BrokerId, TopicPartition
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kcsim.scenarios.language.words import did_you_mean
 from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
-from kcsim.scenarios.words import did_you_mean
 from kcsim.zk.errors import NoNodeError, ZooKeeperError
 from kcsim.zk.events import data_text
 from kcsim.zk.live import LiveZooKeeper

@@ -8,8 +8,8 @@ from typing import Any
 
 from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
-from kcsim.scenarios.control import ControlError, call, running_clusters
-from kcsim.scenarios.own_servers import normalized
+from kcsim.scenarios.playground.control import ControlError, call, running_clusters
+from kcsim.scenarios.playground.own_servers import normalized
 from kcsim.zk.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
 
 Call = Callable[[str, Mapping[str, Any], str], dict[str, Any]]

@@ -11,7 +11,7 @@ from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.admin.controller_api import reassignment_message
 from kcsim.scenarios.admin.reassignments import MoveStatus
 from kcsim.scenarios.admin.throttles import Throttled
-from kcsim.scenarios.assignment_text import reassignment_json
+from kcsim.scenarios.questions.assignment_text import reassignment_json
 from kcsim.zk.vocabulary import ReplicaAssignment, TopicPartition
 
 ZOOKEEPER_WARNING = "Warning: --zookeeper is deprecated, and will be removed in a future version of Kafka."

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kcsim.controller.decisions.placement import Replicas
-    from kcsim.scenarios.cluster_reading import ClusterSeen
-    from kcsim.scenarios.placement_plan import Plan, Wish
+    from kcsim.scenarios.questions.cluster_reading import ClusterSeen
+    from kcsim.scenarios.questions.placement_plan import Plan, Wish
 
 UNSET = -1
 
@@ -69,7 +69,7 @@ def assign(
     Exit status: 0 done, 2 ZooKeeper failed, 64 it cannot be done, in Kafka's words.
     """
     from kcsim.controller.decisions.kafka_refusals import RefusedError, topic_command_line
-    from kcsim.scenarios.placement_plan import Wish, plan_creation, plan_growth, plan_naively, with_topic
+    from kcsim.scenarios.questions.placement_plan import Wish, plan_creation, plan_growth, plan_naively, with_topic
 
     contradictions = {
         "--explain does not go with --naive": explain and naive,
@@ -112,9 +112,9 @@ def _listed(option: str, text: str | None) -> "list[Replicas] | None":
 
 
 def _show(wish: "Wish", cluster: "ClusterSeen", plan: "Plan", explain: bool, output: Output) -> None:
-    from kcsim.scenarios.assignment_text import reassignment_json
-    from kcsim.scenarios.placement_plan import unknown_brokers
-    from kcsim.scenarios.words import listed
+    from kcsim.scenarios.language.words import listed
+    from kcsim.scenarios.questions.assignment_text import reassignment_json
+    from kcsim.scenarios.questions.placement_plan import unknown_brokers
     from kcsim.zk.vocabulary import TopicPartition
 
     unknown = unknown_brokers(plan.placed, cluster.brokers)
@@ -129,7 +129,7 @@ def _show(wish: "Wish", cluster: "ClusterSeen", plan: "Plan", explain: bool, out
 
 def _lines(wish: "Wish", cluster: "ClusterSeen", plan: "Plan", explain: bool) -> "Iterator[str]":
     from kcsim.controller.decisions.spread import spread
-    from kcsim.scenarios.assignment_text import assignment_lines, explanation_lines, ring_line, spread_lines
+    from kcsim.scenarios.questions.assignment_text import assignment_lines, explanation_lines, ring_line, spread_lines
 
     racks = {broker.id: broker.rack for broker in cluster.brokers}
     first, last = min(plan.placed), max(plan.placed)

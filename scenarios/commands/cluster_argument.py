@@ -6,14 +6,14 @@ from kcsim.scenarios.commands.cluster_work import zookeeper_trouble_ends_the_com
 from kcsim.scenarios.commands.ending import ExitStatus, give_up
 
 if TYPE_CHECKING:
-    from kcsim.scenarios.cluster_reading import ClusterSeen
+    from kcsim.scenarios.questions.cluster_reading import ClusterSeen
 
 
 def cluster_of(brokers: str | None, zookeeper: str | None) -> "ClusterSeen":
     """The cluster of one of the two, or the end of the command."""
     from kcsim.controller.decisions.kafka_refusals import RefusedError
-    from kcsim.scenarios.broker_words import BadBrokersError, parse_brokers
-    from kcsim.scenarios.cluster_reading import ClusterSeen
+    from kcsim.scenarios.questions.broker_words import BadBrokersError, parse_brokers
+    from kcsim.scenarios.questions.cluster_reading import ClusterSeen
 
     if (brokers is None) == (zookeeper is None):
         give_up("give either --brokers or --zookeeper", ExitStatus.USAGE)
@@ -28,7 +28,7 @@ def cluster_of(brokers: str | None, zookeeper: str | None) -> "ClusterSeen":
 
 def cluster_at(zookeeper: str) -> "ClusterSeen":
     """The cluster that this ZooKeeper knows, or the end of the command."""
-    from kcsim.scenarios.cluster_reading import read_cluster
+    from kcsim.scenarios.questions.cluster_reading import read_cluster
 
     with zookeeper_trouble_ends_the_command():
         return read_cluster(zookeeper)

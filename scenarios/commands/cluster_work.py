@@ -15,7 +15,7 @@ Say = Callable[[str], None]
 
 def look_at(zookeeper: str, look: "Callable[[KafkaZk], Awaitable[T]]") -> T:
     """Read from a cluster; trouble ends the command."""
-    from kcsim.scenarios.cluster_session import cluster_session
+    from kcsim.scenarios.admin.cluster_session import cluster_session
     from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
     from kcsim.zk.servers.external import parse_connect_string
 
@@ -34,7 +34,7 @@ def act_on(zookeeper: str, execute: bool, act: "Callable[[KafkaZk, Say], Awaitab
     Args:
         act: told how to say things. In a dry run nothing of that is shown, unless there would be nothing to write.
     """
-    from kcsim.scenarios.own_servers import is_ours
+    from kcsim.scenarios.playground.own_servers import is_ours
 
     with zookeeper_trouble_ends_the_command():
         may_write = execute or is_ours(zookeeper)
@@ -45,8 +45,8 @@ def act_on(zookeeper: str, execute: bool, act: "Callable[[KafkaZk, Say], Awaitab
 
 
 def _rehearse(zookeeper: str, act: "Callable[[KafkaZk, Say], Awaitable[None]]") -> None:
-    from kcsim.scenarios.cluster_session import cluster_session
-    from kcsim.scenarios.rehearsal import RehearsedZooKeeper, Write, write_line
+    from kcsim.scenarios.admin.cluster_session import cluster_session
+    from kcsim.scenarios.admin.rehearsal import RehearsedZooKeeper, Write, write_line
     from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
     from kcsim.zk.ports import ZooKeeper
     from kcsim.zk.servers.external import parse_connect_string

@@ -52,7 +52,7 @@ def fault(
     Exit status: 0 done, 2 it could not be done or no cluster is up, 64 there is no such broker.
     """
     from kcsim.scenarios.commands.running_cluster import control_trouble_ends_the_command
-    from kcsim.scenarios.control import call
+    from kcsim.scenarios.playground.control import call
 
     with control_trouble_ends_the_command():
         answer = call(verb.value, {"target": " ".join(target)}, cluster)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from kcsim.brokers.groups.assignors import Strategy
     from kcsim.brokers.groups.claims import KafkaRules
     from kcsim.brokers.groups.group import ConsumerGroup
-    from kcsim.scenarios.group_file import GroupSetup
-    from kcsim.scenarios.group_text import Step
+    from kcsim.scenarios.questions.group_file import GroupSetup
+    from kcsim.scenarios.questions.group_text import Step
 
 T = TypeVar("T")
 
@@ -68,8 +68,8 @@ def assign(
 
     Exit status: 0 done, 64 something makes no sense (nothing was printed then).
     """
-    from kcsim.scenarios.group_file import GroupFileError, GroupSetup, load_group
-    from kcsim.scenarios.group_words import GroupWordsError, parse_strategies, topics_not_there
+    from kcsim.scenarios.questions.group_file import GroupFileError, GroupSetup, load_group
+    from kcsim.scenarios.questions.group_words import GroupWordsError, parse_strategies, topics_not_there
 
     try:
         setup = load_group(file) if file else GroupSetup({}, [], {}, [])
@@ -89,7 +89,7 @@ def assign(
 def _read(option: str, parse: "Callable[[], T]") -> T:
     """Read the values of an option; name it where they make no sense. Raises: GroupWordsError."""
     from kcsim.brokers.groups.errors import GroupError
-    from kcsim.scenarios.group_words import GroupWordsError, explained
+    from kcsim.scenarios.questions.group_words import GroupWordsError, explained
 
     try:
         return parse()
@@ -101,7 +101,7 @@ def _read(option: str, parse: "Callable[[], T]") -> T:
 
 def _rules(kafka: str) -> "KafkaRules":
     from kcsim.brokers.groups.claims import KafkaRules
-    from kcsim.scenarios.group_words import GroupWordsError
+    from kcsim.scenarios.questions.group_words import GroupWordsError
 
     if kafka not in [rules.value for rules in KafkaRules]:
         raise GroupWordsError(f"--kafka: unknown version {kafka!r}; there are 2.8 (2.8.2) and 3 (3.0 to 3.3)")
@@ -111,7 +111,7 @@ def _rules(kafka: str) -> "KafkaRules":
 def _group(setup: "GroupSetup", topics: "Iterable[str]", members: "Iterable[str]") -> "ConsumerGroup":
     """The group of the file, and what the options add to it."""
     from kcsim.brokers.groups.group import ConsumerGroup
-    from kcsim.scenarios.group_words import GroupWordsError, parse_member, parse_topic
+    from kcsim.scenarios.questions.group_words import GroupWordsError, parse_member, parse_topic
 
     counts = setup.topics | dict(_read("--topic", lambda: [parse_topic(text) for text in topics]))
     consumers = [*setup.consumers, *_read("--member", lambda: [parse_member(text) for text in members])]
@@ -125,7 +125,7 @@ def _group(setup: "GroupSetup", topics: "Iterable[str]", members: "Iterable[str]
 
 def _changed(group: "ConsumerGroup", changes: "Iterable[tuple[str, str]]") -> "list[ConsumerGroup]":
     """The group at first and after each change; who is in it does not depend on a strategy. Raises: GroupWordsError."""
-    from kcsim.scenarios.group_words import GroupWordsError, apply_change
+    from kcsim.scenarios.questions.group_words import GroupWordsError, apply_change
 
     groups = [group]
     for place, change in changes:
@@ -145,7 +145,7 @@ def _steps(
     from kcsim.brokers.groups.difference import difference
     from kcsim.brokers.groups.group import inherit, rebalance
     from kcsim.brokers.groups.rack_aware_range import rack_mismatches
-    from kcsim.scenarios.group_text import Rebalanced, Step
+    from kcsim.scenarios.questions.group_text import Rebalanced, Step
 
     steps = [Step(change, {}) for change, _ in groups]
     for strategy in strategies:
@@ -160,8 +160,8 @@ def _steps(
 
 
 def _show(steps: "list[Step]", rules: "KafkaRules", output: Output) -> None:
-    from kcsim.scenarios.group_text import step_table, step_value
-    from kcsim.scenarios.timeline import console_on
+    from kcsim.scenarios.questions.group_text import step_table, step_value
+    from kcsim.scenarios.telling.timeline import console_on
 
     if output is Output.JSON:
         told = {"kafka": rules.value, "steps": [step_value(step) for step in steps]}

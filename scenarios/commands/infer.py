@@ -46,7 +46,7 @@ def infer(
     kcsim infer described.txt --brokers 0:rack1,1:rack2,2:rack1 --topic orders
     kcsim infer --zookeeper localhost:2181/kafka
     """
-    from kcsim.scenarios.inference_text import InferredTopic
+    from kcsim.scenarios.questions.inference_text import InferredTopic
 
     if zookeeper is not None and file != STDIN:
         give_up("give either a file or --zookeeper", ExitStatus.USAGE)
@@ -70,7 +70,7 @@ def infer(
 
 
 def _described(file: str) -> "Mapping[str, Assignment]":
-    from kcsim.scenarios.topic_description import BadDescriptionError, read_description
+    from kcsim.scenarios.questions.topic_description import BadDescriptionError, read_description
 
     if file == STDIN and sys.stdin.isatty():
         give_up("pipe what kafka-topics --describe prints into it, or name a file, or give --zookeeper", ExitStatus.USAGE)
@@ -107,7 +107,7 @@ def _taking_part(
     """The brokers that a placement would have been given, as far as one can know."""
     from kcsim.controller.decisions.broker_ring import BrokerMetadata, RackAwareMode, effective_brokers
     from kcsim.controller.decisions.kafka_refusals import RefusedError
-    from kcsim.scenarios.words import listed
+    from kcsim.scenarios.language.words import listed
 
     if brokers is not None:
         mode = RackAwareMode.DISABLED if disable_rack_aware else RackAwareMode.ENFORCED
@@ -124,7 +124,7 @@ def _taking_part(
 
 
 def _chosen(wanted: "Sequence[str]", described: "Mapping[str, Assignment]") -> "Mapping[str, Assignment]":
-    from kcsim.scenarios.words import did_you_mean
+    from kcsim.scenarios.language.words import did_you_mean
 
     for name in wanted:
         if name not in described:

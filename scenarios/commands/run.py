@@ -12,9 +12,9 @@ from kcsim.scenarios.commands.ending import ExitStatus, Finished, Output, give_u
 from kcsim.scenarios.commands.zookeeper_argument import zookeeper_choice
 
 if TYPE_CHECKING:
-    from kcsim.scenarios.scenario_file import LoadedScenario
-    from kcsim.scenarios.timeline import Timeline
-    from kcsim.scenarios.verdict import Judged, Verdict
+    from kcsim.scenarios.judging.verdict import Judged, Verdict
+    from kcsim.scenarios.language.scenario_file import LoadedScenario
+    from kcsim.scenarios.telling.timeline import Timeline
     from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
 
 MAX_SEED = 2**63 - 1
@@ -75,7 +75,7 @@ def run(
 
 def load(name: str) -> "LoadedScenario":
     """Load a scenario by file or name; whatever is wrong with it is told line by line, and ends the command."""
-    from kcsim.scenarios.scenario_file import ScenarioFileError, find_scenario, load_scenario
+    from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, load_scenario
 
     try:
         return load_scenario(find_scenario(name))
@@ -109,8 +109,8 @@ def check_trace(trace: Path | None) -> None:
 
 def say_what_would_be_done(loaded: "LoadedScenario", connect: str) -> None:
     """The dry run on a ZooKeeper that is not ours."""
+    from kcsim.scenarios.language.steps import verb_of_step
     from kcsim.scenarios.runner import cluster_spec
-    from kcsim.scenarios.steps import verb_of_step
 
     scenario = loaded.scenario
     brokers = [broker.name for broker in cluster_spec(scenario).brokers]
@@ -128,7 +128,7 @@ def _run(
     from kcsim.scenarios.history import TraceError
     from kcsim.scenarios.runner import cluster_spec, run_scenario
     from kcsim.scenarios.runs import RunInfo
-    from kcsim.scenarios.timeline import Timeline, console_on
+    from kcsim.scenarios.telling.timeline import Timeline, console_on
     from kcsim.scenarios.worlds import run_in_world
     from kcsim.zk.errors import ZooKeeperUnavailableError
     from kcsim.zk.servers.errors import NoChrootError, OccupiedError, ServerError
@@ -155,7 +155,7 @@ def _run(
 
 
 def _show(verdict: "Verdict", timeline: "Timeline", output: Output, run_facts: dict[str, Any]) -> None:
-    from kcsim.scenarios.timeline import console_on, show_verdict
+    from kcsim.scenarios.telling.timeline import console_on, show_verdict
 
     if output is Output.TABLE:
         show_verdict(console_on(sys.stdout), verdict, timeline.evidence)

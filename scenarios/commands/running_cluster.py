@@ -38,7 +38,7 @@ def running_cluster(cluster: str | None, zookeeper: str | None, what: str) -> "R
 @contextmanager
 def control_trouble_ends_the_command() -> Iterator[None]:
     """Turn what can go wrong when a running cluster is asked into the end of a command."""
-    from kcsim.scenarios.control import BadClusterNameError, ControlError, DeniedError
+    from kcsim.scenarios.playground.control import BadClusterNameError, ControlError, DeniedError
 
     try:
         yield

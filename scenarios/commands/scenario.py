@@ -20,8 +20,8 @@ def list_scenarios(output: Annotated[Output, typer.Option(help="How to print the
     """List the scenarios of the library, each with what it shows."""
     from rich.table import Table
 
-    from kcsim.scenarios.scenario_file import find_scenario, library_names, load_scenario
-    from kcsim.scenarios.timeline import TABLE_WIDTH, console_on
+    from kcsim.scenarios.language.scenario_file import find_scenario, library_names, load_scenario
+    from kcsim.scenarios.telling.timeline import TABLE_WIDTH, console_on
 
     scenarios = [load_scenario(find_scenario(name)).scenario for name in library_names()]
     if output is Output.JSON:
@@ -48,7 +48,7 @@ def list_scenarios(output: Annotated[Output, typer.Option(help="How to print the
 @app.command()
 def show(name: Annotated[str, typer.Argument(help="A name of the library, or a file.")]) -> None:
     """Print a scenario's file: the place to begin one of your own."""
-    from kcsim.scenarios.scenario_file import ScenarioFileError, find_scenario
+    from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario
 
     try:
         print(find_scenario(name).read_text(encoding="utf-8"), end="")
@@ -63,7 +63,7 @@ def schema() -> None:
     With it an editor completes keys and marks mistakes: put `# yaml-language-server: $schema=FILE` at the top of
     a scenario.
     """
-    from kcsim.scenarios.schema import json_schema
+    from kcsim.scenarios.language.schema import json_schema
 
     print(json.dumps(json_schema(), indent=2))
 
@@ -74,7 +74,7 @@ def check(files: Annotated[list[str], typer.Argument(help="Scenario files, or na
 
     Exit status: 0 all can be run, 64 one cannot.
     """
-    from kcsim.scenarios.scenario_file import ScenarioFileError, find_scenario, load_scenario
+    from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, load_scenario
 
     problems = []
     for name in files:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from kcsim.scenarios.admin.topics import NewTopic
     from kcsim.scenarios.cluster import Cluster, ClusterSpec
     from kcsim.scenarios.history import KeptTrace
-    from kcsim.scenarios.playground import Playground
-    from kcsim.scenarios.schema import ClusterModel
-    from kcsim.scenarios.timeline import Timeline
+    from kcsim.scenarios.language.schema import ClusterModel
+    from kcsim.scenarios.playground.playground import Playground
+    from kcsim.scenarios.telling.timeline import Timeline
     from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
     from kcsim.zk.events import Event
 
@@ -109,7 +109,7 @@ def _model(brokers: int, racks: int | None, settings: list[str], topics: list[st
     """The cluster, checked as the one of a scenario file is."""
     from pydantic import ValidationError
 
-    from kcsim.scenarios.schema import ClusterModel
+    from kcsim.scenarios.language.schema import ClusterModel
 
     described: dict[str, Any] = {
         "brokers": brokers,
@@ -125,7 +125,7 @@ def _model(brokers: int, racks: int | None, settings: list[str], topics: list[st
 
 def _setting(text: str) -> tuple[str, str | int | bool]:
     from kcsim.brokers.config import SETTING_TYPES, SettingError, parse_setting
-    from kcsim.scenarios.words import did_you_mean
+    from kcsim.scenarios.language.words import did_you_mean
 
     name, equals, value = text.partition("=")
     if not equals:
@@ -196,10 +196,10 @@ class _Up:
 
     def run(self) -> ExitStatus:
         """Start it, keep it up, stop it; say why if that cannot be."""
-        from kcsim.scenarios.control import BadClusterNameError, ClusterIsUpError, ControlError, claimed
         from kcsim.scenarios.deeds import ClusterError
         from kcsim.scenarios.history import TraceError
-        from kcsim.scenarios.user_directory import UserDirectoryError
+        from kcsim.scenarios.playground.control import BadClusterNameError, ClusterIsUpError, ControlError, claimed
+        from kcsim.scenarios.playground.user_directory import UserDirectoryError
         from kcsim.zk.errors import TimedOutError, ZooKeeperUnavailableError
         from kcsim.zk.servers.errors import NoChrootError, OccupiedError, ServerError
 
@@ -226,7 +226,7 @@ class _Up:
         from kcsim.scenarios.history import KeptTrace
         from kcsim.scenarios.live_world import run_live
         from kcsim.scenarios.runs import RunInfo
-        from kcsim.scenarios.timeline import Timeline, console_on
+        from kcsim.scenarios.telling.timeline import Timeline, console_on
 
         spec = self._spec()
         timeline = Timeline(console_on(sys.stderr), tuple(broker.name for broker in spec.brokers), self.verbose)
@@ -247,7 +247,7 @@ class _Up:
     @contextmanager
     def _around(self, connect_string: str) -> Iterator[None]:
         """While the ZooKeeper serves: if it is ours, admin commands may write to it without being told twice."""
-        from kcsim.scenarios.own_servers import announce
+        from kcsim.scenarios.playground.own_servers import announce
 
         self.connect_string = connect_string
         with announce(connect_string) if self.choice.connect is None else nullcontext():
@@ -258,9 +258,9 @@ class _Up:
     ) -> None:
         import asyncio
 
-        from kcsim.scenarios.control_server import answering
-        from kcsim.scenarios.playground import Playground
-        from kcsim.scenarios.remote_verbs import RemoteVerbs
+        from kcsim.scenarios.playground.control_server import answering
+        from kcsim.scenarios.playground.playground import Playground
+        from kcsim.scenarios.playground.remote_verbs import RemoteVerbs
 
         each_breath = (lambda: None) if kept is None else kept.flush
         playground = self.playground = Playground(

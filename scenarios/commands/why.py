@@ -47,9 +47,9 @@ def why(
 
     Exit status: 0 told, 2 the trace breaks off before the event, 64 there is no such event, or no such trace.
     """
-    from kcsim.scenarios.cause_text import Sentences, seqs_of, story_json, story_lines
-    from kcsim.scenarios.causes import Causes, NoSuchEventError
-    from kcsim.scenarios.event_choice import EventChoiceError, Wanted, choose
+    from kcsim.scenarios.telling.cause_text import Sentences, seqs_of, story_json, story_lines
+    from kcsim.scenarios.telling.causes import Causes, NoSuchEventError
+    from kcsim.scenarios.telling.event_choice import EventChoiceError, Wanted, choose
 
     events, broken_off = _read(trace)
     try:

@@ -36,8 +36,8 @@ def start(
     """
     from pydantic_core import PydanticCustomError
 
+    from kcsim.scenarios.language.words import parse_tick_time
     from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
-    from kcsim.scenarios.words import parse_tick_time
     from kcsim.zk.servers.configuration import ServerSettings
     from kcsim.zk.servers.embedded import EmbeddedZooKeeper
     from kcsim.zk.servers.errors import ServerDiedError, ServerError
@@ -78,8 +78,8 @@ def start(
 
 def _announced(connect: str) -> "AbstractContextManager[None]":
     """Let the admin commands know that this ZooKeeper is ours, if there is a place to say so."""
-    from kcsim.scenarios.own_servers import announce
-    from kcsim.scenarios.user_directory import UserDirectoryError, user_directory
+    from kcsim.scenarios.playground.own_servers import announce
+    from kcsim.scenarios.playground.user_directory import UserDirectoryError, user_directory
 
     try:
         user_directory()

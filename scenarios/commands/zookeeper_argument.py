@@ -16,7 +16,7 @@ def zookeeper_choice(text: str, members: int = 1) -> "ZooKeeperChoice":
     Args:
         members: how many servers are wanted of one that we start; an ensemble has at least three.
     """
-    from kcsim.scenarios.words import did_you_mean
+    from kcsim.scenarios.language.words import did_you_mean
     from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
     from kcsim.zk.servers.errors import BadConnectStringError
     from kcsim.zk.servers.external import parse_connect_string

@@ -1,6 +1,6 @@
 """Writes that are only rehearsed: answered as the server would, on the model and on a real one, and not made."""
 
-from kcsim.scenarios.rehearsal import RehearsedZooKeeper, write_line
+from kcsim.scenarios.admin.rehearsal import RehearsedZooKeeper, write_line
 from kcsim.zk.errors import BadVersionError, NodeExistsError, NoNodeError
 from kcsim.zk.operations import (
     ChildrenRead,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Unpack
 
-from kcsim.scenarios.seen import Seen
+from kcsim.scenarios.judging.seen import Seen
 from kcsim.scenarios.state import ClusterState
 from kcsim.zk.events import Event, EventFields, EventKind
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from kcsim.scenarios.control import claimed
+from kcsim.scenarios.playground.control import claimed
 
 CLUSTER = "scripted"
 PATIENCE_S = 10.0

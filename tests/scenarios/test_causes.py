@@ -2,9 +2,9 @@
 
 import pytest
 
-from kcsim.scenarios.cause_text import Sentences, seqs_of, story_json, story_lines
-from kcsim.scenarios.causes import Branch, Causes, LeftOut, NoSuchEventError, Story
-from kcsim.scenarios.event_choice import EventChoiceError, Wanted, choose
+from kcsim.scenarios.telling.cause_text import Sentences, seqs_of, story_json, story_lines
+from kcsim.scenarios.telling.causes import Branch, Causes, LeftOut, NoSuchEventError, Story
+from kcsim.scenarios.telling.event_choice import EventChoiceError, Wanted, choose
 from kcsim.zk.events import Event, EventKind
 from tests.scenarios.made_up import Story as Log
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from kcsim.scenarios.cli import app
 from kcsim.scenarios.history import read_trace
-from kcsim.scenarios.scenario_file import library_names
+from kcsim.scenarios.language.scenario_file import library_names
 from kcsim.zk.events import EventKind
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from tests.requirements import require

@@ -9,7 +9,7 @@ from kcsim.controller.decisions.assignment import assign_replicas
 from kcsim.controller.decisions.broker_ring import BrokerMetadata
 from kcsim.controller.decisions.placement import Draw, Replicas
 from kcsim.scenarios.cli import app
-from kcsim.scenarios.cluster_reading import ClusterSeen, read_cluster
+from kcsim.scenarios.questions.cluster_reading import ClusterSeen, read_cluster
 from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
 from kcsim.scenarios.znode_dump import dump
 from kcsim.zk import paths, znodes

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kcsim.scenarios.claims import Condition
-from kcsim.scenarios.conditions import judge
-from kcsim.scenarios.seen import Finding, Seen
-from kcsim.scenarios.words import KnownNames
+from kcsim.scenarios.judging.conditions import judge
+from kcsim.scenarios.judging.seen import Finding, Seen
+from kcsim.scenarios.language.claims import Condition
+from kcsim.scenarios.language.words import KnownNames
 from kcsim.zk.events import EventKind
 from tests.scenarios.made_up import Story
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kcsim.scenarios.control import (
+from kcsim.scenarios.playground.control import (
     BadClusterNameError,
     ClusterIsUpError,
     ControlError,
@@ -22,7 +22,7 @@ from kcsim.scenarios.control import (
     claimed,
     running_clusters,
 )
-from kcsim.scenarios.control_server import Answering, answering
+from kcsim.scenarios.playground.control_server import Answering, answering
 from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
 from kcsim.zk.ports import Promise
 

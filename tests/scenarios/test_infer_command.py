@@ -11,7 +11,7 @@ from kcsim.controller.decisions.assignment import assign_replicas
 from kcsim.controller.decisions.broker_ring import BrokerMetadata
 from kcsim.controller.decisions.placement import Draw, Replicas
 from kcsim.scenarios.cli import app
-from kcsim.scenarios.topic_description import BadDescriptionError, read_description
+from kcsim.scenarios.questions.topic_description import BadDescriptionError, read_description
 from kcsim.zk.vocabulary import BrokerId, TopicPartition
 
 SIX = [BrokerMetadata(BrokerId(broker)) for broker in range(2, 8)]

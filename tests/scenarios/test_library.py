@@ -11,10 +11,10 @@ from ruamel.yaml import YAML
 
 from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.history import EventLog
+from kcsim.scenarios.judging.verdict import Outcome, Verdict
+from kcsim.scenarios.language.scenario_file import find_scenario, library_names, load_scenario
 from kcsim.scenarios.runner import cluster_spec, run_scenario
 from kcsim.scenarios.runs import RunInfo
-from kcsim.scenarios.scenario_file import find_scenario, library_names, load_scenario
-from kcsim.scenarios.verdict import Outcome, Verdict
 from kcsim.scenarios.worlds import run_in_world
 from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.zk.events import EventKind

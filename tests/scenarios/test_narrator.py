@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcsim.scenarios.narrator import CROWD, Narrator, describe
+from kcsim.scenarios.telling.narrator import CROWD, Narrator, describe
 from kcsim.zk.events import EventKind
 from tests.scenarios.made_up import Story
 

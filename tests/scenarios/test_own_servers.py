@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kcsim.scenarios.own_servers import announce, is_ours
-from kcsim.scenarios.user_directory import UserDirectoryError, user_directory
+from kcsim.scenarios.playground.own_servers import announce, is_ours
+from kcsim.scenarios.playground.user_directory import UserDirectoryError, user_directory
 
 PATIENCE_S = 30.0
 
@@ -53,7 +53,7 @@ def test_what_one_stops_announcing_another_may_still_announce() -> None:
 def test_what_a_killed_process_announced_is_not_ours_and_is_cleared_away(runtime_directory: Path) -> None:
     program = """
 import sys
-from kcsim.scenarios.own_servers import announce
+from kcsim.scenarios.playground.own_servers import announce
 with announce("127.0.0.1:1"):
     print("announced", flush=True)
     sys.stdin.read()

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kcsim.scenarios.claims import Condition
-from kcsim.scenarios.conditions import judge
-from kcsim.scenarios.seen import Finding, Seen
-from kcsim.scenarios.words import KnownNames
+from kcsim.scenarios.judging.conditions import judge
+from kcsim.scenarios.judging.seen import Finding, Seen
+from kcsim.scenarios.language.claims import Condition
+from kcsim.scenarios.language.words import KnownNames
 from tests.scenarios.made_up import Story
 
 BROKERS = ("broker-1", "broker-2", "broker-3", "broker-4")

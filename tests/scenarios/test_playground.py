@@ -9,7 +9,7 @@ from kcsim.scenarios.admin.topics import NewTopic
 from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.deeds import ClusterError
 from kcsim.scenarios.history import EventLog
-from kcsim.scenarios.playground import Playground
+from kcsim.scenarios.playground.playground import Playground
 from kcsim.zk.events import EventKind
 from tests.worlds import find, play
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kcsim.scenarios.own_servers import announce
+from kcsim.scenarios.playground.own_servers import announce
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from tests.scenarios.live_cluster import LiveCluster, brokers, kcsim, live_cluster, on, parsed, recorded, topic
 from tests.scenarios.scripted_controller import CLUSTER, ScriptedController, scripted_controller

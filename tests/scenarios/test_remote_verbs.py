@@ -8,10 +8,10 @@ import pytest
 
 from kcsim.scenarios.admin.topics import NewTopic
 from kcsim.scenarios.cluster import Cluster
-from kcsim.scenarios.control import DeniedError
 from kcsim.scenarios.history import EventLog
-from kcsim.scenarios.remote_verbs import RemoteVerbs
-from kcsim.scenarios.timeline import Timeline, console_on
+from kcsim.scenarios.playground.control import DeniedError
+from kcsim.scenarios.playground.remote_verbs import RemoteVerbs
+from kcsim.scenarios.telling.timeline import Timeline, console_on
 from kcsim.zk.events import EventKind
 from kcsim.zk.vocabulary import BrokerId
 from tests.worlds import WITHIN_MS, find, play, start_and_elect, until_found

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kcsim.scenarios.scenario_file import ScenarioFileError, find_scenario, library_names, load_scenario
-from kcsim.scenarios.steps import Kill, Pause, Servers, Wait
+from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, library_names, load_scenario
+from kcsim.scenarios.language.steps import Kill, Pause, Servers, Wait
 from tests.scenarios.files import BASE, WITH_TOPICS, written
 
 

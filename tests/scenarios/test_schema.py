@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from kcsim.scenarios.claims import Condition
-from kcsim.scenarios.scenario_file import ScenarioFileError, find_scenario, library_names, load_scenario
-from kcsim.scenarios.schema import json_schema
-from kcsim.scenarios.steps import VERBS
+from kcsim.scenarios.language.claims import Condition
+from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, library_names, load_scenario
+from kcsim.scenarios.language.schema import json_schema
+from kcsim.scenarios.language.steps import VERBS
 from tests.scenarios.files import BASE, WITH_TOPICS, written
 from tests.scenarios.json_schema import accepts
 

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from kcsim.scenarios.timeline import Timeline, console_on, show_verdict, summary
-from kcsim.scenarios.verdict import Judged, Outcome, StepFailure, Verdict
+from kcsim.scenarios.judging.verdict import Judged, Outcome, StepFailure, Verdict
+from kcsim.scenarios.telling.timeline import Timeline, console_on, show_verdict, summary
 from kcsim.zk.events import EventKind
 from tests.scenarios.made_up import Story
 

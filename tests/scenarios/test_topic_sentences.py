@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from kcsim.scenarios.narrator import deed_of
-from kcsim.scenarios.timeline import TOLD_OF_A_KIND, Timeline, console_on
-from kcsim.scenarios.topic_sentences import SENTENCES, is_detail
+from kcsim.scenarios.telling.narrator import deed_of
+from kcsim.scenarios.telling.timeline import TOLD_OF_A_KIND, Timeline, console_on
+from kcsim.scenarios.telling.topic_sentences import SENTENCES, is_detail
 from kcsim.zk.events import Event, EventFields, EventKind
 from tests.scenarios.made_up import Story
 

@@ -3,7 +3,7 @@
 import pytest
 from pydantic_core import PydanticCustomError
 
-from kcsim.scenarios.words import did_you_mean, parse_duration
+from kcsim.scenarios.language.words import did_you_mean, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,218 @@
+"""What a timetable can do: each step is one verb, to whom, and when."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from kcsim.scenarios.language.claims import WaitFor
+from kcsim.scenarios.language.model import Model, hyphenated
+from kcsim.scenarios.language.step import NamingStep, Step
+from kcsim.scenarios.language.topic_steps import (
+    TOPIC_VERBS,
+    AddPartitions,
+    CancelReassignment,
+    CreateTopic,
+    DeleteTopic,
+    ElectPreferred,
+    ElectUnclean,
+    FailLogDir,
+    Reassign,
+    SetConfig,
+    TopicStep,
+)
+from kcsim.scenarios.language.words import BrokerNames, Duration, MemberNames, did_you_mean, listed, wrong
+from kcsim.scenarios.language.znode_words import ZnodePath, ZnodeText
+
+
+class Start(Step):
+    """Start brokers, all at once."""
+
+    start: BrokerNames
+
+
+class Stop(NamingStep):
+    """Stop brokers in order, as SIGTERM does."""
+
+    stop: BrokerNames
+
+
+class MidWriteStep(NamingStep):
+    """A fault that can wait until its broker is in the middle of a write to ZooKeeper; the timetable goes on meanwhile."""
+
+    at_write: Literal["before", "after"] | None = Field(
+        None, description="Strike when it comes to a write to ZooKeeper: before it is sent, or after it was applied."
+    )
+    path: ZnodePath | None = Field(None, description="Only a write to this znode or below it counts.")
+    nth: Annotated[int, Field(ge=1)] | None = Field(None, description="Not at the first such write, but at a later one.")
+
+    @model_validator(mode="after")
+    def _of_a_write(self) -> "MidWriteStep":
+        for key in ("path", "nth"):
+            if self.at_write is None and getattr(self, key) is not None:
+                raise wrong(f"{key} goes with at-write", key)
+        return self
+
+
+class Kill(MidWriteStep):
+    """Kill brokers, as SIGKILL does: their sessions are left to expire."""
+
+    kill: BrokerNames
+
+
+class Pause(MidWriteStep):
+    """Freeze brokers, as a long garbage collection does."""
+
+    pause: BrokerNames
+
+
+class Resume(NamingStep):
+    """Let frozen brokers go on."""
+
+    resume: BrokerNames
+
+
+class Expire(NamingStep):
+    """Let ZooKeeper end the brokers' sessions although they live."""
+
+    expire: BrokerNames
+
+
+class Disconnect(NamingStep):
+    """Cut brokers off from ZooKeeper, for a while or until `reconnect`; their sessions are not closed."""
+
+    disconnect: BrokerNames
+    for_: Duration | None = None
+
+
+class Reconnect(NamingStep):
+    """Let brokers reach ZooKeeper again."""
+
+    reconnect: BrokerNames
+
+
+class ServerVerb(Model):
+    """What is done to servers of ZooKeeper: exactly one of these."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    kill: MemberNames | None = None
+    start: MemberNames | None = None
+    pause: MemberNames | None = None
+    resume: MemberNames | None = None
+
+    @model_validator(mode="after")
+    def _one_verb(self) -> "ServerVerb":
+        if len(self.model_fields_set) != 1:
+            raise wrong("one of kill, start, pause, resume is done to ZooKeeper's servers in one step")
+        return self
+
+    @property
+    def verb(self) -> str:
+        return next(iter(self.model_fields_set))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        names: tuple[str, ...] = getattr(self, self.verb)
+        return names
+
+
+class Servers(NamingStep):
+    """Do something to servers of ZooKeeper."""
+
+    zookeeper: ServerVerb
+
+
+class NewZnode(Model):
+    path: ZnodePath
+    data: ZnodeText = Field(None, description="Text, or a mapping or list that is written as JSON.")
+    ephemeral: bool = False
+    sequential: bool = False
+
+
+class ZnodeData(Model):
+    path: ZnodePath
+    data: ZnodeText = Field(description="Text, or a mapping or list that is written as JSON.")
+
+
+class ZkCreate(Step):
+    """Create a znode by hand."""
+
+    zk_create: NewZnode
+
+
+class ZkSet(Step):
+    """Overwrite a znode by hand."""
+
+    zk_set: ZnodeData
+
+
+class ZkDelete(Step):
+    """Delete a znode by hand."""
+
+    zk_delete: ZnodePath
+
+
+class Wait(Step):
+    """Go on when something is true; give up when it has not become so in time."""
+
+    wait: WaitFor
+
+
+BrokerStep = Start | Stop | Kill | Pause | Resume | Expire | Disconnect | Reconnect | FailLogDir
+AnyStep = BrokerStep | TopicStep | Servers | ZkCreate | ZkSet | ZkDelete | Wait
+VERBS = (
+    *("start", "stop", "kill", "pause", "resume", "expire", "disconnect", "reconnect", "fail-log-dir", "zookeeper"),
+    *TOPIC_VERBS,
+    *("zk-create", "zk-set", "zk-delete", "wait"),
+)
+"""What a step can do; the key by which it is told from other steps."""
+
+
+def verb_of(value: object) -> str | None:
+    """The verb of a step as it stands in a file; None if it has none."""
+    return next((verb for verb in VERBS if isinstance(value, dict) and verb in value), None)
+
+
+def verb_of_step(step: Step) -> str:
+    """The verb of a step."""
+    return next(key for name in type(step).model_fields if (key := hyphenated(name)) in VERBS)
+
+
+def _one_verb(value: object) -> object:
+    if not isinstance(value, dict):
+        raise wrong(f"{value!r} is no step; write a verb and to whom, as - kill: broker-1")
+    verbs = [verb for verb in VERBS if verb in value]
+    if len(verbs) > 1:
+        raise wrong(f"a step does one thing, this one has {' and '.join(verbs)}; write two steps", verbs[1])
+    if not verbs:
+        key = next((key for key in value if key not in ("at", "after", "as")), None)
+        raise wrong(f"unknown verb {key!r}{did_you_mean(key, VERBS) or f'; verbs are {listed(VERBS)}'}", key)
+    return value
+
+
+TimetableStep = Annotated[
+    Annotated[Start, Tag("<start>")]
+    | Annotated[Stop, Tag("<stop>")]
+    | Annotated[Kill, Tag("<kill>")]
+    | Annotated[Pause, Tag("<pause>")]
+    | Annotated[Resume, Tag("<resume>")]
+    | Annotated[Expire, Tag("<expire>")]
+    | Annotated[Disconnect, Tag("<disconnect>")]
+    | Annotated[Reconnect, Tag("<reconnect>")]
+    | Annotated[FailLogDir, Tag("<fail-log-dir>")]
+    | Annotated[Servers, Tag("<zookeeper>")]
+    | Annotated[CreateTopic, Tag("<create-topic>")]
+    | Annotated[DeleteTopic, Tag("<delete-topic>")]
+    | Annotated[AddPartitions, Tag("<add-partitions>")]
+    | Annotated[Reassign, Tag("<reassign>")]
+    | Annotated[CancelReassignment, Tag("<cancel-reassignment>")]
+    | Annotated[ElectPreferred, Tag("<elect-preferred>")]
+    | Annotated[ElectUnclean, Tag("<elect-unclean>")]
+    | Annotated[SetConfig, Tag("<set-config>")]
+    | Annotated[ZkCreate, Tag("<zk-create>")]
+    | Annotated[ZkSet, Tag("<zk-set>")]
+    | Annotated[ZkDelete, Tag("<zk-delete>")]
+    | Annotated[Wait, Tag("<wait>")],
+    Discriminator(lambda value: f"<{verb_of(value)}>"),
+    BeforeValidator(_one_verb),
+]

@@ -1,0 +1,235 @@
+"""The words of a scenario file that are about topics: partitions, replicas, and what is said of each partition.
+
+Pydantic types, checked against the topics and brokers that the file itself knows (words.KnownNames).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from kcsim.brokers.config import MAX_INT
+from kcsim.scenarios.language.words import (
+    ALL,
+    ANY,
+    NONE,
+    PARTITION,
+    SOMEBODY,
+    check_partition,
+    check_somebody,
+    check_topic,
+    known_names,
+    listed,
+    one_or_several,
+    unlike,
+    wrong,
+)
+from kcsim.zk.vocabulary import BrokerId, TopicPartition
+
+T = TypeVar("T")
+
+TOPIC = r"^[A-Za-z0-9._-]+$"
+REPLICAS_SCHEMA: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": "integer", "minimum": 0, "maximum": MAX_INT},
+    "minItems": 1,
+    "uniqueItems": True,
+}
+
+# --- topics and partitions by name -----------------------------------------------------------------------------------------
+
+
+def _topics_by_name(value: object, info: ValidationInfo) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return (check_topic(value, info),)
+    if not value:
+        raise wrong("an empty list names no topic")
+    return unlike(tuple(check_topic(name, info, place) for place, name in enumerate(value)))
+
+
+def _topics(value: object, info: ValidationInfo) -> tuple[str, ...]:
+    return (ALL,) if value == ALL else _topics_by_name(value, info)
+
+
+TopicNames = Annotated[tuple[str, ...], PlainValidator(_topics), WithJsonSchema(one_or_several(TOPIC))]
+"""`all`, or one topic of the file, or a list."""
+
+
+def _topics_there(value: object, info: ValidationInfo) -> tuple[str, ...]:
+    return () if value == NONE else _topics_by_name(value, info)
+
+
+TopicsThere = Annotated[tuple[str, ...], PlainValidator(_topics_there), WithJsonSchema(one_or_several(TOPIC))]
+"""`none`, or one topic of the file, or a list."""
+
+ALL_PARTITIONS: tuple[TopicPartition, ...] = ()
+"""How all partitions there are at that moment are named."""
+
+
+def _partitions(value: object, info: ValidationInfo) -> tuple[TopicPartition, ...]:
+    if value == ALL:
+        return ALL_PARTITIONS
+    return _partitions_by_name(value, info)
+
+
+def _partitions_by_name(value: object, info: ValidationInfo) -> tuple[TopicPartition, ...]:
+    if not isinstance(value, list):
+        return (check_partition(value, info),)
+    if not value:
+        raise wrong("an empty list names no partition; write all, or a name")
+    return unlike(tuple(check_partition(name, info, place) for place, name in enumerate(value)))
+
+
+_PARTITION = f"^{PARTITION}$"
+
+Partitions = Annotated[
+    tuple[TopicPartition, ...], PlainValidator(_partitions), WithJsonSchema(one_or_several(_PARTITION, ALL))
+]
+"""`all` (ALL_PARTITIONS), or one partition, or a list: orders-0."""
+
+
+def _partitions_moving(value: object, info: ValidationInfo) -> tuple[TopicPartition, ...] | str:
+    return str(value) if value in (ANY, NONE) else _partitions_by_name(value, info)
+
+
+PartitionsMoving = Annotated[
+    tuple[TopicPartition, ...] | str,
+    PlainValidator(_partitions_moving),
+    WithJsonSchema(one_or_several(_PARTITION, ANY, NONE)),
+]
+"""`none`, `any` (at least one), or these and no others."""
+
+# --- replicas --------------------------------------------------------------------------------------------------------------
+
+
+def replicas(value: object, info: ValidationInfo) -> tuple[BrokerId, ...]:
+    """Return a list of brokers' ids, all of the file. Raises: PydanticCustomError."""
+    if not isinstance(value, list) or not value:
+        raise wrong(f"{value!s} is no list of replicas; write brokers' ids, the preferred leader first, as [1, 2, 3]")
+    known = known_names(info).brokers
+    for place, item in enumerate(value):
+        if not isinstance(item, int) or isinstance(item, bool) or not 0 <= item <= MAX_INT:
+            raise wrong(f"{item!r} is no broker id; write a number, as 1 for broker-1", place)
+        if known and f"broker-{item}" not in known:
+            raise wrong(f"there is no broker {item}; there are {listed(known)}", place)
+    return unlike(tuple(BrokerId(int(item)) for item in value))
+
+
+# --- something said of each partition --------------------------------------------------------------------------------------
+
+
+def of_each_partition(
+    check: Callable[[object, ValidationInfo], T],
+) -> Callable[[object, ValidationInfo], Mapping[TopicPartition, T]]:
+    """A validator of {orders-0: something}, where `check` knows what the something may be."""
+
+    def validate(value: object, info: ValidationInfo) -> Mapping[TopicPartition, T]:
+        if not isinstance(value, dict) or not value:
+            raise wrong(f"{value!s} names no partition; write {{orders-0: …}}")
+        return {check_partition(name, info, name): under(name, check, item, info) for name, item in value.items()}
+
+    return validate
+
+
+def under(key: str | int, check: Callable[[object, ValidationInfo], T], value: object, info: ValidationInfo) -> T:
+    """Check what stands under a key, and lay a complaint at that key. Raises: PydanticCustomError."""
+    try:
+        return check(value, info)
+    except PydanticCustomError as error:
+        raise wrong(error.message(), key) from None
+
+
+def partition_schema(schema: dict[str, Any]) -> WithJsonSchema:
+    """The JSON Schema of {orders-0: something}."""
+    return WithJsonSchema(
+        {
+            "type": "object",
+            "patternProperties": {f"^{PARTITION}$": schema},
+            "additionalProperties": False,
+            "minProperties": 1,
+        }
+    )
+
+
+def _leader(value: object, info: ValidationInfo) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return (check_somebody(value, info),)
+    if not value:
+        raise wrong("an empty list names nobody; write none")
+    return unlike(tuple(check_somebody(name, info) for name in value))
+
+
+def _epoch(value: object, _: ValidationInfo) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_INT:
+        raise wrong(f"{value!r} is no leader epoch, which is a whole number from 0 on")
+    return int(value)
+
+
+Leaders = Annotated[
+    Mapping[TopicPartition, tuple[str, ...]],
+    PlainValidator(of_each_partition(_leader)),
+    partition_schema(one_or_several(SOMEBODY)),
+]
+"""Partition -> who leads it: a broker's name, `any`, `none`, `not NAME`; of a list, one of these."""
+LeaderEpochs = Annotated[
+    Mapping[TopicPartition, int],
+    PlainValidator(of_each_partition(_epoch)),
+    partition_schema({"type": "integer", "minimum": 0, "maximum": MAX_INT}),
+]
+ReplicasOfEach = Annotated[
+    Mapping[TopicPartition, tuple[BrokerId, ...]],
+    PlainValidator(of_each_partition(replicas)),
+    partition_schema(REPLICAS_SCHEMA),
+]
+"""Partition -> brokers' ids."""
+
+# --- assignments -----------------------------------------------------------------------------------------------------------
+
+
+def _assignment(value: object, info: ValidationInfo) -> Mapping[int, tuple[BrokerId, ...]]:
+    if not isinstance(value, dict) or not value:
+        raise wrong(f"{value!s} is no assignment; write {{0: [1, 2, 3], 1: [2, 3, 1]}}")
+    for number in value:
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= MAX_INT:
+            raise wrong(f"{number!r} is no number of a partition", number)
+    return {int(number): under(number, replicas, item, info) for number, item in value.items()}
+
+
+ASSIGNMENT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "patternProperties": {"^[0-9]+$": REPLICAS_SCHEMA},
+    "additionalProperties": False,
+    "minProperties": 1,
+}
+Assignment = Annotated[Mapping[int, tuple[BrokerId, ...]], PlainValidator(_assignment), WithJsonSchema(ASSIGNMENT_SCHEMA)]
+"""Number of a partition -> its replicas."""
+
+
+def _growth(value: object, info: ValidationInfo) -> Mapping[str, int | Mapping[int, tuple[BrokerId, ...]]]:
+    if not isinstance(value, dict) or not value:
+        raise wrong(f"{value!s} names no topic; write {{orders: 6}}: how many partitions it is to have")
+    return {check_topic(name, info, name): under(name, _wanted, item, info) for name, item in value.items()}
+
+
+def _wanted(value: object, info: ValidationInfo) -> int | Mapping[int, tuple[BrokerId, ...]]:
+    if isinstance(value, dict):
+        return _assignment(value, info)
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_INT:
+        raise wrong(f"{value!r} is no number of partitions, and no assignment of new ones, as {{2: [3, 1]}}")
+    return int(value)
+
+
+Growth = Annotated[
+    Mapping[str, int | Mapping[int, tuple[BrokerId, ...]]],
+    PlainValidator(_growth),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "patternProperties": {TOPIC: {"anyOf": [{"type": "integer", "minimum": 1}, ASSIGNMENT_SCHEMA]}},
+            "additionalProperties": False,
+            "minProperties": 1,
+        }
+    ),
+]
+"""Topic -> how many partitions it is to have, as Kafka's tool takes it, or the new ones with their replicas."""

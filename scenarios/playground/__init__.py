@@ -1,0 +1,1 @@
+"""A cluster to play with, and the way into it from other terminals."""

@@ -1,0 +1,1 @@
+"""Questions that need no cluster: who gets which replica, who consumes what."""

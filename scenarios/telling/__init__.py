@@ -1,0 +1,1 @@
+"""A run told to people: one event after the other, and why each happened."""
