@@ -28,6 +28,9 @@ EXPECTED_FAILURES = (
 )
 """What can go wrong while an event is processed, in a world of crashes and hand-edited znodes. Anything else is a defect."""
 
+READ_FAILURES = (ZooKeeperError, ZooKeeperClientExpiredError)
+"""What fails the partitions of one read. A state of a wrong form is none of these: as in Kafka, the whole change fails, and
+what was gathered for the brokers by then stays unsent."""
 NAMED_AT_MOST = 5
 
 

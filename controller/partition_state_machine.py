@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from kcsim.controller.broker_request_batch import BrokerRequestBatch
-from kcsim.controller.core import EXPECTED_FAILURES, Core, name_of_error, named
+from kcsim.controller.core import EXPECTED_FAILURES, READ_FAILURES, Core, name_of_error, named
 from kcsim.controller.decisions.election import (
     Election,
     elect_at_controlled_shutdown,
@@ -219,7 +219,7 @@ class PartitionStateMachine:
         context = self._core.context
         try:
             read = await self._core.kafka_zk.partition_states_or_errors(partitions, cause)
-        except EXPECTED_FAILURES as error:
+        except READ_FAILURES as error:
             self._tell_failure(
                 cause, PartitionMachineState.ONLINE, error, f"the states of {named(partitions)} were not read"
             )

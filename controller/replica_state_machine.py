@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from kcsim.controller.broker_request_batch import BrokerRequestBatch
 from kcsim.controller.context import Replicas
-from kcsim.controller.core import EXPECTED_FAILURES, Core, listed, name_of_error, named
+from kcsim.controller.core import EXPECTED_FAILURES, READ_FAILURES, Core, listed, name_of_error, named
 from kcsim.controller.decisions.hash_order import hash_order
 from kcsim.controller.decisions.isr_removal import without_replica
 from kcsim.controller.decisions.replica_states import REPLICA_PREVIOUS_STATES, ReplicaMachineState
@@ -237,7 +237,7 @@ class ReplicaStateMachine:
         context = self._core.context
         try:
             read = await self._core.kafka_zk.partition_states_or_errors(partitions, cause)
-        except EXPECTED_FAILURES as error:
+        except READ_FAILURES as error:
             for tp in partitions:
                 self._fail(broker, tp, ReplicaMachineState.OFFLINE, error, cause)
             return {}

@@ -1,0 +1,280 @@
+"""Notes what controllers do, as lines for people who know Kafka: terse, and the same in every run.
+
+A line says a write to ZooKeeper, a request to brokers, or something that went wrong; it stands under the controller event
+that it belongs to. No seqs, times, zxids or broker epochs. All writes are fenced by the version of /controller_epoch where
+the line does not say `unfenced`. A flush of requests begins with a dash; brokers that get the same share a line.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kcsim.controller.request_words import name_of_request
+from kcsim.controller.requests import (
+    LeaderAndIsrRequest,
+    StateChangeRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from kcsim.zk import paths
+from kcsim.zk.errors import ZooKeeperError
+from kcsim.zk.events import Event, EventKind
+from kcsim.zk.operations import Check, Create, Delete, Multi, MultiDone, ReplyOrError, Request, SetData, WriteOp
+from kcsim.zk.vocabulary import NO_LEADER, BrokerId, LeaderAndIsr
+from kcsim.zk.write_events import first_failing
+from tests.controller.stage_data import changed, told_data
+
+
+class Sent(NamedTuple):
+    """A request on its way from a controller to a broker; `cause` as in the event log."""
+
+    sender: BrokerId
+    recipient: BrokerId
+    request: StateChangeRequest
+    cause: int
+
+
+WORDS_OF_PARSER = re.compile(r" \(.*\)(?=: )")
+RANKS = (LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest)
+"""The order of the requests within a flush."""
+TOLD: Mapping[EventKind, Callable[[Event], str | None]] = {
+    EventKind.BROKER_CHANGE: lambda e: e.detail,
+    EventKind.BAD_ZNODE: lambda e: f"bad znode {e.path}: {WORDS_OF_PARSER.sub('', e.detail or '')}",
+    EventKind.CONTROLLER_EVENT_FAILED: lambda e: f"failed with {e.error}: {e.detail}",
+    EventKind.CONTROLLER_MOVED: lambda e: f"controller moved: {e.detail}",
+    EventKind.CONTROLLER_RESIGNED: lambda e: f"resigned from epoch {e.controller_epoch}",
+    EventKind.CONTROLLED_SHUTDOWN: lambda e: f"answered {e.error} to broker {e.broker_id}, which still leads {e.count}",
+    EventKind.ELECTION_LOST: lambda e: f"not elected: {e.rule}",
+    EventKind.ELECTION_WON: lambda e: f"elected: controller epoch {e.controller_epoch}",
+    EventKind.LEADER_REBALANCE: lambda e: f"broker {e.broker_id} should lead more: {e.detail}",
+    EventKind.LOG_DIR_FAILED: lambda e: e.detail,
+}
+"""What of the event log is told, and how; the rest follows below."""
+
+
+@dataclass
+class Notebook:
+    """What the controllers on a stage did.
+
+    Attributes:
+        znodes: the data that each znode was last given by anybody on the stage.
+        elections: how many were won.
+        until_elections: from so many on only what happened since the last of them is kept: those that follow are countless.
+    """
+
+    znodes: dict[str, bytes | None] = field(default_factory=dict)
+    elections: int = 0
+    until_elections: int | None = None
+    _acting: set[BrokerId] = field(default_factory=set)
+    _lines: dict[BrokerId, list[str]] = field(default_factory=dict)
+    _flush: "list[Sent]" = field(default_factory=list)
+    _events: dict[BrokerId, str] = field(default_factory=dict)
+    _headings: dict[BrokerId, str] = field(default_factory=dict)
+
+    def acts(self, broker: BrokerId) -> None:
+        """From now on what this broker's controller does is noted."""
+        self._acting.add(broker)
+
+    def acts_no_more(self, broker: BrokerId) -> None:
+        self._acting.discard(broker)
+
+    def take(self) -> list[str]:
+        """All lines since the last time, broker by broker: what two of them do at one time has no order."""
+        self._end_flush()
+        lines = [line for broker in sorted(self._lines) for line in self._lines[broker]]
+        self._forget()
+        return lines
+
+    def _forget(self) -> None:
+        self._lines.clear()
+        self._headings.clear()
+
+    def _add(self, broker: BrokerId, *lines: str) -> None:
+        if broker not in self._acting:
+            return
+        added = self._lines.setdefault(broker, [])
+        heading = self._events.get(broker, "")
+        if heading != self._headings.get(broker):
+            self._headings[broker] = heading
+            whose = f"broker {broker}: " if len(self._acting) > 1 else ""
+            added.append(whose + heading)
+        added.extend(f"  {line}" for line in lines)
+
+    # --- the event log
+
+    def told(self, event: Event) -> None:
+        """Take in an event of the log."""
+        broker = BrokerId(int(event.node.removeprefix("broker-"))) if event.node.startswith("broker-") else None
+        if broker is None:
+            return
+        if event.kind is EventKind.CONTROLLER_EVENT_BEGUN:
+            self._end_flush()
+            self._events[broker] = event.event or ""
+            self._headings.pop(broker, None)
+        line = _said(event)
+        if line is None:
+            return
+        self._end_flush()
+        if event.kind is EventKind.ELECTION_WON:
+            self.elections += 1
+            if self.until_elections is not None and self.elections > self.until_elections:
+                self._forget()
+        self._add(broker, line)
+
+    # --- ZooKeeper
+
+    def keep(self, requests: Sequence[Request], replies: Sequence[ReplyOrError]) -> None:
+        """Remember what was written, without noting it."""
+        for request, reply in zip(requests, replies, strict=True):
+            if isinstance(reply, ZooKeeperError) or (isinstance(reply, MultiDone) and reply.error is not None):
+                continue
+            for write in writes_of(request):
+                if isinstance(write, Delete):
+                    self.znodes.pop(write.path, None)
+                elif isinstance(write, Create | SetData):
+                    self.znodes[write.path] = write.data
+
+    def wrote(self, broker: BrokerId, requests: Sequence[Request], replies: Sequence[ReplyOrError]) -> None:
+        """Note the writes of a controller, and those that were refused."""
+        for request, reply in zip(requests, replies, strict=True):
+            lines = list(self._written(request, reply))
+            if lines:
+                self._end_flush()
+                self._add(broker, *lines)
+            self.keep([request], [reply])
+
+    def _written(self, request: Request, reply: ReplyOrError) -> Iterator[str]:
+        ops = list(writes_of(request))
+        fence = "" if _is_fenced(request) else "unfenced "
+        error = reply.error if isinstance(reply, MultiDone) else reply
+        if not isinstance(error, ZooKeeperError):
+            yield from (fence + self._described(op) for op in ops)
+        elif isinstance(request, Multi) and isinstance(reply, MultiDone):
+            failing = request.ops[first_failing(reply)]
+            yield f"refused {error.name}: {_op(failing)} {failing.path}" + _and_more(len(ops) - (failing in ops))
+        else:
+            yield from (f"refused {error.name}: {_op(op)} {op.path}" for op in ops)
+
+    def _described(self, op: WriteOp) -> str:
+        match op:
+            case Create(path, data):
+                return f"create {path}{told_data(path, data)}"
+            case SetData(path, data):
+                return f"set {path}{changed(path, self.znodes.get(path), data)}"
+            case _:
+                return f"{_op(op)} {op.path}"
+
+    # --- requests
+
+    def sent(self, sent: Sent) -> None:
+        """Note a request that a controller has handed to its sender."""
+        if self._flush and self._begins_a_flush(sent):
+            self._end_flush()
+        self._flush.append(sent)
+
+    def _begins_a_flush(self, sent: Sent) -> bool:
+        """Whether the flush before it must have ended: by sender or cause, by the order of kinds, by what is said twice."""
+        last = self._flush[-1]
+        is_other = (sent.sender, sent.cause) != (last.sender, last.cause)
+        is_earlier_kind = RANKS.index(type(sent.request)) < RANKS.index(type(last.request))
+        same_kind = [earlier for earlier in self._flush if type(earlier.request) is type(sent.request)]
+        is_again = any(earlier.recipient == sent.recipient for earlier in same_kind)
+        # The metadata of one flush are one mapping for everybody.
+        is_other_metadata = isinstance(sent.request, UpdateMetadataRequest) and any(
+            earlier.request.partitions is not sent.request.partitions for earlier in same_kind
+        )
+        return is_other or is_earlier_kind or is_again or is_other_metadata
+
+    def _end_flush(self) -> None:
+        flush, self._flush = self._flush, []
+        recipients: dict[tuple[str, str], list[BrokerId]] = {}
+        for sent in flush:
+            recipients.setdefault((name_of_request(sent.request), _asked(sent.request)), []).append(sent.recipient)
+        lines = [f"{name} to {ids(brokers)}: {asked}" for (name, asked), brokers in recipients.items()]
+        if lines:
+            self._add(flush[0].sender, f"- {lines[0]}", *(f"  {line}" for line in lines[1:]))
+
+
+def writes_of(request: Request) -> Iterator[WriteOp]:
+    """The writes of a request, without the check that fences them."""
+    if isinstance(request, Multi):
+        yield from (op for op in request.ops if not isinstance(op, Check))
+    elif isinstance(request, Create | Delete | SetData):
+        yield request
+
+
+def ids(brokers: Sequence[int]) -> str:
+    return ",".join(map(str, brokers)) or "-"
+
+
+def _is_fenced(request: Request) -> bool:
+    return isinstance(request, Multi) and isinstance(request.ops[0], Check) and request.ops[0].path == paths.CONTROLLER_EPOCH
+
+
+def _op(op: WriteOp) -> str:
+    return {Create: "create", Delete: "delete", SetData: "set", Check: "check"}[type(op)]
+
+
+def _and_more(others: int) -> str:
+    return f", and so nothing of {others} more" if others else ""
+
+
+def _said(event: Event) -> str | None:
+    """An event as a line; None for one that is not told."""
+    match event.kind:
+        case EventKind.STATE_CHANGE_FAILED:
+            return _failed(event)
+        case EventKind.LEADER_ELECTION if event.leader is None or event.rule == "Unclean":
+            leader = NO_LEADER if event.leader is None else event.leader
+            return f"elect {event.topic}-{event.partition}: leader {leader} by {event.rule}: {event.inputs}"
+        case EventKind.CONTROLLER_FAILOVER if (event.step or "").startswith("Ready"):
+            return f"ready: {event.detail}"
+        case EventKind.PARTITION_REASSIGNMENT if event.step != "started":
+            error = f" with {event.error}" if event.error else ""
+            return f"reassignment of {event.topic}-{event.partition}, now {ids(event.replicas or ())}: {event.step}{error}"
+        case EventKind.TOPIC_DELETION:
+            why = (event.detail or "").partition(": ")[2] if event.step in ("ineligible", "refused") else ""
+            return f"deletion of {event.topic}: {event.step}" + (f", {why}" if why else "")
+        case _ if event.kind in TOLD:
+            return TOLD[event.kind](event)
+    return None
+
+
+def _failed(event: Event) -> str:
+    # The detail of a refused transition tells the latest moves with their times: not the same in every run.
+    why = f"{event.inputs}; {event.rule}" if event.rule else f"{event.error}: {event.detail}"
+    what = "" if event.topic is None else f" {event.topic}-{event.partition}"
+    where = "" if event.broker_id is None else f" on {event.broker_id}"
+    return f"not moved{what}{where} to {event.state}: {why}"
+
+
+def _asked(request: StateChangeRequest) -> str:
+    match request:
+        case LeaderAndIsrRequest():
+            told = [
+                f"{tp} {_leadership(p.state.leader_and_isr)} v{p.state.leader_and_isr.zk_version}"
+                f" ce{p.state.controller_epoch} of {ids(p.assignment.replicas)}"
+                + (f" adding {ids(p.assignment.adding_replicas)}" if p.assignment.adding_replicas else "")
+                + (f" removing {ids(p.assignment.removing_replicas)}" if p.assignment.removing_replicas else "")
+                + (" new" if p.is_new else "")
+                for tp, p in request.partitions.items()
+            ]
+        case UpdateMetadataRequest():
+            told = [
+                f"{tp} {_leadership(known.state.leader_and_isr)} of {ids(known.replicas)}"
+                + (f" offline {ids(known.offline_replicas)}" if known.offline_replicas else "")
+                for tp, known in request.partitions.items()
+            ]
+            told = [*(told or ["no partitions"]), f"brokers {ids([b.broker_id for b in request.live_brokers])}"]
+        case StopReplicaRequest():
+            told = [
+                f"{tp} epoch {stop.leader_epoch}" + (" delete" if stop.delete_partition else "")
+                for tp, stop in request.partitions.items()
+            ]
+    return "; ".join(told)
+
+
+def _leadership(state: LeaderAndIsr) -> str:
+    leader = NO_LEADER if state.leader is None else state.leader
+    return f"leader {leader} epoch {state.leader_epoch} isr {ids(state.isr)}"
