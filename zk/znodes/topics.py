@@ -46,8 +46,8 @@ def decode_topic(path: str, data: bytes | None, report: Report) -> TopicState:
             {
                 parse_java_int(partition): ReplicaAssignment(
                     broker_ids_in(replicas),
-                    broker_ids_in(adding.get(partition, [])),
-                    broker_ids_in(removing.get(partition, [])),
+                    broker_ids_in(adding[partition]) if partition in adding else (),
+                    broker_ids_in(removing[partition]) if partition in removing else (),
                 )
                 for partition, replicas in partitions.items()
             },
