@@ -6,21 +6,24 @@ requests.md 10.
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.controlled_shutdown import ControlledShutdown
+from kcsim.brokers.data_path import DataPath
 from kcsim.brokers.disk import Disk
 from kcsim.brokers.dynamic_config import DynamicConfig
-from kcsim.brokers.fetch_handler import FetchHandler, ParkedFetches
-from kcsim.brokers.fetcher import ReplicaFetcherManager
-from kcsim.brokers.hosted import HostedPartitions
-from kcsim.brokers.isr import UNAVAILABLE, IsrManager
+from kcsim.brokers.groups.coordinator import GroupCoordinator
+from kcsim.brokers.groups.group_log import ReplicatedGroupLog, follow_roles
+from kcsim.brokers.groups.offsets_topic import create_offsets_topic
+from kcsim.brokers.isr import UNAVAILABLE
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.ports import AddressInUseError, Listening, Network
 from kcsim.brokers.replica_manager import ReplicaManager
 from kcsim.brokers.request_handlers import RequestHandlers
+from kcsim.controller.decisions.placement import RandomNumbers
 from kcsim.controller.kafka_controller import KafkaController
-from kcsim.controller.requests import ControlledShutdownRequest, ControlledShutdownResponse
+from kcsim.controller.requests import UNKNOWN_BROKER_EPOCH, ControlledShutdownRequest, ControlledShutdownResponse
 from kcsim.zk import paths
 from kcsim.zk.errors import NodeExistsError, ZooKeeperError, ZooKeeperUnavailableError
 from kcsim.zk.events import EventKind
@@ -52,6 +55,7 @@ class Broker:
         network: as the broker's process has it.
         disk: what an earlier life of the broker may have left something on.
         epoch_ms: wall-clock time of the run's beginning, in ms since 1970; what the broker writes as `timestamp`.
+        numbers: for what it draws: the placement of __consumer_offsets, and ids of group members.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Broker:
         disk: Disk,
         sink: EventSink,
         epoch_ms: int,
+        numbers: RandomNumbers,
     ) -> None:
         self.broker_id = broker_id
         self.broker_epoch: BrokerEpoch | None = None
@@ -74,6 +79,7 @@ class Broker:
         self._network = network
         self._sink = sink
         self._epoch_ms = epoch_ms
+        self._numbers = numbers
         self._listening: Listening | None = None
         self._has_started = False
         self._info = BrokerInfo(broker_id, (_endpoint(broker_id, config),), rack)
@@ -90,17 +96,16 @@ class Broker:
         """Put the parts together that serve requests."""
         broker_id, runtime, sink = self.broker_id, self._runtime, self._sink
         listener = self._config.controller.inter_broker_listener_name
-        parked = ParkedFetches(runtime)
         self.metadata = MetadataCache()
-        self.isr = IsrManager(broker_id, runtime, self.kafka_zk, sink)
-        self.fetchers = ReplicaFetcherManager(broker_id, runtime, self._network, sink, self._config)
-        hosted = HostedPartitions(broker_id)
-        self.replicas = ReplicaManager(
-            broker_id, runtime, self.kafka_zk, sink, self.disk, hosted, self.metadata, self.fetchers, parked, listener
+        self.data = DataPath(
+            broker_id, runtime, self._network, self.kafka_zk, sink, self.disk, self.metadata, self._config, self._epoch_ms
         )
-        fetches = FetchHandler(runtime, hosted, self.metadata, self.isr, parked)
+        self.replicas = ReplicaManager(
+            broker_id, runtime, self.kafka_zk, sink, self.disk, self.metadata, self.data, listener
+        )
+        self.groups = self._group_coordinator()
         self._handlers = RequestHandlers(
-            runtime, sink, self.replicas, fetches, self._own_epoch, self._handle_controlled_shutdown
+            runtime, sink, self.replicas, self.data.requests, self.groups, self._own_epoch, self._handle_controlled_shutdown
         )
         self.dynamic_config = DynamicConfig(
             broker_id,
@@ -111,7 +116,22 @@ class Broker:
             sink,
             self.controller,
             self._epoch_ms,
+            self.replicas.change_settings,
         )
+
+    def _group_coordinator(self) -> GroupCoordinator:
+        config = self._config
+        log = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms)
+        create_topic = partial(
+            create_offsets_topic,
+            self.kafka_zk,
+            config.offsets_topic_num_partitions,
+            config.offsets_topic_replication_factor,
+            self._numbers,
+        )
+        groups = GroupCoordinator(self._runtime, self._sink, config, self.metadata, log, create_topic, self._numbers)
+        self.replicas.watch_roles(partial(follow_roles, groups, self.data.hosted))
+        return groups
 
     # --- start
 
@@ -130,6 +150,7 @@ class Broker:
                 raise
             why = f"{error}: {ID_IS_TAKEN}" if isinstance(error, NodeExistsError) else str(error)
             raise BrokerStartError(f"broker {self.broker_id} does not start: {why}") from error
+        self.data.retention.startup(cause)
         # Only now: what the controller has sent meanwhile waits in the socket.
         self._handlers.start(listening)
         self._has_started = True
@@ -140,6 +161,7 @@ class Broker:
         await self.kafka_zk.get_or_create_cluster_id(cause)
         await self.dynamic_config.read_own(cause)
         self.disk.mount()
+        await self.replicas.read_settings(cause)
         (endpoint,) = self._info.endpoints
         self._listening = self._network.listen(endpoint.host, endpoint.port)
         await self._refuse_taken_endpoints(cause)
@@ -192,8 +214,7 @@ class Broker:
         if self._listening is not None:
             self._listening.close()
         self._handlers.close()
-        self.fetchers.close()
-        self.isr.close()
+        self.data.close()
         self.dynamic_config.close()
         await self.controller.shutdown(cause)
         await self.client.close(cause)
@@ -206,7 +227,7 @@ class Broker:
             self.kafka_zk,
             self._sink,
             self._config,
-            self._own_epoch,
+            self._own_epoch if self._config.protections.broker_epoch else lambda: UNKNOWN_BROKER_EPOCH,
         )
 
     # --- log directories
@@ -226,5 +247,5 @@ class Broker:
 
 
 def _endpoint(broker_id: BrokerId, config: BrokerConfig) -> Endpoint:
-    port = config.port if config.port is not None else 9092 + broker_id
-    return Endpoint(config.controller.inter_broker_listener_name, "PLAINTEXT", config.host_name, port)
+    listener = config.controller.inter_broker_listener_name
+    return Endpoint(listener, "PLAINTEXT", config.host_name, config.port_of(broker_id))

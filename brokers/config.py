@@ -5,13 +5,17 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Literal, get_type_hints
 
+from kcsim.brokers.log_segments import LogConfig
 from kcsim.controller.config import ControllerConfig
+from kcsim.controller.protections import ALL_ON, Protections
 
 SettingType = Literal["boolean", "int", "string"]
 Value = str | int | bool
 MAX_INT = 2**31 - 1
 """Of a setting of type INT, as in Kafka."""
 TRUE, FALSE = "true", "false"
+FIRST_PORT = 9092
+MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 
 
 class SettingError(ValueError):
@@ -32,7 +36,7 @@ class BrokerConfig:
     zookeeper_session_timeout_ms: int = 18_000
     zookeeper_connection_timeout_ms: int | None = None  # unset: the session time-out
     host_name: str = "localhost"
-    port: int | None = None  # unset: 9092 + broker id, so that brokers of one cluster differ
+    port: int | None = None  # unset: FIRST_PORT + broker id, so that brokers of one cluster differ
     log_dirs: str = "/tmp/kafka-logs"
     controlled_shutdown_enable: bool = True
     controlled_shutdown_max_retries: int = 3  # attempts in all
@@ -40,26 +44,76 @@ class BrokerConfig:
     replica_lag_time_max_ms: int = 30_000
     replica_fetch_wait_max_ms: int = 500
     replica_fetch_backoff_ms: int = 1_000
+    replica_fetch_min_bytes: int = 1
+    replica_fetch_max_bytes: int = 1 << 20
+    replica_fetch_response_max_bytes: int = 10 << 20
+    replica_high_watermark_checkpoint_interval_ms: int = 5_000
+    min_insync_replicas: int = 1
+    message_max_bytes: int = 1_048_588
+    log_segment_bytes: int = 1 << 30
+    log_roll_ms: int | None = None  # unset: the hours
+    log_roll_hours: int = 168
+    log_roll_jitter_ms: int | None = None  # unset: the hours
+    log_roll_jitter_hours: int = 0
+    log_index_size_max_bytes: int = 10 << 20
+    log_index_interval_bytes: int = 4_096
+    log_retention_ms: int | None = None  # unset: the minutes; -1: for ever, as in all three
+    log_retention_minutes: int | None = None  # unset: the hours
+    log_retention_hours: int = 168
+    log_retention_bytes: int = -1  # -1: no limit
+    log_retention_check_interval_ms: int = 300_000
     replica_socket_timeout_ms: int = 30_000
+    offsets_topic_num_partitions: int = 50
+    offsets_topic_replication_factor: int = 3
+    offsets_commit_timeout_ms: int = 5_000
+    group_initial_rebalance_delay_ms: int = 3_000
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_max_size: int = MAX_INT
     controller: ControllerConfig = field(default_factory=ControllerConfig)
 
     @classmethod
-    def of(cls, settings: Mapping[str, Value]) -> "BrokerConfig":
+    def of(cls, settings: Mapping[str, Value], protections: Protections = ALL_ON) -> "BrokerConfig":
         """Make it from Kafka's dotted names. Raises: SettingError, a ValueError, for what Kafka would refuse."""
         parsed = {name: parse_setting(name, given) for name, given in settings.items()}
         own = {KAFKA_NAMES[name]: value for name, value in parsed.items() if name in _BROKER_SETTINGS}
         of_controller = {KAFKA_NAMES[name]: value for name, value in parsed.items() if name in _CONTROLLER_SETTINGS}
-        return cls(**own, controller=ControllerConfig(**of_controller))  # type: ignore[arg-type]
+        return cls(**own, controller=ControllerConfig(**of_controller, protections=protections))  # type: ignore[arg-type]
+
+    @property
+    def protections(self) -> Protections:
+        return self.controller.protections
 
     @property
     def connect_timeout_ms(self) -> int:
         return self.zookeeper_connection_timeout_ms or self.zookeeper_session_timeout_ms
+
+    def port_of(self, broker_id: int) -> int:
+        """Where a broker of that id listens."""
+        return self.port if self.port is not None else FIRST_PORT + broker_id
 
     @property
     def longest_controlled_shutdown_ms(self) -> int:
         """How long asking for a controlled shutdown may take, if every attempt comes to nothing as late as it can."""
         longest_attempt_ms = 2 * self.controller.controller_socket_timeout_ms + self.controlled_shutdown_retry_backoff_ms
         return self.controlled_shutdown_max_retries * longest_attempt_ms
+
+    @property
+    def log_config(self) -> LogConfig:
+        """What holds for a topic that has no settings of its own; the finer of two units wins."""
+        minutes = self.log_retention_hours * 60 if self.log_retention_minutes is None else self.log_retention_minutes
+        retention_ms = minutes * MINUTE_MS if self.log_retention_ms is None else self.log_retention_ms
+        jitter_ms = self.log_roll_jitter_hours * HOUR_MS if self.log_roll_jitter_ms is None else self.log_roll_jitter_ms
+        return LogConfig(
+            segment_bytes=self.log_segment_bytes,
+            segment_ms=self.log_roll_hours * HOUR_MS if self.log_roll_ms is None else self.log_roll_ms,
+            segment_jitter_ms=jitter_ms,
+            segment_index_bytes=self.log_index_size_max_bytes,
+            index_interval_bytes=self.log_index_interval_bytes,
+            retention_ms=max(retention_ms, -1),
+            retention_bytes=self.log_retention_bytes,
+            max_message_bytes=self.message_max_bytes,
+        )
 
     @property
     def log_dir_names(self) -> tuple[str, ...]:
@@ -127,5 +181,16 @@ LEAST_VALUES: Mapping[str, int] = MappingProxyType(
     {
         "leader.imbalance.per.broker.percentage": 0,
         "controlled.shutdown.retry.backoff.ms": 0,
+        "group.initial.rebalance.delay.ms": 0,
+        "message.max.bytes": 0,
+        "log.segment.bytes": 14,
+        "log.roll.jitter.ms": 0,
+        "log.roll.jitter.hours": 0,
+        "log.index.size.max.bytes": 4,
+        "log.index.interval.bytes": 0,
+        "log.retention.ms": -1,
+        "log.retention.minutes": -1,
+        "log.retention.hours": -1,
+        "log.retention.bytes": -1,
     }
 )

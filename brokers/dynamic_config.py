@@ -4,11 +4,12 @@ Whoever changes the settings of a topic or broker writes them, and then a notifi
 goes through the notifications it has not seen, in order, and reads what they name anew. The first that cannot be processed
 stops it: later ones wait, until the next notification or session lets it try again.
 
-Every setting is remembered; of use so far is unclean.leader.election.enable only. Source: Kafka 2.8,
-ZkNodeChangeNotificationListener, DynamicConfigManager, TopicConfigHandler, DynamicLogConfig; reference znodes.md 8.
+Every setting is remembered; of use are unclean.leader.election.enable, and those of topics that logs go by.
+Source: Kafka 2.8, ZkNodeChangeNotificationListener, DynamicConfigManager, TopicConfigHandler, DynamicLogConfig; reference
+znodes.md 8.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from kcsim.zk import paths, znodes
@@ -42,6 +43,7 @@ class DynamicConfig:
     Args:
         is_unclean_allowed: unclean.leader.election.enable as the broker was started with it.
         epoch_ms: wall-clock time of the run's beginning, in ms since 1970.
+        on_topic: told the settings of a topic that have changed.
 
     Attributes:
         settings: of every entity of which a notification was processed: `topics/orders` -> name -> value.
@@ -57,6 +59,7 @@ class DynamicConfig:
         sink: EventSink,
         controller: UncleanElections,
         epoch_ms: int,
+        on_topic: Callable[[str, Mapping[str, str]], None],
     ) -> None:
         self.settings: dict[str, Mapping[str, str]] = {}
         self._own = (f"brokers/{broker_id}", f"brokers/{DEFAULT}")  # the former goes over the latter
@@ -68,6 +71,7 @@ class DynamicConfig:
         self._sink = sink
         self._controller = controller
         self._epoch_ms = epoch_ms
+        self._on_topic = on_topic
         self._last_processed = -1
         self._wake: Mailbox[Cause] = runtime.mailbox()
         self._task: Task | None = None
@@ -140,6 +144,8 @@ class DynamicConfig:
     async def _apply(self, entity: str, cause: Cause) -> None:
         entity_type, _, name = entity.partition("/")
         settings = self.settings[entity] = await self._kafka_zk.entity_config(entity_type, name, cause)
+        if entity_type == "topics":
+            self._on_topic(name, settings)
         if entity_type == "topics" and _is_true(settings.get(UNCLEAN)):
             self._controller.enable_topic_unclean_leader_election(name, cause)
         elif entity in self._own:

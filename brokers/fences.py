@@ -5,7 +5,7 @@ Partition.checkCurrentLeaderEpoch; reference requests.md 4.1, 4.3, 4.4, 7.1.
 """
 
 from kcsim.brokers.partition import Partition
-from kcsim.brokers.requests import FetchPartition
+from kcsim.brokers.requests import ANY_LEADER_EPOCH, FetchPartition
 from kcsim.controller.requests import (
     EPOCH_DURING_DELETE,
     NO_LEADER_EPOCH,
@@ -54,10 +54,21 @@ def fetch_error(partition: Partition | None, fetch: FetchPartition) -> ErrorCode
     Args:
         partition: None if the broker has no replica of it.
     """
+    return leadership_error(partition, fetch.leader_epoch)
+
+
+def client_error(partition: Partition | None, leader_epoch: LeaderEpoch) -> ErrorCode:
+    """What a broker says to a client, which may not know the leader epoch."""
+    known = partition.leader_epoch if partition is not None and leader_epoch == ANY_LEADER_EPOCH else leader_epoch
+    return leadership_error(partition, known)
+
+
+def leadership_error(partition: Partition | None, leader_epoch: LeaderEpoch) -> ErrorCode:
+    """What a broker says to whoever takes it for the leader in this epoch."""
     if partition is None:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if fetch.leader_epoch < partition.leader_epoch:
+    if leader_epoch < partition.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
-    if fetch.leader_epoch > partition.leader_epoch:
+    if leader_epoch > partition.leader_epoch:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
     return ErrorCode.NONE if partition.is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER

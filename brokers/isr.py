@@ -1,17 +1,18 @@
-"""How a leader changes the ISR of its partitions, and lets the controller know.
+"""How a leader writes a new ISR of its partitions, and lets the controller know.
 
 The new ISR is written to the partition's state znode, if nobody has written there since the leader last did or was told. A
 refused write means that the controller has decided something: from then on the leader leaves the ISR alone until it hears
 what. Changes are gathered, and told by one /isr_change_notification a little later.
 
-Left out until logs hold records: the shrink of an ISR by lag. Source: Kafka 2.8, Partition.maybeExpandIsr and
-ZkIsrManager; reference requests.md 6.2, 6.4, 6.5, znodes.md 6.4.
+Source: Kafka 2.8, Partition.maybeExpandIsr, maybeShrinkIsr and ZkIsrManager; reference requests.md 6.1, 6.2, 6.4, 6.5,
+znodes.md 6.4.
 """
 
-from kcsim.brokers.partition import Partition
+from kcsim.brokers.high_watermark import out_of_sync_followers
+from kcsim.brokers.partition import NEVER_MS, FollowerState, Partition
 from kcsim.controller.decisions.hash_order import set_order
 from kcsim.zk.errors import ZooKeeperError
-from kcsim.zk.events import EventKind
+from kcsim.zk.events import EventFields, EventKind
 from kcsim.zk.kafka_zk import KafkaZk
 from kcsim.zk.ports import EventSink, Runtime, Task
 from kcsim.zk.vocabulary import BrokerId, TopicPartition, ZkVersion
@@ -33,11 +34,12 @@ class IsrManager:
     """Changes the ISRs of the partitions that this broker leads.
 
     Attributes:
-        expands, failed_updates: how often, since the start (IsrExpandsPerSec, FailedIsrUpdatesPerSec).
+        expands, shrinks, failed_updates: how often, since the start (IsrExpandsPerSec and so on).
     """
 
     def __init__(self, broker_id: BrokerId, runtime: Runtime, kafka_zk: KafkaZk, sink: EventSink) -> None:
         self.expands = 0
+        self.shrinks = 0
         self.failed_updates = 0
         self._broker_id = broker_id
         self._runtime = runtime
@@ -61,30 +63,59 @@ class IsrManager:
         if not partition.may_join_isr(follower):
             return
         isr = set_order((*partition.isr, follower))
+        if await self._change(partition, isr, EventKind.ISR_EXPANDED, {"broker_id": follower}, cause):
+            self.expands += 1
+
+    async def maybe_shrink(self, partition: Partition, max_lag_ms: int, cause: int) -> bool:
+        """Take the followers out of the ISR that have not caught up for too long; returns whether any was.
+
+        Raises: as maybe_expand.
+        """
+        while partition.isr_write is not None:
+            await partition.isr_write.wait()
+        if not partition.is_leader or partition.is_isr_change_pending:
+            return False
+        end, now_ms = partition.log_end_offset, self._runtime.now_ms()
+        gone = out_of_sync_followers(end, partition.isr, partition.followers, now_ms, max_lag_ms)
+        if not gone:
+            return False
+        isr = tuple(b for b in partition.isr if b not in gone)
+        fields: EventFields = {
+            "brokers": list(gone),
+            "rule": "replica.lag.time.max.ms",
+            "inputs": "; ".join(_said_of(b, partition.followers[b], now_ms) for b in gone),
+            "end_offset": end,
+            "high_watermark": partition.high_watermark,
+        }
+        if not await self._change(partition, isr, EventKind.ISR_SHRUNK, fields, cause):
+            return False
+        self.shrinks += 1
+        return True
+
+    async def _change(
+        self, partition: Partition, isr: tuple[BrokerId, ...], kind: EventKind, fields: EventFields, cause: int
+    ) -> bool:
         version = await self._write(partition, isr, cause)
         if version is None:
-            return
-        partition.isr, partition.zk_version = isr, version
-        partition.is_isr_change_pending = False
-        self.expands += 1
-        seq = self._sink.emit(
-            EventKind.ISR_EXPANDED,
-            cause,
-            topic=partition.tp.topic,
-            partition=partition.tp.partition,
-            broker_id=follower,
-            leader=self._broker_id,
-            leader_epoch=partition.leader_epoch,
-            controller_epoch=partition.controller_epoch,
-            isr=list(isr),
-            zk_version=version,
-        )
-        self._tell_later(partition.tp, seq)
+            return False
+        partition.isr, partition.zk_version, partition.pending_isr = isr, version, None
+        told: EventFields = {
+            **fields,
+            "topic": partition.tp.topic,
+            "partition": partition.tp.partition,
+            "leader": self._broker_id,
+            "leader_epoch": partition.leader_epoch,
+            "controller_epoch": partition.controller_epoch,
+            "isr": list(isr),
+            "zk_version": version,
+        }
+        self._tell_later(partition.tp, self._sink.emit(kind, cause, **told))
+        return True
 
     async def _write(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> ZkVersion | None:
         """Write a new ISR; None if the znode was written meanwhile, or is gone. The change stays pending if it fails."""
         write = partition.isr_write = self._runtime.promise()
-        partition.is_isr_change_pending = True
+        partition.pending_isr = isr
         try:
             version = await self._kafka_zk.write_partition_state_as_leader(
                 partition.tp, partition.state_with_isr(isr), cause
@@ -145,3 +176,11 @@ class IsrManager:
         """The broker stops: what was not told by now never will be."""
         if self._telling is not None:
             self._telling.kill()
+
+
+def _said_of(follower: BrokerId, state: FollowerState, now_ms: int) -> str:
+    end = "an unknown offset" if state.log_end_offset < 0 else str(state.log_end_offset)
+    ago = (
+        "never caught up" if state.last_caught_up_ms == NEVER_MS else f"caught up {now_ms - state.last_caught_up_ms} ms ago"
+    )
+    return f"{follower} at {end}, {ago}"

@@ -74,6 +74,28 @@ def apply_retention(
     return RetentionPass(deleted, log)
 
 
+def next_retention_ms(log: LogState, config: LogConfig, now_ms: int) -> int | None:
+    """Say from when on a pass may delete something, if the log stays as it is; None: never.
+
+    Never before now_ms. What is not committed yet is not waited for: a pass then may find that it must stay.
+
+    Args:
+        now_ms: as in the result, ms since 1970.
+    """
+    oldest = next(_candidates(log))
+    if oldest.is_last and oldest.segment.size == 0:
+        return None
+    due = []
+    if _holds(RetentionRule.START_OFFSET, oldest, log, config, now_ms):
+        due.append(now_ms)
+    if "delete" in config.cleanup_policy:
+        if _holds(RetentionRule.SIZE, oldest, log, config, now_ms):
+            due.append(now_ms)
+        if config.retention_ms >= 0:
+            due.append(max(now_ms, _newest_ms(oldest.segment) + config.retention_ms + 1))
+    return min(due, default=None)
+
+
 class _Candidate(NamedTuple):
     """A segment that would be the oldest, were those before it deleted."""
 

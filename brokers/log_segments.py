@@ -34,6 +34,7 @@ class LogConfig:
     retention_bytes: int = -1  # negative: no limit
     cleanup_policy: tuple[str, ...] = ("delete",)
     max_compaction_lag_ms: int = 2**63 - 1
+    max_message_bytes: int = 1_048_588  # of the largest batch that a producer may send
 
     @property
     def max_segment_ms(self) -> int:
@@ -249,29 +250,26 @@ def with_batch(segment: Segment, batch: Batch, config: LogConfig, now_ms: int) -
     hand, whose own bytes count from then on: so the first batch never gets one.
     """
     largest = max(segment.largest_timestamp, batch.max_timestamp)
-    is_first = segment.size == 0
-    grown = replace(
-        segment,
-        size=segment.size + batch.size,
+    is_entry_due = segment.bytes_since_index_entry > config.index_interval_bytes
+    # Timestamps in the time index only grow; one that does not is left out.
+    is_time_entry_due = is_entry_due and largest > segment.last_time_entry
+    return Segment(  # not by replace(), which takes most of the time of an append
+        base_offset=segment.base_offset,
+        created_ms=segment.created_ms,
         modified_ms=now_ms,
-        first_batch_max_timestamp=batch.max_timestamp if is_first else segment.first_batch_max_timestamp,
+        size=segment.size + batch.size,
+        first_batch_max_timestamp=segment.first_batch_max_timestamp if segment.size else batch.max_timestamp,
         largest_timestamp=largest,
-        bytes_since_index_entry=segment.bytes_since_index_entry + batch.size,
-    )
-    if segment.bytes_since_index_entry <= config.index_interval_bytes:
-        return grown
-    return _with_time_entry(
-        replace(grown, offset_index_entries=segment.offset_index_entries + 1, bytes_since_index_entry=batch.size)
+        roll_jitter_ms=segment.roll_jitter_ms,
+        offset_index_entries=segment.offset_index_entries + is_entry_due,
+        time_index_entries=segment.time_index_entries + is_time_entry_due,
+        last_time_entry=largest if is_time_entry_due else segment.last_time_entry,
+        bytes_since_index_entry=batch.size if is_entry_due else segment.bytes_since_index_entry + batch.size,
     )
 
 
 def closed_segment(segment: Segment) -> Segment:
     """The segment once it is no longer active: its time index ends with its largest timestamp."""
-    return _with_time_entry(segment)
-
-
-def _with_time_entry(segment: Segment) -> Segment:
-    """Timestamps in the time index only grow; one that does not is left out."""
     if segment.largest_timestamp <= segment.last_time_entry:
         return segment
     return replace(segment, time_index_entries=segment.time_index_entries + 1, last_time_entry=segment.largest_timestamp)

@@ -3,47 +3,39 @@
 Source: Kafka 2.8, MetadataCache; reference requests.md 4.2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection
 
-from kcsim.controller.requests import (
-    ErrorCode,
-    UpdateMetadataBroker,
-    UpdateMetadataPartitionState,
-    UpdateMetadataRequest,
-)
+from kcsim.brokers.metadata_image import NOTHING_TOLD, MetadataImage
+from kcsim.controller.requests import ErrorCode, UpdateMetadataBroker, UpdateMetadataRequest
 from kcsim.zk.vocabulary import BrokerId, Endpoint, TopicPartition
 
 
 class MetadataCache:
-    """Brokers and partitions. Brokers are replaced by each request, partitions merged."""
+    """Brokers and partitions. Brokers are replaced by each request, partitions merged.
+
+    Attributes:
+        partitions: all that it was told of and not told to forget.
+    """
 
     def __init__(self) -> None:
         self.controller_id: BrokerId | None = None
+        self.partitions: MetadataImage = NOTHING_TOLD
         self._live_brokers: dict[BrokerId, UpdateMetadataBroker] = {}
-        self._partitions: dict[TopicPartition, UpdateMetadataPartitionState] = {}
 
-    def update(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
+    def update(self, request: UpdateMetadataRequest) -> Collection[TopicPartition]:
         """Learn what a request says, whatever leader epochs were known before.
 
         Returns: the partitions that it said to forget, and that were known.
         """
         self.controller_id = request.controller_id
         self._live_brokers = {broker.broker_id: broker for broker in request.live_brokers}
-        removed = []
-        for tp, state in request.partitions.items():
-            if not state.is_being_deleted:
-                self._partitions[tp] = state
-            elif self._partitions.pop(tp, None) is not None:
-                removed.append(tp)
-        return removed
+        if not request.partitions:
+            return ()
+        self.partitions = self.partitions.after(request.partitions)
+        return self.partitions.forgotten
 
     def __contains__(self, tp: TopicPartition) -> bool:
-        return tp in self._partitions
-
-    @property
-    def partitions(self) -> Mapping[TopicPartition, UpdateMetadataPartitionState]:
-        """Read only."""
-        return self._partitions
+        return tp in self.partitions
 
     @property
     def live_broker_ids(self) -> list[BrokerId]:
@@ -60,7 +52,7 @@ class MetadataCache:
 
     def leader_for_clients(self, tp: TopicPartition) -> tuple[BrokerId | None, ErrorCode]:
         """Who leads, as a client that asks is told: nobody, and why, if the leader is not among the live brokers."""
-        state = self._partitions.get(tp)
+        state = self.partitions.get(tp)
         if state is None:
             return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         leader = state.state.leader_and_isr.leader

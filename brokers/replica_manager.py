@@ -3,14 +3,13 @@
 One request at a time changes state. Source: Kafka 2.8, ReplicaManager; reference requests.md 4, controller.md 11.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from kcsim.brokers.data_path import DataPath
 from kcsim.brokers.disk import Disk
 from kcsim.brokers.fences import leader_and_isr_error, stop_replica_error
-from kcsim.brokers.fetch_handler import ParkedFetches
-from kcsim.brokers.fetcher import LeaderEndpoint, ReplicaFetcherManager
+from kcsim.brokers.fetcher import LeaderEndpoint
 from kcsim.brokers.groups.java_hashing import HashedKeys, string_hash
-from kcsim.brokers.hosted import HostedPartitions
 from kcsim.brokers.isr import UNAVAILABLE
 from kcsim.brokers.lock import Lock
 from kcsim.brokers.metadata_cache import MetadataCache
@@ -30,12 +29,13 @@ from kcsim.controller.requests import (
 )
 from kcsim.zk.events import EventKind
 from kcsim.zk.kafka_zk import KafkaZk
-from kcsim.zk.ports import EventSink, Runtime
+from kcsim.zk.ports import Cause, EventSink, Runtime
 from kcsim.zk.vocabulary import BrokerId, ControllerEpoch, TopicPartition
 from kcsim.zk.znodes import BadZnodeError
 
 Told = Mapping[TopicPartition, LeaderAndIsrPartitionState]
 NO_CONTROLLER_YET = ControllerEpoch(0)
+RoleListener = Callable[[Sequence[TopicPartition], int], None]
 
 
 class ReplicaManager:
@@ -56,25 +56,34 @@ class ReplicaManager:
         kafka_zk: KafkaZk,
         sink: EventSink,
         disk: Disk,
-        hosted: HostedPartitions,
         metadata: MetadataCache,
-        fetchers: ReplicaFetcherManager,
-        parked: ParkedFetches,
+        data: DataPath,
         listener: str,
     ) -> None:
         self.controller_epoch = NO_CONTROLLER_YET
         self.is_shutting_down = False
-        self.hosted = hosted
+        self.hosted = data.hosted
         self._broker_id = broker_id
         self._runtime = runtime
         self._kafka_zk = kafka_zk
         self._sink = sink
         self._disk = disk
         self._metadata = metadata
-        self._fetchers = fetchers
-        self._parked = parked
+        self._data = data
+        self._fetchers = data.fetchers
+        self._committing = data.committing
         self._listener = listener
         self._state_change_lock = Lock(runtime)
+        self._role_listeners: list[RoleListener] = []
+
+    def watch_roles(self, listener: RoleListener) -> None:
+        """Call it with partitions whose role here has changed, or whose epoch, and with the event that says so."""
+        self._role_listeners.append(listener)
+
+    def _tell_roles(self, tps: Iterable[TopicPartition], cause: int) -> None:
+        changed = list(tps)
+        for listener in self._role_listeners:
+            listener(changed, cause)
 
     def _is_stale(self, request: StateChangeRequest, name: str, cause: int) -> bool:
         """Whether it comes from a controller that has a successor; else its epoch is the highest seen now."""
@@ -100,7 +109,7 @@ class ReplicaManager:
         async with self._state_change_lock:
             if self._is_stale(request, "UpdateMetadata", cause):
                 return UpdateMetadataResponse(ErrorCode.STALE_CONTROLLER_EPOCH)
-            self._parked.touch(self._metadata.update(request))
+            self._committing.touch(self._metadata.update(request))
             return UpdateMetadataResponse()
 
     # --- LeaderAndIsr
@@ -113,6 +122,7 @@ class ReplicaManager:
             errors = {tp: self._check(tp, told) for tp, told in request.partitions.items()}
             accepted = [tp for tp, error in errors.items() if error is ErrorCode.NONE]
             events = ReplicaEvents(self._sink, cause, len(request.partitions))
+            self._data.checkpoint.start()
             try:
                 errors.update(await self._make(request, accepted, events, cause))
             except (*UNAVAILABLE, BadZnodeError) as error:
@@ -157,24 +167,31 @@ class ReplicaManager:
         for tp, state in told.items():
             if tp not in errors:
                 partition = await self._settled(tp)
+                partition.log = self._disk.log(tp)
                 partition.become_leader(state, self._runtime.now_ms())
                 made[tp] = partition
-        events.told(
+        causes = events.told(
             EventKind.BECAME_LEADER,
             made,
             lambda tp: leadership_fields(made[tp], made[tp].isr),
             f"leads {len(made)} partitions",
         )
-        self._parked.touch(made)
+        for tp, partition in made.items():
+            self._committing.advance(partition)
+            self._data.expiration.watch(partition, causes[tp])
+        self._committing.touch(made)
+        self._tell_roles(made, cause)
         return errors
 
     async def _make_followers(self, told: Told, events: ReplicaEvents, cause: int) -> dict[TopicPartition, ErrorCode]:
         errors = await self._create_logs(told, cause)
+        leaders = self._endpoints(state.state.leader_and_isr.leader for state in told.values())
         made = {}
         for tp, state in told.items():
             # A leader that this broker has never heard of, or nobody: the partition stays what it was, its epoch too.
-            if tp not in errors and self._endpoint(state.state.leader_and_isr.leader) is not None:
+            if tp not in errors and state.state.leader_and_isr.leader in leaders:
                 partition = await self._settled(tp)
+                partition.log = self._disk.log(tp)
                 partition.become_follower(state)
                 made[tp] = partition
         self._fetchers.remove(made)
@@ -184,22 +201,27 @@ class ReplicaManager:
             lambda tp: leadership_fields(made[tp], told[tp].state.leader_and_isr.isr),
             f"follows in {len(made)} partitions",
         )
-        self._parked.touch(made)
+        self._committing.touch(made)
+        self._tell_roles(made, cause)
         if not self.is_shutting_down:
-            self._fetch(made, causes)
+            self._fetch(made, leaders, causes)
         return errors
 
-    def _endpoint(self, leader: BrokerId | None) -> LeaderEndpoint | None:
-        found = self._metadata.endpoint(leader, self._listener) if leader is not None else None
-        return LeaderEndpoint(leader, found.host, found.port) if leader is not None and found is not None else None
+    def _endpoints(self, brokers: Iterable[BrokerId | None]) -> dict[BrokerId | None, LeaderEndpoint]:
+        """Where those of these brokers are reached that are known to live."""
+        found = {broker: self._metadata.endpoint(broker, self._listener) for broker in set(brokers) if broker is not None}
+        return {broker: LeaderEndpoint(broker, at.host, at.port) for broker, at in found.items() if at is not None}
 
-    def _fetch(self, made: Mapping[TopicPartition, Partition], causes: Mapping[TopicPartition, int]) -> None:
+    def _fetch(
+        self,
+        made: Mapping[TopicPartition, Partition],
+        leaders: Mapping[BrokerId | None, LeaderEndpoint],
+        causes: Mapping[TopicPartition, int],
+    ) -> None:
         wanted: dict[LeaderEndpoint, dict[TopicPartition, FetchPartition]] = {}
         for tp, partition in made.items():
-            leader = self._endpoint(partition.leader)
-            assert leader is not None, f"{tp} follows a leader that is not in the metadata cache"
             fetch = FetchPartition(partition.leader_epoch, partition.log_end_offset, causes[tp])
-            wanted.setdefault(leader, {})[tp] = fetch
+            wanted.setdefault(leaders[partition.leader], {})[tp] = fetch
         self._fetchers.add(wanted)
 
     async def _settled(self, tp: TopicPartition) -> Partition:
@@ -224,14 +246,35 @@ class ReplicaManager:
                 errors[tp] = ErrorCode.KAFKA_STORAGE_ERROR
         to_make = [tp for tp in missing if tp not in errors]
         if to_make:
-            # What they say is of no use to an empty log; that they cannot be read is what matters.
-            await self._kafka_zk.topic_configs(sorted({tp.topic for tp in to_make}), cause)
+            found = await self._kafka_zk.topic_configs(sorted({tp.topic for tp in to_make}), cause)
+            for topic, settings in found.items():
+                self._data.settings.learn(topic, settings)
         for tp in to_make:
             if self._disk.live_dirs:
-                self._disk.create(tp)
+                self._disk.create(tp, self._data.settings.log_config(tp.topic))
             else:
                 errors[tp] = ErrorCode.KAFKA_STORAGE_ERROR
         return errors
+
+    async def read_settings(self, cause: Cause) -> None:
+        """Take up the settings of the topics of which there are logs from an earlier life.
+
+        Raises: ZooKeeperError, ZooKeeperClientExpiredError, BadZnodeError.
+        """
+        topics = sorted({log.tp.topic for log in self._disk})
+        if topics:
+            for topic, settings in (await self._kafka_zk.topic_configs(topics, cause)).items():
+                self._data.settings.learn(topic, settings)
+            for log in self._disk:
+                log.config = self._data.settings.log_config(log.tp.topic)
+
+    def change_settings(self, topic: str, settings: Mapping[str, str]) -> None:
+        """These are a topic's settings from now on."""
+        self._data.settings.learn(topic, settings)
+        for log in self._disk:
+            if log.tp.topic == topic:
+                log.config = self._data.settings.log_config(topic)
+                self._data.retention.changed(log)
 
     # --- StopReplica
 
@@ -246,7 +289,8 @@ class ReplicaManager:
             self._fetchers.remove(accepted)
             for tp in deleted:
                 await self._delete(tp)
-            self._parked.touch(accepted)
+            self._committing.touch(accepted)
+            self._tell_roles(deleted, cause)
             events = ReplicaEvents(self._sink, cause, len(request.partitions))
             self._tell_stopped(events, request, accepted, len(deleted))
             events.refused("StopReplica", errors)
@@ -286,7 +330,8 @@ class ReplicaManager:
         lost = self._disk.fail(log_dir)
         self._fetchers.remove(lost)
         self.hosted.mark_offline(lost)
-        self._parked.touch(lost)
+        self._committing.touch(lost)
+        self._tell_roles(lost, cause)
         self._fetchers.shutdown_idle()
         self._sink.emit(
             EventKind.LOG_DIR_FAILED,

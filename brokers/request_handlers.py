@@ -4,14 +4,24 @@ Every request is handled by a task of its own; what may not happen at once is ke
 KafkaApis; reference requests.md 4.1.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, assert_never
+from collections.abc import Awaitable, Callable
 
+from kcsim.brokers.data_requests import DataRequest, DataRequests, DataResponse
 from kcsim.brokers.fences import is_broker_epoch_stale
-from kcsim.brokers.fetch_handler import FetchHandler
+from kcsim.brokers.groups.coordinator import GroupCoordinator
+from kcsim.brokers.groups.requests import (
+    FindCoordinatorRequest,
+    GroupRequest,
+    GroupResponse,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+)
 from kcsim.brokers.ports import Incoming, ListenerClosedError, Listening
 from kcsim.brokers.replica_manager import ReplicaManager, all_refused
-from kcsim.brokers.requests import FetchRequest, FetchResponse
 from kcsim.controller.requests import (
     BrokerRequest,
     BrokerResponse,
@@ -46,30 +56,32 @@ class RequestHandlers:
         runtime: Runtime,
         sink: EventSink,
         replicas: ReplicaManager,
-        fetches: FetchHandler,
+        data: DataRequests,
+        groups: GroupCoordinator,
         own_epoch: Callable[[], BrokerEpoch],
         controlled_shutdown: ControlledShutdown,
     ) -> None:
         self._runtime = runtime
         self._sink = sink
         self._replicas = replicas
-        self._fetches = fetches
+        self._data = data
+        self._groups = groups
         self._own_epoch = own_epoch
         self._controlled_shutdown = controlled_shutdown
-        self._tasks: dict[Task, None] = {}
+        self._acceptor: Task | None = None
+        self._handling: dict[int, Task] = {}  # by number, in the order in which their requests came
+        self._handled = 0
 
     def start(self, listening: Listening) -> None:
         """Begin with whatever has come in already."""
-        self._run("request-acceptor", self._accept(listening))
+        self._acceptor = self._runtime.spawn("request-acceptor", self._accept(listening))
 
     def close(self) -> None:
         """Stop processing; what is being processed comes to no end."""
-        for task in list(self._tasks):
+        if self._acceptor is not None:
+            self._acceptor.kill()
+        for task in list(self._handling.values()):
             task.kill()
-
-    def _run(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks = {task: None for task in self._tasks if not task.is_done}
-        self._tasks[self._runtime.spawn(name, work)] = None
 
     async def _accept(self, listening: Listening) -> None:
         while True:
@@ -77,22 +89,34 @@ class RequestHandlers:
                 incoming = await listening.accept()
             except ListenerClosedError:
                 return
-            self._run("request-handler", self._serve(incoming))
+            number = self._handled = self._handled + 1
+            self._handling[number] = self._runtime.spawn("request-handler", self._serve(number, incoming))
 
-    async def _serve(self, incoming: Incoming) -> None:
+    async def _serve(self, number: int, incoming: Incoming) -> None:
         incoming.respond(await self.handle(incoming.request, incoming.cause))
+        del self._handling[number]
 
-    async def handle(self, request: BrokerRequest | FetchRequest, cause: int) -> BrokerResponse | FetchResponse:
+    async def handle(
+        self, request: BrokerRequest | GroupRequest | DataRequest, cause: int
+    ) -> BrokerResponse | GroupResponse | DataResponse:
         """Return the answer to a request."""
         match request:
-            case FetchRequest():
-                return await self._fetches.handle(request)
             case ControlledShutdownRequest():
                 return await self._controlled_shutdown(request, cause)
             case LeaderAndIsrRequest() | UpdateMetadataRequest() | StopReplicaRequest():
                 return self._fence(request, cause) or await self._change_state(request, cause)
+            case (
+                FindCoordinatorRequest()
+                | JoinGroupRequest()
+                | SyncGroupRequest()
+                | HeartbeatRequest()
+                | LeaveGroupRequest()
+                | OffsetCommitRequest()
+                | OffsetFetchRequest()
+            ):
+                return await self._groups.handle(request, cause)
             case _:
-                assert_never(request)
+                return await self._data.handle(request, cause)
 
     async def _change_state(self, request: StateChangeRequest, cause: int) -> StateChangeResponse:
         match request:

@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass
 
+from kcsim.controller.protections import ALL_ON, Protections
+
 
 @dataclass(frozen=True, slots=True)
 class ControllerConfig:
     """Each field is Kafka's dotted name with underscores, in Kafka's unit, with Kafka's default.
+
+    Attributes:
+        protections: no setting of Kafka's: what it cannot be without, and this simulator can.
 
     Source: Kafka 2.8, KafkaConfig.
     """
@@ -18,3 +23,4 @@ class ControllerConfig:
     controller_socket_timeout_ms: int = 30_000
     request_timeout_ms: int = 30_000
     inter_broker_listener_name: str = "PLAINTEXT"
+    protections: Protections = ALL_ON

@@ -11,6 +11,7 @@ from kcsim.controller.decisions.request_batch import ClusterView, EndpointNotAva
 from kcsim.controller.errors import IllegalStateError, StateChangeFailedError
 from kcsim.controller.events import ControllerEvent
 from kcsim.controller.metrics import ControllerMetrics
+from kcsim.controller.requests import UNKNOWN_BROKER_EPOCH
 from kcsim.zk.errors import ZooKeeperError
 from kcsim.zk.kafka_zk import KafkaZk
 from kcsim.zk.ports import Cause, EventSink, Runtime
@@ -60,11 +61,12 @@ class Core:
     def view(self) -> ClusterView:
         """The context as decisions on requests see it."""
         context = self.context
+        epochs = context.broker_epochs
         return ClusterView(
             self.broker_id,
             context.epoch,
             context.live_brokers,
-            context.broker_epochs,
+            epochs if self.config.protections.broker_epoch else dict.fromkeys(epochs, UNKNOWN_BROKER_EPOCH),
             context.leadership,
             context.assignments,
             context.topics_to_be_deleted,

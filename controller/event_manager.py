@@ -54,6 +54,7 @@ class ControllerEventManager:
         self._mailbox: Mailbox[QueuedEvent] = runtime.mailbox()
         self._thread: Task | None = None
         self._is_stopping = False
+        self._released: Promise[None] | None = None
         self.state = ControllerState.IDLE
 
     def start(self) -> None:
@@ -84,16 +85,32 @@ class ControllerEventManager:
                 )
         return self.put(event, cause)
 
+    def hold(self) -> None:
+        """Begin no more events, until `release`; they are queued meanwhile."""
+        if self._released is None:
+            self._released = self._runtime.promise()
+
+    def release(self) -> None:
+        """Go on with what waits; no effect if nothing is held."""
+        released, self._released = self._released, None
+        if released is not None:
+            released.resolve(None)
+
     async def close(self, cause: Cause) -> None:
         """Let the current event finish, drop the rest, end the thread."""
         self._is_stopping = True
         self.clear_and_put(ShutdownEventThread(), cause)
+        self.release()
         if self._thread is not None:
             await self._thread.join()
 
     async def _run(self) -> None:
         while not self._is_stopping:
             queued = await self._mailbox.get()
+            while self._released is not None:
+                await self._released.wait()
+                if self._is_stopping:
+                    return
             if queued.spend() and not isinstance(queued.event, ShutdownEventThread):
                 await self._process_one(queued)
 

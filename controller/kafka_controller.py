@@ -69,6 +69,7 @@ from kcsim.controller.topic_deletion_manager import TopicDeletionManager
 from kcsim.zk import paths
 from kcsim.zk.errors import ControllerMovedError
 from kcsim.zk.events import EventKind
+from kcsim.zk.fencing import UNFENCED
 from kcsim.zk.kafka_zk import KafkaZk
 from kcsim.zk.ports import Cause, EventSink, Promise, Runtime
 from kcsim.zk.vocabulary import BrokerEpoch, BrokerId, ReplicaAssignment, TopicPartition
@@ -155,12 +156,17 @@ class KafkaController:
         await self.event_manager.close(cause)
         self._resign(cause)
 
-    def _before_new_session(self, cause: Cause) -> QueuedEvent:
+    def _before_new_session(self, cause: Cause) -> QueuedEvent | None:
+        if not self._config.protections.expiry_clears_queue:
+            # As long as the client waited for a new session by itself (up to Kafka 1.0), what was queued met that one.
+            self.event_manager.hold()
+            return None
         # What is queued was meant for a role that this broker may no longer have; it must not be begun.
         return self.event_manager.clear_and_put(Expire(), cause)
 
     def _after_new_session(self, cause: Cause) -> None:
         self.event_manager.put(RegisterBrokerAndReelect(), cause)
+        self.event_manager.release()
 
     def read_metrics(self) -> dict[str, Reading]:
         """Every metric of this controller module, by the name under which Kafka shows it."""
@@ -374,7 +380,8 @@ class KafkaController:
                 )
                 return
             epoch, zk_version = await self._kafka_zk.register_controller_and_increment_epoch(self.broker_id, started)
-            self.context.epoch, self.context.epoch_zk_version = epoch, zk_version
+            self.context.epoch = epoch
+            self.context.epoch_zk_version = zk_version if self._config.protections.controller_epoch_fence else UNFENCED
             self.active_controller_id = self.broker_id
             won = self._sink.emit(
                 EventKind.ELECTION_WON,

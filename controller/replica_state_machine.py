@@ -54,7 +54,8 @@ class ReplicaStateMachine:
             state = ReplicaMachineState.ONLINE if is_alive else ReplicaMachineState.DELETION_INELIGIBLE
             context.replica_states[broker] = dict.fromkeys(hosted, state)
         await self.handle_state_changes(online, ReplicaMachineState.ONLINE, cause)
-        await self.handle_state_changes(offline, ReplicaMachineState.OFFLINE, cause)
+        if self._core.config.protections.isr_shrink_at_failover:
+            await self.handle_state_changes(offline, ReplicaMachineState.OFFLINE, cause)
 
     # --- moves
 

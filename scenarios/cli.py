@@ -16,6 +16,7 @@ from kcsim.scenarios.commands import (
     elect_leaders,
     fault,
     groups,
+    import_,
     infer,
     reassign,
     run,
@@ -59,6 +60,7 @@ app.command()(fault.fault)
 app.command()(why.why)
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(zk.app, name="zk")
+app.add_typer(import_.app, name="import")
 app.command()(topics.topics)
 app.command()(reassign.reassign)
 app.command()(elect_leaders.elect_leaders)

@@ -4,6 +4,7 @@ Every verb leaves two events: what was done (Fault or AdminAct), and what was th
 change itself). A fault that had no effect is an error.
 """
 
+import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,15 +13,21 @@ from typing import Literal
 from kcsim.brokers.broker import Broker, BrokerStartError
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.disk import Disk
+from kcsim.brokers.replica_log import ReplicaLog
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
+from kcsim.controller.protections import ALL_ON, Protections
 from kcsim.controller.requests import ErrorCode
+from kcsim.scenarios.clients import Address
+from kcsim.scenarios.consumers.fleet import ConsumerFleet
 from kcsim.scenarios.controller_asks import ControllerAsks
-from kcsim.scenarios.deeds import SCENARIO, ClusterError, Deeds
+from kcsim.scenarios.deeds import RUN_BEGAN, SCENARIO, ClusterError, Deeds
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.network import MemoryNetwork
+from kcsim.scenarios.network_faults import NetworkFaults
 from kcsim.scenarios.process import Breakpoint, Process, ProcessState, WriteMoment
 from kcsim.scenarios.server_faults import ServerFaults, ZooKeeperMembers
 from kcsim.scenarios.state import ClusterState
+from kcsim.scenarios.stream import TroubleKit
 from kcsim.scenarios.tool_session import open_tool
 from kcsim.scenarios.topic_acts import TopicActs
 from kcsim.zk.errors import TimedOutError, ZooKeeperError
@@ -50,11 +57,12 @@ class BrokerSpec:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """What a cluster is made of. `settings` has Kafka's dotted names, the same for every broker."""
+    """What a cluster is made of. `settings` has Kafka's dotted names, the same for every broker, as are its protections."""
 
     brokers: tuple[BrokerSpec, ...]
     settings: Mapping[str, str | int | bool]
     tick_time_ms: int = 200
+    protections: Protections = ALL_ON
 
 
 @dataclass
@@ -63,6 +71,7 @@ class _Slot:
 
     spec: BrokerSpec
     disk: Disk
+    numbers: random.Random
     process: Process | None = None
     broker: Broker | None = None
 
@@ -90,20 +99,33 @@ class Cluster:
         self.runtime = runtime
         self.log = log
         self.state = ClusterState()
-        self._config = BrokerConfig.of(spec.settings)
-        self._slots = {b.name: _Slot(b, Disk(self._config.log_dir_names)) for b in spec.brokers}
-        self._network = MemoryNetwork(runtime, network_delay_ms)
+        self._config = BrokerConfig.of(spec.settings, spec.protections)
+        # Everybody has a generator of its own: what the network, or a broker, draws does not depend on what others do.
+        seed = log.events[RUN_BEGAN].seed
+        dirs = self._config.log_dir_names
+        self._slots = {
+            b.name: _Slot(b, Disk(dirs, random.Random(f"{seed} {b.name} disk")), random.Random(f"{seed} {b.name}"))
+            for b in spec.brokers
+        }
+        numbers = random.Random(f"{seed} network")
+        self._network = MemoryNetwork(runtime, network_delay_ms, TroubleKit(numbers, log.sink))
         self._zookeeper = zookeeper
+        self._clients: list[Process] = []
         self._admin = admin
         self._deeds = Deeds(log)
         self.servers = ServerFaults(self._deeds, members)
+        self.network_faults = NetworkFaults(runtime, self._deeds, self._network, self.broker_names)
         self.topics = TopicActs(self._deeds, partial(open_tool, runtime, zookeeper, log.sink(SCENARIO), epoch_ms))
+        self.consumers = ConsumerFleet(runtime, log, self._deeds, self.client_process, lambda: tuple(self.bootstrap))
         self._asks = ControllerAsks(runtime, self._deeds, self._holder_of_the_role)
         self._epoch_ms = epoch_ms
         self._changed: Promise[None] = runtime.promise()
         for event in log.events:
             self.state.apply(event)
         log.subscribe(self._on_event)
+        for missing in spec.protections.off:
+            fields = EventFields(rule=missing.name, detail=f"{missing.source}: {missing.without_it}")
+            log.append(SCENARIO, EventKind.PROTECTION_OFF, RUN_BEGAN, fields)
 
     def _on_event(self, event: Event) -> None:
         self.state.apply(event)
@@ -181,6 +203,7 @@ class Cluster:
             slot.disk,
             sink,
             self._epoch_ms,
+            slot.numbers,
         )
         slot.process, slot.broker = process, broker
         started = sink.emit(EventKind.PROCESS_STATE, cause, state=process.state.value)
@@ -302,7 +325,8 @@ class Cluster:
 
     async def close(self) -> None:
         """The run is over: nobody acts any more, and no session of ours outlives it."""
-        processes = [slot.process for slot in self._slots.values() if slot.process is not None]
+        brokers = [slot.process for slot in self._slots.values() if slot.process is not None]
+        processes = [*self._clients, *brokers]
         for session in [session for process in processes for session in process.retire()]:
             session.thaw()
             await session.close()
@@ -336,6 +360,46 @@ class Cluster:
         if not lives_on:
             self._strike_kill(slot, cause, "because all of its log directories have failed")
         return cause
+
+    async def slow_follower(self, name: str, records_per_second: float | None) -> int:
+        """Let a broker replicate no faster than this; None: as fast as it goes; 0: not at all. Raises: ClusterError."""
+        slot, _ = self._alive(name)
+        if records_per_second is not None and records_per_second < 0:
+            raise ClusterError(f"{name} cannot replicate {records_per_second} records a second")
+        assert slot.broker is not None
+        if records_per_second is None:
+            cause = self._deeds.act("slow-follower", name, "as fast as it goes again")
+        else:
+            cause = self._deeds.fault("slow-follower", name, f"{records_per_second:g} records a second at most")
+        slot.broker.data.fetchers.slow_down(records_per_second)
+        if records_per_second is not None:
+            leaders = len(slot.broker.data.fetchers.fetchers)
+            self._deeds.confirm(cause, "slow-follower", name, f"holds for what it fetches from {leaders} leaders, in all")
+        return cause
+
+    # --- clients
+
+    @property
+    def epoch_ms(self) -> int:
+        """Wall-clock time of the run's beginning, in ms since 1970."""
+        return self._epoch_ms
+
+    @property
+    def bootstrap(self) -> list[Address]:
+        """Where the brokers listen, those that do not run included: what clients are given to begin with."""
+        host = self._config.host_name
+        return [(host, self._config.port_of(slot.spec.broker_id)) for slot in self._slots.values()]
+
+    def client_process(self, name: str) -> Process:
+        """A process for a client, on the same network as the brokers; it ends with the run."""
+        process = Process(name, self.runtime, self._zookeeper, self._network)
+        self._clients.append(process)
+        return process
+
+    def replica_logs(self, tp: TopicPartition) -> dict[BrokerId, ReplicaLog]:
+        """The logs of a partition, by the broker on whose disk each is, whether or not that broker runs. Read only."""
+        disks = {BrokerId(slot.spec.broker_id): slot.disk for slot in self._slots.values()}
+        return {broker: disk.log(tp) for broker, disk in disks.items() if tp in disk}
 
     # --- asked of the controller
 

@@ -56,6 +56,14 @@ class Deeds:
             fields["detail"] = detail
         return self._log.append(SCENARIO, EventKind.FAULT, None, fields)
 
+    def fault_on_links(self, fault: str, detail: str) -> int:
+        """A fault of the network, injected or armed."""
+        return self._log.append(SCENARIO, EventKind.FAULT, None, EventFields(fault=fault, detail=detail))
+
+    def confirm_on_links(self, cause: int, fault: str, detail: str) -> None:
+        """What a fault of the network was seen to do."""
+        self._log.append(SCENARIO, EventKind.FAULT_CONFIRMED, cause, EventFields(fault=fault, detail=detail))
+
     def confirm(self, cause: int, fault: str, target: str, detail: str) -> None:
         """What a fault was seen to do."""
         fields = EventFields(fault=fault, target=target, detail=detail)

@@ -7,6 +7,7 @@ it first, so that a cause always stands before what follows from it.
 
 import types
 import typing
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol, Unpack
@@ -40,15 +41,21 @@ class EventLog:
 
     Args:
         now_ms: the run's clock.
+
+    Attributes:
+        events: those that are kept.
+        keeps_events: whether those to come are; a run too large for that has its subscribers only.
     """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
-        self._now_ms = now_ms
         self.events: list[Event] = []
+        self.keeps_events = True
+        self._now_ms = now_ms
+        self._next_seq = 0
         self._subscribers: list[Callable[[Event], None]] = []
         self._catch_up: Callable[[Zxid], None] | None = None
-        self._seq_of_transaction: dict[tuple[int, str], int] = {}
-        self._seq_of_path: dict[str, int] = {}
+        self._seq_of_transaction: OrderedDict[tuple[int, str], int] = OrderedDict()
+        self._last_change: dict[str, tuple[int, int | None]] = {}  # path -> seq and zxid
 
     def subscribe(self, subscriber: Callable[[Event], None]) -> None:
         """Call `subscriber` with each event from now on."""
@@ -66,9 +73,11 @@ class EventLog:
         """Append an event and return its seq."""
         if kind not in _TREE_CHANGES:
             self._catch_up_with(cause, fields)
-        seq = len(self.events)
+        seq = self._next_seq
         event = Event(seq=seq, t_ms=self._now_ms(), node=node, kind=kind, cause=self._seq_of(cause), **fields)
-        self.events.append(event)
+        self._next_seq += 1
+        if self.keeps_events:
+            self.events.append(event)
         if kind in _TREE_CHANGES:
             self._remember(event)
         for subscriber in self._subscribers:
@@ -90,8 +99,8 @@ class EventLog:
             return found
         # Servers before 3.9 do not tell the zxid of what a watch saw: the last change of that path is it, or later. But a
         # change that is older than what was seen is not it: nobody has told us of that one.
-        last = self._seq_of_path.get(cause.path)
-        is_older = last is not None and (self.events[last].zxid or cause.zxid) < cause.zxid
+        last, zxid = self._last_change.get(cause.path, (None, None))
+        is_older = (zxid or cause.zxid) < cause.zxid
         return None if is_older else last
 
     def _remember(self, event: Event) -> None:
@@ -99,12 +108,13 @@ class EventLog:
         places = [event.path]
         if event.kind is not EventKind.ZNODE_CHANGED:
             places.append(parent(event.path))  # a watch on the children names the parent
+        last = event.seq, event.zxid
         for path in places:
-            self._seq_of_path[path] = event.seq
+            self._last_change[path] = last
             if event.zxid is not None:
                 self._seq_of_transaction.setdefault((event.zxid, path), event.seq)
         while len(self._seq_of_transaction) > TRANSACTIONS_REMEMBERED:
-            del self._seq_of_transaction[next(iter(self._seq_of_transaction))]
+            self._seq_of_transaction.popitem(last=False)
 
 
 class _NodeSink:
@@ -229,6 +239,7 @@ def arrow_schema() -> Any:
         EventKind: pa.string(),
         bool: pa.bool_(),
         Sequence[int]: pa.list_(pa.int64()),
+        Sequence[str]: pa.list_(pa.string()),
     }
     fields = []
     for field in msgspec.structs.fields(Event):

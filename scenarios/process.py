@@ -66,7 +66,7 @@ class Process:
         self.name = name
         self._runtime = runtime
         self._zookeeper = zookeeper
-        self._interface = (network or MemoryNetwork(runtime)).interface()
+        self._interface = (network or MemoryNetwork(runtime)).interface(name)
         self.network: Network = ProcessNetwork(self, self._interface)
         self.state = ProcessState.RUNNING
         self.sessions: list[ProcessSession] = []
@@ -88,23 +88,13 @@ class Process:
         if self.state is ProcessState.DEAD:
             work.close()
             raise Killed
-        task = _ProcessTask(self._runtime.spawn(f"{self.name} {name}", self._run(work)), work)
-        self._tasks[task] = None
-        return task
+        return _ProcessTask(self, self._runtime, self._tasks, name, work)
 
     def promise(self) -> Promise[Any]:
         return _ProcessPromise(self, self._runtime.promise())
 
     def mailbox(self) -> Mailbox[Any]:
         return _ProcessMailbox(self, self._runtime.mailbox())
-
-    async def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await self.go_on()
-            await work
-        finally:
-            work.close()
-            self._tasks = {task: None for task in self._tasks if not task.is_done}
 
     def check_alive(self) -> None:
         """Raise Killed if the process is dead: called by every port before it does anything."""
@@ -254,11 +244,33 @@ class ProcessSession(WrappedSession):
 
 
 class _ProcessTask:
-    """A task of a process. Killed before its first step, it leaves no coroutine behind that was never begun."""
+    """A task of a process. Killed before its first step, it leaves no coroutine behind that was never begun.
 
-    def __init__(self, inner: Task, work: Coroutine[Any, Any, None]) -> None:
-        self._inner = inner
+    Args:
+        running: the tasks of the process; this one is among them until it ends.
+    """
+
+    __slots__ = ("_inner", "_process", "_running", "_work")
+
+    def __init__(
+        self, process: Process, runtime: Runtime, running: dict[Task, None], name: str, work: Coroutine[Any, Any, None]
+    ) -> None:
+        self._process = process
+        self._running = running
         self._work = work
+        running[self] = None
+        self._inner = runtime.spawn(f"{process.name} {name}", self._run())
+
+    async def _run(self) -> None:
+        try:
+            await self._process.go_on()
+            await self._work
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        self._work.close()
+        self._running.pop(self, None)
 
     @property
     def name(self) -> str:
@@ -271,13 +283,15 @@ class _ProcessTask:
     def kill(self) -> None:
         self._inner.kill()
         if getcoroutinestate(self._work) == CORO_CREATED:
-            self._work.close()
+            self._end()
 
     async def join(self) -> None:
         await self._inner.join()
 
 
 class _ProcessPromise:
+    __slots__ = ("_inner", "_process")
+
     def __init__(self, process: Process, inner: Promise[Any]) -> None:
         self._process = process
         self._inner = inner

@@ -4,17 +4,27 @@ A step that cannot be done, or a wait that runs out, leaves the run undecided: w
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from pydantic import BaseModel
 
 from kcsim.scenarios.cluster import BrokerSpec, Cluster, ClusterSpec, Moment
+from kcsim.scenarios.consumer_runner import ConsumerRunner
 from kcsim.scenarios.deeds import RUN_BEGAN, SCENARIO, ClusterError
 from kcsim.scenarios.judging.conditions import judge
 from kcsim.scenarios.judging.seen import Finding, Seen
 from kcsim.scenarios.judging.verdict import Judged, Outcome, StepFailure, Verdict
 from kcsim.scenarios.language.claims import Condition, Expectation
+from kcsim.scenarios.language.consumer_steps import (
+    CrashConsumers,
+    PauseConsumers,
+    ResumeConsumers,
+    StallConsumers,
+    StartConsumers,
+    StopConsumers,
+)
+from kcsim.scenarios.language.network_steps import BreakConnections, Heal, LossyLink, Partition, SlowLink
 from kcsim.scenarios.language.scenario_file import LoadedScenario
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.step import NamingStep
@@ -39,7 +49,10 @@ from kcsim.scenarios.language.steps import (
 from kcsim.scenarios.language.topic_steps import FailLogDir
 from kcsim.scenarios.language.topic_words import ALL_PARTITIONS
 from kcsim.scenarios.language.words import ALL, CONTROLLER, ROLE_OF, listed
+from kcsim.scenarios.language.workload_steps import Produce, StartWorkload, StopWorkload
+from kcsim.scenarios.network_runner import NetworkRunner, clients_of, racks_of
 from kcsim.scenarios.topic_runner import TopicRunner
+from kcsim.scenarios.workload_runner import WorkloadRunner
 from kcsim.zk.errors import TimedOutError
 from kcsim.zk.events import EventFields, EventKind
 from kcsim.zk.servers.errors import ServerError
@@ -49,10 +62,15 @@ Fault = Callable[[str], Awaitable[int]]
 ArmedFault = Callable[[str, Moment, str | None, int], int]
 
 
-def cluster_spec(scenario: Scenario) -> ClusterSpec:
-    """The cluster that a scenario asks for."""
+def cluster_spec(scenario: Scenario, without: Iterable[str] = ()) -> ClusterSpec:
+    """The cluster that a scenario asks for.
+
+    Args:
+        without: names of protections that it is to lack besides. Raises: ValueError for an unknown one.
+    """
     brokers = tuple(BrokerSpec(broker.id, broker.rack) for broker in scenario.cluster.members())
-    return ClusterSpec(brokers, scenario.cluster.settings, scenario.zookeeper.tick_time)
+    protections = scenario.protections.without(without)
+    return ClusterSpec(brokers, scenario.cluster.settings, scenario.zookeeper.tick_time, protections)
 
 
 async def run_scenario(loaded: LoadedScenario, cluster: Cluster) -> Verdict:
@@ -70,13 +88,17 @@ class _Run:
         self._loaded = loaded
         self._cluster = cluster
         self._aliases: dict[str, str] = {}
-        self._armed: dict[int, tuple[int, str]] = {}  # seq of an armed fault -> its step and its target
+        self._armed: dict[int, tuple[int, str]] = {}  # seq of an armed fault -> its step, and what has not happened so far
         self._topics = TopicRunner(cluster, loaded.scenario.cluster.topics)
+        self._workload = WorkloadRunner(cluster, loaded.scenario.workload)
+        self._consumers = ConsumerRunner(cluster, loaded.scenario.workload.groups)
         self._seen = Seen(cluster.log.events, cluster.state, cluster.broker_names, self._aliases)
+        self._network = NetworkRunner(cluster, racks_of(loaded.scenario), clients_of(loaded.scenario), self._nodes)
 
     async def run(self) -> Verdict:
         scenario = self._loaded.scenario
         failure = await self._do_timetable(scenario.timetable)
+        self._workload.take_ledger()
         judged = [await self._judge(expectation, failure) for expectation in scenario.expect]
         for one in judged:
             fields = EventFields(outcome=one.outcome.value, rule=one.claim, detail=one.seen)
@@ -110,9 +132,9 @@ class _Run:
     def _unstruck(self) -> StepFailure | None:
         """A fault that was armed and never struck had no effect, and that is an error."""
         struck = {event.cause for event in self._seen.of_kind(EventKind.FAULT_CONFIRMED)}
-        for seq, (place, target) in self._armed.items():
+        for seq, (place, unseen) in self._armed.items():
             if seq not in struck:
-                return self._failure(place, f"had no effect: {target} came to no such write before the timetable was done")
+                return self._failure(place, f"had no effect: {unseen} before the timetable was done")
         return None
 
     async def _do(self, place: int, step: AnyStep) -> None:
@@ -146,6 +168,21 @@ class _Run:
                 await cluster.zk_delete(path)
             case FailLogDir(fail_log_dir=names, partitions=partitions):
                 await self._to_each(step, names, lambda node: cluster.fail_log_dir(node, partitions or None))
+            case Produce() | StartWorkload() | StopWorkload():
+                await self._workload.do(step)
+            case (
+                StartConsumers()
+                | StopConsumers()
+                | CrashConsumers()
+                | PauseConsumers()
+                | ResumeConsumers()
+                | StallConsumers()
+            ):
+                await self._consumers.do(step)
+            case Partition() | SlowLink() | LossyLink() | BreakConnections() | Heal():
+                if (armed := self._network.do(step)) is not None:
+                    seq, unseen = armed
+                    self._armed[seq] = (place, unseen)
             case Wait(wait=condition):
                 await self._wait(condition, condition.within)
             case _:
@@ -161,7 +198,7 @@ class _Run:
         if step.at_write is None:
             return await now(node)
         seq = arm(node, step.at_write, step.path, step.nth or 1)
-        self._armed[seq] = (place, node)
+        self._armed[seq] = (place, f"{node} came to no such write")
         return seq
 
     async def _fault_servers(self, step: Servers) -> None:

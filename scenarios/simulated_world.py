@@ -10,13 +10,20 @@ from kcsim.scenarios.runs import ADMIN_CONNECT_TIMEOUT_MS, ADMIN_SESSION_TIMEOUT
 from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
 from kcsim.zk.events import EventFields, EventKind
 from kcsim.zk.memory.client import MemoryZooKeeper
+from kcsim.zk.memory.journal import Write
 
 EPOCH_MS = 1_577_836_800_000
 """2020-01-01: when every virtual run begins."""
 
 
-def run_simulated(members: int, spec: ClusterSpec, info: RunInfo, script: Script, subscribers: Subscribers) -> EventLog:
-    """Run a script on a cluster in virtual time. Raises: what the script raises; DeadlockError."""
+def run_simulated(
+    members: int, spec: ClusterSpec, info: RunInfo, script: Script, subscribers: Subscribers, keep: Write | None = None
+) -> EventLog:
+    """Run a script on a cluster in virtual time. Raises: what the script raises; DeadlockError.
+
+    Args:
+        keep: called with each of ZooKeeper's transactions.
+    """
     runtime = SimulatedRuntime()
     log = EventLog(runtime.now_ms)
     began = begin(log, info, subscribers)
@@ -27,6 +34,7 @@ def run_simulated(members: int, spec: ClusterSpec, info: RunInfo, script: Script
         members=members,
         tick_time_ms=spec.tick_time_ms,
         epoch_ms=EPOCH_MS,
+        keep=keep,
     )
 
     async def main() -> None:

@@ -6,6 +6,7 @@ Conditions and expectations are judged on it, so that a run is judged by what it
 import json
 from dataclasses import dataclass, field, replace
 
+from kcsim.scenarios.consumers.consumption import Consumption
 from kcsim.scenarios.topics_state import TopicsState
 from kcsim.zk import paths
 from kcsim.zk.events import Event, EventKind
@@ -32,15 +33,18 @@ class ClusterState:
         processes: broker-N -> running, paused, stopped or dead.
         sessions: session id -> open or closed, as the server sees it.
         of_topics: topics and partitions, read from their znodes.
+        of_consumers: groups, and what their members consume.
     """
 
     znodes: dict[str, Znode] = field(default_factory=dict)
     processes: dict[str, str] = field(default_factory=dict)
     sessions: dict[str, str] = field(default_factory=dict)
     of_topics: TopicsState = field(default_factory=TopicsState)
+    of_consumers: Consumption = field(default_factory=Consumption)
 
     def apply(self, event: Event) -> None:
         """Take one event in."""
+        self.of_consumers.apply(event)
         match event.kind:
             case EventKind.ZNODE_CREATED:
                 assert event.path is not None

@@ -1,4 +1,4 @@
-"""Reads a whole tree of znodes from a running ZooKeeper, and compares two of them. Reads only."""
+"""Reads a whole tree of znodes from a running ZooKeeper, or as one once was, and compares two of them. Reads only."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -7,11 +7,13 @@ from kcsim.scenarios.language.words import did_you_mean
 from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
 from kcsim.zk.errors import NoNodeError, ZooKeeperError
 from kcsim.zk.events import data_text
+from kcsim.zk.files.past_tree import PastTree, PastZnode
 from kcsim.zk.live import LiveZooKeeper
 from kcsim.zk.operations import ChildrenRead, DataRead, GetChildren, GetData, MultiRead, MultiReadDone
 from kcsim.zk.paths import child, parent
 from kcsim.zk.ports import Session
 from kcsim.zk.servers.external import ConnectString, ExternalZooKeeper, parse_connect_string, require_chroot
+from kcsim.zk.vocabulary import SessionId
 
 SESSION_TIMEOUT_MS = 10_000
 CONNECT_TIMEOUT_MS = 10_000
@@ -76,6 +78,21 @@ def dump(connect: str, path: str) -> Dump:
     return WallClockRuntime().run(_dump(where, path.rstrip("/") or "/"))
 
 
+def dump_of_past(tree: PastTree, path: str) -> Dump:
+    """The same of a tree as it once was. Raises: NoSuchZnodeError."""
+    top = path.rstrip("/") or "/"
+    if top not in tree.znodes:
+        hint = did_you_mean(top, tree.children(parent(top)))
+        raise NoSuchZnodeError(f"there was no znode {path} then{hint}")
+    below = "/" if top == "/" else f"{top}/"
+    found = (p for p in sorted(tree.znodes) if p == top or p.startswith(below))
+    return {p: _past(tree.znodes[p]) for p in found if p != OWN and not p.startswith(f"{OWN}/")}
+
+
+def _past(znode: PastZnode) -> ZnodeSeen:
+    return ZnodeSeen(data_text(znode.data), znode.version, _owner(znode.ephemeral_owner))
+
+
 async def _dump(where: ConnectString, path: str) -> Dump:
     await ExternalZooKeeper(str(where)).start()
     # Without the chroot, so that a missing one can be told from an empty one.
@@ -124,5 +141,8 @@ async def _read_below(session: Session, top: str) -> dict[str, ZnodeSeen]:
 
 
 def _seen(read: DataRead) -> ZnodeSeen:
-    owner = read.stat.ephemeral_owner
-    return ZnodeSeen(data_text(read.data), read.stat.version, f"0x{owner & (2**64 - 1):x}" if owner else None)
+    return ZnodeSeen(data_text(read.data), read.stat.version, _owner(read.stat.ephemeral_owner))
+
+
+def _owner(session_id: SessionId) -> str | None:
+    return f"0x{session_id & (2**64 - 1):x}" if session_id else None

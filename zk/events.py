@@ -13,7 +13,7 @@ import msgspec
 
 from kcsim.zk.vocabulary import Zxid
 
-EVENT_SCHEMA_VERSION = 1
+EVENT_SCHEMA_VERSION = 2
 
 
 class Transaction(NamedTuple):
@@ -85,7 +85,37 @@ class EventKind(StrEnum):
     ISR_SHRUNK = "IsrShrunk"
     ISR_CHANGE_FAILED = "IsrChangeFailed"
     LOG_DIR_FAILED = "LogDirFailed"
+    RECORDS_APPENDED = "RecordsAppended"  # by a leader: `count` records of one writer, from `offset`
+    RECORDS_TRUNCATED = "RecordsTruncated"  # by a follower: `count` records from `offset` on, as `detail` says whose
+    SEGMENT_ROLLED = "SegmentRolled"  # records `offset` to `end_offset` are in a closed segment now; `rule` says why
+    SEGMENT_DELETED = "SegmentDeleted"  # with the records `offset` to `end_offset`; `rule` says why
+    # consumer groups, as their coordinator sees them (node: broker-N); `rule` says why
+    GROUP_MEMBER_JOINED = "GroupMemberJoined"
+    GROUP_MEMBER_REMOVED = "GroupMemberRemoved"
+    GROUP_REBALANCE = "GroupRebalance"  # begun
+    GROUP_GENERATION = "GroupGeneration"  # the join phase is over
+    GROUP_STABLE = "GroupStable"  # the assignment is stored and handed out
+    GROUP_COORDINATION = "GroupCoordination"  # groups are loaded by a new coordinator or given up: `state`
+    OFFSETS_COMMITTED = "OffsetsCommitted"
+    # consumers, as they see themselves (node: consumer-NAME)
+    GROUP_ASSIGNMENT = "GroupAssignment"  # computed by the leader
+    PARTITIONS_ASSIGNED = "PartitionsAssigned"  # consumed from now on
+    PARTITIONS_REVOKED = "PartitionsRevoked"  # given up in order
+    PARTITIONS_LOST = "PartitionsLost"  # noticed to be somebody else's by now
+    RECORDS_CONSUMED = "RecordsConsumed"
+    # producers, as they see themselves (node: producer-NAME), summed up: `count` records
+    WORKLOAD_STARTED = "WorkloadStarted"
+    WORKLOAD_STOPPED = "WorkloadStopped"  # nothing of it is under way any more
+    RECORDS_ACKNOWLEDGED = "RecordsAcknowledged"
+    RECORDS_REFUSED = "RecordsRefused"  # by attempts: sent again unless the error is final
+    RECORDS_GIVEN_UP = "RecordsGivenUp"  # nobody knows whether they are in a log
+    LEDGER = "Ledger"  # what became of all records of a partition, as JSON in `data` (node: scenario)
+    # a network in trouble (node: the sender, `target`: to whom; `event`: what was sent)
+    NETWORK_STALLED = "NetworkStalled"  # it does not arrive and is sent again, and what follows waits; `rule`: cut, lost
+    NETWORK_RESUMED = "NetworkResumed"  # it has arrived after all, with what waited: `count` in all, `duration_ms` late
+    NETWORK_CONNECTION_BROKEN = "NetworkConnectionBroken"  # the connection is gone; `rule` says why
     # faults and admin acts (node: scenario)
+    PROTECTION_OFF = "ProtectionOff"  # throughout the run: `rule` names it, `detail` says what follows
     FAULT = "Fault"
     FAULT_CONFIRMED = "FaultConfirmed"
     ADMIN_ACT = "AdminAct"
@@ -117,6 +147,17 @@ class EventFields(TypedDict, total=False):
     isr: Sequence[int]
     replicas: Sequence[int]
     brokers: Sequence[int]
+    # logs
+    offset: int  # of the first record concerned
+    end_offset: int  # the offset after the last
+    high_watermark: int
+    writer: str  # who wrote the records
+    sequence: int  # of the first of them, in what the writer has written
+    # consumer groups
+    group: str
+    member: str  # member id
+    generation: int
+    partitions: Sequence[str]  # as orders-0
     # what happened, to whom, why
     event: str  # a controller event's name
     state: str
@@ -170,6 +211,15 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     isr: Sequence[int] | None = None
     replicas: Sequence[int] | None = None
     brokers: Sequence[int] | None = None
+    offset: int | None = None
+    end_offset: int | None = None
+    high_watermark: int | None = None
+    writer: str | None = None
+    sequence: int | None = None
+    group: str | None = None
+    member: str | None = None
+    generation: int | None = None
+    partitions: Sequence[str] | None = None
     event: str | None = None
     state: str | None = None
     step: str | None = None

@@ -1,7 +1,11 @@
-"""Consumer groups: who consumes which partition. Pure functions, from members and partition counts to an assignment.
+"""Consumer groups: who consumes which partition, and who is in the group.
 
-Answers are those of Apache Kafka 2.8.2's own classes, the order of Java's hash tables included. On purpose they differ
-where Kafka's are wrong:
+The two know little of each other. The assignors are pure functions from members and partition counts to an assignment; a
+member of the group uses them. The coordinator (coordinator.py), on the broker that leads the group's partition of
+__consumer_offsets, keeps members and generations and never looks into an assignment.
+
+The assignors' answers are those of Apache Kafka 2.8.2's own classes, the order of Java's hash tables included. On purpose
+they differ where Kafka's are wrong:
 
 - a partition does not go back to a former owner that no longer subscribes to its topic (Kafka gives it back, or fails);
 - a general sticky rebalance that would go round in circles comes to an end (Kafka's does not return);

@@ -5,6 +5,7 @@ processBrokerModification; reference controller.md 6.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 
 from kcsim.controller.broker_request_batch import ControllersOwnBatch
@@ -75,6 +76,8 @@ class BrokerHandlers:
         listed = await self._core.kafka_zk.all_brokers_with_epochs(cause)
         seen = {info.broker_id: (info, epoch) for info, epoch in listed}
         changes = diff_brokers(context.broker_epochs, {b: epoch for b, (_, epoch) in seen.items()})
+        if not self._core.config.protections.broker_epoch:
+            changes = replace(changes, bounced=())  # nobody told one life of a broker from another
         changed = self._core.sink.emit(
             EventKind.BROKER_CHANGE,
             cause,

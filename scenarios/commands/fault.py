@@ -21,6 +21,9 @@ class Fault(StrEnum):
     DISCONNECT = "disconnect"
     RECONNECT = "reconnect"
     FAIL_LOG_DIR = "fail-log-dir"
+    PARTITION = "partition"
+    BREAK_CONNECTIONS = "break-connections"
+    HEAL = "heal"
 
 
 def fault(
@@ -45,9 +48,15 @@ def fault(
     fail-log-dir  a disk of its fails
 
     \b
+    partition          nothing passes between it and all others, or those behind `and`
+    break-connections  those that are open there break, once
+    heal               the network is good again there; heal all: everywhere
+
+    \b
     kcsim fault kill controller
     kcsim fault pause leader-of orders-0
     kcsim fault start broker-3
+    kcsim fault partition leader-of orders-0 and broker-1, broker-2
 
     Exit status: 0 done, 2 it could not be done or no cluster is up, 64 there is no such broker.
     """

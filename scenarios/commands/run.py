@@ -3,15 +3,18 @@
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kcsim.controller.protections import PROTECTION_NAMES
 from kcsim.scenarios.commands.ending import ExitStatus, Finished, Output, give_up
 from kcsim.scenarios.commands.zookeeper_argument import zookeeper_choice
 
 if TYPE_CHECKING:
+    from kcsim.scenarios.cluster import ClusterSpec
     from kcsim.scenarios.judging.verdict import Judged, Verdict
     from kcsim.scenarios.language.scenario_file import LoadedScenario
     from kcsim.scenarios.telling.timeline import Timeline
@@ -40,6 +43,20 @@ def run(
     trace: Annotated[
         Path | None, typer.Option(help="Keep the event log here: Parquet if the name ends in .parquet, else JSON lines.")
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Switch a protection of Kafka's off, to see what it is good for: {', '.join(PROTECTION_NAMES)}. "
+            "Can be given several times.",
+            metavar="PROTECTION",
+        ),
+    ] = None,
+    zk_log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="With --zookeeper simulated: keep ZooKeeper's transaction log here, as a real one does."
+        ),
+    ] = None,
     output: Annotated[
         Output, typer.Option(help="json: the verdict as JSON on stdout, the timeline on stderr.")
     ] = Output.TABLE,
@@ -58,18 +75,25 @@ def run(
     kcsim run controller-failover
     kcsim run zookeeper-leader-loss --zookeeper docker
     kcsim run my-scenario.yaml --zookeeper simulated --seed 7 --trace run.jsonl
+    kcsim run zombie-deletes-topic --without controller-epoch-fence
 
     Exit status: 0 all expectations held, 1 one was violated, 2 it could not be decided, 64 the scenario or the
     command makes no sense (nothing was started then).
     """
+    from kcsim.scenarios.runner import cluster_spec
+
     loaded = load(scenario)
+    check_protections(without or ())
     choice = chosen_zookeeper(zookeeper, loaded)
     check_trace(trace)
+    check_zk_log(zk_log, choice)
     if choice.connect is not None and not execute:
         say_what_would_be_done(loaded, choice.connect)
         return
-    verdict, timeline, events = _run(loaded, choice, zookeeper, seed, trace, output)
-    _show(verdict, timeline, output, {"zookeeper": zookeeper, "seed": seed, "events": events, "trace": trace and str(trace)})
+    spec = cluster_spec(loaded.scenario, without or ())
+    verdict, timeline, events = _run(loaded, spec, choice, zookeeper, seed, trace, output, zk_log)
+    facts = {"zookeeper": zookeeper, "seed": seed, "events": events, "trace": trace and str(trace)}
+    _show(verdict, timeline, output, {**facts, "without": [protection.name for protection in spec.protections.off]})
     raise Finished(verdict.exit_status)
 
 
@@ -95,6 +119,16 @@ def chosen_zookeeper(text: str, loaded: "LoadedScenario") -> "ZooKeeperChoice":
     return choice
 
 
+def check_protections(names: Sequence[str]) -> None:
+    """Only what there is can be done without."""
+    from kcsim.scenarios.language.words import did_you_mean, listed
+
+    for name in names:
+        if name not in PROTECTION_NAMES:
+            hint = did_you_mean(name, PROTECTION_NAMES) or f"; there are {listed(PROTECTION_NAMES)}"
+            give_up(f"--without: unknown protection {name!r}{hint}", ExitStatus.USAGE)
+
+
 def check_trace(trace: Path | None) -> None:
     """Find out before the run, not after it, that its trace could not be kept."""
     if trace is None:
@@ -105,6 +139,23 @@ def check_trace(trace: Path | None) -> None:
         give_up(f"--trace: there is no directory {trace.parent}", ExitStatus.USAGE)
     if not os.access(trace if trace.exists() else trace.parent, os.W_OK):
         give_up(f"--trace: {trace} cannot be written", ExitStatus.USAGE)
+
+
+def check_zk_log(directory: Path | None, choice: "ZooKeeperChoice") -> None:
+    """Only the model has a log to keep elsewhere, and only where there is none yet."""
+    from kcsim.scenarios.zookeeper_choice import ZooKeeperKind
+    from kcsim.zk.files.log_writer import LogExistsError, check_no_log
+
+    if directory is None:
+        return
+    if choice.kind is not ZooKeeperKind.SIMULATED:
+        give_up("--zk-log: only with --zookeeper simulated; a real one keeps its own log", ExitStatus.USAGE)
+    if directory.exists() and not directory.is_dir():
+        give_up(f"--zk-log: {directory} is no directory", ExitStatus.USAGE)
+    try:
+        check_no_log(directory)
+    except LogExistsError as error:
+        give_up(f"--zk-log: {error}", ExitStatus.USAGE)
 
 
 def say_what_would_be_done(loaded: "LoadedScenario", connect: str) -> None:
@@ -122,20 +173,28 @@ def say_what_would_be_done(loaded: "LoadedScenario", connect: str) -> None:
 
 
 def _run(
-    loaded: "LoadedScenario", choice: "ZooKeeperChoice", zookeeper: str, seed: int, trace: Path | None, output: Output
+    loaded: "LoadedScenario",
+    spec: "ClusterSpec",
+    choice: "ZooKeeperChoice",
+    zookeeper: str,
+    seed: int,
+    trace: Path | None,
+    output: Output,
+    zk_log: Path | None,
 ) -> "tuple[Verdict, Timeline, int]":
     from kcsim.scenarios.cluster import Cluster
     from kcsim.scenarios.history import TraceError
-    from kcsim.scenarios.runner import cluster_spec, run_scenario
+    from kcsim.scenarios.runner import run_scenario
     from kcsim.scenarios.runs import RunInfo
     from kcsim.scenarios.telling.timeline import Timeline, console_on
     from kcsim.scenarios.worlds import run_in_world
     from kcsim.zk.errors import ZooKeeperUnavailableError
     from kcsim.zk.servers.errors import NoChrootError, OccupiedError, ServerError
 
-    spec = cluster_spec(loaded.scenario)
     timeline = Timeline(
-        console_on(sys.stderr if output is Output.JSON else sys.stdout), tuple(broker.name for broker in spec.brokers)
+        console_on(sys.stderr if output is Output.JSON else sys.stdout),
+        tuple(broker.name for broker in spec.brokers),
+        clients=loaded.scenario.workload.nodes,
     )
     verdicts = []
 
@@ -144,13 +203,17 @@ def _run(
 
     where = zookeeper if choice.members == 1 else f"{zookeeper}, {choice.members} members"
     try:
-        log = run_in_world(choice, spec, RunInfo(loaded.scenario.name, seed, where), script, timeline, trace)
+        log = run_in_world(choice, spec, RunInfo(loaded.scenario.name, seed, where), script, timeline, trace, zk_log)
     except (NoChrootError, OccupiedError) as error:
         give_up(f"--zookeeper: {error}", ExitStatus.USAGE)
     except TraceError as error:
         give_up(f"--trace: {error}", ExitStatus.UNDECIDED if verdicts else ExitStatus.USAGE)
     except (ServerError, ZooKeeperUnavailableError) as error:
         give_up(str(error), ExitStatus.UNDECIDED)
+    except OSError as error:
+        if zk_log is None:
+            raise
+        give_up(f"--zk-log: {zk_log}: {error.strerror or error}", ExitStatus.UNDECIDED)
     return verdicts[0], timeline, len(log.events)
 
 

@@ -3,11 +3,14 @@
 import json
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kcsim.scenarios.commands import zk_log
 from kcsim.scenarios.commands.ending import ExitStatus, Finished, Output, give_up
+from kcsim.scenarios.commands.zk_files import files_at_fault, moment, say_remarks
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -18,8 +21,11 @@ DEFAULT_CONNECT = "127.0.0.1:2181"
 LOOK_EVERY_MS = 500
 
 app = typer.Typer(
-    help="Start a ZooKeeper to play with, or look into one that runs.", no_args_is_help=True, rich_markup_mode=None
+    help="Start a ZooKeeper to play with, or look into one that runs, or into its files.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
+app.command()(zk_log.log)
 
 
 @app.command()
@@ -91,16 +97,26 @@ def _announced(connect: str) -> "AbstractContextManager[None]":
 
 @app.command()
 def tree(
-    connect: Annotated[str, typer.Argument(help="host:port,…/chroot")] = DEFAULT_CONNECT,
+    connect: Annotated[
+        str, typer.Argument(metavar="host:port,…/chroot|DIR", help="One that runs; with --at, the dataDir of one.")
+    ] = DEFAULT_CONNECT,
     path: Annotated[str, typer.Argument(help="Where to begin.")] = "/",
+    at: Annotated[
+        str | None, typer.Option(metavar="ZXID|TIME", help="As it was then, from the snapshots and logs in DIR.")
+    ] = None,
+    log_dir: Annotated[
+        Path | None, typer.Option(help="With --at: dataLogDir, if the logs are apart from the snapshots.")
+    ] = None,
     output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TABLE,
 ) -> None:
     """Print the znodes below a path: each with its version, its owner if it is ephemeral, and its data.
 
     \b
     kcsim zk tree localhost:2181/my-cluster /brokers
+    kcsim zk tree --at 0x1a2b /var/lib/zookeeper /brokers/topics
+    kcsim zk tree --at 2024-05-01T12:30:00Z /var/lib/zookeeper
     """
-    found = _dump(connect, path)
+    found = _dump(connect, path) if at is None else _past_dump(Path(connect), at, log_dir, path)
     if output is Output.JSON:
         print(json.dumps({path: node._asdict() for path, node in found.items()}, indent=2, ensure_ascii=False))
         return
@@ -136,6 +152,20 @@ def diff(
         for difference in found:
             print(difference)
     raise Finished(ExitStatus.VIOLATED if found else ExitStatus.HELD)
+
+
+def _past_dump(directory: Path, at: str, log_dir: Path | None, path: str) -> "Dump":
+    from kcsim.scenarios.znode_dump import NoSuchZnodeError, dump_of_past
+    from kcsim.zk.files.data_directory import DataDirectory
+
+    with files_at_fault():
+        files = DataDirectory(directory, log_dir)
+        past = files.tree_at(moment("--at", at, files))
+    say_remarks(files)
+    try:
+        return dump_of_past(past, path)
+    except NoSuchZnodeError as error:
+        give_up(str(error), ExitStatus.USAGE)
 
 
 def _dump(connect: str, path: str) -> "Dump":

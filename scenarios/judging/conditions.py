@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from kcsim.scenarios.judging.group_conditions import GROUP_JUDGES
 from kcsim.scenarios.judging.partition_conditions import PARTITION_JUDGES
+from kcsim.scenarios.judging.record_conditions import RECORD_JUDGES
 from kcsim.scenarios.judging.seen import Finding, Seen, each, last
 from kcsim.scenarios.language.claims import Condition, EventCount, ZnodeIs
 from kcsim.scenarios.language.event_pattern import EventPattern
@@ -199,6 +201,8 @@ _JUDGES: Mapping[str, Callable[[Any, Seen], Finding]] = MappingProxyType(
         "dead": _process("dead"),
         "session_expired": _session_expired,
         **PARTITION_JUDGES,
+        **RECORD_JUDGES,
+        **GROUP_JUDGES,
         "znode": _znode,
         "event": _event,
         "no_event": _no_event,

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, model_validator
 
+from kcsim.scenarios.language.consumer_words import Groups, MovedPartitions, OwnedPartitions, Unconsumed
 from kcsim.scenarios.language.event_pattern import Pattern
 from kcsim.scenarios.language.model import Model, hyphenated
+from kcsim.scenarios.language.record_words import Counts
 from kcsim.scenarios.language.topic_words import (
     LeaderEpochs,
     Leaders,
@@ -24,6 +26,9 @@ from kcsim.scenarios.language.znode_words import JsonValue, ZnodePath
 DEFAULT_WITHIN_MS = 15_000
 
 Count = Annotated[int, Field(ge=0)]
+
+COUNTED_AT_THE_END = ("lost", "lost_everywhere", "incomplete", "unacknowledged", "duplicated", "divergent")
+"""Fields of Condition about where records are: the logs are looked at once, when the timetable is done."""
 
 
 class ZnodeIs(Model):
@@ -88,6 +93,24 @@ class Condition(Model):
         None, description="So many have no leader that is registered. Topics to be deleted do not count here and below."
     )
     under_replicated: Count | None = Field(None, description="So many have fewer replicas in the ISR than they should.")
+    acknowledged: Counts | None = Field(None, description="So many records were acknowledged; told by the second.")
+    given_up: Counts | None = Field(None, description="So many records have failed for good, as their producers see it.")
+    lost: Counts | None = Field(None, description="So many acknowledged records are not in the log of the leader.")
+    lost_everywhere: Counts | None = Field(None, description="So many of these are on no replica at all.")
+    incomplete: Counts | None = Field(None, description="So many acknowledged records are not on every replica.")
+    unacknowledged: Counts | None = Field(None, description="So many records are in the log and were not acknowledged.")
+    duplicated: Counts | None = Field(None, description="So many records are in the log once too often.")
+    divergent: Counts | None = Field(
+        None, description="At so many offsets below the high watermark replicas have different records."
+    )
+    groups: Groups | None = Field(None, description="State and generation of consumer groups.")
+    assignment: OwnedPartitions | None = Field(
+        None, description="What consumers consume, as they see it: these and no others."
+    )
+    moved: MovedPartitions | None = Field(None, description="Partitions of a group that have gone to another consumer.")
+    unconsumed: Unconsumed | None = Field(
+        None, description="For how long nobody in a group consumed a partition at a stretch, once somebody had."
+    )
     znode: ZnodeIs | None = Field(None, description="A znode's existence, data or number of children.")
     event: Pattern | None = Field(None, description="This has happened.")
     no_event: Pattern | None = Field(None, description="This has not happened.")
@@ -113,12 +136,27 @@ def _says_something(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"required": [hyphenated(name)]} for name in Condition.model_fields]
 
 
+def _says_something_that_can_be_seen(schema: dict[str, Any]) -> None:
+    _says_something(schema)
+    unseen = [hyphenated(name) for name in COUNTED_AT_THE_END]
+    schema["anyOf"] = [part for part in schema["anyOf"] if part["required"][0] not in unseen]
+    for name in unseen:
+        del schema["properties"][name]
+
+
 class WaitFor(Condition):
     """A condition to wait for, bounded."""
 
-    model_config = ConfigDict(json_schema_extra=_says_something)
+    model_config = ConfigDict(json_schema_extra=_says_something_that_can_be_seen)
 
     within: Duration = DEFAULT_WITHIN_MS
+
+    @model_validator(mode="after")
+    def _can_be_seen(self) -> "WaitFor":
+        for name, _ in self.parts():
+            if name in COUNTED_AT_THE_END:
+                raise wrong(f"{hyphenated(name)} is counted when the timetable is done: expect it", hyphenated(name))
+        return self
 
 
 class Expectation(Condition):

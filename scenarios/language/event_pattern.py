@@ -1,23 +1,29 @@
 """Which events of the log a scenario means: a kind, and the columns that must have a certain value."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
 
-from kcsim.scenarios.language.words import CONTROLLER, did_you_mean, known_names, wrong
+from kcsim.scenarios.language.words import CONTROLLER, KnownNames, did_you_mean, known_names, wrong
 from kcsim.zk.events import Event, EventFields, EventKind
 
-Kind = Literal["a whole number", "text", "true or false", "a list of whole numbers"]
+Kind = Literal["a whole number", "text", "true or false", "a list of whole numbers", "a list of texts"]
 
-_KINDS: Mapping[object, Kind] = {int: "a whole number", str: "text", bool: "true or false"}
+_KINDS: Mapping[object, Kind] = {
+    int: "a whole number",
+    str: "text",
+    bool: "true or false",
+    Sequence[int]: "a list of whole numbers",
+    Sequence[str]: "a list of texts",
+}
 
 
 def _columns() -> Mapping[str, Kind]:
     hints = {name: hint for name, hint in get_type_hints(EventFields).items() if name != "schema_version"}
-    return {"node": "text", **{name: _KINDS.get(hint, "a list of whole numbers") for name, hint in hints.items()}}
+    return {"node": "text", **{name: _KINDS[hint] for name, hint in hints.items()}}
 
 
 COLUMNS: Mapping[str, Kind] = MappingProxyType(_columns())
@@ -105,9 +111,9 @@ def _field(key: str, wanted: Any, info: ValidationInfo) -> Any:
     known = known_names(info)
     named: tuple[str, ...] = (*known.brokers, *known.aliases, CONTROLLER)
     if column == "node":
-        allowed = (*named, "zookeeper", "scenario")
+        allowed = (*named, *_clients(known), "zookeeper", "scenario")
     elif column == "target":
-        allowed = (*named, *known.members, *known.member_aliases)
+        allowed = (*named, *_clients(known), *known.members, *known.member_aliases)
     elif column in IDS and isinstance(wanted, str):
         allowed = named
     else:
@@ -117,6 +123,10 @@ def _field(key: str, wanted: Any, info: ValidationInfo) -> Any:
     if wanted not in allowed:
         raise wrong(f"unknown name {wanted!r}{did_you_mean(wanted, allowed)}", key)
     return wanted
+
+
+def _clients(known: KnownNames) -> tuple[str, ...]:
+    return (*(f"producer-{name}" for name in known.producers or ()), *(f"consumer-{name}" for name in known.consumers or ()))
 
 
 def _is_a(value: object, kind: Kind) -> bool:
@@ -129,6 +139,8 @@ def _is_a(value: object, kind: Kind) -> bool:
             return isinstance(value, bool)
         case "a list of whole numbers":
             return isinstance(value, list) and all(_is_a(item, "a whole number") for item in value)
+        case "a list of texts":
+            return isinstance(value, list) and all(_is_a(item, "text") for item in value)
 
 
 _SCHEMAS: Mapping[Kind, dict[str, Any]] = {
@@ -136,6 +148,7 @@ _SCHEMAS: Mapping[Kind, dict[str, Any]] = {
     "text": {"type": "string"},
     "true or false": {"type": "boolean"},
     "a list of whole numbers": {"type": "array", "items": {"type": "integer"}},
+    "a list of texts": {"type": "array", "items": {"type": "string"}},
 }
 
 

@@ -15,15 +15,20 @@ from ruamel.yaml.comments import CommentedBase
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from kcsim.scenarios.language.consumer_steps import CONSUMER_VERBS
 from kcsim.scenarios.language.schema import MAX_BROKERS, Scenario
 from kcsim.scenarios.language.steps import verb_of
 from kcsim.scenarios.language.topic_steps import TOPIC_VERBS
 from kcsim.scenarios.language.words import ALL, NOT, KnownNames, did_you_mean, listed
+from kcsim.scenarios.language.workload_steps import WORKLOAD_VERBS
 from kcsim.zk import paths
 
 LIBRARY = Path(__file__).parent.parent / "library"
 SUFFIXES = (".yaml", ".yml")
-FREE_TEXT = ("as", "data", "path", "claim", "detail", "kind", "topic", "topics", *TOPIC_VERBS)
+FREE_TEXT = (
+    *("as", "data", "path", "claim", "detail", "kind", "topic", "topics"),
+    *(*TOPIC_VERBS, *WORKLOAD_VERBS, *CONSUMER_VERBS),
+)
 """Keys whose values are no names of brokers."""
 
 
@@ -149,6 +154,12 @@ class _Loader:
             members=tuple(f"member-{n}" for n in range(1, members + 1 if isinstance(members, int) else 1)),
             member_aliases=tuple(name for name, is_server in given if isinstance(name, str) and is_server),
             topics=_known_topics(tree),
+            racks=tuple(_rack_names(tree.get("cluster"))),
+            clients=tuple(_client_names(tree)),
+            producers=_known_producers(tree),
+            endless_producers=tuple(_endless_producers(tree)),
+            consumers=_known_consumers(tree),
+            groups=_known_groups(tree),
             report=lambda mapping, key, message: self._problems.append(Problem(self._file, _line(mapping, key), message)),
         )
 
@@ -262,6 +273,21 @@ def _broker_names(cluster: Any) -> Iterator[str]:
         yield from (f"broker-{number}" for number in range(1, min(brokers, MAX_BROKERS) + 1))
 
 
+def _rack_names(cluster: Any) -> Iterator[str]:
+    brokers, racks = (cluster.get(key) if isinstance(cluster, dict) else None for key in ("brokers", "racks"))
+    if isinstance(brokers, list):
+        named = (item.get("rack") for item in brokers if isinstance(item, dict))
+        yield from dict.fromkeys(rack for rack in named if isinstance(rack, str))
+    elif isinstance(racks, int):
+        yield from (f"rack-{number}" for number in range(1, min(racks, MAX_BROKERS) + 1))
+
+
+def _client_names(tree: Mapping[str, Any]) -> Iterator[str]:
+    """The nodes that producers and consumers are on the network."""
+    yield from (f"producer-{name}" for name in _known_producers(tree) or ())
+    yield from (f"consumer-{name}" for name in _known_consumers(tree) or ())
+
+
 def _known_topics(tree: Mapping[str, Any]) -> dict[str, range | None] | None:
     """Topics that the file declares or makes by hand, each with its partitions; None if they are not understood."""
     cluster = tree.get("cluster")
@@ -280,6 +306,46 @@ def _known_topics(tree: Mapping[str, Any]) -> dict[str, range | None] | None:
             if known is not None and known.kind is paths.PathKind.TOPIC and known.topic is not None:
                 counts[known.topic] = None
     return {name: range(count) if isinstance(count, int) and count > 0 else None for name, count in counts.items()}
+
+
+def _producers(tree: Mapping[str, Any]) -> Any:
+    workload = tree.get("workload", {})
+    return workload.get("producers", {}) if isinstance(workload, dict) else None
+
+
+def _known_producers(tree: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Every producer; None if they are not understood."""
+    producers = _producers(tree)
+    return tuple(map(str, producers)) if isinstance(producers, dict) else None
+
+
+def _groups(tree: Mapping[str, Any]) -> Any:
+    workload = tree.get("workload", {})
+    return workload.get("groups", {}) if isinstance(workload, dict) else None
+
+
+def _known_groups(tree: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Every consumer group; None if they are not understood."""
+    groups = _groups(tree)
+    return tuple(map(str, groups)) if isinstance(groups, dict) else None
+
+
+def _known_consumers(tree: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Every consumer, of all groups; None if they are not understood."""
+    groups = _groups(tree)
+    if not isinstance(groups, dict):
+        return None
+    members = [group.get("members") if isinstance(group, dict) else None for group in groups.values()]
+    if not all(isinstance(named, list | dict) for named in members):
+        return None
+    return tuple(str(name) for named in members for name in named or ())
+
+
+def _endless_producers(tree: Mapping[str, Any]) -> Iterator[str]:
+    producers = _producers(tree)
+    for name, producer in producers.items() if isinstance(producers, dict) else ():
+        if isinstance(producer, dict) and "records" not in producer:
+            yield str(name)
 
 
 def _partition_count(topic: Any) -> int | None:

@@ -20,12 +20,15 @@ from kcsim.brokers.config import (
 )
 from kcsim.controller.decisions.kafka_refusals import InvalidTopicError
 from kcsim.controller.decisions.topic_creation import check_topic_name
+from kcsim.controller.protections import ALL_ON
 from kcsim.scenarios.language.claims import Expectation
 from kcsim.scenarios.language.model import Model
+from kcsim.scenarios.language.protection_words import ProtectionSwitches
 from kcsim.scenarios.language.steps import TimetableStep
 from kcsim.scenarios.language.topic_model import TopicModel
 from kcsim.scenarios.language.topic_words import TOPIC
 from kcsim.scenarios.language.words import TickTime, did_you_mean, wrong
+from kcsim.scenarios.language.workload_model import WorkloadModel
 
 MAX_BROKERS = 1_000
 
@@ -147,6 +150,10 @@ class Scenario(Model):
     description: Annotated[str, Field(min_length=1)]
     cluster: ClusterModel
     zookeeper: ZooKeeperModel = Field(default_factory=lambda: ZooKeeperModel.model_validate({}))
+    workload: WorkloadModel = Field(default_factory=lambda: WorkloadModel.model_validate({}), description="What clients do.")
+    protections: ProtectionSwitches = Field(
+        default_factory=lambda: ALL_ON, description="What Kafka protects itself with; a scenario may do without."
+    )
     timetable: Annotated[list[TimetableStep], Field(min_length=1)]
     expect: Annotated[list[Expectation], Field(min_length=1)]
 

@@ -5,7 +5,26 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from kcsim.scenarios.language.claims import WaitFor
+from kcsim.scenarios.language.consumer_steps import (
+    CONSUMER_VERBS,
+    ConsumerStep,
+    CrashConsumers,
+    PauseConsumers,
+    ResumeConsumers,
+    StallConsumers,
+    StartConsumers,
+    StopConsumers,
+)
 from kcsim.scenarios.language.model import Model, hyphenated
+from kcsim.scenarios.language.network_steps import (
+    NETWORK_VERBS,
+    BreakConnections,
+    Heal,
+    LossyLink,
+    NetworkStep,
+    Partition,
+    SlowLink,
+)
 from kcsim.scenarios.language.step import NamingStep, Step
 from kcsim.scenarios.language.topic_steps import (
     TOPIC_VERBS,
@@ -21,6 +40,7 @@ from kcsim.scenarios.language.topic_steps import (
     TopicStep,
 )
 from kcsim.scenarios.language.words import BrokerNames, Duration, MemberNames, did_you_mean, listed, wrong
+from kcsim.scenarios.language.workload_steps import WORKLOAD_VERBS, Produce, StartWorkload, StopWorkload, WorkloadStep
 from kcsim.scenarios.language.znode_words import ZnodePath, ZnodeText
 
 
@@ -159,10 +179,13 @@ class Wait(Step):
 
 
 BrokerStep = Start | Stop | Kill | Pause | Resume | Expire | Disconnect | Reconnect | FailLogDir
-AnyStep = BrokerStep | TopicStep | Servers | ZkCreate | ZkSet | ZkDelete | Wait
+AnyStep = BrokerStep | NetworkStep | TopicStep | WorkloadStep | ConsumerStep | Servers | ZkCreate | ZkSet | ZkDelete | Wait
 VERBS = (
     *("start", "stop", "kill", "pause", "resume", "expire", "disconnect", "reconnect", "fail-log-dir", "zookeeper"),
+    *NETWORK_VERBS,
     *TOPIC_VERBS,
+    *WORKLOAD_VERBS,
+    *CONSUMER_VERBS,
     *("zk-create", "zk-set", "zk-delete", "wait"),
 )
 """What a step can do; the key by which it is told from other steps."""
@@ -200,6 +223,11 @@ TimetableStep = Annotated[
     | Annotated[Disconnect, Tag("<disconnect>")]
     | Annotated[Reconnect, Tag("<reconnect>")]
     | Annotated[FailLogDir, Tag("<fail-log-dir>")]
+    | Annotated[Partition, Tag("<partition>")]
+    | Annotated[SlowLink, Tag("<slow-link>")]
+    | Annotated[LossyLink, Tag("<lossy-link>")]
+    | Annotated[BreakConnections, Tag("<break-connections>")]
+    | Annotated[Heal, Tag("<heal>")]
     | Annotated[Servers, Tag("<zookeeper>")]
     | Annotated[CreateTopic, Tag("<create-topic>")]
     | Annotated[DeleteTopic, Tag("<delete-topic>")]
@@ -209,9 +237,18 @@ TimetableStep = Annotated[
     | Annotated[ElectPreferred, Tag("<elect-preferred>")]
     | Annotated[ElectUnclean, Tag("<elect-unclean>")]
     | Annotated[SetConfig, Tag("<set-config>")]
+    | Annotated[Produce, Tag("<produce>")]
+    | Annotated[StartWorkload, Tag("<start-workload>")]
+    | Annotated[StopWorkload, Tag("<stop-workload>")]
     | Annotated[ZkCreate, Tag("<zk-create>")]
     | Annotated[ZkSet, Tag("<zk-set>")]
     | Annotated[ZkDelete, Tag("<zk-delete>")]
+    | Annotated[StartConsumers, Tag("<start-consumers>")]
+    | Annotated[StopConsumers, Tag("<stop-consumers>")]
+    | Annotated[CrashConsumers, Tag("<crash-consumers>")]
+    | Annotated[PauseConsumers, Tag("<pause-consumers>")]
+    | Annotated[ResumeConsumers, Tag("<resume-consumers>")]
+    | Annotated[StallConsumers, Tag("<stall-consumers>")]
     | Annotated[Wait, Tag("<wait>")],
     Discriminator(lambda value: f"<{verb_of(value)}>"),
     BeforeValidator(_one_verb),

@@ -56,6 +56,10 @@ TopicNames = Annotated[tuple[str, ...], PlainValidator(_topics), WithJsonSchema(
 """`all`, or one topic of the file, or a list."""
 
 
+TopicsByName = Annotated[tuple[str, ...], PlainValidator(_topics_by_name), WithJsonSchema(one_or_several(TOPIC))]
+"""One topic of the file, or a list."""
+
+
 def _topics_there(value: object, info: ValidationInfo) -> tuple[str, ...]:
     return () if value == NONE else _topics_by_name(value, info)
 

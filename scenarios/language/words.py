@@ -58,6 +58,11 @@ class KnownNames:
         member_aliases: every name given to a server with `as`.
         topics: each topic with its partitions, those to be added included; None for one whose partitions the file does not
             say. None in place of all: they are not understood, and that is reported elsewhere.
+        racks: those that brokers are in.
+        clients: producer-NAME, …: the clients' nodes on the network.
+        producers: every producer of the workload. None: they are not understood, and that is reported elsewhere.
+        endless_producers: those of them that say no number of records.
+        consumers, groups: every consumer, and the groups that they are in. None, as for producers.
         report: takes a problem found beside pydantic's own: the mapping it is in, the key, a sentence.
     """
 
@@ -66,6 +71,12 @@ class KnownNames:
     members: tuple[str, ...] = ()
     member_aliases: tuple[str, ...] = ()
     topics: Mapping[str, range | None] | None = None
+    racks: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
+    producers: tuple[str, ...] | None = None
+    endless_producers: tuple[str, ...] = ()
+    consumers: tuple[str, ...] | None = None
+    groups: tuple[str, ...] | None = None
     report: Callable[[Any, str, str], None] | None = field(default=None, compare=False)
 
 
@@ -135,7 +146,8 @@ def known_names(info: ValidationInfo) -> KnownNames:
     return info.context if isinstance(info.context, KnownNames) else KnownNames()
 
 
-def _check_broker(value: object, info: ValidationInfo, extra: Sequence[str] = (), at: int | None = None) -> str:
+def check_broker(value: object, info: ValidationInfo, extra: Sequence[str] = (), at: int | None = None) -> str:
+    """Return the name of a broker, or one of the extra words. Raises: PydanticCustomError."""
     known = known_names(info)
     allowed = (*known.brokers, *known.aliases, CONTROLLER, *extra)
     if not isinstance(value, str):
@@ -161,10 +173,10 @@ def _number(broker: str) -> int:
 
 def _names(value: object, info: ValidationInfo) -> tuple[str, ...]:
     if not isinstance(value, list):
-        return (_check_broker(value, info, (ALL,)),)
+        return (check_broker(value, info, (ALL,)),)
     if not value:
         raise wrong("an empty list names nobody; write all, or a name")
-    return unlike(tuple(_check_broker(name, info, at=place) for place, name in enumerate(value)))
+    return unlike(tuple(check_broker(name, info, at=place) for place, name in enumerate(value)))
 
 
 def unlike(names: tuple[T, ...]) -> tuple[T, ...]:
@@ -194,8 +206,8 @@ first of its replicas that does not lead)."""
 def check_somebody(value: object, info: ValidationInfo) -> str:
     """Return who is meant. Raises: PydanticCustomError."""
     if isinstance(value, str) and value.startswith(NOT):
-        return NOT + _check_broker(value.removeprefix(NOT).strip(), info)
-    return _check_broker(value, info, (ANY, NONE))
+        return NOT + check_broker(value.removeprefix(NOT).strip(), info)
+    return check_broker(value, info, (ANY, NONE))
 
 
 SOMEBODY = rf"^(not )?({BROKER_NAME.strip('^$')})$"

@@ -5,6 +5,9 @@ broker-N, controller, or leader-of, preferred-of or follower-of TOPIC-PARTITION;
 as well, a server of ZooKeeper. The answer is {"target": the node meant, "seq": of the Fault or AdminAct, "observed":
 [sentences]}: what was then seen, not what was hoped for.
 
+What is done to the network (partition, heal, break-connections) takes {"target": …} as well: one side, `and`, the other; a
+side is a node as above, some with commas between, or all. Without another side it is everybody else. Answered likewise.
+
 The others say what there is, or are requests to the controller for which Kafka has no znode:
 
     status                         {} -> {"connect_string", "brokers": {name: state}, "controller": name or null, "members"}
@@ -29,8 +32,10 @@ from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.deeds import ClusterError
-from kcsim.scenarios.language.words import CONTROLLER, ROLES, did_you_mean, listed
+from kcsim.scenarios.language.words import ALL, CONTROLLER, ROLES, did_you_mean, listed
+from kcsim.scenarios.link_conditions import Links, Side
 from kcsim.scenarios.playground.control import DeniedError
+from kcsim.scenarios.telling.network_sentences import network_deed
 from kcsim.zk.errors import TimedOutError
 from kcsim.zk.events import Event, EventKind
 from kcsim.zk.servers.errors import ServerError
@@ -38,6 +43,9 @@ from kcsim.zk.vocabulary import BrokerId, TopicPartition
 
 RECONNECT_WITHIN_MS = 10_000
 """How long `reconnect` looks for the connection that it made possible."""
+
+AND = "and"
+"""Stands between the two sides of a network's links."""
 
 Answer = Mapping[str, Any]
 Doing = Callable[[str], Awaitable[int]]
@@ -95,6 +103,10 @@ class RemoteVerbs:
                 "fail-log-dir": lambda name: cluster.fail_log_dir(name, None),
             }
         )
+        faults = cluster.network_faults
+        self._on_links: Mapping[str, Callable[[Links], int]] = MappingProxyType(
+            {"partition": faults.partition, "heal": faults.heal, "break-connections": faults.break_connections}
+        )
         self._on_the_controller: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[Answer]]] = MappingProxyType(
             {
                 "status": self._status,
@@ -111,11 +123,13 @@ class RemoteVerbs:
                 return await self._on_the_controller[verb](arguments)
             if verb in self._on_brokers:
                 return await self._on_a_node(verb, msgspec.convert(arguments, OnNode).target)
+            if verb in self._on_links:
+                return self._on_the_network(verb, msgspec.convert(arguments, OnNode).target)
         except msgspec.ValidationError as error:
             raise DeniedError(f"{verb}: {error}", makes_no_sense=True) from None
         except (ClusterError, ServerError, TimedOutError) as error:
             raise DeniedError(str(error), makes_no_sense=False) from None
-        known = (*self._on_brokers, *self._on_the_controller)
+        known = (*self._on_brokers, *self._on_links, *self._on_the_controller)
         raise DeniedError(f"unknown verb {verb!r}{did_you_mean(verb, known) or f'; known are {listed(known)}'}", True)
 
     # --- on a node
@@ -177,6 +191,25 @@ class RemoteVerbs:
         if confirmed:
             return confirmed
         return [told for e in after if e.node == node and (told := self._said(e)) is not None]
+
+    # --- on the network
+
+    def _on_the_network(self, verb: str, target: str) -> Answer:
+        one, _, other = target.partition(f" {AND} ")
+        links = Links(self._side(one), self._side(other or ALL), both_ways=True)
+        seq = self._on_links[verb](links)
+        done = network_deed(self._cluster.log.events[seq]) or ""
+        return {"target": str(links), "seq": seq, "observed": self._observed(seq, "") or [f"somebody {done}"]}
+
+    def _side(self, text: str) -> Side:
+        if text.strip() == ALL:
+            return None
+        nodes = frozenset(self._node(name.strip()) for name in text.split(","))
+        if servers := nodes.intersection(self._cluster.member_names):
+            raise DeniedError(
+                f"{listed(sorted(servers))}: the network is between brokers; of servers, pause or kill one", True
+            )
+        return nodes
 
     # --- the controller's API
 

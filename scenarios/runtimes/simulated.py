@@ -6,6 +6,7 @@ SimPy runs coroutines as they are; its Interrupt becomes Killed where the task s
 
 import types
 from collections.abc import Coroutine, Generator
+from functools import partial
 from typing import Any, TypeVar
 
 import simpy
@@ -34,6 +35,8 @@ async def _wait(event: simpy.Event) -> None:
 
 
 class _SimulatedSignal:
+    __slots__ = ("_env", "_event", "_is_fired")
+
     def __init__(self, env: simpy.Environment) -> None:
         self._env = env
         self._event = env.event()
@@ -62,6 +65,8 @@ class _SimulatedSignal:
 
 class SimulatedTask:
     """The Task port over a SimPy process."""
+
+    __slots__ = ("_ended", "_is_killed", "_name", "_process", "_runtime")
 
     def __init__(self, runtime: "SimulatedRuntime", name: str, work: Coroutine[Any, Any, Any]) -> None:
         self._runtime = runtime
@@ -111,6 +116,7 @@ class SimulatedRuntime:
         self.env = simpy.Environment()
         self._tasks: dict[SimulatedTask, None] = {}  # insertion-ordered: killed in the order they were spawned
         self._failure: Exception | None = None
+        self._signal = partial(_SimulatedSignal, self.env)
 
     def now_ms(self) -> int:
         return int(self.env.now)
@@ -124,10 +130,10 @@ class SimulatedRuntime:
         return task
 
     def promise(self) -> WaitedPromise:
-        return WaitedPromise(lambda: _SimulatedSignal(self.env))
+        return WaitedPromise(self._signal)
 
     def mailbox(self) -> WaitedMailbox:
-        return WaitedMailbox(lambda: _SimulatedSignal(self.env))
+        return WaitedMailbox(self._signal)
 
     def forget(self, task: SimulatedTask) -> None:
         self._tasks.pop(task, None)

@@ -24,6 +24,8 @@ class Signal(Protocol):
 class WaitedPromise:
     """The Promise port over signals."""
 
+    __slots__ = ("_error", "_is_settled", "_signal", "_value", "_waiting")
+
     def __init__(self, signal: Callable[[], Signal]) -> None:
         self._signal = signal
         self._waiting: list[Signal] = []
@@ -65,6 +67,8 @@ class WaitedPromise:
 
 class _Taker:
     """A task waiting at a mailbox, and the item handed to it."""
+
+    __slots__ = ("item", "signal")
 
     def __init__(self, signal: Signal) -> None:
         self.signal = signal

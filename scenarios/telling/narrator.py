@@ -9,7 +9,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from kcsim.scenarios.deeds import SCENARIO
+from kcsim.scenarios.telling.consumer_sentences import CONSUMER_SENTENCES
+from kcsim.scenarios.telling.network_sentences import NETWORK_SENTENCES, network_deed
+from kcsim.scenarios.telling.segment_sentences import SEGMENT_SENTENCES
 from kcsim.scenarios.telling.topic_sentences import SENTENCES, about
+from kcsim.scenarios.telling.workload_sentences import WORKLOAD_SENTENCES
 from kcsim.zk import paths
 from kcsim.zk.events import Event, EventKind
 
@@ -28,6 +32,12 @@ ASKED = MappingProxyType(
         "elect-leaders": "asks the controller to elect leaders",
         "elect-preferred": "asks for the preferred leaders",
         "fail-log-dir": "breaks a log directory of",
+        "produce": "has records written by",
+        "resume-consumers": "wakes",
+        "start-consumers": "starts",
+        "start-workload": "starts",
+        "stop-consumers": "stops",
+        "stop-workload": "stops",
         "list-partition-reassignments": "asks the controller what is being reassigned",
         "reassign": "asks for reassignment",
         "set-config": "changes settings",
@@ -60,13 +70,25 @@ class Narrator:
             return None  # what is cleaned up afterwards is no part of the story
         if event.kind in SENTENCES:
             return SENTENCES[event.kind](event)
+        if event.kind in NETWORK_SENTENCES:
+            return NETWORK_SENTENCES[event.kind](event)
+        if event.kind in CONSUMER_SENTENCES:
+            return CONSUMER_SENTENCES[event.kind](event)
+        if event.kind in SEGMENT_SENTENCES:
+            return SEGMENT_SENTENCES[event.kind](event)
+        if event.kind in WORKLOAD_SENTENCES:
+            return WORKLOAD_SENTENCES[event.kind](event)
         teller = _TELLERS.get(event.kind)
         return teller(self, event) if teller else None
 
     # --- the run and its faults
 
     def _run_started(self, event: Event) -> str:
-        return f"the run of {event.scenario} begins, seed {event.seed}" + (f", {event.detail}" if event.detail else "")
+        seed = "" if event.seed is None else f", seed {event.seed}"
+        return f"the run of {event.scenario} begins{seed}" + (f", {event.detail}" if event.detail else "")
+
+    def _protection_off(self, event: Event) -> str:
+        return f"goes without {event.rule}. {event.detail}"
 
     def _run_ended(self, event: Event) -> str:
         self._is_over = True
@@ -78,6 +100,8 @@ class Narrator:
             case "pause" | "kill" if event.detail and event.detail.startswith(ARMED):
                 happens = "freezes" if event.fault == "pause" else "is killed"
                 return f"sees to it that {event.target} {happens} {_write_at(event.detail.removeprefix(ARMED))}"
+            case "stall":
+                return f"keeps {event.target}'s application busy: it {event.detail}"
             case "expire":
                 return f"has ZooKeeper expire {event.target}'s session, although {event.target} lives"
             case "disconnect":
@@ -85,7 +109,7 @@ class Narrator:
             case _ if (event.target or "").startswith("member-"):
                 return f"{_third_person(event.fault)} {event.target}, a server of ZooKeeper"
             case _:
-                return None  # its effect is told
+                return network_deed(event)  # of others their effect is told
 
     def _admin_act(self, event: Event) -> str | None:
         self._acts[event.seq] = event
@@ -282,6 +306,8 @@ def what_happened(event: Event) -> str:
 def deed_of(event: Event) -> str:
     """What somebody outside does, from a Fault or an AdminAct: creates topic orders: 12 partitions, replication factor 3."""
     verb = event.fault or event.op or ""
+    if (to_the_network := network_deed(event)) is not None:
+        return to_the_network
     if verb == "reconnect":
         return f"lets {event.target} reach ZooKeeper again"
     done = ASKED.get(verb) or _third_person(verb)
@@ -316,6 +342,7 @@ def _short(session_id: str) -> str:
 _TELLERS: Mapping[EventKind, Callable[[Narrator, Event], str | None]] = MappingProxyType(
     {
         EventKind.RUN_STARTED: Narrator._run_started,
+        EventKind.PROTECTION_OFF: Narrator._protection_off,
         EventKind.RUN_ENDED: Narrator._run_ended,
         EventKind.FAULT: Narrator._fault,
         EventKind.ADMIN_ACT: Narrator._admin_act,

@@ -14,8 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from kcsim.scenarios.judging.verdict import Judged, Outcome, Verdict
+from kcsim.scenarios.telling.consumer_sentences import CONSUMER_SENTENCES
 from kcsim.scenarios.telling.narrator import Narrator, describe
+from kcsim.scenarios.telling.network_sentences import NETWORK_SENTENCES, is_network_detail
+from kcsim.scenarios.telling.segment_sentences import SEGMENT_SENTENCES
 from kcsim.scenarios.telling.topic_sentences import SENTENCES, is_detail
+from kcsim.scenarios.telling.workload_sentences import WORKLOAD_SENTENCES
 from kcsim.zk.events import Event, EventKind
 
 TIME_WIDTH = 9
@@ -28,6 +32,10 @@ PLAIN_WIDTH = 10_000
 """Lines that go to a file or a pipe are not wrapped."""
 TOLD_OF_A_KIND = 12
 """Of like decisions or requests of one node, by one cause, so many are shown: a topic may have 10,000 partitions."""
+
+
+OF_MANY = frozenset().union(SENTENCES, NETWORK_SENTENCES, WORKLOAD_SENTENCES, CONSUMER_SENTENCES, SEGMENT_SENTENCES)
+"""Kinds of which only the first of those that are alike are shown."""
 
 
 class PatientConsole(Console):
@@ -53,15 +61,18 @@ class Timeline:
 
     Args:
         brokers: names of all of them.
+        clients: the same.
         every_detail: whether to show what is_detail calls one, and all of a crowd of like events.
     """
 
-    def __init__(self, console: Console, brokers: tuple[str, ...], every_detail: bool = False) -> None:
+    def __init__(
+        self, console: Console, brokers: tuple[str, ...], every_detail: bool = False, clients: tuple[str, ...] = ()
+    ) -> None:
         self._console = console
         self._every_detail = every_detail
         self._like: Counter[tuple[str, EventKind, int | None]] = Counter()
         self._narrator = Narrator(len(brokers))
-        self._node_width = max(len(node) for node in (*brokers, *OTHER_STYLES))
+        self._node_width = max(len(node) for node in (*brokers, *clients, *OTHER_STYLES))
         self.said: dict[int, str] = {}
 
     def __call__(self, event: Event) -> None:
@@ -76,9 +87,9 @@ class Timeline:
 
     def _shown(self, event: Event, sentence: str) -> str | None:
         """The sentence itself, or that it goes on like this, or nothing."""
-        if self._every_detail or event.kind not in SENTENCES:
+        if self._every_detail or event.kind not in OF_MANY:
             return sentence
-        if is_detail(event):
+        if is_detail(event) or is_network_detail(event):
             return None
         like = (event.node, event.kind, event.cause)
         self._like[like] += 1

@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.bench import assignment, elections, failover, groups, partition_states
+from tests.bench import assignment, elections, failover, groups, logs, partition_states, simulated, zk_files
 from tests.bench.report import print_environment
 
 BENCHMARKS = {
@@ -11,6 +11,9 @@ BENCHMARKS = {
     "elections": elections.main,
     "assignment": assignment.main,
     "groups": groups.main,
+    "simulated": simulated.main,
+    "logs": logs.main,
+    "zk-files": zk_files.main,
 }
 
 

@@ -1,19 +1,29 @@
 """One broker's request-serving parts on a scripted ZooKeeper and the in-memory network; the controller is the test."""
 
+import random
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.data_path import DataPath
 from kcsim.brokers.disk import Disk
-from kcsim.brokers.fetch_handler import FetchHandler, ParkedFetches
-from kcsim.brokers.fetcher import ReplicaFetcherManager
-from kcsim.brokers.hosted import HostedPartitions
-from kcsim.brokers.isr import IsrManager
+from kcsim.brokers.groups.coordinator import GroupCoordinator
+from kcsim.brokers.groups.group_log import ReplicatedGroupLog
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.partition import Partition
 from kcsim.brokers.replica_manager import ReplicaManager
 from kcsim.brokers.request_handlers import RequestHandlers
-from kcsim.brokers.requests import FetchPartition, FetchRequest, FetchResponse
+from kcsim.brokers.requests import (
+    ANY_LEADER_EPOCH,
+    CONSUMER,
+    FetchedPartition,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    ProduceBatch,
+    ProduceRequest,
+    ProduceResult,
+)
 from kcsim.controller.requests import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
@@ -33,6 +43,7 @@ from kcsim.scenarios.network import SIMULATED_DELAY_MS, MemoryNetwork
 from kcsim.zk import paths, znodes
 from kcsim.zk.events import Event, EventKind
 from kcsim.zk.operations import Create
+from kcsim.zk.ports import Promise
 from kcsim.zk.vocabulary import (
     BrokerEpoch,
     BrokerId,
@@ -47,11 +58,13 @@ from kcsim.zk.vocabulary import (
 )
 from tests.zk.scripted import Bench
 
+T = TypeVar("T")
 B1, B2, B3, B4, B5 = (BrokerId(n) for n in range(1, 6))
 CONTROLLER = BrokerId(9)
 ORDERS_0, ORDERS_1, ORDERS_2 = (TopicPartition("orders", p) for p in range(3))
 OWN_EPOCH = BrokerEpoch(50)
 CAUSE = 0
+EPOCH_MS = 1_600_000_000_000
 
 
 def decided(
@@ -88,6 +101,11 @@ def registered(broker: BrokerId) -> UpdateMetadataBroker:
     return UpdateMetadataBroker(broker, (Endpoint("PLAINTEXT", "PLAINTEXT", "localhost", 9092 + broker),), None)
 
 
+def refused(errors: Mapping[TopicPartition, ErrorCode]) -> FetchResponse:
+    """An answer to a fetch that says nothing but these errors."""
+    return FetchResponse({tp: FetchedPartition(error) for tp, error in errors.items()})
+
+
 class BrokerBench(Bench):
     """Broker 1. Times in virtual ms; ZooKeeper answers after 1 ms."""
 
@@ -99,27 +117,30 @@ class BrokerBench(Bench):
         self.network = MemoryNetwork(self.runtime, SIMULATED_DELAY_MS)
         self.interface = self.network.interface()
         self.disk = Disk(config.log_dir_names)
-        self.hosted = HostedPartitions(B1)
         self.metadata = MetadataCache()
-        self.isr = IsrManager(B1, self.runtime, self.kafka_zk, sink)
-        self.parked = ParkedFetches(self.runtime)
-        self.fetchers = ReplicaFetcherManager(B1, self.runtime, self.interface, sink, config)
+        self.data = DataPath(
+            B1, self.runtime, self.interface, self.kafka_zk, sink, self.disk, self.metadata, config, EPOCH_MS
+        )
+        self.hosted, self.isr, self.fetchers = self.data.hosted, self.data.isr, self.data.fetchers
         self.replicas = ReplicaManager(
-            B1,
-            self.runtime,
-            self.kafka_zk,
-            sink,
-            self.disk,
-            self.hosted,
-            self.metadata,
-            self.fetchers,
-            self.parked,
-            "PLAINTEXT",
+            B1, self.runtime, self.kafka_zk, sink, self.disk, self.metadata, self.data, "PLAINTEXT"
         )
-        self.fetches = FetchHandler(self.runtime, self.hosted, self.metadata, self.isr, self.parked)
+        stored = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms)
+        groups = GroupCoordinator(
+            self.runtime, sink, config, self.metadata, stored, self._make_offsets_topic, random.Random(1)
+        )
         self.handlers = RequestHandlers(
-            self.runtime, sink, self.replicas, self.fetches, lambda: OWN_EPOCH, self._answer_controlled_shutdown
+            self.runtime,
+            sink,
+            self.replicas,
+            self.data.requests,
+            groups,
+            lambda: OWN_EPOCH,
+            self._answer_controlled_shutdown,
         )
+
+    async def _make_offsets_topic(self, cause: int) -> bool:
+        return False
 
     async def _answer_controlled_shutdown(
         self, request: ControlledShutdownRequest, cause: int
@@ -203,7 +224,39 @@ class BrokerBench(Bench):
     ) -> FetchResponse:
         """Fetch as a follower does: partition -> the leader epoch that it knows."""
         wanted = {tp: FetchPartition(LeaderEpoch(epoch), offset, cause) for tp, epoch in partitions.items()}
-        return await self.fetches.handle(FetchRequest(follower, max_wait_ms, wanted))
+        return await self.data.requests.followers.handle(FetchRequest(follower, max_wait_ms, wanted))
+
+    # --- what clients say
+
+    async def produce(
+        self,
+        count: int,
+        tp: TopicPartition = ORDERS_0,
+        acks: int = 1,
+        sequence: int = 0,
+        timeout_ms: int = 1_000,
+        is_idempotent: bool = False,
+        writer: str = "a",
+    ) -> ProduceResult:
+        """Write records of 100 bytes."""
+        batch = ProduceBatch(writer, sequence, count, 100, EPOCH_MS, is_idempotent)
+        response = await self.data.produce.handle(ProduceRequest(writer, acks, timeout_ms, {tp: batch}), CAUSE)
+        return response.results[tp]
+
+    async def consume(self, offset: int, tp: TopicPartition = ORDERS_0, max_wait_ms: int = 0) -> FetchedPartition:
+        """Fetch as a consumer does."""
+        request = FetchRequest(CONSUMER, max_wait_ms, {tp: FetchPartition(ANY_LEADER_EPOCH, offset, CAUSE)})
+        return (await self.data.requests.consumers.handle(request)).partitions[tp]
+
+    def begun(self, work: Coroutine[Any, Any, T]) -> "Promise[T]":
+        """What is to come of something that is begun now."""
+        answer: Promise[T] = self.runtime.promise()
+
+        async def run() -> None:
+            answer.resolve(await work)
+
+        self.runtime.spawn("begun", run())
+        return answer
 
     # --- what became of it
 

@@ -216,7 +216,7 @@ def test_a_broker_comes_back_with_its_old_disk_and_a_deleted_topic_leaves_nothin
             broker = cluster.broker(name)
             assert not any(tp in broker.disk for tp in (ORDERS_0, ORDERS_1, ORDERS_2))
             assert len(broker.replicas.hosted) == 0
-            assert broker.fetchers.fetchers == {}
+            assert broker.data.fetchers.fetchers == {}
 
     play(script)
 

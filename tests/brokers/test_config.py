@@ -3,6 +3,7 @@
 import pytest
 
 from kcsim.brokers.config import KAFKA_NAMES, SETTING_TYPES, BrokerConfig, SettingError, Value, parse_setting
+from kcsim.brokers.log_segments import LogConfig
 from kcsim.controller.config import ControllerConfig
 
 
@@ -77,3 +78,32 @@ def test_a_wrong_value_is_named_with_what_the_setting_takes(name: str, given: Va
     with pytest.raises(SettingError) as refused:
         BrokerConfig.of({name: given})
     assert says in str(refused.value)
+
+
+def test_logs_have_kafkas_defaults_where_the_broker_sets_nothing() -> None:
+    """log_segments.md 4."""
+    assert BrokerConfig.of({}).log_config == LogConfig()
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"log.segment.bytes": 14, "message.max.bytes": 10}, LogConfig(segment_bytes=14, max_message_bytes=10)),
+        ({"log.roll.hours": 2}, LogConfig(segment_ms=7_200_000)),
+        ({"log.roll.hours": 2, "log.roll.ms": 5}, LogConfig(segment_ms=5)),
+        ({"log.roll.jitter.hours": 1}, LogConfig(segment_jitter_ms=3_600_000)),
+        ({"log.roll.jitter.hours": 1, "log.roll.jitter.ms": 0}, LogConfig(segment_jitter_ms=0)),
+        ({"log.retention.hours": 1}, LogConfig(retention_ms=3_600_000)),
+        ({"log.retention.hours": 1, "log.retention.minutes": 2}, LogConfig(retention_ms=120_000)),
+        ({"log.retention.minutes": 2, "log.retention.ms": 3}, LogConfig(retention_ms=3)),
+        ({"log.retention.hours": -1}, LogConfig(retention_ms=-1)),
+        ({"log.retention.bytes": 7}, LogConfig(retention_bytes=7)),
+        (
+            {"log.index.size.max.bytes": 80, "log.index.interval.bytes": 0},
+            LogConfig(segment_index_bytes=80, index_interval_bytes=0),
+        ),
+    ],
+)
+def test_of_two_units_the_finer_wins(settings: dict[str, Value], expected: LogConfig) -> None:
+    """log_segments.md 4: milliseconds before minutes before hours."""
+    assert BrokerConfig.of(settings).log_config == expected

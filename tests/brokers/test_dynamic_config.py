@@ -37,6 +37,7 @@ class ConfigBench(Bench):
     def __init__(self, is_unclean_allowed: bool = False) -> None:
         super().__init__()
         self.switches = Switches()
+        self.topics: list[tuple[str, dict[str, str]]] = []
         self.config = DynamicConfig(
             BrokerId(1),
             is_unclean_allowed,
@@ -46,6 +47,7 @@ class ConfigBench(Bench):
             self.log.sink("broker-1"),
             self.switches,
             epoch_ms=EPOCH_MS,
+            on_topic=lambda topic, settings: self.topics.append((topic, dict(settings))),
         )
 
     async def begin(self) -> None:

@@ -9,7 +9,7 @@ from kcsim.brokers.requests import FetchPartition, FetchRequest, FetchResponse
 from kcsim.controller.requests import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, ErrorCode
 from kcsim.zk.ports import Promise
 from kcsim.zk.vocabulary import LeaderEpoch
-from tests.brokers.broker_bench import B1, B2, B3, CAUSE, ORDERS_0, ORDERS_1, BrokerBench, decided, told
+from tests.brokers.broker_bench import B1, B2, B3, CAUSE, ORDERS_0, ORDERS_1, BrokerBench, decided, refused, told
 
 WAIT_MS = 15_000
 
@@ -43,7 +43,7 @@ def test_a_partition_that_is_not_in_the_metadata_cache_is_unknown_even_to_its_le
 
     async def script() -> None:
         await bench.lead_or_follow({ORDERS_0: told(B1)})
-        unknown = FetchResponse({ORDERS_0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+        unknown = refused({ORDERS_0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
         assert await bench.fetch(B2, {ORDERS_0: 0}, WAIT_MS) == unknown
         await bench.update_metadata({ORDERS_0: decided(B1)})
         assert await bench.fetch(B2, {ORDERS_0: 0}) == FetchResponse()
@@ -63,7 +63,7 @@ def test_leader_epochs_must_agree(epoch: int, error: ErrorCode | None) -> None:
 
     async def script() -> None:
         await bench.lead(epoch=3)
-        assert await bench.fetch(B2, {ORDERS_0: epoch}) == FetchResponse({ORDERS_0: error} if error else {})
+        assert await bench.fetch(B2, {ORDERS_0: epoch}) == refused({ORDERS_0: error} if error else {})
 
     bench.play(script)
 
@@ -75,7 +75,7 @@ def test_whoever_does_not_lead_says_so() -> None:
         await bench.update_metadata({ORDERS_0: decided(B3), ORDERS_1: decided(B3)})
         await bench.lead_or_follow({ORDERS_0: told(B3)})
         answer = await bench.fetch(B2, {ORDERS_0: 0, ORDERS_1: 0})
-        assert answer.partition_errors == dict.fromkeys((ORDERS_0, ORDERS_1), ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        assert answer.errors == dict.fromkeys((ORDERS_0, ORDERS_1), ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     bench.play(script)
 
@@ -87,7 +87,7 @@ def test_one_error_answers_the_fetch_at_once_and_the_others_are_noted_all_the_sa
         await bench.lead(ORDERS_0, isr=(B1, B2))
         await bench.lead(ORDERS_1, isr=(B1, B2), epoch=1)
         answer = await bench.fetch(B3, {ORDERS_0: 0, ORDERS_1: 0}, WAIT_MS)
-        assert answer == FetchResponse({ORDERS_1: ErrorCode.FENCED_LEADER_EPOCH})
+        assert answer == refused({ORDERS_1: ErrorCode.FENCED_LEADER_EPOCH})
         assert bench.partition(ORDERS_0).isr == (B1, B2, B3)
 
     bench.play(script)
@@ -103,7 +103,7 @@ def test_a_raised_epoch_answers_the_fetch_that_waits() -> None:
         parked = under_way(bench, bench.fetch(B2, {ORDERS_0: 0, ORDERS_1: 0}, WAIT_MS))
         await bench.runtime.sleep_ms(10)
         await bench.lead_or_follow({ORDERS_1: told(B1, 1, isr=(B1, B3))})
-        assert await parked.wait(1) == FetchResponse({ORDERS_1: ErrorCode.FENCED_LEADER_EPOCH})
+        assert await parked.wait(1) == refused({ORDERS_1: ErrorCode.FENCED_LEADER_EPOCH})
 
     bench.play(script)
 
@@ -117,11 +117,11 @@ def test_a_deleted_and_a_lost_replica_answer_the_fetch_that_waits() -> None:
         parked = under_way(bench, bench.fetch(B2, {ORDERS_0: 0, ORDERS_1: 0}, WAIT_MS))
         await bench.runtime.sleep_ms(10)
         await bench.stop({ORDERS_1: (EPOCH_DURING_DELETE, True)})
-        assert await parked.wait(1) == FetchResponse({ORDERS_1: ErrorCode.NOT_LEADER_OR_FOLLOWER})
+        assert await parked.wait(1) == refused({ORDERS_1: ErrorCode.NOT_LEADER_OR_FOLLOWER})
         parked = under_way(bench, bench.fetch(B2, {ORDERS_0: 0}, WAIT_MS))
         await bench.runtime.sleep_ms(10)
         bench.replicas.fail_log_dir(bench.disk.log_dirs[0], cause=0)
-        assert await parked.wait(1) == FetchResponse({ORDERS_0: ErrorCode.KAFKA_STORAGE_ERROR})
+        assert await parked.wait(1) == refused({ORDERS_0: ErrorCode.KAFKA_STORAGE_ERROR})
 
     bench.play(script)
 
@@ -151,8 +151,8 @@ def test_a_fetch_sent_again_as_it_is_hears_what_has_changed_since() -> None:
     async def script() -> None:
         await bench.lead()
         for _ in range(2):
-            assert await bench.fetches.handle(request) == FetchResponse()
+            assert await bench.data.requests.followers.handle(request) == FetchResponse()
         await bench.lead_or_follow({ORDERS_0: told(B1, 1)})
-        assert await bench.fetches.handle(request) == FetchResponse({ORDERS_0: ErrorCode.FENCED_LEADER_EPOCH})
+        assert await bench.data.requests.followers.handle(request) == refused({ORDERS_0: ErrorCode.FENCED_LEADER_EPOCH})
 
     bench.play(script)

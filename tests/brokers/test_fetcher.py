@@ -6,9 +6,18 @@ from typing import Any
 import pytest
 
 from kcsim.brokers.config import BrokerConfig
-from kcsim.brokers.fetcher import FIRST_FETCH_AFTER_MS, LeaderEndpoint, ReplicaFetcherManager
+from kcsim.brokers.disk import Disk
+from kcsim.brokers.fetcher import FIRST_FETCH_AFTER_MS, LeaderEndpoint
+from kcsim.brokers.fetcher_manager import ReplicaFetcherManager
+from kcsim.brokers.followed_logs import FollowedLogs
+from kcsim.brokers.high_watermark_checkpoint import HighWatermarkCheckpoint
+from kcsim.brokers.hosted import HostedPartitions
+from kcsim.brokers.log_events import LogEvents
 from kcsim.brokers.ports import Incoming, ListenerClosedError, Listening
-from kcsim.brokers.requests import FetchPartition, FetchRequest, FetchResponse
+from kcsim.brokers.records import Run
+from kcsim.brokers.replica_log import ReplicaLog
+from kcsim.brokers.requests import EpochEnd, FetchPartition, FetchRequest, FetchResponse, OffsetsForLeaderEpochResponse
+from kcsim.brokers.retention_task import RetentionTask
 from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.network import SIMULATED_DELAY_MS, MemoryNetwork
@@ -16,16 +25,22 @@ from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
 from kcsim.zk.events import EventKind
 from kcsim.zk.ports import Mailbox
 from kcsim.zk.vocabulary import LeaderEpoch, TopicPartition
-from tests.brokers.broker_bench import B1, B2, ORDERS_0, ORDERS_1
+from tests.brokers.broker_bench import B1, B2, EPOCH_MS, ORDERS_0, ORDERS_1, refused
 
 LEADER = LeaderEndpoint(B2, "localhost", 9094)
 ROUND_TRIP_MS = 2 * SIMULATED_DELAY_MS
 CONNECT_MS = 2 * SIMULATED_DELAY_MS
 CAUSE = 0
+NONE = ErrorCode.NONE
 
 
 def of(epoch: int = 0, offset: int = 0) -> FetchPartition:
     return FetchPartition(LeaderEpoch(epoch), offset, CAUSE)
+
+
+def written(count: int, epoch: int = 0, offset: int = 0, writer: str = "a", sequence: int = 0) -> Run:
+    """Records of 100 bytes."""
+    return Run(offset, count, LeaderEpoch(epoch), writer, sequence, EPOCH_MS, 100)
 
 
 class Follower:
@@ -39,12 +54,23 @@ class Follower:
         self.leader = self.network.interface()
         self.fetches: Mailbox[Incoming] = self.runtime.mailbox()
         self.came_ms: list[int] = []
+        sink, self.hosted = self.log.sink("broker-1"), HostedPartitions(B1)
+        for tp in (ORDERS_0, ORDERS_1):
+            self.hosted.get_or_add(tp).log = ReplicaLog(tp)
+        checkpoint = HighWatermarkCheckpoint(self.runtime, 5_000)
+        retention = RetentionTask(self.runtime, Disk(["/logs"]), sink, EPOCH_MS, 300_000)
+        self.logs = FollowedLogs(self.runtime, self.hosted, LogEvents(sink), checkpoint, retention, EPOCH_MS)
         self.fetchers = ReplicaFetcherManager(
-            B1, self.runtime, self.network.interface(), self.log.sink("broker-1"), config or BrokerConfig()
+            B1, self.runtime, self.network.interface(), sink, config or BrokerConfig(), self.logs
         )
 
     def play(self, script: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self.runtime.run(script())
+
+    def replica_log(self, tp: TopicPartition) -> ReplicaLog:
+        partition = self.hosted.get(tp)
+        assert partition is not None
+        return partition.written_log
 
     def listen(self) -> None:
         """Let the leader be there."""
@@ -78,7 +104,7 @@ def test_one_fetch_asks_for_all_partitions_of_the_leader() -> None:
         follower.listen()
         follower.add({ORDERS_0: of(3), ORDERS_1: of(4, offset=0)})
         incoming = await follower.next_fetch()
-        assert incoming.request == FetchRequest(B1, 15_000, {ORDERS_0: of(3), ORDERS_1: of(4)})
+        assert incoming.request == FetchRequest(B1, 15_000, {ORDERS_0: of(3), ORDERS_1: of(4)}, is_full=True)
         assert incoming.cause == CAUSE
 
     follower.play(script)
@@ -108,7 +134,9 @@ def test_once_there_are_records_a_fetch_waits_no_longer_than_kafkas() -> None:
         follower.listen()
         follower.add({ORDERS_0: of()})
         assert (await follower.next_fetch()).request.max_wait_ms == 5_000
-        follower.add({ORDERS_1: of(offset=7)})
+        follower.replica_log(ORDERS_1).append_as_leader([written(7)], LeaderEpoch(0), EPOCH_MS)
+        follower.add({ORDERS_1: of()})
+        (await follower.next_fetch()).respond(OffsetsForLeaderEpochResponse({ORDERS_1: EpochEnd(NONE, LeaderEpoch(0), 7)}))
         assert (await follower.next_fetch()).request.max_wait_ms == 200
 
     follower.play(script)
@@ -163,7 +191,7 @@ def test_a_refused_partition_is_tried_again_after_the_back_off_the_others_go_on(
     async def script() -> None:
         follower.listen()
         follower.add({ORDERS_0: of(), ORDERS_1: of()})
-        (await follower.next_fetch()).respond(FetchResponse({ORDERS_0: error}))
+        (await follower.next_fetch()).respond(refused({ORDERS_0: error}))
         assert await follower.asked() == {ORDERS_1: 0}
         assert await follower.asked() == {ORDERS_1: 0, ORDERS_0: 0}
         assert follower.came_ms[2] - follower.came_ms[0] == SIMULATED_DELAY_MS + 1_000 + CONNECT_MS + SIMULATED_DELAY_MS
@@ -177,7 +205,7 @@ def test_a_fenced_partition_is_given_up_until_the_next_leader_and_isr() -> None:
     async def script() -> None:
         follower.listen()
         follower.add({ORDERS_0: of(1), ORDERS_1: of(1)})
-        fenced = FetchResponse({ORDERS_0: ErrorCode.FENCED_LEADER_EPOCH})
+        fenced = refused({ORDERS_0: ErrorCode.FENCED_LEADER_EPOCH})
         (await follower.next_fetch()).respond(fenced)
         assert await follower.asked() == {ORDERS_1: 1}
         follower.add({ORDERS_0: of(2)})
@@ -196,7 +224,7 @@ def test_an_answer_about_a_partition_that_was_added_anew_meanwhile_says_nothing(
         follower.listen()
         follower.add({ORDERS_0: of(1)})
         incoming = await follower.next_fetch()
-        incoming.respond(FetchResponse({ORDERS_0: ErrorCode.FENCED_LEADER_EPOCH}))
+        incoming.respond(refused({ORDERS_0: ErrorCode.FENCED_LEADER_EPOCH}))
         follower.add({ORDERS_0: of(2)})
         assert await follower.asked() == {ORDERS_0: 2}
 

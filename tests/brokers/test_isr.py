@@ -36,7 +36,7 @@ def test_a_member_and_a_broker_that_is_no_replica_write_nothing() -> None:
     async def script() -> None:
         await bench.lead(isr=(B1, B2))
         for follower in (B2, B4):
-            assert (await bench.fetch(follower, {ORDERS_0: 0})).partition_errors == {}
+            assert (await bench.fetch(follower, {ORDERS_0: 0})).errors == {}
 
     bench.play(script)
     assert [event for event in bench.events(EventKind.ZK_WRITE) if event.node == "broker-1"] == []
@@ -89,7 +89,7 @@ def test_a_write_that_the_controller_was_faster_than_is_not_tried_again_before_i
         removed = decided(B1, 1, (B1,), zk_version=1)
         await bench.tree(SetData(paths.topic_partition_state(ORDERS_0), znodes.encode_partition_state(removed)))
         for _ in range(2):
-            assert (await bench.fetch(B3, {ORDERS_0: 0})).partition_errors == {}
+            assert (await bench.fetch(B3, {ORDERS_0: 0})).errors == {}
         assert await bench.state_znode() == removed
         assert len(bench.events(EventKind.ISR_CHANGE_FAILED)) == 1
         await bench.lead_or_follow({ORDERS_0: told(B1, 1, (B1,), zk_version=1)})
@@ -123,7 +123,7 @@ def test_a_session_that_ends_under_the_write_leaves_the_change_pending_and_fails
         await bench.lead(isr=(B1, B2))
         bench.session.expire()
         failed = await bench.fetch(B3, {ORDERS_0: 0})
-        assert failed.partition_errors == {ORDERS_0: ErrorCode.UNKNOWN_SERVER_ERROR}
+        assert failed.errors == {ORDERS_0: ErrorCode.UNKNOWN_SERVER_ERROR}
 
     bench.play(script)
     assert bench.partition().is_isr_change_pending
@@ -164,6 +164,7 @@ def change_at(*times_ms: int, until_ms: int) -> BrokerBench:
         partitions = [TopicPartition("orders", p) for p in range(len(times_ms))]
         for tp in partitions:
             await bench.lead(tp, isr=(B1, B2))
+            await bench.fetch(B2, {tp: 0})
         for at_ms, tp in zip(times_ms, partitions, strict=True):
             await bench.runtime.sleep_ms(at_ms - 1 - bench.runtime.now_ms())
             await bench.fetch(B3, {tp: 0})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcsim.brokers.log_retention import RULES_2_8, RULES_3, LogState, RetentionRule, apply_retention
+from kcsim.brokers.log_retention import RULES_2_8, RULES_3, LogState, RetentionRule, apply_retention, next_retention_ms
 from kcsim.brokers.log_segments import NO_TIMESTAMP, LogConfig, Segment
 
 NOW = 1_000_000
@@ -140,3 +140,31 @@ def test_passes_end(log: LogState, config: LogConfig, now_ms: int, rules: tuple[
     """At one point in time a pass or two settle it; the next one finds nothing."""
     settled = apply_retention(apply_retention(log, config, now_ms, rules).log, config, now_ms, rules).log
     assert apply_retention(settled, config, now_ms, rules).log == settled
+
+
+# --- when to look again ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("log", "config", "due"),
+    [
+        (THREE, FOR_EVER, None),
+        (THREE, replace(FOR_EVER, retention_ms=1_000), NOW + 1_001),
+        (log_of(segment(0, at_ms=NOW * 2), segment(10)), replace(FOR_EVER, retention_ms=1_000), NOW * 2 + 1_001),
+        (log_of(segment(0, at_ms=0), segment(10)), replace(FOR_EVER, retention_ms=1_000), NOW),
+        (THREE, replace(FOR_EVER, retention_bytes=200, retention_ms=1_000), NOW),
+        (THREE, replace(FOR_EVER, retention_bytes=201), None),
+        (replace(THREE, log_start_offset=10), FOR_EVER, NOW),
+        (THREE, replace(FOR_EVER, retention_ms=0, cleanup_policy=("compact",)), None),
+        (log_of(segment(30, size=0, at_ms=0)), replace(FOR_EVER, retention_ms=0), None),
+    ],
+)
+def test_the_next_pass_that_may_delete_something_is_known(log: LogState, config: LogConfig, due: int | None) -> None:
+    assert next_retention_ms(log, config, NOW) == due
+
+
+@given(log=LOGS, config=CONFIGS, now_ms=st.integers(0, 200), later_ms=st.integers(0, 200))
+def test_a_pass_before_that_deletes_nothing(log: LogState, config: LogConfig, now_ms: int, later_ms: int) -> None:
+    due = next_retention_ms(log, config, now_ms)
+    if due is None or now_ms <= later_ms < due:
+        assert apply_retention(log, config, max(now_ms, later_ms)).log == log

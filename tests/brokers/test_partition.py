@@ -2,13 +2,15 @@
 
 import pytest
 
-from kcsim.brokers.partition import UNKNOWN_OFFSET, FollowerState, Partition, Role
+from kcsim.brokers.partition import NEVER_MS, UNKNOWN_OFFSET, FollowerState, Partition, Role
+from kcsim.brokers.records import Run
+from kcsim.brokers.replica_log import ReplicaLog
 from kcsim.zk.vocabulary import BrokerId
 from tests.brokers.broker_bench import B1, B2, B3, B4, B5, ORDERS_0, told
 
 
 def leading(isr: tuple[BrokerId, ...] = (B1, B2), now_ms: int = 100) -> Partition:
-    partition = Partition(ORDERS_0, B1)
+    partition = Partition(ORDERS_0, B1, log=ReplicaLog(ORDERS_0))
     partition.become_leader(told(B1, 3, isr, zk_version=7, controller_epoch=2), now_ms)
     return partition
 
@@ -26,7 +28,7 @@ def test_a_new_leader_takes_the_isr_for_caught_up_and_knows_nobodys_position() -
     partition = leading(isr=(B1, B2), now_ms=100)
     assert partition.followers == {
         B2: FollowerState(UNKNOWN_OFFSET, last_caught_up_ms=100, last_fetch_ms=100, leader_end_at_last_fetch=0),
-        B3: FollowerState(UNKNOWN_OFFSET, last_caught_up_ms=0, last_fetch_ms=100, leader_end_at_last_fetch=0),
+        B3: FollowerState(UNKNOWN_OFFSET, last_caught_up_ms=NEVER_MS, last_fetch_ms=100, leader_end_at_last_fetch=0),
     }
 
 
@@ -61,7 +63,7 @@ def test_a_decision_ends_a_pending_change() -> None:
     """6.4-3, Kafka 2.8: nothing is attempted until the controller's next decision is accepted."""
     partition = leading()
     partition.followers[B3].record_fetch(0, 0, 200)
-    partition.is_isr_change_pending = True
+    partition.pending_isr = (B1, B2, B3)
     assert not partition.may_join_isr(B3)
     partition.become_leader(told(B1, 4, (B1, B2)), now_ms=300)
     assert partition.may_join_isr(B3)
@@ -76,7 +78,7 @@ def test_a_follower_joins_past_the_high_watermark_and_into_the_leaders_epoch(
 ) -> None:
     """6.2."""
     partition = leading()
-    partition.high_watermark, partition.leader_epoch_start_offset = high_watermark, epoch_start
+    partition.written_log.high_watermark, partition.leader_epoch_start_offset = high_watermark, epoch_start
     partition.followers[B3].record_fetch(offset, 12, 200)
     assert partition.may_join_isr(B3) is joins
 
@@ -108,3 +110,18 @@ def test_a_fetch_short_of_that_is_not_caught_up() -> None:
     state = FollowerState(0, last_caught_up_ms=7, last_fetch_ms=50, leader_end_at_last_fetch=8)
     state.record_fetch(offset=7, leader_end=10, now_ms=100)
     assert state.last_caught_up_ms == 7
+
+
+@pytest.mark.parametrize(("pending", "committed"), [(None, 9), ((B1, B2, B3), 7), ((B1,), 9)])
+def test_whoever_is_being_added_counts_and_whoever_is_being_removed_still_does(
+    pending: tuple[BrokerId, ...] | None, committed: int
+) -> None:
+    """6.3, maximal ISR: nothing is committed that the ISR might not have, whichever write succeeds."""
+    partition = leading(isr=(B1, B2))
+    partition.written_log.append_as_leader([Run(0, 10, partition.leader_epoch, "a", 0, 0, 100)], partition.leader_epoch, 0)
+    partition.followers[B2].log_end_offset = 9
+    partition.followers[B3].log_end_offset = 7
+    partition.pending_isr = pending
+    assert partition.advance_high_watermark(now_ms=200, max_lag_ms=1_000)
+    assert partition.high_watermark == committed
+    assert not partition.advance_high_watermark(now_ms=200, max_lag_ms=1_000)

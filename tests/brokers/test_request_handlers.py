@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcsim.brokers.requests import FetchPartition, FetchRequest, FetchResponse
+from kcsim.brokers.requests import FetchPartition, FetchRequest
 from kcsim.controller.ports import BrokerConnectionError
 from kcsim.controller.requests import (
     BrokerRequest,
@@ -14,7 +14,7 @@ from kcsim.controller.requests import (
 )
 from kcsim.zk.errors import TimedOutError
 from kcsim.zk.vocabulary import ControllerEpoch, LeaderEpoch
-from tests.brokers.broker_bench import B2, CAUSE, CONTROLLER, ORDERS_0, OWN_EPOCH, BrokerBench
+from tests.brokers.broker_bench import B2, CAUSE, CONTROLLER, ORDERS_0, OWN_EPOCH, BrokerBench, refused
 
 HOST, PORT = "localhost", 9093
 METADATA = UpdateMetadataRequest(CONTROLLER, ControllerEpoch(1), OWN_EPOCH, {}, ())
@@ -67,7 +67,7 @@ def test_each_kind_of_request_finds_its_way() -> None:
         shutdown = ControlledShutdownRequest(B2, OWN_EPOCH)
         assert await ask(bench, shutdown) == ControlledShutdownResponse(ErrorCode.STALE_CONTROLLER_EPOCH)
         unknown = FetchRequest(B2, 0, {ORDERS_0: FetchPartition(LeaderEpoch(0), 0, CAUSE)})
-        assert await ask(bench, unknown) == FetchResponse({ORDERS_0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+        assert await ask(bench, unknown) == refused({ORDERS_0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
 
     bench.play(script)
 

@@ -157,7 +157,6 @@ def test_a_step_that_cannot_be_done_ends_the_play_with_the_reason() -> None:
     [
         ({"levitate": 2}, 'unknown step {"levitate": 2}'),
         ({"sleep": 1}, 'unknown step {"sleep": 1}'),
-        ({"produce": "orders"}, "brokers hold no records yet"),
         ({"tool": ["kafka.tools.StorageTool", "format"]}, "StorageTool has no counterpart here"),
     ],
 )

@@ -9,8 +9,6 @@ from tests.conformance.replayed.play import play
 from tests.conformance.replayed.recording import read_recording
 
 TRACES = Path(__file__).parent / "traces"
-NOT_SUPPORTED = {"isr-shrinks-under-load": "brokers hold no records yet"}
-"""Recordings that our cluster cannot play to their end yet, and why."""
 
 
 @pytest.mark.parametrize("file", sorted(TRACES.rglob("*.json")), ids=lambda file: file.stem)
@@ -18,4 +16,4 @@ def test_a_recorded_scenario_is_played_as_kafka_played_it(file: Path) -> None:
     kafka = read_recording(file)
     ours = play(kafka, "simulated")
     assert differences(kafka, ours) == []
-    assert ours.not_supported == NOT_SUPPORTED.get(kafka.name)
+    assert ours.not_supported is None

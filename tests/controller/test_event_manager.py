@@ -154,3 +154,42 @@ def test_every_event_is_queued_then_begun_then_done() -> None:
 
     bench.run(script)
     assert kinds(bench.log, *LIFE) == [(kind, "Startup") for kind in LIFE[:3]]
+
+
+# --- as long as expiry did not clear the queue -----------------------------------------------------------------------------
+
+
+def test_what_is_held_is_begun_once_it_is_released_and_in_order() -> None:
+    """The event in the middle ends by itself; what comes meanwhile queues up behind what is held."""
+    bench = Bench()
+    before_release: list[str] = []
+
+    async def script() -> None:
+        bench.manager.start()
+        for event in (Startup(), BrokerChange()):
+            bench.manager.put(event, None)
+        await bench.runtime.sleep_ms(5)
+        bench.manager.hold()
+        bench.manager.put(TopicChange(), None)
+        await bench.runtime.sleep_ms(100)
+        before_release.extend(bench.handled)
+        bench.manager.release()
+        await bench.runtime.sleep_ms(100)
+
+    bench.run(script)
+    assert before_release == ["Startup"]
+    assert bench.handled == ["Startup", "BrokerChange", "TopicChange"]
+
+
+def test_a_thread_that_is_held_can_be_closed_and_begins_nothing_more() -> None:
+    bench = Bench()
+
+    async def script() -> None:
+        bench.manager.start()
+        bench.manager.hold()
+        bench.manager.put(BrokerChange(), None)
+        await bench.runtime.sleep_ms(5)
+        await bench.manager.close(None)
+
+    bench.run(script)
+    assert bench.handled == []

@@ -24,6 +24,19 @@ timetable:""",
 )
 """The same with two topics; its steps begin in line 9."""
 
+WITH_WORKLOAD = (
+    WITH_TOPICS
+    + """\
+workload:
+  producers:
+    writer: {topics: orders, records: 10}
+    endless: {topics: [orders, clicks], rate: 5}
+  groups:
+    billing: {members: [c1, c2], topics: orders}
+"""
+)
+"""The same with two producers, the first of them in line 15, and two consumers, whose group is in line 18."""
+
 
 def written(directory: Path, text: str) -> Path:
     """A scenario file with this text."""

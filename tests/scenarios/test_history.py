@@ -120,3 +120,16 @@ def test_a_file_that_is_no_parquet_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"junk")
     with pytest.raises(BadTraceError, match=r"junk\.parquet: not a trace"):
         list(read_trace(path))
+
+
+def test_a_log_that_keeps_nothing_more_goes_on_counting_and_tells_its_subscribers() -> None:
+    """Very large runs are followed as they happen: their millions of events would not fit into memory."""
+    log, heard = a_log(), list[Event]()
+    log.subscribe(heard.append)
+    log.keeps_events = False
+    assert log.sink("broker-2").emit(EventKind.ELECTION_LOST) == 3
+    log.append("zookeeper", EventKind.ZNODE_CREATED, None, EventFields(path="/brokers/ids/3", zxid=6))
+    log.sink("broker-2").emit(EventKind.WATCH_FIRED, Transaction(Zxid(6), "/brokers/ids"), path="/brokers/ids")
+    assert [event.seq for event in heard] == [3, 4, 5]
+    assert heard[-1].cause == 4
+    assert len(log.events) == 3

@@ -125,6 +125,51 @@ def test_targets_are_also_roles() -> None:
     }
 
 
+def test_the_network_can_be_cut_and_healed_by_naming_one_side_or_both() -> None:
+    async def conversation(cluster: Cluster, ask: Ask) -> None:
+        await create_orders(cluster)
+        answers.append(await ask("partition", "leader-of orders-0 and broker-1, broker-3"))
+        answers.append(await ask("heal", "all"))
+        answers.append(await ask("break-connections", "broker-3"))
+
+    answers: list[Answer] = []
+    log = talk(conversation)
+    (cut, _) = find(log, EventKind.FAULT)
+    (healed,) = find(log, EventKind.ADMIN_ACT, op="heal")
+    confirmed = [event.detail for event in find(log, EventKind.FAULT_CONFIRMED)]
+    assert [answer["target"] for answer in answers[:2]] == ["between broker-2 and broker-1, broker-3", "between all and all"]
+    assert [answer["seq"] for answer in answers[:2]] == [cut.seq, healed.seq]
+    assert answers[0]["observed"] == confirmed[:1]
+    assert answers[1]["observed"] == ["somebody heals the network between all and all, 4 links in trouble"]
+    assert answers[2]["observed"] == confirmed[1:]
+    assert str(confirmed[1]).endswith("broken between broker-3 and all")
+
+
+@pytest.mark.parametrize(
+    ("verb", "target", "makes_no_sense", "reason"),
+    [
+        ("partition", "broker-1 and broker-4", True, "unknown target 'broker-4'; did you mean broker-3?"),
+        (
+            "partition",
+            "broker-1 and member-1",
+            True,
+            "member-1: the network is between brokers; of servers, pause or kill one",
+        ),
+        ("partition", "broker-1 and broker-1", False, "there is no link between broker-1 and broker-1"),
+        ("heal", "all", False, "heal has no effect: nothing is wrong between all and all"),
+    ],
+)
+def test_a_network_without_such_links_is_not_faulted(verb: str, target: str, makes_no_sense: bool, reason: str) -> None:
+    async def conversation(cluster: Cluster, ask: Ask) -> None:
+        with pytest.raises(DeniedError) as denied:
+            await ask(verb, target)
+        said.append((denied.value.makes_no_sense, str(denied.value)))
+
+    said: list[tuple[bool, str]] = []
+    talk(conversation)
+    assert said == [(makes_no_sense, reason)]
+
+
 def test_servers_of_zookeeper_can_be_faulted_as_well() -> None:
     async def conversation(cluster: Cluster, ask: Ask) -> None:
         answers.append(await ask("pause", "member-1"))

@@ -10,7 +10,7 @@ from kcsim.scenarios.language.claims import Condition
 from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, library_names, load_scenario
 from kcsim.scenarios.language.schema import json_schema
 from kcsim.scenarios.language.steps import VERBS
-from tests.scenarios.files import BASE, WITH_TOPICS, written
+from tests.scenarios.files import BASE, WITH_TOPICS, WITH_WORKLOAD, written
 from tests.scenarios.json_schema import accepts
 
 
@@ -57,6 +57,26 @@ STEPS = [
     "elect-unclean: orders-0",
     "set-config: {topics: {orders: {unclean.leader.election.enable: true, retention.ms: null}}}",
     "set-config: {broker-defaults: {unclean.leader.election.enable: true}}",
+    "partition: {between: controller, and: [broker-1, leader-of orders-0]}",
+    "partition: {from: broker-1, to: all, refuse: true}\n    for: 5s",
+    "slow-link: {between: all, and: all, delay: 200ms, jitter: 50ms}",
+    "slow-link: {from: follower-of orders-0, to: broker-1, delay: 1s}\n    for: 1m",
+    "lossy-link: {from: broker-1, to: broker-2, loss: 5%, break: 0.1%}",
+    "lossy-link: {between: broker-1, and: broker-2, break: 100%}\n    for: 1s",
+    "break-connections: {between: [broker-1, broker-2], and: broker-3}",
+    "break-connections: {from: controller, to: broker-3, once-delivered: LeaderAndIsr}",
+    "heal: all",
+    "heal: {between: broker-1, and: all}",
+    "produce: [writer, endless]\n    records: 120",
+    "produce: writer",
+    "start-workload: all",
+    "stop-workload: endless",
+    "start-consumers: all",
+    "stop-consumers: c1",
+    "crash-consumers: [c1, c2]",
+    "pause-consumers: c1",
+    "resume-consumers: c1\n    after: 1s",
+    "stall-consumers: c2\n    for: 6m",
     "zk-create: {path: /x, data: {a: [1, null]}, ephemeral: true}",
     "zk-create: {path: /x}",
     "zk-set: {path: /x, data: text}",
@@ -68,22 +88,39 @@ STEPS = [
     "wait: {topics: none, leader: {orders-0: leader-of clicks-0}, leader-epoch: {orders-0: 0}, isr: {orders-0: [1]}}",
     "wait: {replicas: {orders-0: [3, 1, 2]}, reassigning: none, in-sync: all, leaders-preferred: [orders-0]}",
     "wait: {reassigning: [orders-0], offline-partitions: 0, under-replicated: 2}",
+    "wait: {acknowledged: {orders: '>= 100', clicks-0: 5}, given-up: 0}",
+    "wait: {groups: {billing: {state: Stable, generation: 1}}, assignment: {c1: [orders-0, orders-1], c2: none}}",
+    "wait: {moved: {billing: orders-0}, unconsumed: {billing: {orders-0: {exactly: 0ms}, orders-1: {at-most: 5s}}}}",
     "wait: {znode: {path: /controller, data: {brokerid: 1}, children: 0}}",
     "wait: {event: {kind: ElectionWon, node: broker-1, controller-id: broker-2}, no-event: {kind: Fault, target: broker-1}}",
     "wait: {events: {of: {kind: ElectionWon}, at-least: 1, at-most: 2}, order: [{kind: Fault}, {kind: ElectionWon}]}",
 ]
-"""Every verb, every option, every condition."""
+"""Every verb, every option, every condition that can be waited for."""
+
+EXPECTATIONS = [
+    "lost: 0",
+    "lost: {orders: 120, clicks-1: '< 5'}\n    lost-everywhere: '<=100'",
+    "incomplete: 0\n    unacknowledged: '> 0'\n    duplicated: {orders-0: 3}\n    divergent: {orders: 0}",
+]
+"""Every condition that cannot."""
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_both_accept_every_kind_of_step(tmp_path: Path, step: str) -> None:
-    path = written(tmp_path, WITH_TOPICS.replace("expect:", f"  - {step}\nexpect:"))
+    path = written(tmp_path, WITH_WORKLOAD.replace("expect:", f"  - {step}\nexpect:"))
+    load_scenario(path)
+    assert accepts(json_schema(), plain(path))
+
+
+@pytest.mark.parametrize("expectation", EXPECTATIONS)
+def test_both_accept_every_kind_of_expectation(tmp_path: Path, expectation: str) -> None:
+    path = written(tmp_path, WITH_WORKLOAD.replace("  - controller: any\n", f"  - {expectation}\n"))
     load_scenario(path)
     assert accepts(json_schema(), plain(path))
 
 
 def test_those_steps_are_all_that_there_are() -> None:
-    text = "\n".join(STEPS)
+    text = "\n".join([*STEPS, *EXPECTATIONS])
     conditions = [name.replace("_", "-") for name in Condition.model_fields]
     assert [word for word in (*VERBS, *conditions) if f"{word}:" not in text] == []
 
@@ -115,6 +152,16 @@ def test_those_steps_are_all_that_there_are() -> None:
         ("start: all", "kill: broker-1\n    as: controller"),
         ("start: all", "kill: broker-1\n    as: Old"),
         ("start: all", "pause: broker-1\n    at-write: during"),
+        ("start: all", "partition: {between: broker-1}"),
+        ("start: all", "partition: {between: broker-1, to: broker-2}"),
+        ("start: all", "partition: {between: broker-1, and: broker-2, from: broker-1, to: broker-2}"),
+        ("start: all", "partition: {from: broker-1, to: []}"),
+        ("start: all", "slow-link: {from: broker-1, to: broker-2}"),
+        ("start: all", "slow-link: {from: broker-1, to: broker-2, delay: 5}"),
+        ("start: all", "lossy-link: {from: broker-1, to: broker-2}"),
+        ("start: all", "lossy-link: {from: broker-1, to: broker-2, loss: 0.05}"),
+        ("start: all", "break-connections: {from: broker-1, to: broker-2, once-delivered: Leader}"),
+        ("start: all", "heal: everything"),
         ("start: all", "zk-create: {path: x}"),
         ("start: all", "zk-set: {path: /x}"),
         ("start: all", "zk-delete: /x/"),

@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from kcsim.scenarios.judging.verdict import Judged, Outcome, StepFailure, Verdict
-from kcsim.scenarios.telling.timeline import Timeline, console_on, show_verdict, summary
-from kcsim.zk.events import EventKind
+from kcsim.scenarios.telling.timeline import TOLD_OF_A_KIND, Timeline, console_on, show_verdict, summary
+from kcsim.zk.events import EventFields, EventKind
 from tests.scenarios.made_up import Story
 
 BROKERS = ("broker-1", "broker-2")
@@ -101,6 +101,22 @@ def test_of_much_evidence_the_first_and_the_last_are_shown() -> None:
         story.tell("broker-1", EventKind.WATCH_FIRED)
     lines = Timeline(console_on(io.StringIO()), BROKERS).evidence(Judged("", Outcome.HELD, "", tuple(story.events)))
     assert [line.split(" at ")[0] for line in lines] == ["#0", "… 13 more …", "#14", "#15", "#16", "#17", "#18", "#19"]
+
+
+def test_of_many_like_reports_of_a_producer_the_first_are_shown() -> None:
+    """A producer that writes for an hour reports every second."""
+    file = io.StringIO()
+    timeline = Timeline(console_on(file), BROKERS, clients=("producer-writer",))
+    story = Story()
+    story.tell("producer-writer", EventKind.WORKLOAD_STARTED)
+    for _ in range(40):
+        fields = EventFields(topic="orders", partition=0, count=9, leader=1)
+        story.tell("producer-writer", EventKind.RECORDS_ACKNOWLEDGED, 0, **fields)
+    for event in story.events:
+        timeline(event)
+    lines = file.getvalue().splitlines()
+    assert len(lines) == TOLD_OF_A_KIND + 1
+    assert lines[-1].endswith("producer-writer  … and so on, for more of them")
 
 
 HELD = Judged("a", Outcome.HELD, "")

@@ -99,6 +99,9 @@ def test_a_cluster_is_played_with_from_another_terminal(tmp_path: Path, runtime_
         victim = killed.stdout.split()[0]
         assert kcsim("fault", "resume", "preferred-of", "orders-0").stderr.endswith(" is not paused\n")
         assert "registers anew, with broker epoch" in kcsim("fault", "start", victim).stdout
+        cut = kcsim("fault", "partition", "broker-1", "and", "broker-2,", "broker-3")
+        assert cut.stdout.startswith("between broker-1 and broker-2, broker-3: 4 links, "), cut.output
+        assert kcsim("fault", "heal", "all").stdout == "somebody heals the network between all and all, 4 links in trouble\n"
         refused = kcsim("fault", "kill", "broker-7")
         assert (refused.exit_code, "unknown target 'broker-7'" in refused.stderr) == (64, True)
         taken = kcsim("up")

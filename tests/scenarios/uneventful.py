@@ -20,11 +20,22 @@ def _with_topics(controller: int, brokers: int, **names: str) -> list[Any]:
     ]
 
 
+def _with_consumers(group: str) -> list[Any]:
+    """All topics are there when the consumers start, and nobody leaves."""
+    stable = {"wait": {"groups": {group: {"state": "Stable", "generation": 1}}, "within": "30s"}}
+    heard = {"wait": {"events": {"of": {"kind": "PartitionsAssigned", "generation": 1}, "at-least": 2}}}
+    return [*_with_topics(1, 3), {"start-consumers": "all"}, stable, heard]
+
+
 _PLACED = {"version": 1, "partitions": {"0": [1, 2], "1": [2, 3], "2": [3, 4], "3": [4, 5]}}
 
 HARMLESS: Mapping[str, list[Any]] = {
     "bounced-broker": _with_topics(1, 3),
     "broker-crash-and-return": _with_topics(1, 3, crashed="broker-2"),
+    "consumer-crash-cooperative-sticky": _with_consumers("billing"),
+    "consumer-crash-range": _with_consumers("billing"),
+    "consumer-crash-round-robin": _with_consumers("billing"),
+    "consumer-crash-sticky": _with_consumers("billing"),
     "controller-and-leader-lost": _with_topics(1, 4, controller_lost="broker-1", leader_lost="broker-2"),
     "controller-failover": [
         {"start": "all"},
@@ -32,24 +43,42 @@ HARMLESS: Mapping[str, list[Any]] = {
         {"reconnect": "controller", "as": "first"},
         {"reconnect": "controller", "as": "second"},
     ],
+    "controller-lost-with-its-replicas": _with_topics(1, 3, controller_lost="broker-1"),
     "controller-race": [{"start": "broker-1"}, READY],
     "deletion-with-dead-broker": _with_topics(1, 3),
+    "follower-leads-before-it-hears": _with_topics(1, 4),
     "last-isr-member-lost": _with_topics(1, 3),
+    "leader-crash-acks-all": _with_topics(1, 3, crashed="broker-2"),
+    "leader-crash-acks-one": _with_topics(1, 3),
+    "leader-cut-off-from-followers": _with_topics(1, 4),
+    "leader-cut-off-from-zookeeper": _with_topics(1, 3),
+    "lost-answer-duplicates": _with_topics(1, 3),
+    "min-insync-replicas-refuse": _with_topics(1, 3),
+    "one-way-partition": _with_topics(1, 3, crashed="broker-2"),
     # The hand-made write changes nothing; it is there because after it nobody can say which partitions are unknown.
     "partition-expansion": [*_with_topics(1, 6), {"zk-set": {"path": "/brokers/topics/orders", "data": _PLACED}}],
     "preferred-election-after-rolling-restart": _with_topics(1, 3),
     "rack-loss": _with_topics(3, 6),
     "reassignment-cancelled": _with_topics(1, 4),
     "reassignment-controller-killed": _with_topics(1, 4, first="broker-1"),
+    "regex-subscription-meets-new-topic": _with_consumers("shipping"),
+    "restart-unseen": _with_topics(1, 3),
     "rolling-restart": _with_topics(1, 3),
     "rolling-restart-without-controlled-shutdown": _with_topics(1, 3),
+    "rolling-restart-of-twelve": _with_topics(1, 12),
+    "segments-rolled": _with_topics(1, 2),
     "session-expiry": [{"start": "all"}, READY, {"reconnect": "controller", "as": "victim"}],
+    "slow-follower-leaves-and-rejoins": _with_topics(1, 4),
+    "stale-event-after-expiry": _with_topics(1, 2),
+    "two-racks-lost": _with_topics(1, 6),
+    "unclean-election-loses-counted-records": _with_topics(1, 3),
     "zombie-controller": [
         {"start": "all"},
         READY,
         {"reconnect": "controller", "as": "first"},
         {"reconnect": "controller", "as": "second"},
     ],
+    "zombie-deletes-topic": _with_topics(1, 3, zombie="broker-1"),
     "zookeeper-leader-loss": [
         {"start": "all"},
         READY,
@@ -66,13 +95,22 @@ SURVIVING: Mapping[str, list[str]] = {
         "The controller woke up in time to keep its role.",
     ],
     "broker-crash-and-return": ["The controller was never in question."],
+    "consumer-crash-cooperative-sticky": ["Nobody gives anything up"],
     "controller-failover": ["Nothing that it wrote after its freeze was applied."],
     "controller-race": ["One broker wins, and its controller epoch is 1.", "/controller names the winner"],
+    "leader-cut-off-from-followers": ["Where nothing is written", "Nobody was missed and nobody was elected."],
     "preferred-election-after-rolling-restart": [
         "Every partition is led by the first of its replicas again.",
         "The ISR was not touched.",
     ],
     "rack-loss": ["Placed by racks, no partition has both replicas in one", "Everybody is back and in sync."],
+    "rolling-restart-of-twelve": ["All are in sync again."],
+    "two-racks-lost": ["Everybody is back and in sync"],
+    "slow-follower-leaves-and-rejoins": ["Nobody died and nobody was elected for it"],
+    "regex-subscription-meets-new-topic": [
+        "The topic that does not match is nobody's",
+        "The new topic was consumed as soon as it was assigned",
+    ],
     "zombie-controller": ["The second one kept its session and its registration all along."],
     "zookeeper-leader-loss": [
         "Nobody loses the controller role.",

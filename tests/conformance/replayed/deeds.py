@@ -6,6 +6,8 @@ from typing import Any
 
 from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.deeds import ClusterError
+from kcsim.scenarios.workload.producer import ProducerSpec
+from kcsim.scenarios.workload.workload import Workload
 from kcsim.zk import paths
 from kcsim.zk.vocabulary import BrokerId, TopicPartition
 from tests.conformance.replayed import looks
@@ -52,6 +54,7 @@ class Deeds:
             "zk_recreate": lambda path, _: self._done(cluster.zk_recreate(path, self._data(path), ephemeral=True)),
             "tool": lambda words, _: tools.run(words),
             "break_dir": lambda broker, _: self._break_dir(broker),
+            "produce": lambda topic, _: self._produce(topic),
         }
 
     async def do(self, do: Mapping[str, Any]) -> Outcome:
@@ -61,7 +64,7 @@ class Deeds:
         """
         verb = next((key for key in do if key in self._verbs), None)
         if verb is None:
-            raise NotSupportedError(next((NOT_YET[key] for key in do if key in NOT_YET), f"unknown step {json.dumps(do)}"))
+            raise NotSupportedError(f"unknown step {json.dumps(do)}")
         outcome = await self._verbs[verb](do[verb], do)
         await self.wait(do.get("wait", {}))
         await self._cluster.runtime.sleep_ms(round(1000 * do.get("sleep", 0)))
@@ -175,16 +178,15 @@ class Deeds:
     async def _break_dir(self, broker: int) -> None:
         await self._cluster.fail_log_dir(_node(broker), None)
 
+    async def _produce(self, topic: str) -> None:
+        await Workload(self._cluster, {topic: ProducerSpec(topic, (topic,))}).produce([topic], records=1)
+
     # --- the controller's own requests
 
     async def _alter(self, targets: Mapping[str, Sequence[int] | None]) -> Outcome:
         wanted = {_partition(tp): None if to is None else tuple(map(BrokerId, to)) for tp, to in targets.items()}
         answers = await self._cluster.alter_partition_reassignments(wanted)
         return {"answers": {str(partition): str(answer.name) for partition, answer in answers.items()}}
-
-
-NOT_YET = {"produce": "brokers hold no records yet"}
-"""Known steps that our cluster cannot do yet, and why."""
 
 
 def _mapping_in(do: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -342,11 +342,12 @@ def test_each_read_of_a_multi_read_succeeds_or_fails_by_itself(tree: Tree) -> No
 
 def test_a_transaction_tells_what_it_changed_in_order(tree: Tree) -> None:
     tree.multi(Create("/e", b"1", ephemeral=True), SetData("/e", b"2"), Delete("/e"))
-    created = ZnodeChange(ChangeKind.CREATED, "/e", b"1", ZkVersion(0), SESSION, Zxid(1), SESSION)
+    created = ZnodeChange(ChangeKind.CREATED, "/e", b"1", ZkVersion(0), SESSION, Zxid(1), SESSION, parent_cversion=1)
+    later = created._replace(version=ZkVersion(1), parent_cversion=0)
     assert tree.changes == (
         created,
-        created._replace(kind=ChangeKind.CHANGED, data=b"2", version=ZkVersion(1)),
-        created._replace(kind=ChangeKind.DELETED, data=None, version=ZkVersion(1)),
+        later._replace(kind=ChangeKind.CHANGED, data=b"2"),
+        later._replace(kind=ChangeKind.DELETED, data=None),
     )
 
 

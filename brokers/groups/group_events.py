@@ -1,0 +1,75 @@
+"""What a coordinator tells the event log of its groups."""
+
+from kcsim.brokers.groups.group_metadata import GroupMetadata, MemberMetadata
+from kcsim.zk.events import EventKind
+from kcsim.zk.ports import EventSink
+
+
+class GroupEvents:
+    """Each method appends one event and returns its seq."""
+
+    def __init__(self, sink: EventSink) -> None:
+        self._sink = sink
+
+    def joined(self, group: GroupMetadata, member: MemberMetadata, cause: int) -> int:
+        """A member is new in the group, or a static one has come back under another id."""
+        static = f" (static member {member.instance_id})" if member.instance_id is not None else ""
+        return self._sink.emit(
+            EventKind.GROUP_MEMBER_JOINED,
+            cause,
+            group=group.group_id,
+            member=member.member_id,
+            count=len(group.members),
+            state=group.state.value,
+            detail=f"{member.member_id}{static} is in group {group.group_id}",
+        )
+
+    def removed(self, group: GroupMetadata, member: MemberMetadata, why: str, cause: int) -> int:
+        return self._sink.emit(
+            EventKind.GROUP_MEMBER_REMOVED,
+            cause,
+            group=group.group_id,
+            member=member.member_id,
+            generation=group.generation,
+            count=len(group.members),
+            rule=why,
+            detail=f"{member.member_id} {why}",
+        )
+
+    def rebalance(self, group: GroupMetadata, reason: str, cause: int) -> int:
+        return self._sink.emit(
+            EventKind.GROUP_REBALANCE,
+            cause,
+            group=group.group_id,
+            generation=group.generation,
+            count=len(group.members),
+            state=group.state.value,
+            rule=reason,
+        )
+
+    def generation(self, group: GroupMetadata, cause: int) -> int:
+        return self._sink.emit(
+            EventKind.GROUP_GENERATION,
+            cause,
+            group=group.group_id,
+            generation=group.generation,
+            member=group.leader_or_nobody,
+            count=len(group.members),
+            state=group.state.value,
+            rule=group.protocol or "nobody is left",
+        )
+
+    def stable(self, group: GroupMetadata, cause: int) -> int:
+        return self._sink.emit(
+            EventKind.GROUP_STABLE,
+            cause,
+            group=group.group_id,
+            generation=group.generation,
+            count=sum(len(member.assignment) for member in group.members.values()),
+            detail=f"group {group.group_id}, generation {group.generation}: {len(group.members)} members are assigned",
+        )
+
+    def committed(self, group: GroupMetadata, member_id: str, count: int, detail: str, cause: int) -> int:
+        return self._sink.emit(
+            EventKind.OFFSETS_COMMITTED, cause, group=group.group_id, member=member_id, count=count, detail=detail
+        )

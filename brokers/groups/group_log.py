@@ -1,0 +1,61 @@
+"""The groups' records in the broker's own log of __consumer_offsets, written and committed as any others are.
+
+Source: Kafka 2.8, GroupMetadataManager.appendForGroup and doLoadGroupsAndOffsets; reference consumer_groups.md 10.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kcsim.brokers.disk import Disk
+from kcsim.brokers.groups.coordinator import GroupCoordinator
+from kcsim.brokers.groups.group_metadata import GroupRecord, OffsetRecord, StoredRecord
+from kcsim.brokers.groups.offsets_topic import OFFSETS_TOPIC
+from kcsim.brokers.hosted import HostedPartitions
+from kcsim.brokers.produce_handler import ProduceHandler
+from kcsim.brokers.requests import ACKS_ALL, ProduceBatch, ProduceRequest
+from kcsim.controller.requests import ErrorCode
+from kcsim.zk.vocabulary import TopicPartition
+
+WRITER = "group-coordinator"
+RECORD_BYTES = 200
+"""About what a record of a small group, or of an offset, takes."""
+NO_TIMESTAMP = -1
+
+
+class ReplicatedGroupLog:
+    """The GroupLog port.
+
+    Args:
+        timeout_ms: offsets.commit.timeout.ms: how long the in-sync replicas may take.
+    """
+
+    def __init__(self, produce: ProduceHandler, disk: Disk, timeout_ms: int) -> None:
+        self._produce = produce
+        self._disk = disk
+        self._timeout_ms = timeout_ms
+
+    async def append(self, tp: TopicPartition, records: tuple[StoredRecord, ...], cause: int) -> ErrorCode:
+        first = self._disk.log(tp).log_end_offset if tp in self._disk else 0
+        batch = ProduceBatch(WRITER, first, len(records), RECORD_BYTES, NO_TIMESTAMP, is_idempotent=False, payloads=records)
+        answer = await self._produce.handle(ProduceRequest(WRITER, ACKS_ALL, self._timeout_ms, {tp: batch}), cause)
+        return answer.results[tp].error
+
+    def read(self, tp: TopicPartition) -> Iterable[StoredRecord]:
+        return _stored(self._disk, tp)
+
+
+def _stored(disk: Disk, tp: TopicPartition) -> Iterator[StoredRecord]:
+    for run in disk.log(tp).runs if tp in disk else ():
+        for payload in run.payloads:
+            assert isinstance(payload, GroupRecord | OffsetRecord), f"{tp} has a record that is none of a group: {payload}"
+            yield payload
+
+
+def follow_roles(groups: GroupCoordinator, hosted: HostedPartitions, changed: Sequence[TopicPartition], cause: int) -> None:
+    """Partitions have another role here: coordinate the groups of those that are led, and of no others."""
+    for tp in changed:
+        if tp.topic == OFFSETS_TOPIC:
+            partition = hosted.get(tp)
+            if partition is not None and partition.is_leader:
+                groups.on_election(tp.partition, cause)
+            else:
+                groups.on_resignation(tp.partition, cause)

@@ -1,0 +1,193 @@
+"""The words of a scenario file that are about consumers: their names, and what is said of groups and partitions."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
+
+from kcsim.brokers.config import MAX_INT
+from kcsim.brokers.groups.group_metadata import GroupState
+from kcsim.scenarios.language.topic_words import under
+from kcsim.scenarios.language.words import (
+    ALL,
+    DURATION,
+    NAME,
+    NONE,
+    PARTITION,
+    check_partition,
+    did_you_mean,
+    known_names,
+    listed,
+    one_or_several,
+    parse_duration,
+    unlike,
+    wrong,
+)
+from kcsim.zk.vocabulary import TopicPartition
+
+GROUP = r"^[A-Za-z0-9._-]+$"
+STATES = tuple(state.value for state in GroupState)
+BOUNDS = ("exactly", "at-least", "at-most")
+
+# --- names -----------------------------------------------------------------------------------------------------------------
+
+
+def check_consumer(value: object, info: ValidationInfo, at: str | int | None = None) -> str:
+    """Return the name of a consumer of the file. Raises: PydanticCustomError."""
+    known = known_names(info).consumers
+    if isinstance(value, str) and (known is None or value in known):
+        return value
+    there = f"there are {listed(known)}" if known else "the scenario has none; name them in workload: groups:"
+    raise wrong(f"unknown consumer {value!r}{did_you_mean(value, known or ()) or f'; {there}'}", at)
+
+
+def check_group(value: object, info: ValidationInfo, at: str | int | None = None) -> str:
+    """Return the id of a group of the file. Raises: PydanticCustomError."""
+    known = known_names(info).groups
+    if isinstance(value, str) and (known is None or value in known):
+        return value
+    there = f"there are {listed(known)}" if known else "the scenario has none; name them in workload: groups:"
+    raise wrong(f"unknown group {value!r}{did_you_mean(value, known or ()) or f'; {there}'}", at)
+
+
+def _consumers(value: object, info: ValidationInfo) -> tuple[str, ...]:
+    if value == ALL:
+        return tuple(known_names(info).consumers or ()) or (check_consumer(value, info),)
+    if not isinstance(value, list):
+        return (check_consumer(value, info),)
+    if not value:
+        raise wrong("an empty list names no consumer")
+    return unlike(tuple(check_consumer(name, info, place) for place, name in enumerate(value)))
+
+
+ConsumerNames = Annotated[tuple[str, ...], PlainValidator(_consumers), WithJsonSchema(one_or_several(NAME))]
+"""`all`, or one consumer of the file, or a list."""
+
+# --- who consumes what -----------------------------------------------------------------------------------------------------
+
+_PARTITIONS_SCHEMA = one_or_several(f"^{PARTITION}$", NONE)
+
+
+def _partitions(value: object, info: ValidationInfo) -> tuple[TopicPartition, ...]:
+    if value == NONE:
+        return ()
+    if not isinstance(value, list):
+        return (check_partition(value, info),)
+    if not value:
+        raise wrong("an empty list names no partition; write none")
+    return unlike(tuple(check_partition(name, info, place) for place, name in enumerate(value)))
+
+
+def _assignment(value: object, info: ValidationInfo) -> Mapping[str, tuple[TopicPartition, ...]]:
+    if not isinstance(value, dict) or not value:
+        raise wrong(f"{value!s} names no consumer; write {{c1: [orders-0, orders-1], c2: none}}")
+    return {check_consumer(name, info, name): under(name, _partitions, item, info) for name, item in value.items()}
+
+
+def _by_name(names: str, schema: dict[str, Any]) -> WithJsonSchema:
+    return WithJsonSchema(
+        {"type": "object", "patternProperties": {names: schema}, "additionalProperties": False, "minProperties": 1}
+    )
+
+
+OwnedPartitions = Annotated[
+    Mapping[str, tuple[TopicPartition, ...]], PlainValidator(_assignment), _by_name(NAME, _PARTITIONS_SCHEMA)
+]
+"""Consumer -> the partitions that it consumes, these and no others; or `none`."""
+
+
+def _moved(value: object, info: ValidationInfo) -> Mapping[str, tuple[TopicPartition, ...]]:
+    if not isinstance(value, dict) or not value:
+        raise wrong(f"{value!s} names no group; write {{billing: [orders-0, orders-1]}}")
+    return {check_group(name, info, name): under(name, _partitions, item, info) for name, item in value.items()}
+
+
+MovedPartitions = Annotated[
+    Mapping[str, tuple[TopicPartition, ...]], PlainValidator(_moved), _by_name(GROUP, _PARTITIONS_SCHEMA)
+]
+"""Group -> the partitions that have changed hands, these and no others; or `none`."""
+
+# --- groups ----------------------------------------------------------------------------------------------------------------
+
+
+def _group_is(value: object, _: ValidationInfo) -> Mapping[str, str | int]:
+    if not isinstance(value, dict) or not value:
+        raise wrong(f"{value!s} says nothing of the group; write {{state: Stable, generation: 2}}")
+    for key, wanted in value.items():
+        if key == "state" and wanted not in STATES:
+            raise wrong(f"{wanted!r} is no state of a group{did_you_mean(wanted, STATES) or f'; they are {listed(STATES)}'}")
+        if key == "generation" and (isinstance(wanted, bool) or not isinstance(wanted, int) or not 0 <= wanted <= MAX_INT):
+            raise wrong(f"{wanted!r} is no generation, which is a whole number from 0 on")
+        if key not in ("state", "generation"):
+            raise wrong(f"unknown key {key!r}{did_you_mean(key, ('state', 'generation'))}")
+    return dict(value)
+
+
+def _groups(value: object, info: ValidationInfo) -> Mapping[str, Mapping[str, str | int]]:
+    if not isinstance(value, dict) or not value:
+        raise wrong(f"{value!s} names no group; write {{billing: {{state: Stable}}}}")
+    return {check_group(name, info, name): under(name, _group_is, item, info) for name, item in value.items()}
+
+
+Groups = Annotated[
+    Mapping[str, Mapping[str, str | int]],
+    PlainValidator(_groups),
+    _by_name(
+        GROUP,
+        {
+            "type": "object",
+            "properties": {"state": {"enum": list(STATES)}, "generation": {"type": "integer", "minimum": 0}},
+            "additionalProperties": False,
+            "minProperties": 1,
+        },
+    ),
+]
+"""Group -> its state, its generation."""
+
+# --- for how long nobody consumed ------------------------------------------------------------------------------------------
+
+
+def _bounds(value: object, _: ValidationInfo) -> Mapping[str, int]:
+    if not isinstance(value, dict) or not value:
+        raise wrong(f"{value!s} says no time; write {{at-most: 14s}}")
+    for key in value:
+        if key not in BOUNDS:
+            raise wrong(f"unknown key {key!r}{did_you_mean(key, BOUNDS) or f'; write one of {listed(BOUNDS)}'}")
+    return {key: parse_duration(item) for key, item in value.items()}
+
+
+def _of_partitions(value: object, info: ValidationInfo) -> Mapping[TopicPartition, Mapping[str, int]]:
+    if not isinstance(value, dict) or not value:
+        raise wrong(f"{value!s} names no partition; write {{orders-0: {{at-most: 14s}}}}")
+    return {check_partition(name, info): under(name, _bounds, item, info) for name, item in value.items()}
+
+
+def _unconsumed(value: object, info: ValidationInfo) -> Mapping[str, Mapping[TopicPartition, Mapping[str, int]]]:
+    if not isinstance(value, dict) or not value:
+        raise wrong(f"{value!s} names no group; write {{billing: {{orders-0: {{at-most: 14s}}}}}}")
+    return {check_group(name, info, name): under(name, _of_partitions, item, info) for name, item in value.items()}
+
+
+_DURATION_SCHEMA = {"type": "string", "pattern": DURATION}
+
+Unconsumed = Annotated[
+    Mapping[str, Mapping[TopicPartition, Mapping[str, int]]],
+    PlainValidator(_unconsumed),
+    _by_name(
+        GROUP,
+        {
+            "type": "object",
+            "patternProperties": {
+                f"^{PARTITION}$": {
+                    "type": "object",
+                    "properties": dict.fromkeys(BOUNDS, _DURATION_SCHEMA),
+                    "additionalProperties": False,
+                    "minProperties": 1,
+                }
+            },
+            "additionalProperties": False,
+            "minProperties": 1,
+        },
+    ),
+]
+"""Group -> partition -> for how long nobody in the group consumed it at a stretch, once somebody had."""

@@ -1,0 +1,39 @@
+"""Which protections a scenario does without."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import PlainValidator, WithJsonSchema
+
+from kcsim.controller.protections import ALL_ON, PROTECTION_NAMES, PROTECTIONS, Protections
+from kcsim.scenarios.language.words import did_you_mean, listed, wrong
+
+ON, OFF = "on", "off"
+
+
+def _protections(value: object) -> Protections:
+    if not isinstance(value, dict):
+        raise wrong(f"{value!r} is no mapping of protections; write one as {PROTECTION_NAMES[0]}: {OFF}")
+    for name, given in value.items():
+        if name not in PROTECTION_NAMES:
+            hint = did_you_mean(name, PROTECTION_NAMES) or f"; there are {listed(PROTECTION_NAMES)}"
+            raise wrong(f"unknown protection {name!r}{hint}", name)
+        if given not in (ON, OFF):
+            raise wrong(f"{name}: {_shown(given)} is neither {ON} nor {OFF}", name)
+    return ALL_ON.without(name for name, given in value.items() if given == OFF)
+
+
+def _shown(value: object) -> str:
+    """A value as the file has it."""
+    return str(value).lower() if isinstance(value, bool) else "nothing" if value is None else repr(value)
+
+
+def _schema() -> Mapping[str, Any]:
+    """What the file may say of each."""
+    described = {p.name: f"{p.source}. On: {p.with_it} Off: {p.without_it}" for p in PROTECTIONS}
+    properties = {name: {"enum": [ON, OFF], "description": told} for name, told in described.items()}
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+ProtectionSwitches = Annotated[Protections, PlainValidator(_protections), WithJsonSchema(dict(_schema()))]
+"""Protection -> on or off; one that is not named is on."""

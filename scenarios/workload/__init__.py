@@ -1,0 +1,1 @@
+"""What clients write in a run, and what became of it: producers, and the ledger of every record."""

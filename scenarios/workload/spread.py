@@ -1,0 +1,43 @@
+"""Which partition each record of a producer goes to: in turn, or by the shares that its keys have.
+
+Pure, and for any number of records at once. Source: Kafka 2.8, RoundRobinPartitioner; shares stand for a distribution of
+keys, whose hashes would send them to the same partitions every time. Left out: the sticky partitioner (KIP-480), which fills
+one batch after the other and comes to the same in the long run.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from kcsim.zk.vocabulary import TopicPartition
+
+MAX_SHARE = 1_000
+"""Largest share of one partition: the pattern that records follow is as long as all shares together."""
+
+
+def pattern_of(shares: Mapping[TopicPartition, int]) -> tuple[TopicPartition, ...]:
+    """The partitions in the order in which records go to them, over and over; each as often as its share says.
+
+    A large share is spread evenly, not sent in one go: of {a: 3, b: 1} come a, a, b, a.
+    """
+    owed = dict.fromkeys(shares, 0)
+    pattern = []
+    for _ in range(sum(shares.values())):
+        for tp, share in shares.items():
+            owed[tp] += share
+        chosen = max(owed, key=owed.__getitem__)  # the first of several
+        owed[chosen] -= sum(shares.values())
+        pattern.append(chosen)
+    return tuple(pattern)
+
+
+def spread(pattern: Sequence[TopicPartition], first: int, count: int) -> dict[TopicPartition, int]:
+    """How many of `count` records go to each partition; those with none are left out.
+
+    Args:
+        first: how many have gone before.
+    """
+    rounds, rest = divmod(count, len(pattern))
+    shares: dict[TopicPartition, int] = {}
+    for place, tp in enumerate(pattern):
+        is_once_more = (place - first) % len(pattern) < rest
+        shares[tp] = shares.get(tp, 0) + rounds + is_once_more
+    return {tp: share for tp, share in shares.items() if share}
