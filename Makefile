@@ -29,7 +29,7 @@ check: $(INSTALLED) ## lint, formatting, types (strict), and the direction of im
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(INSTALLED) ## measure batch reads and fenced batch writes on a real ZooKeeper
+bench: $(INSTALLED) ## measure: a real ZooKeeper under load, and a million partitions in virtual time (KCSIM_BENCH=100000: fewer)
 	@$(BIN)/python -m tests.bench
 
 lock: $(INSTALLED) ## remake requirements.lock from pyproject.toml (UPGRADE=--upgrade: newest versions)

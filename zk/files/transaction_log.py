@@ -1,5 +1,7 @@
 """Reads ZooKeeper's transaction log: one file (LogFile), or a running server's whole log as it grows (TransactionLogTail).
 
+One file may also be one that somebody has compressed with gzip since; a server neither writes nor reads such.
+
 A standalone server writes a transaction to its log before it answers: so the log can be read synchronously when a reply with
 that zxid arrives (also with forceSync=no: what is written can be read, though not yet safe from a power cut). A member of an
 ensemble may answer when the others have written and it has not: see EnsembleLogTail.
@@ -9,23 +11,19 @@ Nothing here waits or keeps time; nothing is read twice, save a record that was 
 Source: ZooKeeper 3.9, FileTxnLog; checked on files of 3.5.9 and 3.9.5.
 """
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from struct import Struct
 from typing import Self
 from zlib import adler32
 
+from kcsim.zk.files.log_source import NotCompressedError, source_of
+from kcsim.zk.files.transaction_encoding import FILE_HEADER, MAGIC, RECORD_END, RECORD_HEADER, VERSION
 from kcsim.zk.files.transactions import HEADER, LONG, ZXID_OFFSET, MalformedEntryError, Transaction, decode_entry
 from kcsim.zk.vocabulary import Zxid
 
 __all__ = ["BadLogError", "LogFile", "Transaction", "TransactionLogTail", "log_files"]
 
-FILE_HEADER = Struct(">4siq")  # magic, version, dbid
-MAGIC, VERSION = b"ZKLG", 2
-RECORD_HEADER = Struct(">qi")  # Adler-32 of the entry, its length
-RECORD_END = b"B"
 RECORD_FRAME = RECORD_HEADER.size + len(RECORD_END)
 LOG_NAME = re.compile(r"log\.[0-9a-f]+")
 COUNTER = 0xFFFF_FFFF  # the lower half of a zxid; the upper one is the epoch
@@ -55,11 +53,11 @@ class LogFile:
         self.path = path
         self.is_exhausted = False
         self.torn_end: str | None = None
-        self._file = os.open(path, os.O_RDONLY)
+        self._source = source_of(path)
         self._offset = 0  # of the first byte not consumed
 
     def close(self) -> None:
-        os.close(self._file)
+        self._source.close()
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +76,7 @@ class LogFile:
         wanted = FIRST_CHUNK
         while True:
             start, at = self._offset, 0
-            chunk = os.pread(self._file, wanted, start)
+            chunk = self._source.read(wanted, start)
             while (entry := self._record(chunk, at)) is not None:
                 if len(entry) < HEADER.size:
                     raise BadLogError(self.path, self._offset, f"an entry of {len(entry)} bytes")
@@ -92,6 +90,8 @@ class LogFile:
             # A chunk that begins with a record too long for it is read again, longer.
             needed = self._needed(chunk, at)
             if needed == 0 or len(chunk) < wanted:
+                if self._source.broken is not None:
+                    self.torn_end = f"{self.path}, offset {self._offset}: {self._source.broken}"
                 return
             wanted = max(min(wanted * 2, LARGEST_CHUNK), needed)
 
@@ -125,9 +125,9 @@ class LogFile:
             return RECORD_HEADER.size
         _, length = RECORD_HEADER.unpack_from(chunk, at)
         end = at + RECORD_FRAME + length
-        there = os.fstat(self._file).st_size - self._offset
         # An intact record lies within the file; a length that does not is no length.
-        return RECORD_FRAME + length if length > 0 and end > len(chunk) and RECORD_FRAME + length <= there else 0
+        is_cut = length > 0 and end > len(chunk) and self._source.has(RECORD_FRAME + length, self._offset)
+        return RECORD_FRAME + length if is_cut else 0
 
     def _decode(self, entry: bytes) -> Transaction:
         try:
@@ -136,8 +136,11 @@ class LogFile:
             raise BadLogError(self.path, self._offset, str(error)) from None
 
     def _read_file_header(self) -> bool:
-        header = os.pread(self._file, FILE_HEADER.size, 0)
-        if not header.strip(b"\0"):
+        try:
+            header = self._source.read(FILE_HEADER.size, 0)
+        except NotCompressedError as error:
+            raise BadLogError(self.path, 0, str(error)) from None
+        if self._source.broken is None and not header.strip(b"\0"):
             return False  # made, and not written to yet
         if len(header) < FILE_HEADER.size:
             self.torn_end = f"{self.path}, offset 0: file header cut short"

@@ -130,6 +130,10 @@ ZXID_OFFSET = 12
 INT = Struct(">i")
 LONG = Struct(">q")
 FLAG_AND_INT = Struct(">?i")
+ALL_PERMISSIONS = 31
+WORLD_ANYONE = b"".join((INT.pack(1), INT.pack(ALL_PERMISSIONS), INT.pack(5), b"world", INT.pack(6), b"anyone"))
+"""The ACL of all that Kafka writes: a vector of one."""
+_unpack_int = INT.unpack_from
 
 Decode = Callable[[bytes, int], tuple[Txn, int]]
 """From where a body begins in an entry: the transaction, and where its body ends."""
@@ -140,7 +144,7 @@ def decode_entry(entry: bytes) -> Transaction:
     try:
         session_id, cxid, zxid, time_ms, type_ = HEADER.unpack_from(entry)
         is_multi = type_ == MULTI
-        ops = _multi(entry, HEADER.size) if is_multi else (_decoder(type_)(entry, HEADER.size)[0],)
+        ops = _multi(entry, HEADER.size) if is_multi else (_decode_body(type_, entry, HEADER.size),)
     except (error, IndexError, UnicodeDecodeError) as problem:
         raise MalformedEntryError(f"{problem}; entry begins {entry[:48].hex()}") from None
     return Transaction(Zxid(zxid), SessionId(session_id), cxid, time_ms, ops, is_multi)
@@ -152,18 +156,18 @@ def _multi(entry: bytes, at: int) -> tuple[Txn, ...]:
     for _ in range(count):
         type_, at = _int(entry, at)
         body, at = _buffer(entry, at)
-        ops.append(_decoder(type_)(body or b"", 0)[0])
+        ops.append(_decode_body(type_, body or b"", 0))
     if any(isinstance(op, ErrorTxn) for op in ops):
         return tuple(op if isinstance(op, ErrorTxn) else ErrorTxn(0) for op in ops)
     return tuple(ops)
 
 
 def _int(entry: bytes, at: int) -> tuple[int, int]:
-    return INT.unpack_from(entry, at)[0], at + 4
+    return _unpack_int(entry, at)[0], at + 4
 
 
 def _buffer(entry: bytes, at: int) -> tuple[bytes | None, int]:
-    (length,) = INT.unpack_from(entry, at)
+    length: int = _unpack_int(entry, at)[0]
     at += 4
     if length == -1:
         return None, at
@@ -179,6 +183,8 @@ def _string(entry: bytes, at: int) -> tuple[str, int]:
 
 
 def _past_acl(entry: bytes, at: int) -> int:
+    if entry.startswith(WORLD_ANYONE, at):  # almost always
+        return at + len(WORLD_ANYONE)
     count, at = _int(entry, at)
     for _ in range(count):
         _, at = _buffer(entry, at + 4)  # permissions, scheme
@@ -276,8 +282,6 @@ DECODERS: dict[int, Decode] = {
 }
 
 
-def _decoder(type_: int) -> Decode:
-    def unknown(entry: bytes, at: int) -> tuple[Txn, int]:
-        return UnknownTxn(type_, entry[at:]), len(entry)
-
-    return DECODERS.get(type_, unknown)
+def _decode_body(type_: int, entry: bytes, at: int) -> Txn:
+    decode = DECODERS.get(type_)
+    return UnknownTxn(type_, entry[at:]) if decode is None else decode(entry, at)[0]

@@ -8,6 +8,7 @@ from itertools import count
 from random import Random
 
 from kcsim.zk.errors import TimedOutError, ZooKeeperUnavailableError
+from kcsim.zk.memory.journal import Journal, Write
 from kcsim.zk.memory.members import Members, MemberState
 from kcsim.zk.memory.server import EPOCH_MS, Server
 from kcsim.zk.memory.service import Service
@@ -31,6 +32,7 @@ class MemoryZooKeeper:
         election_ms: how long it takes to elect a leader, or a member that starts to join one.
         latency_ms: draws how long a message is on its way, each way, at least 1. Default: 1 or 2.
         epoch_ms: when the run began, in ms since 1970: for the times of stats.
+        keep: called with every transaction, as a real server would write it to its log.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class MemoryZooKeeper:
         election_ms: int = 300,
         latency_ms: Callable[[Random], int] | None = None,
         epoch_ms: int = EPOCH_MS,
+        keep: Write | None = None,
     ) -> None:
         draw = latency_ms or (lambda rng: 1 + rng.getrandbits(1))
         self._runtime = runtime
@@ -55,7 +58,8 @@ class MemoryZooKeeper:
         self._timetable = Timetable(runtime, "zookeeper")
         epoch = 1 if self._members.is_ensemble else 0
         server = Server(tick_time_ms, min_session_timeout_ms, max_session_timeout_ms, epoch_ms, epoch)
-        self._service = Service(runtime, self._timetable, sink, server, self._members, lambda: draw(rng))
+        journal = Journal(keep, epoch_ms) if keep is not None else None
+        self._service = Service(runtime, self._timetable, sink, server, self._members, lambda: draw(rng), journal)
         self._sync_limit_ms = sync_limit * tick_time_ms
         self._election_ms = election_ms
         self._sessions: list[MemorySession] = []

@@ -23,8 +23,9 @@ from kcsim.zk.memory.connection import (
     RearmWatches,
     Refused,
 )
+from kcsim.zk.memory.journal import Journal
 from kcsim.zk.memory.members import Members, MemberState
-from kcsim.zk.memory.server import Server, SessionEnded, SessionOpened, Step
+from kcsim.zk.memory.server import Fact, Server, SessionEnded, SessionOpened, Step
 from kcsim.zk.memory.timetable import Timetable
 from kcsim.zk.memory.tree import NOBODY, ChangeKind, ZnodeChange
 from kcsim.zk.memory.watches import ConnectionId
@@ -47,6 +48,7 @@ class Service:
     Args:
         sink: the event log of the node "zookeeper".
         latency_ms: how long the next message takes, on whichever connection.
+        journal: keeps every transaction.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Service:
         server: Server,
         members: Members,
         latency_ms: Callable[[], int],
+        journal: Journal | None = None,
     ) -> None:
         self._runtime = runtime
         self._timetable = timetable
@@ -64,6 +67,7 @@ class Service:
         self._server = server
         self._members = members
         self._latency_ms = latency_ms
+        self._journal = journal
         self._numbers = count(1)
         self._connections: dict[ConnectionId, Connection] = {}
         self._held: list[tuple[Connection, FromClient]] = []
@@ -155,7 +159,10 @@ class Service:
                 answer = step.granted or Refused()
                 self._faults.pop(session_id, None)  # it is connected again: what comes has other reasons
             case Ask(request, cause):
+                session = server.sessions.on(number)
                 step = server.request(number, request, now_ms)
+                if self._journal is not None and session is not None:
+                    self._journal.requested(session.session_id, request, step, now_ms)
                 answer = Answer(step.reply, step.zxid) if step.reply is not None else None
             case Ping():
                 step = server.ping(number, now_ms)
@@ -180,6 +187,7 @@ class Service:
     ) -> None:
         """Report what the server did; then send the notices, the answer, and hang up where it said so."""
         for fact in step.facts:
+            self._keep(fact)
             match fact:
                 case ZnodeChange():
                     self._report_change(fact, cause)
@@ -196,6 +204,15 @@ class Service:
         for number in step.hung_up:
             if number in self._connections:
                 self._hang_up(self._connections[number])
+
+    def _keep(self, fact: Fact) -> None:
+        """What a session's beginning and end are to the journal; the rest it has with the request."""
+        if self._journal is None:
+            return
+        if isinstance(fact, SessionOpened):
+            self._journal.session_opened(fact, self._runtime.now_ms())
+        elif isinstance(fact, SessionEnded):
+            self._journal.session_ended(fact, self._runtime.now_ms())
 
     def _hang_up(self, connection: Connection) -> None:
         connection.hang_up()

@@ -65,7 +65,8 @@ class ZnodeChange(NamedTuple):
     """One znode that a transaction created, changed or deleted.
 
     `version` is the data version that it has now, or had last; `owner` its ephemeral owner; `session_id` the session whose
-    transaction it was. `data` is what was written, None at a deletion.
+    transaction it was. `data` is what was written, None at a deletion; `parent_cversion` how many children had been created
+    below the parent then, told at a creation only.
     """
 
     kind: ChangeKind
@@ -75,6 +76,7 @@ class ZnodeChange(NamedTuple):
     owner: SessionId
     zxid: Zxid
     session_id: SessionId
+    parent_cversion: int = 0
 
 
 class _Znode:
@@ -128,9 +130,10 @@ class _Transaction:
     changes: list[ZnodeChange] = field(default_factory=list)
     undo: list[Callable[[], None]] = field(default_factory=list)
 
-    def note(self, kind: ChangeKind, path: str, data: bytes | None, znode: _Znode) -> None:
+    def note(self, kind: ChangeKind, path: str, data: bytes | None, znode: _Znode, parent_cversion: int = 0) -> None:
         version = ZkVersion(znode.version)
-        self.changes.append(ZnodeChange(kind, path, data, version, znode.owner, self.zxid, self.session_id))
+        zxid, session_id = self.zxid, self.session_id
+        self.changes.append(ZnodeChange(kind, path, data, version, znode.owner, zxid, session_id, parent_cversion))
 
 
 Written = Created | Deleted | DataSet | Checked
@@ -269,7 +272,7 @@ class ZnodeTree:
             parent.pzxid = pzxid
 
         transaction.undo.append(undo)
-        transaction.note(ChangeKind.CREATED, path, op.data, znode)
+        transaction.note(ChangeKind.CREATED, path, op.data, znode, parent.created)
         return Created(path, znode.stat(), transaction.zxid)
 
     def _set_data(self, op: SetData, transaction: _Transaction) -> DataSet:

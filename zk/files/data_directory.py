@@ -1,0 +1,212 @@
+"""A server's data directory as a whole: its logs as one stream of transactions, and the tree as of any moment.
+
+Nothing is held but one transaction and, where it is asked for, one tree; so a directory may be as large as it likes. Only
+one server's files are read: what an ensemble committed while this one was away is not in its log, and a hole is told.
+
+Source: ZooKeeper 3.9, FileTxnSnapLog.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from kcsim.zk.files.ensemble_log import follows
+from kcsim.zk.files.log_writer import VERSION_2
+from kcsim.zk.files.past_tree import NONE, PastTree
+from kcsim.zk.files.snapshot import BadSnapshotError, SnapshotFile, snapshot_files, snapshot_zxid
+from kcsim.zk.files.transaction_log import NO_BOUND, LogFile
+from kcsim.zk.files.transactions import Transaction
+from kcsim.zk.vocabulary import Zxid
+
+FIRST_OF_ALL = (0x1, 0x1_0000_0001)
+"""Zxids with which a history begins: a lone server's, and an ensemble's."""
+LOG_NAME = re.compile(r"log\.([0-9a-f]+)(\.gz)?")
+
+
+class DataDirectoryError(Exception):
+    """What was asked for cannot be had from this directory. One line that says why."""
+
+
+class NoSuchFilesError(DataDirectoryError):
+    """The directory is none, or has no transaction log in it."""
+
+
+class DataDirectory:
+    """Logs and snapshots of one server.
+
+    Args:
+        directory: dataDir, or version-2 in it; or a single log file.
+        log_directory: dataLogDir, where the logs are apart from the snapshots.
+
+    Attributes:
+        logs, snapshots: the files, oldest first.
+        remarks: what a reader has to know of what was read so far: torn ends, holes, damaged snapshots.
+    """
+
+    def __init__(self, directory: Path, log_directory: Path | None = None) -> None:
+        """Look for the files. Raises: NoSuchFilesError."""
+        self.directory = directory
+        self.remarks: list[str] = []
+        if directory.is_file():
+            self.logs, self.snapshots = [directory], []
+            return
+        logs_in = _version_2(log_directory or directory)
+        self.logs = _logs(logs_in)
+        self.snapshots = snapshot_files(_version_2(directory))
+        if not self.logs:
+            raise NoSuchFilesError(f"{logs_in} has no transaction log (log.…) in it, nor has a {VERSION_2} below it")
+
+    # --- transactions
+
+    def transactions(self, after: Zxid = NONE, to: Zxid = NO_BOUND) -> Iterator[Transaction]:
+        """Yield all transactions later than `after`, up to and including `to`, in order.
+
+        Raises: BadLogError.
+        """
+        last = after
+        for path in self._logs_from(after):
+            with LogFile(path) as log:
+                for transaction in log.read(to):
+                    if transaction.zxid <= last:
+                        continue
+                    if last != NONE and not follows(last, transaction.zxid):
+                        hole = f"{last:#x} and {transaction.zxid:#x}"
+                        self._remark(f"{path}: what happened between {hole} is not in the logs")
+                    last = transaction.zxid
+                    yield transaction
+                if log.torn_end is not None:
+                    self._remark(f"{log.torn_end}; all before it counts")
+                if not log.is_exhausted:
+                    return
+
+    def _logs_from(self, after: Zxid) -> list[Path]:
+        """All but those that end before the first transaction wanted."""
+        begin = max((n for n, path in enumerate(self.logs) if log_zxid(path) <= after + 1), default=0)
+        return self.logs[begin:]
+
+    def last_zxid(self) -> Zxid:
+        """The last transaction that the logs have; 0 if they have none. Raises: BadLogError."""
+        for path in reversed(self.logs):
+            with LogFile(path) as log:
+                last = max((transaction.zxid for transaction in log.read()), default=NONE)
+            if last != NONE:
+                return last
+        return NONE
+
+    def last_zxid_at(self, time_ms: int) -> Zxid:
+        """The last transaction no later than this time, ms since 1970. Raises: BadLogError; DataDirectoryError."""
+        found = NONE
+        for path in reversed(self.logs):
+            with LogFile(path) as log:
+                for transaction in log.read():
+                    if transaction.time_ms > time_ms:
+                        break
+                    found = transaction.zxid
+            if found != NONE:
+                return found
+        raise DataDirectoryError(f"{self.directory}: the logs begin after that time")
+
+    # --- trees
+
+    def tree_before_the_logs(self) -> PastTree:
+        """What is known of the time before the first log: all of it, or, where old files were purged, nothing."""
+        try:
+            return self.tree_before(log_zxid(self.logs[0]))
+        except DataDirectoryError:
+            return PastTree()
+
+    def tree_at(self, zxid: Zxid) -> PastTree:
+        """The tree as it was after this transaction.
+
+        Raises: BadLogError; DataDirectoryError when the files do not reach back so far, or not so far on.
+        """
+        tree = self.tree_before(Zxid(zxid + 1))
+        for transaction in self.transactions(tree.zxid, zxid):
+            tree.apply(transaction)
+        if tree.zxid < zxid:
+            raise DataDirectoryError(f"{self.directory}: the logs end with transaction {tree.zxid:#x}, before {zxid:#x}")
+        return tree
+
+    def tree_before(self, zxid: Zxid) -> PastTree:
+        """A tree that, brought forward from its own zxid on, is exact before this transaction.
+
+        It is not begun from the snapshot nearest to it: nobody knows when the writing of that one ended. But a server writes
+        one at a time, so the one before was ended when it was begun.
+
+        Raises: DataDirectoryError when the logs do not go back to the beginning, and no snapshot makes up for it.
+        """
+        older = [path for path in self.snapshots if snapshot_zxid(path) < zxid]
+        begin = log_zxid(self.logs[0])
+        for path in reversed(older[:-1]):
+            if begin <= snapshot_zxid(path) + 1 and (tree := self._snapshot(path)) is not None:
+                return tree
+        if begin in FIRST_OF_ALL:
+            return PastTree.empty()
+        # The only one there is. What is in it tells its age, but for znodes that were deleted while it was written.
+        if older and (tree := self._snapshot(older[-1])) is not None and tree.newest_zxid < zxid:
+            return tree
+        newest = f"; the oldest snapshot is {self.snapshots[0].name}" if self.snapshots else ""
+        raise DataDirectoryError(
+            f"{self.directory}: what was before transaction {zxid:#x} cannot be known: the logs begin with {begin:#x},"
+            f" and no snapshot is older{newest}"
+        )
+
+    def beginning(self) -> PastTree:
+        """The earliest tree that is known exactly. Where old files were purged, some logs may begin before it.
+
+        Raises: BadLogError; DataDirectoryError when the logs do not go back to the beginning, and there is no snapshot.
+        """
+        try:
+            return self.tree_before(log_zxid(self.logs[0]))
+        except DataDirectoryError:
+            for path in self.snapshots:
+                if (tree := self._snapshot(path)) is not None:
+                    for transaction in self.transactions(tree.zxid, tree.newest_zxid):
+                        tree.apply(transaction)
+                    return tree
+            raise
+
+    def require_end(self, last: Zxid) -> None:
+        """Refuse logs that end, with this transaction, before the newest snapshot does: what came between is not in them.
+
+        Raises: DataDirectoryError.
+        """
+        if self.snapshots and snapshot_zxid(self.snapshots[-1]) > last:
+            raise DataDirectoryError(
+                f"{self.snapshots[-1]} is newer than every log: the last transaction there is {last:#x}; the logs after it"
+                " are missing"
+            )
+
+    def _snapshot(self, path: Path) -> PastTree | None:
+        try:
+            with SnapshotFile(path) as snapshot:
+                return PastTree.of(snapshot)
+        except BadSnapshotError as error:
+            self._remark(f"{error}; passed over")
+            return None
+
+    def _remark(self, remark: str) -> None:
+        if remark not in self.remarks:
+            self.remarks.append(remark)
+
+
+def _version_2(directory: Path) -> Path:
+    if not directory.is_dir():
+        raise NoSuchFilesError(f"{directory}: no such directory")
+    below = directory / VERSION_2
+    return below if below.is_dir() else directory
+
+
+def _logs(directory: Path) -> list[Path]:
+    """The log files, oldest first; of one that is there compressed and as it was, the latter."""
+    found: dict[Zxid, Path] = {}
+    for path in sorted(directory.iterdir(), reverse=True):
+        if LOG_NAME.fullmatch(path.name):
+            found[log_zxid(path)] = path
+    return [found[zxid] for zxid in sorted(found)]
+
+
+def log_zxid(path: Path) -> Zxid:
+    """The zxid in a log's name, which is that of its first transaction."""
+    named = LOG_NAME.fullmatch(path.name)
+    return Zxid(int(named[1], 16) if named else 0)

@@ -1,0 +1,90 @@
+"""What the model did, as the transactions that a real server would have written to its log.
+
+Every zxid that the model gives out becomes one transaction, refused writes included; so a log of the model has no holes.
+Pure but for the call of `write`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from kcsim.zk.errors import ZooKeeperError
+from kcsim.zk.files.transactions import (
+    CheckVersionTxn,
+    CloseSessionTxn,
+    CreateSessionTxn,
+    CreateTxn,
+    DeleteTxn,
+    ErrorTxn,
+    SetDataTxn,
+    Transaction,
+    Txn,
+)
+from kcsim.zk.memory.server import SessionEnded, SessionOpened, Step
+from kcsim.zk.memory.tree import NOBODY, ChangeKind, ZnodeChange
+from kcsim.zk.operations import Check, Create, Delete, Multi, MultiDone, Request, SetData
+from kcsim.zk.vocabulary import SessionId
+
+Write = Callable[[Transaction], None]
+BY_THE_SERVER = 0
+"""The cxid of what no client asked for."""
+
+
+class Journal:
+    """Tell it what the server did, in order.
+
+    Args:
+        write: called with each transaction.
+        epoch_ms: when the run began, in ms since 1970.
+    """
+
+    def __init__(self, write: Write, epoch_ms: int) -> None:
+        self._write = write
+        self._epoch_ms = epoch_ms
+        self._asked: dict[SessionId, int] = {}  # how many requests of each session so far
+
+    def requested(self, session_id: SessionId, request: Request, step: Step, now_ms: int) -> None:
+        """A request was answered, by this step."""
+        cxid = self._asked[session_id] = self._asked.get(session_id, 0) + 1
+        if isinstance(request, Create | Delete | SetData | Multi):
+            is_multi = isinstance(request, Multi)
+            ops = tuple(_ops(request, step))
+            self._write(Transaction(step.zxid, session_id, cxid, self._epoch_ms + now_ms, ops, is_multi))
+
+    def session_opened(self, opened: SessionOpened, now_ms: int) -> None:
+        op = CreateSessionTxn(opened.timeout_ms)
+        self._write(Transaction(opened.zxid, opened.session_id, BY_THE_SERVER, self._epoch_ms + now_ms, (op,)))
+
+    def session_ended(self, ended: SessionEnded, now_ms: int) -> None:
+        asked = self._asked.pop(ended.session_id, 0)
+        cxid = BY_THE_SERVER if ended.is_expired else asked + 1
+        op = CloseSessionTxn(tuple(change.path for change in ended.removed))
+        self._write(Transaction(ended.zxid, ended.session_id, cxid, self._epoch_ms + now_ms, (op,)))
+
+
+def _ops(request: Create | Delete | SetData | Multi, step: Step) -> Iterator[Txn]:
+    reply = step.reply
+    changes = iter([fact for fact in step.facts if isinstance(fact, ZnodeChange)])
+    if isinstance(reply, ZooKeeperError):
+        yield ErrorTxn(reply.code)
+    elif not isinstance(request, Multi):
+        yield _of_change(next(changes))
+    elif isinstance(reply, MultiDone) and reply.error is not None:
+        yield from _refused(reply.results)
+    else:
+        for op in request.ops:
+            yield CheckVersionTxn(op.path, op.version) if isinstance(op, Check) else _of_change(next(changes))
+
+
+def _refused(results: Sequence[object]) -> Iterator[Txn]:
+    for result in results:
+        assert isinstance(result, ZooKeeperError)
+        yield ErrorTxn(result.code)
+
+
+def _of_change(change: ZnodeChange) -> Txn:
+    match change.kind:
+        case ChangeKind.CREATED:
+            return CreateTxn(change.path, change.data, change.owner != NOBODY, change.parent_cversion)
+        case ChangeKind.CHANGED:
+            return SetDataTxn(change.path, change.data, change.version)
+        case ChangeKind.DELETED:
+            return DeleteTxn(change.path)
