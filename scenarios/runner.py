@@ -38,6 +38,7 @@ from kcsim.scenarios.language.steps import (
     Reconnect,
     Resume,
     Servers,
+    SlowFollower,
     Start,
     Stop,
     Wait,
@@ -166,6 +167,8 @@ class _Run:
                 await cluster.zk_set(znode.path, znode.data)
             case ZkDelete(zk_delete=path):
                 await cluster.zk_delete(path)
+            case SlowFollower(slow_follower=names, rate=rate):
+                await self._to_each(step, names, lambda node: cluster.slow_follower(node, rate))
             case FailLogDir(fail_log_dir=names, partitions=partitions):
                 await self._to_each(step, names, lambda node: cluster.fail_log_dir(node, partitions or None))
             case Produce() | StartWorkload() | StopWorkload():

@@ -110,6 +110,15 @@ class Reconnect(NamingStep):
     reconnect: BrokerNames
 
 
+class SlowFollower(NamingStep):
+    """Let brokers replicate slowly, as from a tired disk, or as fast as they can again."""
+
+    slow_follower: BrokerNames
+    rate: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="Records per second at most, from all leaders together; as fast as it goes if not given."
+    )
+
+
 class ServerVerb(Model):
     """What is done to servers of ZooKeeper: exactly one of these."""
 
@@ -178,10 +187,11 @@ class Wait(Step):
     wait: WaitFor
 
 
-BrokerStep = Start | Stop | Kill | Pause | Resume | Expire | Disconnect | Reconnect | FailLogDir
+BrokerStep = Start | Stop | Kill | Pause | Resume | Expire | Disconnect | Reconnect | SlowFollower | FailLogDir
 AnyStep = BrokerStep | NetworkStep | TopicStep | WorkloadStep | ConsumerStep | Servers | ZkCreate | ZkSet | ZkDelete | Wait
 VERBS = (
-    *("start", "stop", "kill", "pause", "resume", "expire", "disconnect", "reconnect", "fail-log-dir", "zookeeper"),
+    *("start", "stop", "kill", "pause", "resume", "expire", "disconnect", "reconnect"),
+    *("slow-follower", "fail-log-dir", "zookeeper"),
     *NETWORK_VERBS,
     *TOPIC_VERBS,
     *WORKLOAD_VERBS,
@@ -222,6 +232,7 @@ TimetableStep = Annotated[
     | Annotated[Expire, Tag("<expire>")]
     | Annotated[Disconnect, Tag("<disconnect>")]
     | Annotated[Reconnect, Tag("<reconnect>")]
+    | Annotated[SlowFollower, Tag("<slow-follower>")]
     | Annotated[FailLogDir, Tag("<fail-log-dir>")]
     | Annotated[Partition, Tag("<partition>")]
     | Annotated[SlowLink, Tag("<slow-link>")]

@@ -59,6 +59,8 @@ STEPS = [
     "set-config: {broker-defaults: {unclean.leader.election.enable: true}}",
     "partition: {between: controller, and: [broker-1, leader-of orders-0]}",
     "partition: {from: broker-1, to: all, refuse: true}\n    for: 5s",
+    "slow-follower: broker-1\n    rate: 10",
+    "slow-follower: [broker-1, follower-of orders-0]",
     "slow-link: {between: all, and: all, delay: 200ms, jitter: 50ms}",
     "slow-link: {from: follower-of orders-0, to: broker-1, delay: 1s}\n    for: 1m",
     "lossy-link: {from: broker-1, to: broker-2, loss: 5%, break: 0.1%}",
