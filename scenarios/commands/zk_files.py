@@ -28,6 +28,8 @@ def files_at_fault() -> Iterator[None]:
         give_up(str(error), ExitStatus.USAGE)
     except (BadLogError, BadSnapshotError, DataDirectoryError) as error:
         give_up(str(error), ExitStatus.UNDECIDED)
+    except BrokenPipeError:
+        raise  # nobody reads on, which is no fault of the files
     except OSError as error:
         give_up(f"{error.filename}: {error.strerror}" if error.filename else str(error), ExitStatus.UNDECIDED)
 

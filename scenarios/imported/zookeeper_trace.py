@@ -98,7 +98,7 @@ class ZooKeeperTrace:
         """Tell of one transaction; the next in order."""
         self._t_ms = max(self._t_ms, transaction.time_ms - self._began_ms)
         changes = self._tree.apply(transaction)
-        if transaction.is_refused:
+        if transaction.is_refused or not transaction.ops:
             return
         op, session_id = transaction.ops[0], transaction.session_id
         if isinstance(op, CreateSessionTxn):

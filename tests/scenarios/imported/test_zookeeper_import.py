@@ -20,7 +20,10 @@ from kcsim.scenarios.telling.causes import ROOTS
 from kcsim.scenarios.worlds import run_in_world
 from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
 from kcsim.zk.events import Event, EventKind
+from kcsim.zk.files.log_writer import LogWriter
+from kcsim.zk.files.transactions import CheckVersionTxn, ErrorTxn, Transaction, Txn, UnknownTxn
 from kcsim.zk.servers.ports import ZooKeeperServers
+from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
 from tests.brokers.topic_cluster import begin
 from tests.requirements import require
 from tests.scenarios.imported.histories import (
@@ -193,6 +196,15 @@ def test_a_history_that_begins_with_a_snapshot_is_folded_to_the_same_state(tmp_p
     assert without_creators(folded(found)) == without_creators(folded(run))
     assert folded(found).of_topics == folded(run).of_topics
     assert "transactions 0x1 to" not in (found[0].detail or "")
+
+
+def test_what_changes_nothing_is_not_told(tmp_path: Path) -> None:
+    """A refusal, a multi without anything in it, a check, a kind of transaction that nobody knows."""
+    nothing: list[tuple[Txn, ...]] = [(ErrorTxn(-101),), (), (CheckVersionTxn("/a", ZkVersion(0)),), (UnknownTxn(99, b"?"),)]
+    with LogWriter(tmp_path) as log:
+        for place, ops in enumerate(nothing, start=1):
+            log.write(Transaction(Zxid(place), SessionId(1), place, 1_000, ops, is_multi=not ops))
+    assert [e.kind for e in imported(tmp_path)] == [EventKind.RUN_STARTED, EventKind.RUN_ENDED]
 
 
 def without_creators(state: ClusterState) -> dict[str, Znode]:
