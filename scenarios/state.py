@@ -11,6 +11,8 @@ from kcsim.scenarios.topics_state import TopicsState
 from kcsim.zk import paths
 from kcsim.zk.events import Event, EventKind
 
+BELOW_BROKER_IDS = f"{paths.BROKER_IDS}/"
+
 
 @dataclass(frozen=True, slots=True)
 class Znode:
@@ -41,6 +43,7 @@ class ClusterState:
     sessions: dict[str, str] = field(default_factory=dict)
     of_topics: TopicsState = field(default_factory=TopicsState)
     of_consumers: Consumption = field(default_factory=Consumption)
+    _epochs: dict[str, int] = field(default_factory=dict)  # of registered brokers, by the name of their znode
 
     def apply(self, event: Event) -> None:
         """Take one event in."""
@@ -51,6 +54,8 @@ class ClusterState:
                 self.znodes[event.path] = Znode(
                     event.data, event.zxid or 0, event.zxid or 0, 0, bool(event.ephemeral), event.session_id
                 )
+                if (name := _name_of_broker(event.path)) is not None:
+                    self._epochs[name] = event.zxid or 0
                 self.of_topics.apply(event)
             case EventKind.ZNODE_CHANGED:
                 assert event.path is not None
@@ -61,6 +66,8 @@ class ClusterState:
             case EventKind.ZNODE_DELETED:
                 assert event.path is not None
                 self.znodes.pop(event.path, None)
+                if (name := _name_of_broker(event.path)) is not None:
+                    self._epochs.pop(name, None)
                 self.of_topics.apply(event)
             case EventKind.SESSION_CREATED:
                 self.sessions[event.session_id or ""] = "open"
@@ -97,5 +104,10 @@ class ClusterState:
     @property
     def registered(self) -> dict[int, int]:
         """Broker id -> broker epoch (czxid of the registration), for each znode in /brokers/ids."""
-        ids = (name for name in self.children(paths.BROKER_IDS) if name.isdigit())
-        return {int(name): self.znodes[f"{paths.BROKER_IDS}/{name}"].czxid for name in ids}
+        return {int(name): self._epochs[name] for name in sorted(self._epochs)}
+
+
+def _name_of_broker(path: str) -> str | None:
+    """The name of a registration, of the path of one."""
+    name = path.removeprefix(BELOW_BROKER_IDS)
+    return name if name.isdigit() else None

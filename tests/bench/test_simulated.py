@@ -17,7 +17,7 @@ def test_a_failure_costs_events_and_transitions_and_everything_is_whole_again() 
 def test_growth_is_told_against_the_row_above() -> None:
     small = Growth(1_000, 1.0, quiet_s=1.0, failure_s=2.0, events=100, transitions=50, peak_gib=0.1)
     large = Growth(10_000, 9.0, quiet_s=3.0, failure_s=11.0, events=1_000, transitions=500, peak_gib=0.2)
-    assert "events 10.0 x, time beyond the quiet 8.0 x" in large.told(small)
+    assert "events 10.0 x, time 5.5 x" in large.told(small)
 
 
 def test_a_cluster_survives_the_loss_of_a_rack(capsys: pytest.CaptureFixture[str]) -> None:
