@@ -310,7 +310,9 @@ def test_leaders_are_elected_and_partitions_moved_by_asking_the_controller(on: s
         moved = await cluster.alter_partition_reassignments({ORDERS_0: (BrokerId(3), BrokerId(2))})
         assert moved == {ORDERS_0: ErrorCode.NONE}
         await cluster.wait_until(lambda: None if isr_of(cluster.log, 0) == [2, 3] else "not yet moved", WITHIN_MS)
-        await cluster.wait_until(until_idle(cluster.log), WITHIN_MS)
+        # The controller does not wait for the broker to have deleted its replica.
+        gone = until_found(cluster.log, EventKind.REPLICA_STOPPED, node="broker-1", detail="deleted")
+        await cluster.wait_until(gone, WITHIN_MS)
         assert ORDERS_0 not in cluster.broker("broker-1").disk
 
     log = play(script, on)
