@@ -1,1 +1,1 @@
-"""The simulated brokers: one registers, stands for election, and obeys the controller."""
+"""The simulated brokers: they register, stand for election, obey the controller, replicate, and coordinate consumer groups."""

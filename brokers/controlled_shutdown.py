@@ -14,11 +14,11 @@ from kcsim.zk.events import EventKind
 from kcsim.zk.kafka_zk import KafkaZk
 from kcsim.zk.ports import Cause, EventSink, Runtime
 from kcsim.zk.vocabulary import BrokerEpoch, BrokerId, BrokerInfo, Endpoint
+from kcsim.zk.wording import named
 from kcsim.zk.znodes import BadZnodeError
 from kcsim.zk.zookeeper_client import ZooKeeperClientExpiredError
 
 NAME = "ControlledShutdown"
-NAMED_AT_MOST = 5
 
 
 class ControlledShutdown:
@@ -134,8 +134,6 @@ class ControlledShutdown:
 
     def _tell_response(self, controller: BrokerId, response: ControlledShutdownResponse, sent: int) -> None:
         remaining = response.remaining_partitions
-        named = ", ".join(map(str, remaining[:NAMED_AT_MOST]))
-        more = f" and {len(remaining) - NAMED_AT_MOST} more" if len(remaining) > NAMED_AT_MOST else ""
         self._sink.emit(
             EventKind.RESPONSE_RECEIVED,
             sent,
@@ -143,5 +141,5 @@ class ControlledShutdown:
             broker_id=controller,
             error=response.error.name,
             count=len(remaining),
-            detail=f"remaining partitions: {named + more or 'none'}",
+            detail=f"remaining partitions: {named(remaining) or 'none'}",
         )

@@ -24,11 +24,10 @@ from kcsim.zk.errors import TimedOutError
 from kcsim.zk.events import EventKind
 from kcsim.zk.ports import EventSink, Mailbox, Runtime, Task
 from kcsim.zk.vocabulary import BrokerId, TopicPartition
+from kcsim.zk.wording import named
 
 FIRST_FETCH_AFTER_MS = 50
 """From becoming a follower to the first fetch. Recorded: 5 to 240 ms until it is in the ISR (reference requests.md 6.2)."""
-NAMED_AT_MOST = 5
-"""Partitions that an event names one by one."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -177,8 +176,6 @@ class ReplicaFetcher:
 
     def _tell_failed(self, why: str, failed: Mapping[TopicPartition, int]) -> None:
         """The leader is in a later epoch, or its records do not fit: nothing is to be had until the controller decides."""
-        named = ", ".join(map(str, list(failed)[:NAMED_AT_MOST]))
-        more = f" and {len(failed) - NAMED_AT_MOST} more" if len(failed) > NAMED_AT_MOST else ""
         self._sink.emit(
             EventKind.REQUEST_REFUSED,
             list(failed.values())[-1],
@@ -186,5 +183,5 @@ class ReplicaFetcher:
             broker_id=self._leader.broker_id,
             count=len(failed),
             error=why,
-            detail=f"no longer fetched until the next LeaderAndIsr: {named}{more}",
+            detail=f"no longer fetched until the next LeaderAndIsr: {named(failed)}",
         )

@@ -14,7 +14,6 @@ from kcsim.controller.decisions.request_batch import (
     RequestBatch,
     add_leader_and_isr,
     add_stop_replica,
-    add_update_metadata,
     flush,
 )
 from kcsim.controller.errors import IllegalStateError
@@ -78,9 +77,6 @@ class BrokerRequestBatch:
 
     def epoch_bump(self, tp: TopicPartition) -> None:
         self._batch = recipients_of.add_epoch_bump(self._batch, self._core.view(), tp)
-
-    def metadata(self, brokers: Iterable[BrokerId], partitions: Iterable[TopicPartition] = ()) -> None:
-        self._batch = add_update_metadata(self._batch, self._core.view(), brokers, partitions)
 
     def metadata_for_all(self, partitions: Iterable[TopicPartition] = ()) -> None:
         self._batch = recipients_of.add_metadata_for_all(self._batch, self._core.view(), partitions)

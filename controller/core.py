@@ -1,13 +1,12 @@
 """What every part of the active controller works with."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import islice
 
 from kcsim.controller.channel_manager import ControllerChannelManager
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.context import ControllerContext
-from kcsim.controller.decisions.request_batch import ClusterView, EndpointNotAvailableError
+from kcsim.controller.decisions.request_batch import ClusterView
 from kcsim.controller.errors import IllegalStateError, StateChangeFailedError
 from kcsim.controller.events import ControllerEvent
 from kcsim.controller.metrics import ControllerMetrics
@@ -25,14 +24,12 @@ EXPECTED_FAILURES = (
     BadZnodeError,
     IllegalStateError,
     StateChangeFailedError,
-    EndpointNotAvailableError,
 )
 """What can go wrong while an event is processed, in a world of crashes and hand-edited znodes. Anything else is a defect."""
 
 READ_FAILURES = (ZooKeeperError, ZooKeeperClientExpiredError)
 """What fails the partitions of one read. A state of a wrong form is none of these: as in Kafka, the whole change fails, and
 what was gathered for the brokers by then stays unsent."""
-NAMED_AT_MOST = 5
 
 
 @dataclass
@@ -74,13 +71,6 @@ class Core:
             context.replicas_on_offline_dirs,
             self.config.inter_broker_listener_name,
         )
-
-
-def named(items: Collection[object]) -> str:
-    """The first few of many, for a sentence: orders-0, orders-1 and 98 more."""
-    first = ", ".join(map(str, islice(items, NAMED_AT_MOST)))
-    more = len(items) - NAMED_AT_MOST
-    return f"{first} and {more} more" if more > 0 else first
 
 
 def name_of_error(error: Exception) -> str:

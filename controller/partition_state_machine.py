@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from kcsim.controller.broker_request_batch import BrokerRequestBatch
-from kcsim.controller.core import EXPECTED_FAILURES, READ_FAILURES, Core, name_of_error, named
+from kcsim.controller.core import EXPECTED_FAILURES, READ_FAILURES, Core, name_of_error
 from kcsim.controller.decisions.election import (
     Election,
     elect_at_controlled_shutdown,
@@ -31,6 +31,7 @@ from kcsim.controller.recent_moves import RecentMoves
 from kcsim.zk.errors import BadVersionError, ZooKeeperError
 from kcsim.zk.events import EventFields, EventKind
 from kcsim.zk.vocabulary import NO_LEADER, BrokerId, LeaderAndIsr, PartitionState, TopicPartition, ZkVersion
+from kcsim.zk.wording import named
 
 UNCLEAN_SETTING = "unclean.leader.election.enable"
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from kcsim.controller.broker_request_batch import BrokerRequestBatch
 from kcsim.controller.context import Replicas
-from kcsim.controller.core import EXPECTED_FAILURES, READ_FAILURES, Core, listed, name_of_error, named
+from kcsim.controller.core import EXPECTED_FAILURES, READ_FAILURES, Core, listed, name_of_error
 from kcsim.controller.decisions.hash_order import hash_order
 from kcsim.controller.decisions.isr_removal import without_replica
-from kcsim.controller.decisions.replica_states import REPLICA_PREVIOUS_STATES, ReplicaMachineState
+from kcsim.controller.decisions.replica_states import REPLICA_PREVIOUS_STATES, ReplicaMachineState, next_replica_state
 from kcsim.controller.errors import StateChangeFailedError
 from kcsim.controller.recent_moves import RecentMoves
 from kcsim.zk.errors import BadVersionError, ZooKeeperError
@@ -27,6 +27,7 @@ from kcsim.zk.vocabulary import (
     ReplicaAssignment,
     TopicPartition,
 )
+from kcsim.zk.wording import named
 
 RULE_WITHOUT = "a replica that goes offline leaves the ISR, one leader epoch later"
 RULE_LAST = "the last member stays in the ISR, so that it is known who has the data, but leads no more"
@@ -109,14 +110,13 @@ class ReplicaStateMachine:
     ) -> list[TopicPartition]:
         """Those that may go to `target`; the others are told of and left alone. One not known yet becomes known."""
         states = self._core.context.replica_states.setdefault(broker, {})
-        previous = REPLICA_PREVIOUS_STATES[target]
         allowed = []
         for tp in hosted:
             state = states.setdefault(tp, ReplicaMachineState.NON_EXISTENT)
-            if state in previous:
-                allowed.append(tp)
-            else:
+            if next_replica_state(state, target) is None:
                 self._refuse(broker, tp, state, target, cause)
+            else:
+                allowed.append(tp)
         return allowed
 
     # --- to each state

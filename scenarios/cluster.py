@@ -35,12 +35,11 @@ from kcsim.zk.events import Event, EventFields, EventKind
 from kcsim.zk.operations import Check, Create, Delete, Multi, MultiDone, MultiRead, Request, SetData
 from kcsim.zk.ports import FaultableSession, Promise, Runtime, Session, ZooKeeper
 from kcsim.zk.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
+from kcsim.zk.wording import named
 
 FAULT_WITHIN_MS = 30_000
 """How long a fault that waits for something (a write, a reconnection) waits at most, in the time of the run."""
 
-NAMED_AT_MOST = 5
-"""Partitions that an event names one by one."""
 
 Moment = Literal["before", "after"]
 
@@ -516,8 +515,7 @@ class Cluster:
 
 
 def _listed(partitions: Sequence[TopicPartition]) -> str:
-    more = f" and {len(partitions) - NAMED_AT_MOST} more" if len(partitions) > NAMED_AT_MOST else ""
-    return (", ".join(map(str, partitions[:NAMED_AT_MOST])) or "none") + more
+    return named(partitions) or "none"
 
 
 def _encoded(data: str | None) -> bytes | None:

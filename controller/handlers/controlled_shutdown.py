@@ -4,7 +4,7 @@ Source: Kafka 2.8, KafkaController.doControlledShutdown; reference controller.md
 """
 
 from kcsim.controller.broker_request_batch import ControllersOwnBatch
-from kcsim.controller.core import EXPECTED_FAILURES, Core, name_of_error, named
+from kcsim.controller.core import EXPECTED_FAILURES, Core, name_of_error
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.decisions.state_change_requests import UNKNOWN_BROKER_EPOCH
@@ -15,6 +15,7 @@ from kcsim.controller.requests import ControlledShutdownResponse, ErrorCode
 from kcsim.zk.errors import ControllerMovedError
 from kcsim.zk.events import EventKind
 from kcsim.zk.vocabulary import BrokerId, TopicPartition
+from kcsim.zk.wording import named
 
 
 class ControlledShutdownHandler:

@@ -7,7 +7,7 @@ reference controller.md 10.1 and 10.2.
 from collections.abc import Collection, Iterable
 from functools import partial
 
-from kcsim.controller.core import Core, named
+from kcsim.controller.core import Core
 from kcsim.controller.decisions.election import preferred_choice
 from kcsim.controller.decisions.leader_balance import Leadership, imbalance_by_broker
 from kcsim.controller.decisions.partition_states import PartitionMachineState
@@ -25,6 +25,7 @@ from kcsim.zk import paths
 from kcsim.zk.events import EventKind
 from kcsim.zk.ports import Task
 from kcsim.zk.vocabulary import BrokerId, TopicPartition
+from kcsim.zk.wording import named
 from kcsim.zk.zookeeper_client import NodeHandler
 
 FIRST_REBALANCE_AFTER_MS = 5000

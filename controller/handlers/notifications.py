@@ -5,7 +5,7 @@ processLeaderAndIsrResponseReceived; reference controller.md 9 and 11.
 """
 
 from kcsim.controller.broker_request_batch import ControllersOwnBatch
-from kcsim.controller.core import Core, named
+from kcsim.controller.core import Core
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.events import IsrChangeNotification, LogDirEventNotification
 from kcsim.controller.handlers.brokers import BrokerHandlers
@@ -15,6 +15,7 @@ from kcsim.controller.requests import ErrorCode, LeaderAndIsrResponse
 from kcsim.zk import paths
 from kcsim.zk.events import EventKind
 from kcsim.zk.vocabulary import BrokerId
+from kcsim.zk.wording import named
 
 
 class NotificationHandlers:

@@ -59,10 +59,6 @@ class GroupHistory:
     evidence: dict[str, int] = field(default_factory=dict)
     last_event: int | None = None
 
-    def moved_in(self, generation: int) -> list[str]:
-        """Partitions that changed hands in a generation, sorted."""
-        return sorted(move.partition for move in self.moves if move.generation == generation)
-
     def longest_gap_ms(self, partition: str, now_ms: int) -> int:
         """How long nobody consumed it at most; 0 if somebody always did, or it was never consumed."""
         return max((gap.length_ms(now_ms) for gap in self.gaps.get(partition, ())), default=0)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kcsim.scenarios.language.words import did_you_mean, listed
 from kcsim.zk.events import Event, EventKind
+from kcsim.zk.wording import named
 
 FIRST, LAST = "first", "last"
 NUMBER = re.compile(r"#?([0-9]+)")
@@ -58,9 +59,8 @@ def choose(events: Sequence[Event], text: str, wanted: Wanted) -> int:
     if which:
         return found[0 if which == FIRST else -1]
     if len(found) > 1:
-        first = listed(f"#{seq}" for seq in found[:NAMED_AT_MOST])
-        more = f" and {len(found) - NAMED_AT_MOST} more" if len(found) > NAMED_AT_MOST else ""
+        seqs = named([f"#{seq}" for seq in found], NAMED_AT_MOST)
         raise EventChoiceError(
-            f"the trace has {len(found)} {name}{about}: {first}{more}; name one, or {FIRST}:{name}, or {LAST}:{name}"
+            f"the trace has {len(found)} {name}{about}: {seqs}; name one, or {FIRST}:{name}, or {LAST}:{name}"
         )
     return found[0]

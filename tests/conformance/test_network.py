@@ -12,11 +12,9 @@ from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
 from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
 from kcsim.zk.errors import TimedOutError
 from kcsim.zk.ports import Promise, Runtime
+from tests.conformance.asking import CAUSE, SOON_MS, answer_all, ask, settle
 
 HOST, PORT = "localhost", 9092
-SOON_MS = 5000
-"""Within this time comes whatever comes at all."""
-CAUSE = 7
 
 
 class Place:
@@ -38,38 +36,15 @@ class Place:
     def serve(self) -> Listening:
         """Listen, and answer whatever comes in, one after the other, until the listener is closed."""
         listening = self.listen()
-
-        async def work() -> None:
-            try:
-                while True:
-                    incoming = await listening.accept()
-                    self.handled.append(incoming.request)
-                    incoming.respond(f"answer to {incoming.request}")
-            except ListenerClosedError:
-                self.handled.append("closed")
-
-        self.runtime.spawn("server", work())
+        answer_all(self.runtime.spawn, listening, self.handled)
         return listening
 
     def ask(self, connection: Connection, request: Any, timeout_ms: int = SOON_MS) -> "Promise[Any]":
         """Send a request from a task of its own; what comes of it is in the promise."""
-        answer: Promise[Any] = self.runtime.promise()
-
-        async def work() -> None:
-            try:
-                answer.resolve(await connection.send(request, timeout_ms, CAUSE))
-            except (BrokerConnectionError, TimedOutError) as error:
-                answer.fail(error)
-
-        self.runtime.spawn(f"ask {request}", work())
-        return answer
+        return ask(self.runtime, self.runtime.spawn, connection, request, timeout_ms)
 
     async def settle(self) -> None:
-        """Wait until all that is on its way has arrived, and what was sent in return, too."""
-        for _ in range(3):
-            arrived: Promise[None] = self.runtime.promise()
-            self.network.carry(arrived.resolve, None)
-            await arrived.wait(SOON_MS)
+        await settle(self.runtime, self.network)
 
 
 Script = Callable[[Place], Coroutine[Any, Any, Any]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kcsim.brokers.ports import AddressInUseError, Connection, ListenerClosedError, Listening
+from kcsim.brokers.ports import AddressInUseError, Connection, Listening
 from kcsim.controller.ports import BrokerConnectionError
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.network import MemoryNetwork
@@ -17,11 +17,9 @@ from kcsim.zk.errors import Killed, TimedOutError
 from kcsim.zk.memory.client import MemoryZooKeeper
 from kcsim.zk.operations import Create
 from kcsim.zk.ports import Promise, Runtime
+from tests.conformance.asking import CAUSE, SOON_MS, answer_all, ask, settle
 
 HOST, PORT = "localhost", 9092
-SOON_MS = 5000
-"""Within this time comes whatever comes at all."""
-CAUSE = 7
 
 
 class Cluster:
@@ -42,17 +40,7 @@ class Cluster:
     def serve(self, process: Process) -> Listening:
         """Answer, inside a process, whatever comes in."""
         listening = process.network.listen(HOST, PORT)
-
-        async def work() -> None:
-            try:
-                while True:
-                    incoming = await listening.accept()
-                    self.handled.append(incoming.request)
-                    incoming.respond(f"answer to {incoming.request}")
-            except ListenerClosedError:
-                self.handled.append("closed")
-
-        process.spawn("server", work())
+        answer_all(process.spawn, listening, self.handled)
         return listening
 
     async def connect(self) -> Connection:
@@ -60,23 +48,10 @@ class Cluster:
 
     def ask(self, connection: Connection, request: Any, timeout_ms: int = SOON_MS) -> "Promise[Any]":
         """Send a request inside broker-1; what comes of it is in the promise."""
-        answer: Promise[Any] = self.runtime.promise()
-
-        async def work() -> None:
-            try:
-                answer.resolve(await connection.send(request, timeout_ms, CAUSE))
-            except (BrokerConnectionError, TimedOutError) as error:
-                answer.fail(error)
-
-        self.asks.spawn(f"ask {request}", work())
-        return answer
+        return ask(self.runtime, self.asks.spawn, connection, request, timeout_ms)
 
     async def settle(self) -> None:
-        """Wait until all that is on its way has arrived, and what was sent in return, too."""
-        for _ in range(3):
-            arrived: Promise[None] = self.runtime.promise()
-            self.network.carry(arrived.resolve, None)
-            await arrived.wait(SOON_MS)
+        await settle(self.runtime, self.network)
 
 
 Script = Callable[[Cluster], Coroutine[Any, Any, Any]]
