@@ -1,1 +1,1 @@
-"""The simulated brokers: they register, stand for election, obey the controller, replicate, and coordinate consumer groups."""
+"""The simulated brokers: they stand for election, obey the controller, replicate, and coordinate consumer groups."""
