@@ -5,6 +5,8 @@
 PYTHON =
 # Processes that share the tests: `make test WORKERS=0` runs them in one.
 WORKERS = 2
+# The Apache Kafka that `make kafka` fetches: one from 2.4 to 3.9.
+KAFKA = 2.8.2
 
 BIN = .venv/bin
 INSTALLED = .venv/installed
@@ -32,11 +34,13 @@ check: $(INSTALLED) ## lint, formatting, types (strict), and the direction of im
 bench: $(INSTALLED) ## measure: a real ZooKeeper under load, and a million partitions in virtual time (KCSIM_BENCH=100000: fewer)
 	@$(BIN)/python -m tests.bench
 
+kafka: .kafka/$(KAFKA)/fetched ## fetch the jars of Apache Kafka with Maven, to run real brokers (KAFKA=3.9.1: of another version)
+
 lock: $(INSTALLED) ## remake requirements.lock from pyproject.toml (UPGRADE=--upgrade: newest versions)
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --system-certs pyproject.toml --extra dev --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links $(UPGRADE) --output-file requirements.lock
 
-clean: ## remove .venv, caches and built archives
+clean: ## remove .venv, caches and built archives (what `make kafka` has fetched stays: rm -r .kafka)
 	rm -rf .venv build dist .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -60,4 +64,16 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(INSTALLED)
 
-.PHONY: help setup demo test check bench lock clean
+.kafka/$(KAFKA)/fetched: brokers/apache_kafka/pom.xml
+	@command -v mvn >/dev/null || { \
+	  echo "make: Apache Maven (mvn) is needed to fetch Apache Kafka; or unpack a download of Kafka and set KAFKA_HOME" >&2; exit 1; }
+	@command -v java >/dev/null || [ -x "$${JAVA_HOME:+$$JAVA_HOME/bin/java}" ] || { \
+	  echo "make: Apache Maven needs a Java: install one, or set JAVA_HOME" >&2; exit 1; }
+	@echo "Fetching Apache Kafka $(KAFKA) into .kafka/$(KAFKA), some 40 MB."
+	@rm -rf .kafka/$(KAFKA)
+	@mvn --quiet --batch-mode -Dstyle.color=never --file brokers/apache_kafka/pom.xml -Dkafka=$(KAFKA) \
+	  dependency:copy-dependencies -DoutputDirectory="$$PWD/.kafka/$(KAFKA)/libs" || { \
+	  echo "make: Maven could not fetch Apache Kafka $(KAFKA)" >&2; exit 1; }
+	@touch $@
+
+.PHONY: help setup demo test check bench kafka lock clean

@@ -1,6 +1,6 @@
 """What a test needs from the machine: missing, it skips with the reason, or fails where KCSIM_REQUIRE insists on it.
 
-KCSIM_REQUIRE=docker,java is for machines that are known to have them: there a skip would hide that something broke.
+KCSIM_REQUIRE=docker,java,kafka is for machines that are known to have them: there a skip would hide that something broke.
 """
 
 import os
@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 
+from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.zk.servers.container import DEFAULT_IMAGE, IMAGE_VARIABLE, connect, require_image
 from kcsim.zk.servers.embedded import zookeeper_jars
 from kcsim.zk.servers.errors import ServerError
@@ -30,7 +31,11 @@ def look_for_docker() -> None:
         engine.close()
 
 
-LOOKS: Mapping[str, Callable[[], None]] = {"docker": look_for_docker, "java": look_for_java}
+def look_for_kafka() -> None:
+    find_kafka(None)
+
+
+LOOKS: Mapping[str, Callable[[], None]] = {"docker": look_for_docker, "java": look_for_java, "kafka": look_for_kafka}
 
 
 @cache
@@ -44,7 +49,7 @@ def problem_with(need: str) -> str | None:
 
 
 def require(*needs: str) -> None:
-    """Go on if the machine has all of these (docker, java); else skip the test, or fail it if KCSIM_REQUIRE names it."""
+    """Go on if the machine has all of these, which LOOKS names; else skip the test, or fail it if KCSIM_REQUIRE names it."""
     insisted = demanded(os.environ.get(VARIABLE, ""))
     for need in needs:
         problem = problem_with(need)

@@ -1,4 +1,4 @@
-"""What can go wrong with a ZooKeeper server as a process; each message is one line that says what to do about it."""
+"""What can go wrong with a server as a process; each message is one line that says what to do about it."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -11,7 +11,7 @@ def _nearest(word: str, known: Iterable[str]) -> str:
 
 
 class ServerError(Exception):
-    """A ZooKeeper could not be started, reached or controlled."""
+    """A server could not be started, reached or controlled. Servers are ZooKeeper's; brokers/apache_kafka adds Kafka's."""
 
 
 class NoJavaError(ServerError):

@@ -10,8 +10,8 @@ It and each server have a session of their own: Ctrl-C goes to the parent alone,
     guard.py PARENT_PID DIRECTORY FAREWELL
 
 DIRECTORY is created, and deleted in the end; FAREWELL, a JSON list, [] for none, runs in it. One JSON object a line comes
-in, one goes out: start (name, argv, log) -> pid; kill, pause, resume (name) -> state; states () -> state by name, "up",
-"paused" or the exit status. An answer {"error": text} reports what the system refused.
+in, one goes out: start (name, argv, log, input, errors) -> pid; kill, terminate, pause, resume (name) -> state; states () ->
+state by name, "up", "paused" or the exit status. An answer {"error": text} reports what the system refused.
 """
 
 import json
@@ -33,12 +33,10 @@ processes: dict[str, subprocess.Popen[bytes]] = {}
 paused: set[str] = set()
 
 
-def start(name: str, argv: list[str], log: str) -> int:
-    """Start a server in a session of its own, its output appended to the log."""
-    with open(log, "ab") as output:
-        processes[name] = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-        )
+def start(name: str, argv: list[str], log: str, given: str, errors: str) -> int:
+    """Start a process in a session of its own, its input read from a file, its output and its errors appended to files."""
+    with open(given, "rb") as stdin, open(log, "ab") as stdout, open(errors, "ab") as stderr:
+        processes[name] = subprocess.Popen(argv, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
     paused.discard(name)
     return processes[name].pid
 
@@ -72,6 +70,13 @@ def deliver(verb: str, name: str) -> State:
     return process.returncode
 
 
+def terminate(name: str) -> State:
+    """Ask it to end. Not waited for: a server may take seconds, and one that stands still hears it when it is resumed."""
+    if processes[name].poll() is None:
+        os.killpg(processes[name].pid, signal.SIGTERM)
+    return state(name)
+
+
 def reported(pid: int, report: int) -> int:
     """Wait for the system's report on a process, bounded: one in the middle of a vfork, for one, does not stop."""
     until = time.monotonic() + SIGNAL_TIMEOUT_S
@@ -87,10 +92,12 @@ def reported(pid: int, report: int) -> int:
 def answer(command: dict[str, Any]) -> dict[str, Any]:
     try:
         match command:
-            case {"do": "start", "name": name, "argv": argv, "log": log}:
-                return {"pid": start(name, argv, log)}
+            case {"do": "start", "name": name, "argv": argv, "log": log, "input": given, "errors": errors}:
+                return {"pid": start(name, argv, log, given, errors)}
             case {"do": "kill" | "pause" | "resume" as verb, "name": name}:
                 return {"state": deliver(verb, name)}
+            case {"do": "terminate", "name": name}:
+                return {"state": terminate(name)}
             case {"do": "states"}:
                 return {"states": {name: state(name) for name in processes}}
             case _:

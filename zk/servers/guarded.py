@@ -26,13 +26,14 @@ class Guarded:
     Blocking, each call a few milliseconds; safe to use from several threads.
     """
 
-    def __init__(self, farewell: Sequence[str] = ()) -> None:
+    def __init__(self, farewell: Sequence[str] = (), what: str = "zookeeper") -> None:
         """Start the guard, which makes the directory.
 
         Args:
             farewell: a command that the guard runs in the end, in the directory, before that goes.
+            what: is guarded: the directory is named after it.
         """
-        name = f"kcsim-zookeeper-{os.getpid()}-{os.urandom(4).hex()}"
+        name = f"kcsim-{what}-{os.getpid()}-{os.urandom(4).hex()}"
         self.directory = Path(tempfile.gettempdir()) / name
         # -I -S: neither the user's site-packages nor a module lying in the working directory can hold it up or break it.
         self._process = subprocess.Popen(
@@ -49,11 +50,24 @@ class Guarded:
     def pid(self) -> int:
         return self._process.pid
 
-    def start(self, name: str, argv: Sequence[str], log: Path) -> int:
-        """Start a process, under a name of its own, and return its pid; its output is appended to `log`."""
-        pid = int(self._ask(do="start", name=name, argv=list(argv), log=str(log))["pid"])
+    def start(
+        self, name: str, argv: Sequence[str], log: Path, given: Path = Path(os.devnull), errors: Path | None = None
+    ) -> int:
+        """Start a process, under a name of its own, and return its pid.
+
+        Args:
+            log: its standard output is appended to this file.
+            given: its standard input is read from this one.
+            errors: its standard error is appended to this one; None means `log`.
+        """
+        files = {"log": str(log), "input": str(given), "errors": str(errors or log)}
+        pid = int(self._ask(do="start", name=name, argv=list(argv), **files)["pid"])
         self._pids[name] = pid
         return pid
+
+    def terminate(self, name: str) -> State:
+        """SIGTERM to its process group; returns without waiting for its end, or with its status if it had ended."""
+        return self._state(self._ask(do="terminate", name=name))
 
     def kill(self, name: str) -> State:
         """SIGKILL to its process group; returns its exit status once it is gone."""

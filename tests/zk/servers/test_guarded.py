@@ -65,7 +65,7 @@ def test_telling_twice_does_not_hang(guarded: Guarded, verb: str) -> None:
     assert getattr(guarded, verb)("a") == guarded.states()["a"]
 
 
-@pytest.mark.parametrize("verb", ["kill", "pause", "resume"])
+@pytest.mark.parametrize("verb", ["kill", "terminate", "pause", "resume"])
 def test_of_a_process_that_has_ended_one_hears_its_status(guarded: Guarded, verb: str) -> None:
     guarded.start("a", ["sh", "-c", "exit 3"], guarded.directory / "log")
     until(guarded.states, lambda states: states == {"a": 3}, "it to end")
@@ -93,6 +93,35 @@ def test_output_is_appended_to_the_log(guarded: Guarded) -> None:
         guarded.start("a", ["sh", "-c", f"echo {word}; echo {word} >&2"], log)
         until(guarded.states, lambda states: states == {"a": 0}, "it to end")
     assert log.read_text() == "one\none\ntwo\ntwo\n"
+
+
+def test_input_is_read_from_a_file_and_errors_go_to_a_file_of_their_own(guarded: Guarded) -> None:
+    given, log, errors = (guarded.directory / name for name in ("given", "log", "errors"))
+    given.write_text("what was said\n")
+    guarded.start("a", ["sh", "-c", "cat; echo what went wrong >&2"], log, given, errors)
+    until(guarded.states, lambda states: states == {"a": 0}, "it to end")
+    assert (log.read_text(), errors.read_text()) == ("what was said\n", "what went wrong\n")
+
+
+def obedient(guarded: Guarded) -> None:
+    """Start a process that ends with status 7 when it is asked to end."""
+    log = guarded.directory / "log"
+    guarded.start("a", ["sh", "-c", "trap 'exit 7' TERM; echo ready; sleep 600 & wait"], log)
+    until(log.read_text, lambda text: text == "ready\n", "it to be ready")
+
+
+def test_a_process_asked_to_end_does_so_in_its_own_way(guarded: Guarded) -> None:
+    obedient(guarded)
+    guarded.terminate("a")
+    until(guarded.states, lambda states: states == {"a": 7}, "it to end")
+
+
+def test_one_that_stands_still_hears_it_when_it_is_resumed(guarded: Guarded) -> None:
+    obedient(guarded)
+    guarded.pause("a")
+    assert guarded.terminate("a") == "paused"
+    guarded.resume("a")
+    until(guarded.states, lambda states: states == {"a": 7}, "it to end")
 
 
 def test_a_command_that_does_not_exist_is_told(guarded: Guarded) -> None:

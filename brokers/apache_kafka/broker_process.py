@@ -1,0 +1,253 @@
+"""One broker of Apache Kafka as a process of ours: started, stopped, killed, frozen, thawed, and started again where it was.
+
+The process is guarded (zk/servers/guard.py): it does not outlive us, frozen or not, however we end. What it wrote stays in
+its directory, which is the caller's, so that a later start finds its log.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from kcsim.brokers.apache_kafka.endings import exit_status
+from kcsim.brokers.apache_kafka.errors import BrokerExitedError
+from kcsim.brokers.apache_kafka.installation import KafkaInstallation
+from kcsim.brokers.apache_kafka.log_files import (
+    BROKER_LOG4J,
+    CONSOLE,
+    DIRECTORY_PROPERTY,
+    SERVER_LOG,
+    jvm_options,
+    reason_in,
+)
+from kcsim.brokers.apache_kafka.properties import HOST, Value, properties_text, server_properties
+from kcsim.zk.errors import TimedOutError
+from kcsim.zk.servers.errors import MemberStateError, PortTakenError
+from kcsim.zk.servers.free_ports import free_ports, is_free
+from kcsim.zk.servers.guarded import Guarded
+from kcsim.zk.servers.ports import PAUSED, UP, State
+
+MAIN_CLASS = "kafka.Kafka"
+HEAP_MB = 256
+POLL_S = 0.02
+NO_LOG = "it cannot say why, since its libs folder has no binding of slf4j to log4j (slf4j-log4j12 or slf4j-reload4j)"
+
+# ApiVersions (key 18) version 0, correlation id 0, client id "kcsim", after its own length: any broker answers it.
+QUESTION = b"\x00\x00\x00\x0f" + b"\x00\x12\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x05kcsim"
+
+
+class KafkaBroker:
+    """A broker and its directory: server.properties, log4j.properties, logs/ and the log directories data-1, data-2, …
+
+    Verbs that take no time-out return when they have taken effect. One that would have no effect raises MemberStateError.
+    """
+
+    def __init__(
+        self,
+        installation: KafkaInstallation,
+        broker_id: int,
+        rack: str | None,
+        settings: Mapping[str, Value],
+        zookeeper_connect: str,
+        directory: Path,
+        port: int | None = None,
+        log_dirs: int = 1,
+        guarded: Guarded | None = None,
+    ) -> None:
+        """Prepare to start; nothing is started or written yet.
+
+        Args:
+            settings: by Kafka's dotted names; properties.py has what is in force without them.
+            directory: this broker's own; made if need be, and never deleted here.
+            port: of 127.0.0.1; None takes a free one. Kept from start to start.
+            guarded: who guards the process; None takes a guard of its own. One guard for several brokers is one process
+                less for each, and its directory, gone when we are, may hold theirs.
+
+        Raises: OwnSettingError, UnusableDirectoryError.
+        """
+        self.name = f"broker-{broker_id}"
+        self.broker_id = broker_id
+        self.directory = directory.absolute()
+        self.port = free_ports(1)[0] if port is None else port
+        self.log_dirs = tuple(self.directory / f"data-{number}" for number in range(1, log_dirs + 1))
+        self.logs = self.directory / "logs"
+        self._installation = installation
+        self._properties = server_properties(
+            broker_id, rack, settings, self.port, self.log_dirs, zookeeper_connect, installation.version
+        )
+        self._guarded = guarded
+        self._has_own_guard = guarded is None
+        self._last_state: State | None = None
+        self._log_starts: dict[Path, int] = {}
+
+    # --- looking ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State | None:
+        """UP, PAUSED, or the exit status of a process that has ended; None before the first start."""
+        if self._guarded is not None and self._last_state in (UP, PAUSED):
+            self._last_state = self._guarded.states()[self.name]
+        return self._last_state
+
+    @property
+    def address(self) -> str:
+        """host:port of its listener, for bootstrap.servers."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def log_path(self) -> Path:
+        """Its server.log or, if it cannot write one, what its JVM has printed."""
+        return self.logs / (SERVER_LOG if self._installation.writes_logs else CONSOLE)
+
+    def last_lines(self, count: int) -> list[str]:
+        """The last lines of its server.log since its last start; of what its JVM printed when there are none."""
+        return self._written().splitlines()[-count:]
+
+    def _written(self) -> str:
+        """What it has logged since its last start; a JVM that failed before that has only printed."""
+        return self._since_start(self.log_path) or self._since_start(self.logs / CONSOLE)
+
+    def _since_start(self, path: Path) -> str:
+        if not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            file.seek(self._log_starts.get(path, 0))
+            return file.read().decode(errors="replace")
+
+    # --- starting ---------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start the process, for the first time or again; returns when it runs, long before the broker is up.
+
+        Raises: PortTakenError.
+        """
+        self._require("start", lambda state: state not in (UP, PAUSED))
+        await asyncio.to_thread(self._start)
+
+    def _start(self) -> None:
+        if not is_free(self.port):
+            raise PortTakenError(self.port, self.name)
+        self.logs.mkdir(parents=True, exist_ok=True)
+        properties, log4j = self.directory / "server.properties", self.directory / "log4j.properties"
+        properties.write_text(properties_text(self._properties))
+        log4j.write_text(BROKER_LOG4J)
+        console = self.logs / CONSOLE
+        self._log_starts = {path: path.stat().st_size for path in (self.log_path, console) if path.is_file()}
+        command = [
+            str(self._installation.java.executable),
+            *jvm_options(log4j, HEAP_MB),
+            "-XX:+ExitOnOutOfMemoryError",
+            f"-XX:ErrorFile={self.logs}/hs_err_pid%p.log",
+            f"-D{DIRECTORY_PROPERTY}={self.logs}",
+            "-cp",
+            os.pathsep.join(map(str, self._installation.jars())),
+            MAIN_CLASS,
+            str(properties),
+        ]
+        if self._guarded is None:
+            self._guarded = Guarded(what="kafka")
+        self._guarded.start(self.name, command, console)
+        self._last_state = UP
+
+    async def wait_until_up(self, timeout_s: float) -> None:
+        """Return when the broker answers requests. By then it is registered in ZooKeeper.
+
+        Raises: BrokerExitedError if the process ends instead, TimedOutError.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout_s
+        answer = loop.create_task(first_answer(self.port), name=f"answer of {self.name}")
+        try:
+            while not answer.done():
+                state = self.state
+                if not isinstance(state, str):
+                    raise self._exited(state)
+                if loop.time() >= end:
+                    raise self._timed_out(timeout_s, "answer requests")
+                await asyncio.wait([answer], timeout=POLL_S)
+        finally:
+            answer.cancel()
+
+    # --- ending -----------------------------------------------------------------------------------------------------------
+
+    async def terminate(self, timeout_s: float) -> int:
+        """SIGTERM: a controlled shutdown. Returns the exit status (143 of a JVM that shut down in order) once it has ended.
+
+        Raises: TimedOutError; the process then still runs.
+        """
+        self._require("terminate", lambda state: state == UP)
+        self._last_state = await asyncio.to_thread(self._guard().terminate, self.name)
+        status = await exit_status(self._guard(), self.name, timeout_s)
+        if status is None:
+            raise self._timed_out(timeout_s, "end after SIGTERM")
+        self._last_state = status
+        return status
+
+    async def kill(self) -> None:
+        """SIGKILL, frozen or not; returns when the process is gone."""
+        self._require("kill", lambda state: state in (UP, PAUSED))
+        self._last_state = await asyncio.to_thread(self._guard().kill, self.name)
+
+    async def close(self) -> None:
+        """Kill the process if there is one and leave only files behind. Idempotent; a later start is possible."""
+        if self.state in (UP, PAUSED):
+            await self.kill()
+        if self._has_own_guard and self._guarded is not None:
+            guarded, self._guarded = self._guarded, None
+            await asyncio.to_thread(guarded.close)
+
+    # --- standing still ---------------------------------------------------------------------------------------------------
+
+    async def pause(self) -> None:
+        """SIGSTOP: the process stands still as it is; its connections stay open and silent. Raises: BrokerExitedError."""
+        self._require("pause", lambda state: state == UP)
+        await self._change(self._guard().pause)
+
+    async def resume(self) -> None:
+        """SIGCONT. Raises: BrokerExitedError."""
+        self._require("resume", lambda state: state == PAUSED)
+        await self._change(self._guard().resume)
+
+    async def _change(self, act: Callable[[str], State]) -> None:
+        self._last_state = await asyncio.to_thread(act, self.name)
+        if isinstance(self._last_state, int):
+            raise self._exited(self._last_state)
+
+    # --- what goes wrong --------------------------------------------------------------------------------------------------
+
+    def _guard(self) -> Guarded:
+        assert self._guarded is not None, "a process that runs has a guard"
+        return self._guarded
+
+    def _require(self, verb: str, holds: Callable[[State | None], bool]) -> None:
+        state = self.state
+        if not holds(state):
+            words = "not started" if state is None else f"down (status {state})" if isinstance(state, int) else state
+            raise MemberStateError(verb, self.name, words)
+
+    def _exited(self, status: int | None) -> BrokerExitedError:
+        assert status is not None, "a broker that was never started is not waited for"
+        reason = reason_in(self._written()) if self._installation.writes_logs else NO_LOG
+        return BrokerExitedError(self.name, status, reason, self.log_path)
+
+    def _timed_out(self, timeout_s: float, what: str) -> TimedOutError:
+        last = " ".join(self.last_lines(1)) or "(empty)"
+        return TimedOutError(f"waited {timeout_s:g} s for {self.name} to {what}; last seen: {self.state}, last line: {last}")
+
+
+async def first_answer(port: int) -> None:
+    """Return when a broker on this port of 127.0.0.1 has answered a request.
+
+    A broker listens long before it answers: what was asked meanwhile it answers then.
+    """
+    while True:
+        try:
+            reader, writer = await asyncio.open_connection(HOST, port)
+            try:
+                writer.write(QUESTION)
+                await reader.readexactly(4)
+                return
+            finally:
+                writer.close()
+        except (OSError, asyncio.IncompleteReadError):  # nobody listens yet, or who does has hung up
+            await asyncio.sleep(POLL_S)
