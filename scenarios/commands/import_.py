@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,8 @@ from kcsim.scenarios.commands.zk_files import check_output, checked_chroot, file
 from kcsim.zk.events import Event, EventKind
 
 if TYPE_CHECKING:
+    from kcsim.scenarios.imported.kafka_logs.kafka_logs_import import Survey as LogSurvey
+    from kcsim.scenarios.imported.kafka_logs.zone import ToUtc
     from kcsim.scenarios.imported.zookeeper_import import Survey
     from kcsim.zk.files.data_directory import DataDirectory
 
@@ -71,8 +74,110 @@ def zookeeper(
 
 def _write(files: "DataDirectory", seen: "Survey", trace: Path, chroot: str) -> "Counter[EventKind]":
     """Keep the events, and count them."""
-    from kcsim.scenarios.history import KeptTrace, TraceError
     from kcsim.scenarios.imported.zookeeper_import import import_zookeeper
+
+    return _kept(trace, lambda keep: import_zookeeper(files, seen, keep, chroot))
+
+
+@app.command("kafka-logs")
+def kafka_logs(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH",
+            help="Log files of brokers, rolled or gzipped ones too, and directories that are searched for them.",
+        ),
+    ],
+    trace: Annotated[
+        Path, typer.Option("--output", "-o", metavar="TRACE", help="Parquet if the name ends in .parquet, else JSON lines.")
+    ],
+    zone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="+HH:MM|UTC|Area/City",
+            help="The zone of the files' times; else as a server.log gives it away, and UTC if none does.",
+        ),
+    ] = None,
+) -> None:
+    """Make an event log out of the log files of Kafka's brokers: who led, who was in the ISR, who was the controller.
+
+    Reads state-change.log, controller.log and server.log of Kafka 0.10 to 3.9 (ZooKeeper mode), of as many brokers as there
+    are. Which broker a file is of shows in its lines, not in its name. All that reads a run's trace reads what is made of
+    them; what the files cannot show is said, with the line where that is noticed.
+
+    \b
+    kcsim import kafka-logs broker-1/ broker-2/ broker-3/ -o cluster.jsonl
+    kcsim import kafka-logs state-change.log.2021-05-04-10.gz -o cluster.parquet --zone Europe/Paris
+    kcsim why cluster.jsonl last:LeaderElection --topic orders
+
+    Exit status: 0 done, 2 the event log could not be written, 64 there are no such files, or nothing of history in them.
+    """
+    from kcsim.scenarios.imported.kafka_logs.kafka_logs_import import import_kafka_logs, survey
+    from kcsim.scenarios.imported.kafka_logs.log_files import LogFilesError, log_files
+
+    check_output("--output", trace)
+    to_utc = None if zone is None else _zone(zone)
+    try:
+        files = log_files(paths)
+        seen = survey(files)
+    except LogFilesError as error:
+        give_up(str(error), ExitStatus.USAGE)
+    to_utc = _zone_of(seen) if to_utc is None else to_utc
+    where = ", ".join(str(path) for path in paths)
+    kinds = _kept(trace, lambda keep: import_kafka_logs(seen, to_utc, keep, where))
+    for remark in seen.remarks:
+        print(remark, file=sys.stderr)
+    _sum_up(trace, seen, to_utc, kinds, len(files))
+
+
+def _zone(text: str) -> "ToUtc":
+    from kcsim.scenarios.imported.kafka_logs.zone import BadZoneError, zone_named
+
+    try:
+        return zone_named(text)
+    except BadZoneError as error:
+        give_up(f"--zone: {error}", ExitStatus.USAGE)
+
+
+def _zone_of(seen: "LogSurvey") -> "ToUtc":
+    """The zone that the files give away; UTC if none does, or if they do not agree, which is told."""
+    from kcsim.scenarios.imported.kafka_logs.zone import zone_named
+
+    if len(seen.zones) > 1:
+        told = "; ".join(f"{offset} in {', '.join(sorted(files))}" for offset, files in sorted(seen.zones.items()))
+        print(f"the files' clocks are in different zones ({told}); taken for UTC: name one with --zone", file=sys.stderr)
+    elif not seen.zones:
+        print("no line tells the zone of these times; taken for UTC: name another with --zone", file=sys.stderr)
+    return zone_named(next(iter(seen.zones)) if len(seen.zones) == 1 else "UTC")
+
+
+def _sum_up(trace: Path, seen: "LogSurvey", to_utc: "ToUtc", kinds: "Counter[EventKind]", files: int) -> None:
+    """Print what was read, what was found, and what was not."""
+    from kcsim.scenarios.imported.kafka_logs.entries import ControllerChange
+    from kcsim.scenarios.imported.moment import time_text
+
+    entries, tally = seen.history.entries, seen.tally
+    begin, end = time_text(to_utc(entries[0].t_ms)), time_text(to_utc(entries[-1].t_ms))
+    print(f"{trace}: {kinds.total()} events of {files} file{'s' * (files > 1)}, from {begin} to {end}")
+    for kind in sorted(kinds):
+        print(f"  {kinds[kind]:>9} {kind}")
+    print(f"records: {tally.history} with history, {tally.no_history} without, {tally.unknown.total()} unknown")
+    for logger, count in sorted(tally.unknown.items(), key=lambda item: (-item[1], item[0])):
+        print(f"  {count:>9} unknown of {logger}")
+    if tally.first_broken is not None:
+        place, reason = tally.first_broken
+        print(f"broken lines: {tally.broken}, the first at {place}: {reason}")
+    elected = [e for e in entries if isinstance(e, ControllerChange) and e.controller is not None]
+    told = ", ".join(f"broker-{e.controller} (epoch {e.controller_epoch})" for e in elected)
+    print(f"controllers: {told or 'none is shown'}")
+    print("what these files do not show:" if seen.not_shown else "nothing is noticed to be missing")
+    for what in seen.not_shown:
+        print(f"  {what}")
+
+
+def _kept(trace: Path, told: Callable[[Callable[[Event], None]], None]) -> "Counter[EventKind]":
+    """Keep the events that are told, and count them."""
+    from kcsim.scenarios.history import KeptTrace, TraceError
 
     kinds: Counter[EventKind] = Counter()
 
@@ -83,7 +188,7 @@ def _write(files: "DataDirectory", seen: "Survey", trace: Path, chroot: str) -> 
     try:
         kept = KeptTrace(trace)
         try:
-            import_zookeeper(files, seen, keep, chroot)
+            told(keep)
         finally:
             kept.close()
     except TraceError as error:

@@ -5,6 +5,9 @@ They are read twice: whose a session is shows only when it registers, after its 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
+
+from msgspec import structs
 
 from kcsim.scenarios.imported.session_names import SessionNames
 from kcsim.scenarios.imported.zookeeper_trace import ZooKeeperTrace
@@ -53,9 +56,21 @@ def import_zookeeper(directory: DataDirectory, seen: Survey, write: Callable[[Ev
     """Call `write` with the events of all that a survey has found. Raises: what `write` raises."""
     tree = directory.beginning()
     begins_after = tree.zxid
-    trace = ZooKeeperTrace(write, seen.names, tree, chroot)
+    trace = ZooKeeperTrace(numbered(write), seen.names, tree, chroot)
     where = f"from {directory.directory}" + (f" below {chroot}" if chroot else "")
     trace.begin(seen.first.time_ms, f"{where}, transactions {seen.first.zxid:#x} to {seen.last.zxid:#x}")
     for transaction in directory.transactions(begins_after, seen.last.zxid):
         trace.take(transaction)
     trace.end()
+
+
+def numbered(write: Callable[[Event], None]) -> Callable[[Event], int]:
+    """Give each event its seq, from 0, before it is written; the seq is returned."""
+    seqs = count()
+
+    def put(event: Event) -> int:
+        seq = next(seqs)
+        write(structs.replace(event, seq=seq))
+        return seq
+
+    return put

@@ -1,9 +1,10 @@
 """Makes an event log of ours out of a ZooKeeper's files: what was written is taken over, what it meant is added.
 
 The changes of znodes and sessions are as a run's own log has them, and every state that is folded from a log comes out the
-same. Elections, registrations, changes of leaders and ISRs, reassignments and deletions are told besides, as far as the
-znodes show them; each event has a likely cause (likely_causes.py). Writes of sessions that are no broker's are told as
-the acts of an administrator.
+same. In place of the request that a fenced write follows from, the write itself carries the version of /controller_epoch
+with which it was checked. Elections, registrations, changes of leaders and ISRs, reassignments and deletions are told
+besides, as far as the znodes show them; each event has a likely cause (likely_causes.py). Writes of sessions that are no
+broker's are told as the acts of an administrator.
 
 Left out, because no znode shows it: elections that were lost, requests between brokers, why a controller decided so.
 """
@@ -11,8 +12,7 @@ Left out, because no znode shows it: elections that were lost, requests between 
 import json
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import count
-from typing import Unpack
+from typing import Protocol, Unpack
 
 from msgspec import structs
 
@@ -20,14 +20,14 @@ from kcsim.scenarios.deeds import SCENARIO
 from kcsim.scenarios.imported.likely_causes import LikelyCauses
 from kcsim.scenarios.imported.moment import time_text
 from kcsim.scenarios.imported.partition_story import Deed, assignment_deeds, state_deed
-from kcsim.scenarios.imported.session_names import SessionNames, hexadecimal
+from kcsim.scenarios.imported.session_names import hexadecimal
 from kcsim.scenarios.state import ClusterState
 from kcsim.zk import paths
 from kcsim.zk.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind, data_text
 from kcsim.zk.files.past_tree import NOBODY, PastChange, PastChangeKind, PastTree, PastZnode
-from kcsim.zk.files.transactions import CloseSessionTxn, CreateSessionTxn, Transaction
+from kcsim.zk.files.transactions import CheckVersionTxn, CloseSessionTxn, CreateSessionTxn, Transaction
 from kcsim.zk.paths import KnownPath, PathKind
-from kcsim.zk.vocabulary import SessionId
+from kcsim.zk.vocabulary import SessionId, ZkVersion
 
 ZOOKEEPER = "zookeeper"
 IMPORTED = "imported-history"
@@ -45,26 +45,34 @@ KINDS = {
 }
 
 
+class Names(Protocol):
+    """Knows whose the sessions are."""
+
+    def broker(self, session_id: SessionId) -> str | None:
+        """broker-N; None for anybody else's."""
+        ...
+
+
 class ZooKeeperTrace:
     """Takes transactions in, gives events out.
 
     Args:
-        write: called with each event.
-        names: whose the sessions are, learnt from the whole log beforehand.
+        put: called with each event; gives it a seq and returns that.
+        names: whose the sessions are; they are asked for from a session's first write on.
         tree: as it was before the first transaction; it is brought forward.
         chroot: where Kafka's znodes are; empty for the root. What is outside is not told.
     """
 
-    def __init__(self, write: Callable[[Event], None], names: SessionNames, tree: PastTree, chroot: str = "") -> None:
-        self._write = write
+    def __init__(self, put: Callable[[Event], int], names: Names, tree: PastTree, chroot: str = "") -> None:
+        self._put = put
         self._names = names
         self._tree = tree
         self._chroot = chroot
         self._state = ClusterState()
         self._causes = LikelyCauses()
-        self._seqs = count()
         self._began_ms = 0
         self._t_ms = 0
+        self._fence: ZkVersion | None = None  # with which the transaction at hand checked /controller_epoch
         self._began = 0
         self._sessions: dict[SessionId, int] = {}  # seq of its creation
         self._candidate: int | None = None  # who has created /controller, until the epoch is raised
@@ -89,6 +97,14 @@ class ZooKeeperTrace:
             if (below := self._below_chroot(path)) is not None:
                 self._tell_present(below, self._tree.znodes[path])
 
+    def join(self, began: int) -> None:
+        """What is to be told belongs to a run whose log has begun with this event."""
+        self._began = began
+
+    def opened(self, session_id: SessionId) -> int | None:
+        """seq of the beginning of a session that lives."""
+        return self._sessions.get(session_id)
+
     def end(self) -> None:
         self._emit(SCENARIO, EventKind.RUN_ENDED, self._began)
 
@@ -100,6 +116,7 @@ class ZooKeeperTrace:
         changes = self._tree.apply(transaction)
         if transaction.is_refused or not transaction.ops:
             return
+        self._fence = self._fence_of(transaction) if transaction.is_multi else None
         op, session_id = transaction.ops[0], transaction.session_id
         if isinstance(op, CreateSessionTxn):
             self._open(session_id, op.timeout_ms, transaction.zxid)
@@ -109,6 +126,11 @@ class ZooKeeperTrace:
             if (path := self._below_chroot(change.path)) is not None:
                 self._tell(path, change, transaction, cause)
 
+    def _fence_of(self, transaction: Transaction) -> ZkVersion | None:
+        fence = f"{self._chroot}{paths.CONTROLLER_EPOCH}"
+        checks = (op.version for op in transaction.ops if isinstance(op, CheckVersionTxn) and op.path == fence)
+        return next(checks, None)
+
     def _open(self, session_id: SessionId, timeout_ms: int, zxid: int | None) -> None:
         fields = EventFields(session_id=hexadecimal(session_id), duration_ms=timeout_ms)
         if zxid is not None:
@@ -117,10 +139,18 @@ class ZooKeeperTrace:
 
     def _close(self, transaction: Transaction) -> int:
         fields = EventFields(session_id=hexadecimal(transaction.session_id), zxid=transaction.zxid)
-        if not transaction.cxid:  # nobody asked for it
+        if self.is_expiry(transaction):
             fields["error"] = "SESSIONEXPIRED"
         opened = self._sessions.pop(transaction.session_id, self._began)
-        return self._emit(ZOOKEEPER, EventKind.SESSION_CLOSED, opened, **fields)
+        return self._emit(ZOOKEEPER, EventKind.SESSION_CLOSED, self.cause_of_close(transaction, opened), **fields)
+
+    def is_expiry(self, transaction: Transaction) -> bool:
+        """Whether a session ended because its time had run out: then nobody asked for it."""
+        return not transaction.cxid
+
+    def cause_of_close(self, transaction: Transaction, opened: int) -> int:
+        """What the end of a session follows from, as far as anybody knows: its beginning."""
+        return opened
 
     def _act(self, transaction: Transaction, changes: list[PastChange]) -> int | None:
         """Tell of an administrator's act; None if it is a broker's transaction, or about nothing of Kafka's."""
@@ -128,15 +158,19 @@ class ZooKeeperTrace:
             return None
         for change in changes:
             if (path := self._below_chroot(change.path)) is not None:
-                return self._emit(
-                    SCENARIO,
-                    EventKind.ADMIN_ACT,
-                    None,
-                    op=change.kind.value,
-                    path=path,
-                    session_id=hexadecimal(transaction.session_id),
-                )
+                return self.cause_of_act(transaction, change, path)
         return None
+
+    def cause_of_act(self, transaction: Transaction, change: PastChange, path: str) -> int:
+        """What a write of somebody who is no broker follows from: an act of an administrator, which is told now."""
+        return self._emit(
+            SCENARIO,
+            EventKind.ADMIN_ACT,
+            None,
+            op=change.kind.value,
+            path=path,
+            session_id=hexadecimal(transaction.session_id),
+        )
 
     # --- znodes
 
@@ -163,6 +197,8 @@ class ZooKeeperTrace:
 
     def _event(self, path: str, change: PastChange, transaction: Transaction) -> Event:
         fields = EventFields(path=path, zxid=transaction.zxid, session_id=hexadecimal(transaction.session_id))
+        if self._fence is not None:
+            fields["controller_epoch_zk_version"] = self._fence
         if change.kind is not PastChangeKind.DELETED:
             fields["zk_version"] = change.version
             if (text := data_text(change.data)) is not None:
@@ -247,8 +283,3 @@ class ZooKeeperTrace:
 
     def _emit(self, node: str, kind: EventKind, cause: int | None, **fields: Unpack[EventFields]) -> int:
         return self._put(Event(seq=UNNUMBERED, t_ms=self._t_ms, node=node, kind=kind, cause=cause, **fields))
-
-    def _put(self, event: Event) -> int:
-        seq = next(self._seqs)
-        self._write(structs.replace(event, seq=seq))
-        return seq

@@ -7,12 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from kcsim.scenarios.cluster import BrokerSpec, Cluster, ClusterSpec
+from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.deeds import ClusterError
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.imported.zookeeper_import import import_zookeeper, survey
 from kcsim.scenarios.invariants import TREE_CHANGES, state_writes
 from kcsim.scenarios.runs import RunInfo
+from kcsim.scenarios.scenario_cluster import BrokerSpec, ClusterSpec
 from kcsim.scenarios.worlds import run_in_world
 from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
 from kcsim.zk.events import Event, EventKind

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kcsim.scenarios.live_world as live_world
-from kcsim.scenarios.cluster import BrokerSpec, Cluster, ClusterSpec
+from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.invariants import TREE_CHANGES
 from kcsim.scenarios.language.scenario_file import find_scenario, load_scenario
 from kcsim.scenarios.runner import cluster_spec, run_scenario
 from kcsim.scenarios.runs import RunInfo
+from kcsim.scenarios.scenario_cluster import BrokerSpec, ClusterSpec
 from kcsim.scenarios.state import ClusterState, Znode
 from kcsim.scenarios.telling.causes import ROOTS
 from kcsim.scenarios.worlds import run_in_world

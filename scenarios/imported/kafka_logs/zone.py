@@ -1,0 +1,77 @@
+"""The zone of a log's times, which are written without one: as --zone names it, or as the log itself gives it away.
+
+Brokers print a few moments as ms since 1970 as well; the difference to the line's own time is the zone, to the quarter
+of an hour. In the hour that clocks repeat when summer time ends, times are those of its first run.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from kcsim.scenarios.imported.kafka_logs.evidence import At
+from kcsim.scenarios.imported.kafka_logs.messages import ClockRead
+
+ToUtc = Callable[[int], int]
+"""From a file's own ms, as if it were UTC, to ms since 1970."""
+
+OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
+QUARTER_MS = 15 * 60_000
+WANTED = "+HH:MM, UTC, or an area and city as in Europe/Paris"
+
+
+class BadZoneError(ValueError):
+    """Not a zone. Says what it may be."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{text!r} is no time zone: {WANTED}")
+
+
+@lru_cache(100_000)
+def _minute_ms(text: str) -> int:
+    return round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()) * 1000
+
+
+def local_ms(text: str) -> int:
+    """Read 2021-05-04 10:15:32,101 as if it were UTC. Raises: ValueError for a day or time that there is not."""
+    seconds = int(text[17:19])
+    if seconds > 59:
+        raise ValueError(f"{text!r} is no time")
+    return _minute_ms(text[:16]) + seconds * 1000 + int(text[20:])
+
+
+def zone_named(text: str) -> ToUtc:
+    """Read a zone. Raises: BadZoneError."""
+    if text.upper() in ("UTC", "Z"):
+        return lambda ms: ms
+    if (found := OFFSET.fullmatch(text)) is not None and int(found[3]) < 60 and int(found[2]) < 24:
+        minutes = int(found[2]) * 60 + int(found[3])
+        ahead_ms = (minutes if found[1] == "+" else -minutes) * 60_000
+        return lambda ms: ms - ahead_ms
+    try:
+        zone = ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise BadZoneError(text) from None
+
+    def to_utc(ms: int) -> int:
+        whole, rest = divmod(ms, 1000)
+        local = datetime.fromtimestamp(whole, UTC).replace(tzinfo=zone)
+        return round(local.timestamp()) * 1000 + rest
+
+    return to_utc
+
+
+def zones_shown(clocks: Iterable[At]) -> dict[str, set[str]]:
+    """The offsets that the files give away, as --zone takes them, and the files of each."""
+    found: dict[str, set[str]] = {}
+    for at in clocks:
+        if isinstance(at.says, ClockRead):
+            ahead_ms = round((at.t_ms - at.says.utc_ms) / QUARTER_MS) * QUARTER_MS
+            found.setdefault(_offset_text(ahead_ms), set()).add(at.place.file)
+    return found
+
+
+def _offset_text(ahead_ms: int) -> str:
+    minutes = abs(ahead_ms) // 60_000
+    return f"{'-' if ahead_ms < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}"
