@@ -6,9 +6,12 @@ Broker ids 1 to 4 alone come out ascending, which hides that the order is no asc
 Source: Scala 2.13, immutable.HashMap and HashSet of more than four Ints; reference state_machines.md 1, znodes.md 6.1.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
 
 from kcsim.zk.vocabulary import BrokerId
+
+T = TypeVar("T", bound=Hashable)
 
 SMALL_SET = 4
 """So many members, at most, a Scala Set keeps as they were added."""
@@ -23,13 +26,24 @@ def hash_order(brokers: Iterable[BrokerId]) -> list[BrokerId]:
     return [by_hash[value] for value in _in_trie_order(sorted(by_hash), 0)]
 
 
+def set_order_by(items: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:
+    """As set_order, of anything: `hash_of` is Java's hash code, of any width. Those that share one stay as given."""
+    members = list(dict.fromkeys(items))
+    if len(members) <= SMALL_SET:
+        return members
+    by_hash: dict[int, list[T]] = {}
+    for item in members:
+        by_hash.setdefault(improved_hash(hash_of(item)), []).append(item)
+    return [item for value in _in_trie_order(sorted(by_hash), 0) for item in by_hash[value]]
+
+
 def set_order(brokers: Sequence[BrokerId]) -> tuple[BrokerId, ...]:
     """The order in which a set made of these holds them: as given up to four, by hash from five on. Duplicates vanish."""
     members = tuple(dict.fromkeys(brokers))
     return members if len(members) <= SMALL_SET else tuple(hash_order(members))
 
 
-def improved_hash(broker: BrokerId) -> int:
+def improved_hash(broker: int) -> int:
     """The 32 bits that decide, five of them per level of the trie."""
     h = broker & MASK
     h = (h + ~(h << 9)) & MASK

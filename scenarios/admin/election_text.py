@@ -5,14 +5,14 @@ Source: Kafka 2.8, PreferredReplicaLeaderElectionCommand and LeaderElectionComma
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from kcsim.controller.decisions.hash_order import SMALL_SET
 from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.admin.controller_api import election_exception
 from kcsim.scenarios.admin.elections import ElectionAsked
+from kcsim.scenarios.admin.java_order import partition_set_order
 from kcsim.zk.vocabulary import TopicPartition
 
-SMALL_SET = 4
-"""So many members, at most, Kafka's language calls a Set when it prints one, and more of them a HashSet."""
 PREFERRED_TOOL_WARNINGS = (
     "This tool is deprecated. Please use kafka-leader-election tool. Tracking issue: KAFKA-8405",
     "Warning: --zookeeper is deprecated and will be removed in a future version of Kafka.",
@@ -21,10 +21,11 @@ PREFERRED_TOOL_WARNINGS = (
 
 
 def asked_lines(asked: ElectionAsked) -> Iterator[str]:
-    """What the tool with --zookeeper says when the wish is written. From five on, Kafka's order is that of hashes."""
+    """What the tool with --zookeeper says when the wish is written: of a small Set, and from five on of a HashSet."""
     kind = "Set" if len(asked.partitions) <= SMALL_SET else "HashSet"
-    yield f"Created preferred replica election path with {_listed(asked.partitions, ',')}"
-    yield (f"Successfully started preferred replica election for partitions {kind}({_listed(asked.partitions, ', ')})")
+    partitions = partition_set_order(asked.partitions)
+    yield f"Created preferred replica election path with {_listed(partitions, ',')}"
+    yield f"Successfully started preferred replica election for partitions {kind}({_listed(partitions, ', ')})"
     for partition in asked.unknown:
         yield f"Skipping preferred replica leader election for partition {partition} since it doesn't exist."
 
@@ -32,11 +33,11 @@ def asked_lines(asked: ElectionAsked) -> Iterator[str]:
 def result_lines(election_type: ElectionType, results: Mapping[TopicPartition, ErrorCode]) -> Iterator[str]:
     """What the tool with --bootstrap-server says of the controller's answer."""
     elected = [partition for partition, error in results.items() if error is ErrorCode.NONE]
-    unneeded = [partition for partition, error in results.items() if error is ErrorCode.ELECTION_NOT_NEEDED]
     if elected:
         yield f"Successfully completed leader election ({election_type}) for partitions {_listed(elected, ', ')}"
-    if unneeded:
-        yield f"Valid replica already elected for partitions {_listed(unneeded, ', ')}"
+    if ErrorCode.ELECTION_NOT_NEEDED in results.values():
+        # Kafka's tool lists here those elected just now, not those that it means.
+        yield f"Valid replica already elected for partitions {_listed(elected, ', ')}"
     for partition, error in failures(results).items():
         told = election_exception(partition, election_type, error)
         yield f"Error completing leader election ({election_type}) for partition: {partition}: {told}"

@@ -23,6 +23,8 @@ THROTTLE_WARNING = (
     "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is removed."
 )
 NO_MOVES_BETWEEN_DIRECTORIES = "None of the specified partition moves are active."
+NOTHING_OF_DIRECTORIES = ""
+"""What --verify says of moves between directories, of which there are none; with --zookeeper not even that."""
 
 
 def proposal_lines(current: Plan, proposed: Plan) -> Iterator[str]:

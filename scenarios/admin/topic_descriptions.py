@@ -9,12 +9,15 @@ from enum import StrEnum
 
 from kcsim.controller.decisions.topic_config import MIN_INSYNC_REPLICAS
 from kcsim.scenarios.admin.entity_configs import BROKERS, DEFAULT
+from kcsim.scenarios.admin.java_order import map_order
 from kcsim.scenarios.admin.topics import broker_metadata
 from kcsim.zk.kafka_zk import KafkaZk
 from kcsim.zk.ports import Cause
 from kcsim.zk.vocabulary import BrokerId, PartitionState, ReplicaAssignment, TopicPartition, TopicState
 
 DEFAULT_MIN_INSYNC_REPLICAS = 1
+PROPERTIES = 16
+"""For so many is the map made in which Kafka's tool has a topic's settings, and in whose order it prints them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,10 @@ class PartitionDescription:
     assignment: ReplicaAssignment
     leader: BrokerId | None
     isr: tuple[BrokerId, ...]
+
+    def replicas_due(self, by_broker: bool) -> int:
+        """How many replicas there are to be; who asks a broker does not count those on their way in."""
+        return len(self.assignment.replicas) - (len(self.assignment.adding_replicas) if by_broker else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,7 @@ async def describe_topics(kafka_zk: KafkaZk, topics: Iterable[str], cause: Cause
     return [
         TopicDescription(
             topic,
-            configs[topic],
+            {name: configs[topic][name] for name in map_order(configs[topic], PROPERTIES)},
             _min_insync_replicas(configs[topic].get(MIN_INSYNC_REPLICAS, default)),
             topic in marked,
             tuple(_described(topic, state, leading)),
@@ -92,17 +99,22 @@ async def live_brokers(kafka_zk: KafkaZk, cause: Cause = None) -> set[BrokerId]:
 
 
 def is_reported(
-    partition: PartitionDescription, report: Report, min_insync_replicas: int, live: Collection[BrokerId]
+    partition: PartitionDescription,
+    report: Report,
+    min_insync_replicas: int,
+    live: Collection[BrokerId],
+    by_broker: bool = False,
 ) -> bool:
     """Say whether a report is to show a partition.
 
     Args:
         live: registered brokers; a leader that is not among them makes its partition unavailable.
+        by_broker: a broker was asked, which tells of replicas on their way in and out.
     """
     in_sync = len(partition.isr)
     match report:
         case Report.UNDER_REPLICATED:
-            return in_sync < len(partition.assignment.replicas)
+            return in_sync < partition.replicas_due(by_broker)
         case Report.UNAVAILABLE:
             return partition.leader is None or partition.leader not in live
         case Report.UNDER_MIN_ISR:

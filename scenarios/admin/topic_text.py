@@ -24,6 +24,16 @@ ADD_PARTITIONS_WARNING = (
 DELETION_NOTE = "Note: This will have no impact if delete.topic.enable is not set to true."
 
 
+def collision_lines(topic: str) -> Iterator[str]:
+    """What is said of a new topic's name before anything is done."""
+    if "." in topic or "_" in topic:
+        yield COLLISION_WARNING
+
+
+def created_line(topic: str) -> str:
+    return f"Created topic {topic}."
+
+
 def message_format_warning(version: str) -> str:
     """What is said whenever message.format.version is set."""
     return (
@@ -37,26 +47,29 @@ def description_lines(
     report: Report | None = None,
     live: Collection[BrokerId] = (),
     only_overridden: bool = False,
+    by_broker: bool = False,
 ) -> Iterator[str]:
     """The lines of `--describe`.
 
     Args:
         report: only partitions that it shows, and no line about the topic.
         only_overridden: only topics with settings of their own, and no partitions.
+        by_broker: as the tool has it with --bootstrap-server, which also tells what is on its way in and out.
     """
     for topic in topics:
         if report is None and (topic.config or not only_overridden):
-            yield _topic_line(topic)
+            yield _topic_line(topic, by_broker)
         if not only_overridden:
             for partition in topic.partitions:
-                if report is None or is_reported(partition, report, topic.min_insync_replicas, live):
-                    yield _partition_line(topic, partition)
+                if report is None or is_reported(partition, report, topic.min_insync_replicas, live, by_broker):
+                    yield _partition_line(topic, partition) + (_on_their_way(partition) if by_broker else "")
 
 
-def _topic_line(topic: TopicDescription) -> str:
+def _topic_line(topic: TopicDescription, by_broker: bool) -> str:
     config = ",".join(f"{name}={value}" for name, value in topic.config.items())
+    factor = topic.partitions[0].replicas_due(by_broker) if topic.partitions else 0
     return (
-        f"Topic: {topic.topic}\tPartitionCount: {len(topic.partitions)}\tReplicationFactor: {topic.replication_factor}"
+        f"Topic: {topic.topic}\tPartitionCount: {len(topic.partitions)}\tReplicationFactor: {factor}"
         f"\tConfigs: {config}{_mark(topic)}"
     )
 
@@ -68,6 +81,15 @@ def _partition_line(topic: TopicDescription, described: PartitionDescription) ->
         f"\tTopic: {topic.topic}\tPartition: {described.partition}\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}"
         f"{_mark(topic)}"
     )
+
+
+def _on_their_way(described: PartitionDescription) -> str:
+    if not described.assignment.is_being_reassigned:
+        return ""
+    adding, removing = (
+        ",".join(map(str, ids)) for ids in (described.assignment.adding_replicas, described.assignment.removing_replicas)
+    )
+    return f"\tAdding Replicas: {adding}\tRemoving Replicas: {removing}"
 
 
 def _mark(topic: TopicDescription) -> str:

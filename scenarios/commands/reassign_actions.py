@@ -178,7 +178,7 @@ def _checked_against_the_cluster(place: Place, plan: "MovePlan") -> "Plan":
 def verify_moves(place: Place, text: str, preserve_throttles: bool, execute: bool) -> None:
     """--verify. Raises: RefusedError."""
     from kcsim.scenarios.admin.reassignment_files import parse_move_plan
-    from kcsim.scenarios.admin.reassignment_text import INCOMPLETE_WARNING, status_lines
+    from kcsim.scenarios.admin.reassignment_text import INCOMPLETE_WARNING, NOTHING_OF_DIRECTORIES, status_lines
     from kcsim.scenarios.admin.reassignments import refuse_log_dirs, verify_reassignment
 
     place.warn()
@@ -193,6 +193,8 @@ def verify_moves(place: Place, text: str, preserve_throttles: bool, execute: boo
     if place.cluster is None:
         print(INCOMPLETE_WARNING)
     _print_all(status_lines(found.moves))
+    if place.cluster is not None:
+        print(NOTHING_OF_DIRECTORIES)
     if not found.is_anything_moving and not preserve_throttles:
         _clear_throttles(place, plan, execute)
 

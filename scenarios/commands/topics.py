@@ -3,12 +3,11 @@
 import json
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kcsim.scenarios.commands.cluster_work import Say, act_on, look_at
+from kcsim.scenarios.commands.cluster_work import act_on, look_at
 from kcsim.scenarios.commands.ending import ExitStatus, Finished, Output
 from kcsim.scenarios.commands.kafka_options import only_action, refuse_together, require_options
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kcsim.controller.decisions.placement import Replicas
+    from kcsim.scenarios.admin.topic_tool import Alteration
     from kcsim.scenarios.admin.topics import NewTopic
     from kcsim.zk.kafka_zk import KafkaZk
     from kcsim.zk.vocabulary import BrokerId
@@ -135,8 +135,10 @@ def topics(
                 wanted = _wanted(topic, partitions, replication_factor, explicit, added, disable_rack_aware)
                 _create(zookeeper, execute, wanted, if_not_exists, seed)
             case "alter":
+                from kcsim.scenarios.admin.topic_tool import Alteration
+
                 added, explicit = _parsed(config), _explicit(replica_assignment)
-                _alter(zookeeper, execute, _Alteration(topic, if_exists, added, delete_config or (), partitions, explicit))
+                _alter(zookeeper, execute, Alteration(topic, if_exists, added, delete_config or (), partitions, explicit))
             case _:
                 _delete(zookeeper, execute, topic, if_exists)
 
@@ -198,9 +200,10 @@ def _describe(
 ) -> None:
     from kcsim.scenarios.admin.topic_descriptions import Report, TopicDescription, describe_topics, live_brokers
     from kcsim.scenarios.admin.topic_text import description_json, description_lines
+    from kcsim.scenarios.admin.topic_tool import required_topics
 
     async def look(kafka_zk: "KafkaZk") -> "tuple[list[TopicDescription], set[BrokerId]]":
-        topics = await _required_topics(kafka_zk, pattern, if_exists, exclude_internal)
+        topics = await required_topics(kafka_zk, pattern, if_exists, exclude_internal)
         return await describe_topics(kafka_zk, topics), await live_brokers(kafka_zk)
 
     found, live = look_at(zookeeper, look)
@@ -210,18 +213,6 @@ def _describe(
         return
     for line in description_lines(found, report, live, only_overridden):
         print(line)
-
-
-async def _required_topics(
-    kafka_zk: "KafkaZk", pattern: str | None, if_exists: bool, exclude_internal: bool = False
-) -> list[str]:
-    from kcsim.controller.decisions.kafka_refusals import IllegalArgumentError
-    from kcsim.scenarios.admin.topics import matching_topics
-
-    topics = await matching_topics(kafka_zk, pattern, exclude_internal)
-    if not topics and pattern is not None and not if_exists:
-        raise IllegalArgumentError(f"Topic '{pattern}' does not exist as expected")
-    return topics
 
 
 # --- changing --------------------------------------------------------------------------------------------------------------
@@ -250,69 +241,30 @@ def _create(zookeeper: str, execute: bool, wanted: "NewTopic", if_not_exists: bo
     from random import Random
 
     from kcsim.controller.decisions.kafka_refusals import TopicExistsError
-    from kcsim.scenarios.admin.topic_text import COLLISION_WARNING
-    from kcsim.scenarios.admin.topics import create_topic
+    from kcsim.scenarios.admin.topic_text import collision_lines
+    from kcsim.scenarios.admin.topic_tool import create
 
-    async def act(kafka_zk: "KafkaZk", say: Say) -> None:
-        await create_topic(kafka_zk, wanted, Random(seed))
-        say(f"Created topic {wanted.name}.")
-
-    if "." in wanted.name or "_" in wanted.name:
-        print(COLLISION_WARNING)
+    for line in collision_lines(wanted.name):
+        print(line)
     try:
-        act_on(zookeeper, execute, act)
+        act_on(zookeeper, execute, lambda kafka_zk, say: create(kafka_zk, wanted, Random(seed), say))
     except TopicExistsError:
         if not if_not_exists:
             raise
 
 
-@dataclass(frozen=True, slots=True)
-class _Alteration:
-    """What --alter is to do, to which topics."""
-
-    pattern: str | None
-    if_exists: bool
-    added: "Mapping[str, str]"
-    removed: "Sequence[str]"
-    partitions: int | None
-    explicit: "Sequence[Replicas] | None"
-
-
-def _alter(zookeeper: str, execute: bool, wanted: _Alteration) -> None:
+def _alter(zookeeper: str, execute: bool, wanted: "Alteration") -> None:
     from kcsim.controller.decisions.topic_config import check_setting_names
-    from kcsim.scenarios.admin.entity_configs import change_topic_config
-    from kcsim.scenarios.admin.topic_text import ADD_PARTITIONS_WARNING, ALTER_CONFIG_WARNING
-    from kcsim.scenarios.admin.topics import add_partitions
-
-    async def act(kafka_zk: "KafkaZk", say: Say) -> None:
-        for topic in await _required_topics(kafka_zk, wanted.pattern, wanted.if_exists):
-            if wanted.added or wanted.removed:
-                for line in ALTER_CONFIG_WARNING:
-                    say(line)
-                await change_topic_config(kafka_zk, topic, wanted.added, wanted.removed)
-                say(f"Updated config for topic {topic}.")
-            if wanted.partitions is not None:
-                say(ADD_PARTITIONS_WARNING)
-                await add_partitions(kafka_zk, topic, wanted.partitions, wanted.explicit)
-                say("Adding partitions succeeded!")
+    from kcsim.scenarios.admin.topic_tool import alter
 
     check_setting_names(wanted.removed)
-    act_on(zookeeper, execute, act)
+    act_on(zookeeper, execute, lambda kafka_zk, say: alter(kafka_zk, wanted, say))
 
 
 def _delete(zookeeper: str, execute: bool, pattern: str | None, if_exists: bool) -> None:
-    from kcsim.scenarios.admin.topic_text import DELETION_NOTE
-    from kcsim.scenarios.admin.topics import delete_topic
+    from kcsim.scenarios.admin.topic_tool import delete
 
-    async def act(kafka_zk: "KafkaZk", say: Say) -> None:
-        for topic in await _required_topics(kafka_zk, pattern, if_exists):
-            if await delete_topic(kafka_zk, topic):
-                say(f"Topic {topic} is marked for deletion.")
-                say(DELETION_NOTE)
-            else:
-                say(f"Topic {topic} is already marked for deletion.")
-
-    act_on(zookeeper, execute, act)
+    act_on(zookeeper, execute, lambda kafka_zk, say: delete(kafka_zk, pattern, if_exists, say))
 
 
 # --- reading options -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from tests.conformance.replayed.compare import Difference, differences
+from kcsim.scenarios.comparing.differences import Difference
+from tests.conformance.replayed.compare import differences
 from tests.conformance.replayed.play import play
 from tests.conformance.replayed.recording import BadRecordingError, Recording, read_recording
 from tests.conformance.replayed.report import Result, result_of, told

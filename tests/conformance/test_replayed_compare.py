@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.conformance.replayed.compare import Difference, differences
-from tests.conformance.replayed.recording import Recording, Step, Write, Writes
+from kcsim.scenarios.comparing.differences import Difference
+from kcsim.scenarios.comparing.writes import Write, Writes
+from tests.conformance.replayed.compare import differences
+from tests.conformance.replayed.recording import Recording, Step
 
 STATE = "/brokers/topics/orders/partitions/0/state"
 DO = {"kill": 2}
@@ -256,10 +258,34 @@ def test_other_brokers_alive_differ() -> None:
     assert where(recording(), replace(recording(), alive=(1, 2, 3))) == [(None, "alive")]
 
 
-def test_a_command_that_ends_otherwise_differs_whatever_it_says() -> None:
-    kafka = recording(step(outcome={"rc": 0, "out": ["Done."]}))
-    assert where(kafka, recording(step(outcome={"rc": 0, "out": ["Done!"]}))) == []
-    assert where(kafka, recording(step(outcome={"rc": 1, "out": []}))) == [(1, "exit status")]
+def test_how_a_command_ends_and_what_it_prints_must_agree() -> None:
+    kafka = recording(step(outcome={"rc": 0, "out": ["Done."], "err": []}))
+    assert where(kafka, recording(step(outcome={"rc": 0, "out": ["Done."], "err": []}))) == []
+    assert where(kafka, recording(step(outcome={"rc": 0, "out": ["Done!"], "err": []}))) == [(1, "printed")]
+    assert where(kafka, recording(step(outcome={"rc": 0, "out": ["Done."], "err": ["?"]}))) == [(1, "printed on stderr")]
+    assert where(kafka, recording(step(outcome={"rc": 1, "out": ["Done."], "err": []}))) == [(1, "exit status")]
+    assert where(kafka, recording(step())) == [(1, "outcome")]
+
+
+def test_what_a_command_said_is_compared_only_where_it_was_recorded() -> None:
+    assert where(recording(step()), recording(step(outcome={"rc": 1, "out": ["Error"], "err": []}))) == []
+
+
+def test_how_a_broker_ends_must_agree_whatever_it_says() -> None:
+    kafka = recording(step(outcome={"exit": 1, "registered": False}))
+    assert where(kafka, recording(step(outcome={"exit": 1, "registered": False, "err": ["taken"]}))) == []
+    assert where(kafka, recording(step(outcome={"exit": None, "registered": True}))) == [
+        (1, "exit of the broker"),
+        (1, "registered"),
+    ]
+    assert where(recording(step()), recording(step(outcome={"exit": 1, "registered": False}))) == [(1, "outcome")]
+
+
+def test_a_step_that_was_skipped_was_skipped_by_both_in_whatever_words() -> None:
+    kafka = recording(step(outcome={"skipped": "it exists"}))
+    assert where(kafka, recording(step(outcome={"skipped": "there is one"}))) == []
+    assert where(kafka, recording(step())) == [(1, "outcome")]
+    assert where(recording(step()), recording(step(outcome={"skipped": "there is one"}))) == [(1, "outcome")]
 
 
 def test_a_znode_left_over_or_missing_at_the_end_differs() -> None:

@@ -10,9 +10,10 @@ import pytest
 from tests.conformance.__main__ import USAGE, main
 from tests.conformance.replayed.compare import differences
 from tests.conformance.replayed.play import play
-from tests.conformance.replayed.recording import BadRecordingError, Recording, read_recording
+from tests.conformance.replayed.recording import BadRecordingError, Recording, Step, read_recording
 from tests.requirements import require
 
+Steps = Sequence[Mapping[str, Any]]
 DELETED = {"by": "admin", "op": "delete", "path": "/controller"}
 
 
@@ -107,7 +108,15 @@ def test_bare_writes_are_made_as_they_stand() -> None:
 TOPIC: Mapping[str, Any] = {"topic": "orders", "assignment": {"0": [1, 2]}, "config": {}, "wait_state": True}
 
 
-@pytest.mark.parametrize("grow", [{"grow": ["orders", {"1": [2, 3]}]}, {"grow": "orders", "partitions": {"1": [2, 3]}}])
+@pytest.mark.parametrize(
+    "grow",
+    [
+        {"grow": ["orders", {"1": [2, 3]}]},
+        {"grow": "orders", "partitions": {"1": [2, 3]}},
+        {"grow": "orders", "added": {"1": [2, 3]}, "wait": {"leader": {"orders-1": 2}}},
+        {"grow": {"orders": {"1": [2, 3]}}},
+    ],
+)
 def test_a_topic_grows_by_what_its_znode_holds_plus_the_new_partitions(grow: Mapping[str, Any]) -> None:
     steps = [TOPIC, grow, {"grow": ["none", {"0": [1]}]}]
     recording = recorded(*({"do": do, "controller": 1} for do in steps))
@@ -136,8 +145,94 @@ def test_a_command_writes_by_itself_or_has_the_controllers_broker_write(address:
     created, again = play(Recording.of(recorded(*steps)), "simulated").steps
     assert created.outcome == {"rc": 0, "out": ["Created topic t."], "err": []}
     assert [(write.by, write.op) for write in created.writes or () if write.path == "/brokers/topics/t"] == [(by, "create")]
-    assert again.outcome == {"rc": 1, "out": [], "err": ["Topic 't' already exists."]}
+    assert again.outcome == {
+        "rc": 1,
+        "out": ["Error while executing topic command : Topic 't' already exists."],
+        "err": [],
+    }
     assert again.writes == ()
+
+
+def written(step: Step, path: str) -> list[tuple[str, str]]:
+    return [(write.by, write.op) for write in step.writes or () if write.path == path]
+
+
+def test_the_controller_can_be_killed_with_others_or_told_to_stop() -> None:
+    steps: Steps = [
+        {"do": {"kill_together": [1, 4]}, "controller": 3},
+        {"do": {"term": 3}, "controller": 2},
+        {"do": {"start": 1}, "controller": 2},
+    ]
+    killed, stopped, started = play(Recording.of(recorded(*steps, brokers=[1, 2, 3, 4])), "simulated").steps
+    assert (killed.sessions_closed, killed.controller) == (("broker-1", "broker-4"), 3)
+    assert (stopped.sessions_closed, stopped.controller) == (("broker-3",), 2)
+    assert (started.problem, written(started, "/brokers/ids/1")) == (None, [("broker-1", "register")])
+
+
+def test_the_controller_expires_while_another_broker_stands_still() -> None:
+    steps: Steps = [
+        {"do": {"pause": 3, "settle": False}},
+        {"do": {"expire": 1}, "controller": 2},
+        {"do": {"resume": 3, "sleep": 1}, "controller": 2},
+    ]
+    _, expired, resumed = play(Recording.of(recorded(*steps)), "simulated").steps
+    assert expired.sessions_closed == ("broker-1", "broker-3")
+    assert written(resumed, "/brokers/ids/3") == [("broker-3", "register")]
+
+
+def test_a_step_may_do_nothing_but_sleep_or_wait() -> None:
+    steps: Steps = [
+        {"do": TOPIC},
+        {"do": {"kill": 2}},
+        {"do": {"start": 2, "settle": False}},
+        {"do": {"wait": {"leader": {"orders-0": 1}, "isr": {"orders-0": [2, 1]}}}},
+        {"do": {"sleep": 0.5}},
+        {"do": {"wait": {"leader": {"orders-0": 9}}}},
+    ]
+    *_, waited, slept, in_vain = play(Recording.of(recorded(*steps)), "simulated").steps
+    assert (waited.problem, slept.problem) == (None, None)
+    assert "orders-0 is led by 1" in (in_vain.problem or "")
+
+
+def test_a_topic_is_made_with_its_settings_and_without_waiting_if_so_said() -> None:
+    nobody = {"topic": "dead", "assignment": {"0": [9]}, "config": {"min.insync.replicas": "2"}, "wait_state": False}
+    again = {"topic": "dead", "assignment": {"0": [9]}, "config": {}}
+    made, twice = play(Recording.of(recorded({"do": nobody}, {"do": again})), "simulated").steps
+    assert [(write.by, write.path) for write in made.writes or ()] == [("admin", "/brokers/topics/dead")]
+    assert twice.problem == "create /brokers/topics/dead: NODEEXISTS for /brokers/topics/dead"
+
+
+def test_records_go_to_each_topic_named() -> None:
+    other = {"topic": "other", "assignment": {"0": [3], "1": [2]}, "config": {}}
+    steps = [TOPIC, other, {"produce": "orders"}, {"produce": ["orders", "other"]}]
+    assert [step.problem for step in play(Recording.of(recorded(*({"do": do} for do in steps))), "simulated").steps] == [
+        None
+    ] * 4
+
+
+def test_moves_and_cancellations_are_asked_of_the_controller() -> None:
+    steps: Steps = [
+        {"do": TOPIC},
+        {"do": {"pause": 3, "settle": False}},
+        {"do": {"alter": {"orders-0": [1, 3]}, "settle": False}},
+        {"do": {"alter": {"orders-0": None, "orders-7": None}}},
+        {"do": {"alter": {"orders-0": None}}},
+    ]
+    *_, moved, cancelled, nothing = play(Recording.of(recorded(*steps)), "simulated").steps
+    assert ("controller", "set") in written(moved, "/brokers/topics/orders")
+    assert (cancelled.outcome or {})["out"][0] == "Successfully cancelled partition reassignment for: orders-0"
+    assert (nothing.outcome or {})["out"][0] == "None of the specified partition reassignments are active."
+
+
+def test_a_log_directory_that_breaks_takes_its_broker_with_it() -> None:
+    (step,) = play(Recording.of(recorded({"do": {"break_dir": 2, "sleep": 6}, "controller": 1})), "simulated").steps
+    assert step.problem is None
+    assert step.sessions_closed == ("broker-2",)
+
+
+def test_a_broker_that_runs_cannot_be_started() -> None:
+    (step,) = play(Recording.of(recorded({"do": {"start": 2}})), "simulated").steps
+    assert "broker-2" in (step.problem or "")
 
 
 def test_brokers_can_be_shut_down_together() -> None:
@@ -155,9 +250,12 @@ def test_a_step_that_cannot_be_done_ends_the_play_with_the_reason() -> None:
 @pytest.mark.parametrize(
     ("do", "why"),
     [
-        ({"levitate": 2}, 'unknown step {"levitate": 2}'),
-        ({"sleep": 1}, 'unknown step {"sleep": 1}'),
+        ({"levitate": 2}, "unknown in a step: levitate"),
+        ({"kill": 2, "gently": True}, "unknown in a step: gently"),
+        ({"kill": 2, "start": 3}, "several deeds in a step: kill, start"),
+        ({"settle": False}, "nothing is done in the step"),
         ({"tool": ["kafka.tools.StorageTool", "format"]}, "StorageTool has no counterpart here"),
+        ({"alter": {"orders-0": [1], "orders-1": None}}, "moves and cancellations at once: Kafka's command does either"),
     ],
 )
 def test_a_step_that_is_not_supported_is_told_and_ends_the_play(do: Mapping[str, Any], why: str) -> None:
@@ -204,7 +302,7 @@ def test_a_difference_is_printed_with_file_step_znode_and_both_sides(
 
 def test_what_cannot_be_played_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert asked(tmp_path, recorded(deletion_won_by(2), {"do": {"levitate": 2}})) == 2
-    assert 'step 2 {"levitate": 2}: not supported: unknown step {"levitate": 2}' in capsys.readouterr().out
+    assert 'step 2 {"levitate": 2}: not supported: unknown in a step: levitate' in capsys.readouterr().out
 
 
 def test_a_difference_outweighs_what_cannot_be_played(tmp_path: Path) -> None:
@@ -227,16 +325,53 @@ def test_several_can_be_played_at_once(tmp_path: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.splitlines()[:3] == [f"{file}: agrees" for file in files]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"name": "x"}', '{"name": "x", "brokers": [1], "steps": [{}]}'])
+def one_step(do: str) -> str:
+    return f'{{"name": "x", "brokers": [1], "steps": [{{"do": {do}}}]}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "is no JSON: Expecting value: line 1 column 1 (char 0)"),
+        ("{", "is no JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ("[]", "is no recording: the file holds no JSON object"),
+        ('{"name": "x"}', "is no recording: without brokers, steps"),
+        (
+            '{"name": "x", "brokers": [], "steps": []}',
+            "is no recording: brokers: a list of ids of brokers is expected, not []",
+        ),
+        ('{"name": "x", "brokers": [1], "steps": []}', "is no recording: steps: a list of steps is expected, not []"),
+        ('{"name": "x", "brokers": [1], "steps": [{}]}', "is no recording: step 1: without do"),
+        (
+            '{"version": 2, "name": "x", "brokers": [1], "steps": [{"do": {"kill": 1}}]}',
+            "is no recording: version 2: this program understands form 1 only",
+        ),
+        (one_step('{"kill": "1"}'), "is no recording: step 1: kill: the id of a broker is expected, not '1'"),
+        (
+            one_step('{"topic": "t", "assignment": [[1]]}'),
+            "is no recording: step 1: assignment: numbers of partitions with their replicas is expected, not [[1]]",
+        ),
+        (one_step('{"topic": "t"}'), "is no recording: step 1: topic: without assignment"),
+        (one_step('{"grow": "t"}'), "is no recording: grow: without the new partitions"),
+        (
+            '{"name": "x", "brokers": [1], "steps": [{"do": {"kill": 1}, "writes": [{"by": "admin"}]}]}',
+            "is no recording: step 1: writes: a list of writes, each with by, op and path is expected,"
+            " not [{'by': 'admin'}]",
+        ),
+    ],
+)
 def test_a_file_that_is_no_recording_is_refused_by_name(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "bad.json"
     file.write_text(text)
     assert main([str(file)]) == USAGE
-    assert str(file) in capsys.readouterr().err
-    with pytest.raises(BadRecordingError, match=r"bad\.json"):
-        read_recording(file)
+    assert capsys.readouterr().err == f"{file} {why}\n"
+
+
+def test_a_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(BadRecordingError, match=r"none\.json: No such file or directory"):
+        read_recording(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("arguments", [[], ["x.json", "--jobs", "0"], ["x.json", "--zookeeper", "cloudy"]])

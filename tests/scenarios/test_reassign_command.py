@@ -366,6 +366,7 @@ def test_by_the_clusters_name_the_controller_says_what_moves(
     assert verified.stdout.splitlines() == [
         "Status of partition reassignment:",
         "Reassignment of partition orders-0 is still in progress.",
+        "",
     ]
     verified = cluster.run("reassign", "--verify", "--reassignment-json-file", file)
     assert "but replica set is 1,2 rather than 2,3.\n" in verified.stdout

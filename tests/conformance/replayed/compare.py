@@ -1,36 +1,19 @@
-"""Compares what our cluster wrote with what Kafka wrote: step by step, and in each step znode by znode.
+"""Compares our run of a recording's steps with the recording: what was written, and what commands said."""
 
-Not compared: the order across znodes, times, and brokers' own ISR notifications, which come 5 to 7.5 s after a change, so
-that chance decides in which step.
-"""
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-
+from kcsim.scenarios.comparing.differences import Comparison, Difference
+from kcsim.scenarios.comparing.writes import is_below
 from kcsim.zk import paths
-from tests.conformance.replayed.content import content
-from tests.conformance.replayed.isr import IsrHistory, match_final_state, match_states
-from tests.conformance.replayed.recording import Recording, Step, Write, Writes
-from tests.conformance.replayed.writes import is_below
+from tests.conformance.replayed.recording import Recording, Step
+from tests.conformance.replayed.said import said
 
-END = "the end"
-STATE = "/state"
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One thing in which our cluster and Kafka's differ.
-
-    Attributes:
-        step: its number, from 1; None for what is compared at the end.
-        what: a znode, or sessions_closed, controller, alive.
-        kafka, ours: what each has, a line for each thing.
-    """
-
-    step: int | None
-    what: str
-    kafka: tuple[str, ...]
-    ours: tuple[str, ...]
+Outcome = Mapping[str, Any]
+OF_A_COMMAND: Mapping[str, str] = {"rc": "exit status", "out": "printed", "err": "printed on stderr"}
+OF_A_BROKER: Mapping[str, str] = {"exit": "exit of the broker", "registered": "registered"}
+"""What is compared of an outcome, and what it is called. Of a step that was skipped, only that it was."""
 
 
 def differences(kafka: Recording, ours: Recording) -> list[Difference]:
@@ -39,15 +22,16 @@ def differences(kafka: Recording, ours: Recording) -> list[Difference]:
     Args:
         ours: with as many of the steps as could be played; what comes after them is not compared, nor is the end then.
     """
-    comparison = _Comparison()
+    comparison = Comparison()
     found: list[Difference] = []
     for number, (theirs, mine) in enumerate(zip(kafka.steps, ours.steps, strict=False), 1):
         if theirs.more_writes:
             # Where it was cut is chance, and so is all that comes after it.
             return [*found, *_of_endless_step(number, theirs, mine)]
-        found += comparison.of_step(number, theirs, mine)
-    is_whole = len(ours.steps) == len(kafka.steps) and ours.not_supported is None
-    return [*found, *comparison.of_end(kafka, ours)] if is_whole else found
+        found += _of_step(comparison, number, theirs, mine)
+    if len(ours.steps) < len(kafka.steps) or ours.not_supported is not None:
+        return found
+    return [*found, *comparison.of_end(kafka.final, ours.final or {}, kafka.alive, ours.alive or ())]
 
 
 def _of_endless_step(number: int, kafka: Step, ours: Step) -> Iterator[Difference]:
@@ -57,122 +41,36 @@ def _of_endless_step(number: int, kafka: Step, ours: Step) -> Iterator[Differenc
         yield Difference(number, "writes", (f"{recorded} and {kafka.more_writes} more",), (str(made),))
 
 
-class _Comparison:
-    """One comparison: what earlier steps tell of later ones."""
-
-    def __init__(self) -> None:
-        self._isrs: dict[str, IsrHistory] = {}
-        self._last_of_others: dict[str, Write | None] = {}  # znode -> the last write of an alternative that was ours
-
-    # --- one step
-
-    def of_step(self, number: int, kafka: Step, ours: Step) -> Iterator[Difference]:
-        if ours.problem is not None:
-            yield Difference(number, "the step", (), (ours.problem,))
-        if ours.not_supported is not None:
-            return
-        if kafka.controller is not None and kafka.controller != ours.controller:
-            yield Difference(number, "controller", (str(kafka.controller),), (str(ours.controller),))
-        theirs, mine = exit_status(kafka), exit_status(ours)
-        if None not in (theirs, mine) and theirs != mine:
-            yield Difference(number, "exit status", (str(theirs),), (f"{mine}: {ours.outcome}",))
-        if kafka.writes is None:
-            return
-        if sorted(kafka.sessions_closed) != sorted(ours.sessions_closed):
-            yield Difference(number, "sessions_closed", kafka.sessions_closed, ours.sessions_closed)
-        yield from self._of_writes(number, kafka, by_znode(kafka.writes), by_znode(ours.writes or ()))
-
-    def _of_writes(
-        self, number: int, kafka: Step, theirs: Mapping[str, Writes], mine: Mapping[str, Writes]
-    ) -> Iterator[Difference]:
-        compares_notifications = is_below(_made_by_hand(kafka), [paths.ISR_CHANGE_NOTIFICATION])
-        for path in dict.fromkeys([*theirs, *mine, *kafka.unsteady]):
-            if compares_notifications or not is_below(path, [paths.ISR_CHANGE_NOTIFICATION]):
-                alternatives = [theirs.get(path, ()), *kafka.unsteady.get(path, ())]
-                if not self._is_any_of(path, alternatives, mine.get(path, ())):
-                    yield Difference(number, path, _lines(alternatives[0]), _lines(mine.get(path, ())))
-
-    def _is_any_of(self, path: str, alternatives: Sequence[Writes], ours: Writes) -> bool:
-        for place, kafka in enumerate(alternatives):
-            if self._is(path, kafka, ours):
-                if place > 0:
-                    self._last_of_others[path] = kafka[-1] if kafka else None
-                elif kafka:
-                    self._last_of_others.pop(path, None)
-                return True
-        return False
-
-    def _is(self, path: str, kafka: Writes, ours: Writes) -> bool:
-        if not path.endswith(STATE):
-            return [*map(_essence, kafka)] == [*map(_essence, ours)]
-        history = match_states(kafka, ours, self._isrs.get(path, IsrHistory()))
-        if history is not None:
-            self._isrs[path] = history
-        return history is not None
-
-    # --- the end
-
-    def of_end(self, kafka: Recording, ours: Recording) -> Iterator[Difference]:
-        if kafka.alive is not None and sorted(kafka.alive) != sorted(ours.alive or ()):
-            yield Difference(None, "alive", _texts(kafka.alive), _texts(ours.alive or ()))
-        if kafka.final is None:
-            return
-        theirs, mine = self._final(kafka.final), ours.final or {}
-        for path in sorted(theirs.keys() | mine.keys()):
-            if (path in theirs) != (path in mine) or not self._is_final(path, theirs[path], mine[path]):
-                yield Difference(None, path, _at_end(path, theirs), _at_end(path, mine))
-
-    def _final(self, recorded: Mapping[str, str | None]) -> dict[str, str | None]:
-        """What Kafka left behind, had its run gone the way that ours went where runs of Kafka differ."""
-        final = dict(recorded)
-        for path, last in self._last_of_others.items():
-            if last is None:
-                continue
-            if last.op == "delete":
-                final.pop(path, None)
-            elif path in final:
-                final[path] = last.data
-        return final
-
-    def _is_final(self, path: str, kafka: str | None, ours: str | None) -> bool:
-        if path.endswith(STATE):
-            return match_final_state(path, kafka, ours, self._isrs.get(path, IsrHistory()))
-        return content(path, kafka) == content(path, ours)
+def _of_step(comparison: Comparison, number: int, kafka: Step, ours: Step) -> Iterator[Difference]:
+    if ours.problem is not None:
+        yield Difference(number, "the step", (), (ours.problem,))
+    if ours.not_supported is not None:
+        return
+    yield from _of_outcome(number, kafka.outcome, ours.outcome)
+    with_notifications = is_below(_made_by_hand(kafka), [paths.ISR_CHANGE_NOTIFICATION])
+    yield from comparison.of_step(number, kafka.followed, ours.followed, kafka.unsteady, with_notifications)
 
 
-def by_znode(writes: Iterable[Write]) -> dict[str, Writes]:
-    """Writes by path, in their order."""
-    found: dict[str, Writes] = {}
-    for write in writes:
-        found[write.path] = (*found.get(write.path, ()), write)
-    return found
+def _of_outcome(number: int, kafka: Outcome | None, ours: Outcome | None) -> Iterator[Difference]:
+    """A command's exit status and what it said; a broker's exit, and whether it was registered; whether nothing was done."""
+    if kafka is None:
+        # Of a command it was not recorded; but a broker that did not start, or a step skipped, would have been.
+        if ours is not None and "rc" not in ours and not ours.get("registered"):
+            yield Difference(number, "outcome", (), (json.dumps(ours),))
+        return
+    if ours is None:
+        yield Difference(number, "outcome", (json.dumps(kafka),), ())
+        return
+    for key, called in (OF_A_COMMAND if "rc" in kafka else OF_A_BROKER).items():
+        if key in kafka and (theirs := _lines(kafka[key])) != (mine := _lines(ours.get(key))):
+            yield Difference(number, called, theirs, mine)
 
 
-def exit_status(step: Step) -> int | None:
-    """That of the command which the step ran; None if it ran none."""
-    return None if step.outcome is None else step.outcome.get("rc")
+def _lines(value: object) -> tuple[str, ...]:
+    return said(value) if isinstance(value, list | tuple) else (json.dumps(value),)
 
 
 def _made_by_hand(step: Step) -> str:
     """The znode that a step is about, if it is a bare write by hand."""
     given = next((value for verb, value in step.do.items() if verb.startswith("zk_")), "")
     return str(given[0] if isinstance(given, list) else given)
-
-
-def _essence(write: Write) -> tuple[object, ...]:
-    return (write.by, write.op, write.fenced, content(write.path, write.data))
-
-
-def _lines(writes: Iterable[Write]) -> tuple[str, ...]:
-    return tuple(
-        " ".join([write.by, write.op, *(["fenced"] if write.fenced else []), *([] if write.data is None else [write.data])])
-        for write in writes
-    )
-
-
-def _texts(values: Iterable[object]) -> tuple[str, ...]:
-    return tuple(map(str, values))
-
-
-def _at_end(path: str, final: Mapping[str, str | None]) -> tuple[str, ...]:
-    return (str(final[path]),) if path in final else ()

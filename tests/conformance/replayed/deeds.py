@@ -5,23 +5,27 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from kcsim.scenarios.cluster import Cluster
+from kcsim.scenarios.comparing.content import json_of
+from kcsim.scenarios.comparing.evidence import session_owners
 from kcsim.scenarios.deeds import ClusterError
 from kcsim.scenarios.workload.producer import ProducerSpec
 from kcsim.scenarios.workload.workload import Workload
 from kcsim.zk import paths
-from kcsim.zk.vocabulary import BrokerId, TopicPartition
+from kcsim.zk.vocabulary import TopicPartition
 from tests.conformance.replayed import looks
 from tests.conformance.replayed.errors import NotSupportedError
-from tests.conformance.replayed.tools import Tools
-from tests.conformance.replayed.writes import session_owners
+from tests.conformance.replayed.shapes import CIRCUMSTANCES, VERBS, growth
+from tests.conformance.replayed.tools.placements import Placed
+from tests.conformance.replayed.tools.tools import Tools
 
 WITHIN_MS = 30_000
 """How long anything that belongs to a step is waited for, in the time of the run."""
 SEEN_AFTER_MS = 500
 """How long after a session's end whoever made the recordings saw it: the other brokers had acted by then."""
 
+RUNNING = ("running", "paused")
 Outcome = Mapping[str, Any] | None
-"""Of a command, of a broker that was bounced; None of everything else."""
+"""Of a command, of a broker that was bounced or did not start, of a step skipped; None of everything else."""
 
 
 class Deeds:
@@ -29,6 +33,7 @@ class Deeds:
 
     def __init__(self, cluster: Cluster, tools: Tools) -> None:
         self._cluster = cluster
+        self._placed: Mapping[str, Placed] = {}
         self._verbs: dict[str, Callable[[Any, Mapping[str, Any]], Awaitable[Outcome]]] = {
             "topic": self._topic,
             "start": lambda broker, _: self._start(broker),
@@ -44,28 +49,31 @@ class Deeds:
             "reassign_if_free": lambda plan, _: self._reassign_if_free(plan),
             "prefer": lambda partitions, _: self._create(paths.PREFERRED_REPLICA_ELECTION, _election(partitions)),
             "delete": lambda topic, _: self._create(paths.delete_topic(topic), ""),
-            "grow": self._grow,
-            "alter": lambda targets, _: self._alter(targets),
+            "grow": lambda _, do: self._grow(do),
+            "alter": lambda targets, _: tools.alter(targets),
             "zk_create": lambda given, _: self._create(*given),
             "zk_set": lambda given, _: self._done(cluster.zk_set(*given)),
             "zk_delete": lambda path, _: self._done(cluster.zk_delete(path)),
             "zk_delete_tree": lambda path, _: self._delete_tree(path),
             "zk_touch": lambda path, _: self._done(cluster.zk_set(path, self._data(path))),
             "zk_recreate": lambda path, _: self._done(cluster.zk_recreate(path, self._data(path), ephemeral=True)),
-            "tool": lambda words, _: tools.run(words),
+            "tool": lambda words, do: tools.run(words, do.get("files"), self._placed),
             "break_dir": lambda broker, _: self._break_dir(broker),
             "produce": lambda topic, _: self._produce(topic),
         }
 
-    async def do(self, do: Mapping[str, Any]) -> Outcome:
+    async def do(self, do: Mapping[str, Any], placed: Mapping[str, Placed] | None = None) -> Outcome:
         """Do it, and wait for what belongs to it.
+
+        Args:
+            placed: topic -> where the recording has the partitions that a command placed.
 
         Raises: NotSupportedError before anything was done; ClusterError; TimedOutError.
         """
-        verb = next((key for key in do if key in self._verbs), None)
-        if verb is None:
-            raise NotSupportedError(f"unknown step {json.dumps(do)}")
-        outcome = await self._verbs[verb](do[verb], do)
+        self._placed = placed or {}
+        outcome = None
+        if (verb := _verb(do)) is not None:
+            outcome = await self._verbs[verb](do[verb], do)
         await self.wait(do.get("wait", {}))
         await self._cluster.runtime.sleep_ms(round(1000 * do.get("sleep", 0)))
         return outcome
@@ -104,12 +112,13 @@ class Deeds:
             states = [looks.state_path(f"{topic}-{partition}") for partition in assignment]
             await self._until(lambda: looks.all_exist(self._cluster.state, states))
 
-    async def _grow(self, given: Any, do: Mapping[str, Any]) -> None:
-        """Given the topic and the new partitions in one list, or the partitions under a key of their own."""
-        topic, added = (given, _mapping_in(do)) if isinstance(given, str) else given
+    async def _grow(self, do: Mapping[str, Any]) -> None:
+        topic, added = growth(do)
         path = paths.topic(topic)
         if path in self._cluster.state.znodes:
-            found = json.loads(self._data(path) or "")
+            found = json_of(self._data(path))
+            if not isinstance(found, dict) or not isinstance(found.get("partitions"), dict):
+                raise ClusterError(f"{path} holds no partitions to which some could be added")
             await self._cluster.zk_set(path, _compact({**found, "partitions": {**found["partitions"], **added}}))
 
     async def _reassign_if_free(self, plan: Mapping[str, Sequence[int]]) -> Outcome:
@@ -133,8 +142,15 @@ class Deeds:
     async def _until_closed(self, sessions: Sequence[str]) -> None:
         await self._until(lambda: looks.all_closed(self._cluster.state, sessions))
 
-    async def _start(self, broker: int) -> None:
-        await self._cluster.start([_node(broker)])
+    async def _start(self, broker: int) -> Outcome:
+        """Returns: None; how the broker ended, if it did not come up."""
+        try:
+            await self._cluster.start([_node(broker)])
+        except ClusterError as refusal:
+            if self._cluster.state.processes.get(_node(broker)) in RUNNING:
+                raise  # it was, and so could not be started
+            return {"exit": 1, "registered": False, "err": [str(refusal)]}
+        return None
 
     async def _kill_together(self, brokers: Sequence[int]) -> None:
         sessions = [session for broker in brokers for session in self._open_sessions(broker)]
@@ -168,29 +184,30 @@ class Deeds:
     async def _bounce(self, broker: int) -> Outcome:
         sessions = self._open_sessions(broker)
         await self._cluster.kill(_node(broker))
-        try:
-            await self._start(broker)
-        except ClusterError as refusal:
+        ended = await self._start(broker)
+        if ended is not None:
             await self._until_closed(sessions)
-            return {"exit": 1, "registered": False, "err": [str(refusal)]}
-        return {"exit": None, "registered": True}
+        return ended or {"exit": None, "registered": True}
 
     async def _break_dir(self, broker: int) -> None:
         await self._cluster.fail_log_dir(_node(broker), None)
 
-    async def _produce(self, topic: str) -> None:
-        await Workload(self._cluster, {topic: ProducerSpec(topic, (topic,))}).produce([topic], records=1)
-
-    # --- the controller's own requests
-
-    async def _alter(self, targets: Mapping[str, Sequence[int] | None]) -> Outcome:
-        wanted = {_partition(tp): None if to is None else tuple(map(BrokerId, to)) for tp, to in targets.items()}
-        answers = await self._cluster.alter_partition_reassignments(wanted)
-        return {"answers": {str(partition): str(answer.name) for partition, answer in answers.items()}}
+    async def _produce(self, topics: str | Sequence[str]) -> None:
+        for topic in [topics] if isinstance(topics, str) else topics:
+            await Workload(self._cluster, {topic: ProducerSpec(topic, (topic,))}).produce([topic], records=1)
 
 
-def _mapping_in(do: Mapping[str, Any]) -> Mapping[str, Any]:
-    return next((value for key, value in do.items() if isinstance(value, Mapping) and key != "wait"), {})
+def _verb(do: Mapping[str, Any]) -> str | None:
+    """What a step does; None if it only sleeps or waits. Raises: NotSupportedError."""
+    known = {*VERBS, *CIRCUMSTANCES, *(do if "grow" in do else ())}  # the new partitions may have a key of their own
+    if unknown := [key for key in do if key not in known]:
+        raise NotSupportedError(f"unknown in a step: {', '.join(unknown)}")
+    verbs = [key for key in do if key in VERBS]
+    if len(verbs) > 1:
+        raise NotSupportedError(f"several deeds in a step: {', '.join(verbs)}")
+    if not verbs and not {*do} & {"sleep", "wait"}:
+        raise NotSupportedError("nothing is done in the step")
+    return verbs[0] if verbs else None
 
 
 def _node(broker: int) -> str:

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from kcsim.scenarios.comparing.content import json_of
+from kcsim.scenarios.comparing.isr import isr_of
 from kcsim.scenarios.state import ClusterState
 from kcsim.zk import paths
-from tests.conformance.replayed.content import json_of
-from tests.conformance.replayed.isr import isr_of
 
 
 def controller_is(state: ClusterState, broker_id: int) -> str | None:

@@ -4,12 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kcsim.scenarios.cluster import BrokerSpec, Cluster, ClusterSpec
+from kcsim.scenarios.cluster import Cluster
+from kcsim.scenarios.comparing.steering import ElectionSteering
+from kcsim.scenarios.comparing.write_log import WriteLog
+from kcsim.scenarios.comparing.writes import StepWrites, is_final
 from kcsim.scenarios.deeds import ClusterError
 from kcsim.scenarios.runs import RunInfo
+from kcsim.scenarios.scenario_cluster import BrokerSpec, ClusterSpec
 from kcsim.scenarios.worlds import run_in_world
 from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
-from kcsim.zk import paths
 from kcsim.zk.errors import TimedOutError
 from kcsim.zk.events import Event, EventKind
 from kcsim.zk.ports import ZooKeeper
@@ -18,15 +21,12 @@ from tests.conformance.replayed.deeds import WITHIN_MS, Deeds
 from tests.conformance.replayed.errors import NotSupportedError
 from tests.conformance.replayed.recording import Recording, Step
 from tests.conformance.replayed.settings import TICK_TIME_MS, settings_of
-from tests.conformance.replayed.steering import SteeredZooKeeper
-from tests.conformance.replayed.tools import Tools
-from tests.conformance.replayed.writes import WriteLog, is_final
+from tests.conformance.replayed.tools.placements import placements
+from tests.conformance.replayed.tools.tools import Tools
 
 QUIET_MS = 1_500
 """A step begins when ZooKeeper has had no transaction for so long."""
 QUIET_WITHIN_MS = 60_000
-HELD_AT_MOST_MS = 5_000
-"""How long the others are kept from standing for election, for the sake of one that does not."""
 SEED = 1
 
 TRANSACTIONS = frozenset(
@@ -99,7 +99,6 @@ class _Played:
     do: Mapping[str, Any]
     begin: int
     end: int
-    controller: int | None
     outcome: Mapping[str, Any] | None = None
     problem: str | None = None
     not_supported: str | None = None
@@ -111,8 +110,7 @@ class _Player:
     def __init__(self, recording: Recording, cluster: Cluster) -> None:
         self._recording = recording
         self._cluster = cluster
-        self._winner: int | None = recording.brokers[0]
-        self._controller: int | None = None  # who holds the role, or held it last
+        self._steering = ElectionSteering(cluster, recording.brokers[0])
         self._last_transaction_ms = 0
         self._played: list[_Played] = []
         self.alive: tuple[int, ...] = ()
@@ -121,26 +119,14 @@ class _Player:
         cluster.reach_zookeeper_through(self._steered)
 
     def _steered(self, zookeeper: ZooKeeper) -> ZooKeeper:
-        self._deeds = Deeds(self._cluster, Tools(self._cluster, zookeeper))
-        return SteeredZooKeeper(zookeeper, self._hold)
+        recording = self._recording
+        tools = Tools(self._cluster, zookeeper, recording.settings, recording.directory)
+        self._deeds = Deeds(self._cluster, tools)
+        return self._steering.steered(zookeeper)
 
     def _see(self, event: Event) -> None:
         if event.kind in TRANSACTIONS:
             self._last_transaction_ms = event.t_ms
-        if event.path == paths.CONTROLLER and self._cluster.state.controller_id is not None:
-            self._controller = self._cluster.state.controller_id
-
-    async def _hold(self, candidate: int) -> None:
-        """Keep a broker from standing for election before the one that is to win has won."""
-        if self._winner is None or candidate == self._winner:
-            return
-        try:
-            await self._cluster.wait_until(self._nobody_yet, HELD_AT_MOST_MS)
-        except TimedOutError:
-            return  # the one that is to win does not stand: better another than nobody
-
-    def _nobody_yet(self) -> str | None:
-        return looks.all_exist(self._cluster.state, [paths.CONTROLLER])
 
     # --- steps
 
@@ -160,20 +146,20 @@ class _Player:
         self._look_around()
 
     async def _play(self, step: Step) -> _Played:
-        self._winner = step.controller
+        self._steering.winner = step.controller
         begin = len(self._cluster.log.events)
         outcome: Mapping[str, Any] | None = None
         problem: str | None = None
         try:
-            outcome = await self._deeds.do(step.do)
+            outcome = await self._deeds.do(step.do, placements(step.writes or ()))
         except NotSupportedError as error:
-            return _Played(step.do, begin, begin, self._controller, not_supported=str(error))
+            return _Played(step.do, begin, begin, not_supported=str(error))
         except (ClusterError, TimedOutError) as error:
             problem = str(error)
         if step.do.get("settle", True):
             problem = await self._settle() or problem
         end = len(self._cluster.log.events)
-        return _Played(step.do, begin, end, self._controller, outcome, problem)
+        return _Played(step.do, begin, end, outcome, problem)
 
     async def _until(self, look: Callable[[], str | None]) -> None:
         await self._cluster.wait_until(look, WITHIN_MS)
@@ -199,15 +185,16 @@ class _Player:
     def steps(self, events: list[Event]) -> tuple[Step, ...]:
         """The steps played, with what they wrote, from the whole event log of the run."""
         writes = WriteLog(events)
-        return tuple(
-            Step(
-                do=played.do,
-                controller=played.controller,
-                writes=writes.between(played.begin, played.end),
-                sessions_closed=writes.sessions_closed(played.begin, played.end),
-                outcome=played.outcome,
-                problem=played.problem,
-                not_supported=played.not_supported,
-            )
-            for played in self._played
-        )
+        return tuple(_recorded_step(played, writes.step(played.begin, played.end)) for played in self._played)
+
+
+def _recorded_step(played: _Played, followed: StepWrites) -> Step:
+    return Step(
+        do=played.do,
+        controller=followed.controller,
+        writes=followed.writes,
+        sessions_closed=followed.sessions_closed,
+        outcome=played.outcome,
+        problem=played.problem,
+        not_supported=played.not_supported,
+    )

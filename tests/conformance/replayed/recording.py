@@ -10,47 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-CONTROLLER = "controller"
-"""Who wrote: the broker that holds /controller, in that role. Others are broker-N, and ADMIN."""
-ADMIN = "admin"
-WITH_DATA = ("create", "set")
-"""Operations whose data is recorded."""
+from kcsim.scenarios.comparing.writes import WITH_DATA, StepWrites, Write, Writes
+from tests.conformance.replayed.shapes import BadShapeError, check_recording
 
 
 class BadRecordingError(Exception):
     """A file that is no recording: says which, and what is wrong with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One write to ZooKeeper.
-
-    Attributes:
-        by: controller, broker-N or admin.
-        op: create, set, delete, or register for the multi that creates /brokers/ids/N and sets its data.
-        path: with N for the number of a sequential znode.
-        data: as written; None for null data and for operations whose data is not recorded.
-        fenced: it stood in one multi with a check of /controller_epoch.
-    """
-
-    by: str
-    op: str
-    path: str
-    data: str | None = None
-    fenced: bool = False
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "Write":
-        return cls(given["by"], given["op"], given["path"], given.get("data"), given.get("fenced", False))
-
-    def as_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"by": self.by, "op": self.op, "path": self.path}
-        if self.op in WITH_DATA:
-            found["data"] = self.data
-        return {**found, "fenced": True} if self.fenced else found
-
-
-Writes = tuple[Write, ...]
 
 
 @dataclass(frozen=True)
@@ -79,6 +44,11 @@ class Step:
     problem: str | None = None
     not_supported: str | None = None
 
+    @property
+    def followed(self) -> StepWrites:
+        """What is compared with the rules of any two runs."""
+        return StepWrites(self.controller, self.writes, self.sessions_closed)
+
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> "Step":
         return cls(
@@ -94,7 +64,7 @@ class Step:
 
     def as_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {"do": self.do, "controller": self.controller}
-        found["writes"] = [write.as_json() for write in self.writes or ()]
+        found["writes"] = [*map(_write_as_json, self.writes or ())]
         if self.sessions_closed:
             found["sessions_closed"] = list(self.sessions_closed)
         for key in ("outcome", "problem", "not_supported"):
@@ -114,6 +84,7 @@ class Recording:
         settings: Kafka's dotted names, for every broker.
         alive: broker processes that still run at the end; None if not recorded.
         final: znodes at the end, path -> data; None if not recorded.
+        directory: where the file lies, and what its commands read; None if there is no file.
     """
 
     name: str
@@ -124,9 +95,10 @@ class Recording:
     steps: tuple[Step, ...]
     alive: tuple[int, ...] | None
     final: Mapping[str, str | None] | None
+    directory: Path | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "Recording":
+    def of(cls, given: Mapping[str, Any], directory: Path | None = None) -> "Recording":
         return cls(
             name=given["name"],
             source=given.get("source", ""),
@@ -136,6 +108,7 @@ class Recording:
             steps=tuple(map(Step.of, given["steps"])),
             alive=tuple(given["alive"]) if "alive" in given else None,
             final=given.get("final"),
+            directory=directory,
         )
 
     @property
@@ -152,14 +125,26 @@ class Recording:
 
 
 def _writes(given: Sequence[Mapping[str, Any]]) -> Writes:
-    return tuple(map(Write.of, given))
+    return tuple(Write(w["by"], w["op"], w["path"], w.get("data"), w.get("fenced", False)) for w in given)
+
+
+def _write_as_json(write: Write) -> dict[str, Any]:
+    found: dict[str, Any] = {"by": write.by, "op": write.op, "path": write.path}
+    if write.op in WITH_DATA:
+        found["data"] = write.data
+    return {**found, "fenced": True} if write.fenced else found
 
 
 def read_recording(path: Path) -> Recording:
-    """Raises: BadRecordingError for a file that cannot be read, is no JSON, or lacks what a recording needs."""
+    """Raises: BadRecordingError for a file that cannot be read, is no JSON, or has not the form of a recording."""
     try:
-        return Recording.of(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        raise BadRecordingError(f"{path}: {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise BadRecordingError(f"{path} is no recording: {type(error).__name__}: {error}") from error
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadRecordingError(f"{path}: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadRecordingError(f"{path} is no JSON: {error}") from error
+    try:
+        check_recording(value)
+    except BadShapeError as error:
+        raise BadRecordingError(f"{path} is no recording: {error}") from error
+    return Recording.of(value, path.parent)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from tests.conformance.replayed.compare import Difference
+from kcsim.scenarios.comparing.differences import Difference
 from tests.conformance.replayed.recording import Recording
 
 

@@ -18,8 +18,21 @@ IN_FORCE: Mapping[str, Value] = {
 """In every recording that does not say otherwise."""
 TICK_TIME_MS = 500
 
-WITHOUT_EFFECT = ("log.flush.offset.checkpoint.interval.ms", "replica.high.watermark.checkpoint.interval.ms")
-"""When what is on disk is written there: our brokers do not know these, and they change nothing that is compared."""
+WITHOUT_EFFECT = (
+    "background.threads",
+    "log.cleaner.enable",
+    "log.flush.interval.messages",
+    "log.flush.interval.ms",
+    "log.flush.offset.checkpoint.interval.ms",
+    "log.message.format.version",
+    "num.io.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+    "transaction.state.log.min.isr",
+    "transaction.state.log.replication.factor",
+)
+"""Threads, the disk, transactions: our brokers do not know these settings, and they change nothing that is compared."""
 TWO_DIRS = {"log.dirs": "/disk-1,/disk-2"}
 """What `two.dirs`, which is no setting of Kafka's, stands for."""
 

@@ -4,11 +4,11 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from kcsim.zk import paths
-from tests.conformance.replayed.writes import is_below
+from kcsim.scenarios.comparing.by_design import WHERE_BROKERS_LISTEN, free
+from kcsim.scenarios.comparing.writes import is_below
 
-UNORDERED = ("/admin", paths.ISR_CHANGE_NOTIFICATION)
-"""In these znodes and below them a list of partitions may stand in any order."""
+UNORDERED = ("/admin",)
+"""Below these znodes a list of partitions may stand in any order."""
 
 
 def content(path: str, data: str | None, leave_out: Collection[str] = ()) -> str:
@@ -39,7 +39,10 @@ def _lasting(path: str, value: dict[str, Any]) -> dict[str, Any]:
     kept = {key: item for key, item in value.items() if key != "timestamp"}
     if is_below(path, UNORDERED) and isinstance(kept.get("partitions"), list):
         kept["partitions"] = sorted(kept["partitions"], key=lambda item: json.dumps(item, sort_keys=True))
-    if is_below(path, [paths.BROKER_IDS]):
-        kept = {key: item for key, item in kept.items() if key not in ("host", "port")}
-        kept["endpoints"] = [str(endpoint).partition("://")[0] for endpoint in kept.get("endpoints", ())]
-    return kept
+    listening = free(WHERE_BROKERS_LISTEN, path)
+    return {key: _listeners(item) if key in listening else item for key, item in kept.items()}
+
+
+def _listeners(value: Any) -> Any:
+    """Of endpoints their listeners' names; of a host or a port nothing."""
+    return [str(endpoint).partition("://")[0] for endpoint in value] if isinstance(value, list) else None

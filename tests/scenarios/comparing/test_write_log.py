@@ -1,12 +1,15 @@
-"""How a run's event log is read as a recording: who wrote, in which role, fenced or not, and whose sessions ended."""
+"""How an event log is read as writes: who wrote, in which role, fenced or not, and whose sessions ended."""
 
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from kcsim.scenarios.comparing.write_log import WriteLog
+from kcsim.scenarios.comparing.writes import StepWrites, Write, is_final
 from kcsim.zk.events import Event, EventKind
-from tests.conformance.replayed.recording import Write
-from tests.conformance.replayed.writes import WriteLog, is_final
+from tests.scenarios.imported.histories import imported, random_run
 
 BROKER_1, BROKER_2, ADMIN = "0x0000000000000001", "0x0000000000000002", "0x0000000000000003"
 STATE = "/brokers/topics/orders/partitions/0/state"
@@ -14,11 +17,11 @@ CONTROLLER_DATA = '{"version":1,"brokerid":1,"timestamp":"17"}'
 
 
 class Log:
-    """An event log made by hand. Brokers 1 and 2 have a session each; broker 1 is the controller."""
+    """An event log made by hand. Brokers 1 and 2 have a session each, of which they tell; broker 1 is the controller."""
 
-    def __init__(self) -> None:
+    def __init__(self, brokers_tell: bool = True) -> None:
         self.events: list[Event] = []
-        for broker, session_id in ((1, BROKER_1), (2, BROKER_2)):
+        for broker, session_id in ((1, BROKER_1), (2, BROKER_2)) if brokers_tell else ():
             self.add(EventKind.SESSION_STATE, node=f"broker-{broker}", session_id=session_id, state="connected")
         self.created("/controller", CONTROLLER_DATA, session=BROKER_1)
         self.start = len(self.events)
@@ -40,7 +43,10 @@ class Log:
         return self.add(EventKind.ZK_WRITE, node, controller_epoch_zk_version=fence)
 
     def writes(self) -> tuple[Write, ...]:
-        return WriteLog(self.events).between(self.start, len(self.events))
+        return self.step().writes or ()
+
+    def step(self) -> StepWrites:
+        return WriteLog(self.events).step(self.start, len(self.events))
 
 
 def test_a_fenced_write_of_who_holds_the_role_is_the_controllers() -> None:
@@ -100,8 +106,7 @@ def test_what_goes_with_a_session_is_no_write_but_the_end_of_a_session() -> None
     closed = log.add(EventKind.SESSION_CLOSED, session_id=BROKER_2)
     log.deleted("/brokers/ids/2", session=BROKER_2, cause=closed)
     log.add(EventKind.SESSION_CLOSED, session_id=ADMIN)
-    assert log.writes() == ()
-    assert WriteLog(log.events).sessions_closed(log.start, len(log.events)) == ("broker-2",)
+    assert log.step() == StepWrites(controller=1, writes=(), sessions_closed=("broker-2",))
 
 
 def test_the_numbers_of_notifications_are_left_out() -> None:
@@ -125,8 +130,58 @@ def test_each_step_has_its_own_writes() -> None:
     log = Log()
     first, second = log.created("/admin/a", session=ADMIN), log.created("/admin/b", session=ADMIN)
     writes = WriteLog(log.events)
-    assert [write.path for write in writes.between(first, second)] == ["/admin/a"]
-    assert [write.path for write in writes.between(second, second + 1)] == ["/admin/b"]
+    assert writes.step(first, second).writes == (Write("admin", "create", "/admin/a"),)
+    assert writes.step(second, second + 1).writes == (Write("admin", "create", "/admin/b"),)
+
+
+def test_who_held_the_role_last_is_its_holder_until_another_wins() -> None:
+    log = Log()
+    gone = log.deleted("/controller", session=ADMIN)
+    won = log.created("/controller", CONTROLLER_DATA.replace('"brokerid":1', '"brokerid":2'), session=BROKER_2)
+    spoilt = log.changed("/controller", "?", session=ADMIN)
+    writes = WriteLog(log.events)
+    assert [writes.step(0, after + 1).controller for after in (gone, won, spoilt)] == [1, 2, 2]
+    assert writes.step(0, log.start - 1).controller is None
+
+
+# --- a log that was made of transactions -----------------------------------------------------------------------------------
+
+
+def test_without_the_brokers_word_a_session_is_that_of_who_registered_in_it() -> None:
+    log = Log(brokers_tell=False)
+    log.deleted("/controller", session=BROKER_2)
+    log.created("/brokers/ids/2", session=BROKER_2, zxid=7, ephemeral=True)
+    log.changed("/brokers/ids/2", "{}", session=BROKER_2, zxid=7)
+    log.deleted("/controller", session=ADMIN)
+    assert log.writes() == (
+        Write("broker-2", "delete", "/controller"),
+        Write("broker-2", "register", "/brokers/ids/2"),
+        Write("admin", "delete", "/controller"),
+    )
+
+
+def test_a_registration_made_anew_by_hand_makes_nobody_a_broker() -> None:
+    """By hand it is created with its data; brokers set that afterwards."""
+    log = Log(brokers_tell=False)
+    log.created("/brokers/ids/2", "{}", session=ADMIN, zxid=7, ephemeral=True)
+    assert log.writes() == (Write("admin", "create", "/brokers/ids/2", "{}"),)
+
+
+def test_a_write_that_carries_the_version_of_its_check_is_fenced() -> None:
+    log = Log()
+    log.changed(STATE, "{}", controller_epoch_zk_version=0)
+    assert log.writes() == (Write("controller", "set", STATE, "{}", fenced=True),)
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=10)
+def test_a_run_and_its_zookeepers_files_tell_of_the_same_writes(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    directory = tmp_path_factory.mktemp("zk")
+    run, found = random_run(directory, seed).events, imported(directory)
+    assert WriteLog(found).step(0, len(found)) == WriteLog(run).step(0, len(run))
+
+
+# --- the end ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ every later list; who is in the ISR after a series of joins, and all else, must 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.conformance.replayed.content import content, json_of
-from tests.conformance.replayed.recording import Write
+from kcsim.scenarios.comparing.content import content, json_of
+from kcsim.scenarios.comparing.writes import Write
 
 Isr = tuple[int, ...]
 

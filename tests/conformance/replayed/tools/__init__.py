@@ -1,0 +1,1 @@
+"""Kafka's own commands as recordings have them, done through our commands' functions, with what they print."""

@@ -1,0 +1,47 @@
+"""The settings of a topic that a broker tells of: its own, and those in which the broker's own differ from Kafka's defaults.
+
+Source: Kafka 2.8, LogConfig.TopicConfigSynonyms.
+"""
+
+from collections.abc import Mapping
+
+from kcsim.scenarios.admin.java_order import map_order
+
+SETTINGS_HELD = 64
+"""For so many is the map made in which a client has a topic's settings."""
+BROKER_SYNONYMS: Mapping[str, str] = {
+    "compression.type": "compression.type",
+    "min.insync.replicas": "min.insync.replicas",
+    "unclean.leader.election.enable": "unclean.leader.election.enable",
+    "message.max.bytes": "max.message.bytes",
+    "log.cleanup.policy": "cleanup.policy",
+    "log.index.interval.bytes": "index.interval.bytes",
+    "log.index.size.max.bytes": "segment.index.bytes",
+    "log.message.format.version": "message.format.version",
+    "log.message.timestamp.type": "message.timestamp.type",
+    "log.preallocate": "preallocate",
+    "log.retention.bytes": "retention.bytes",
+    "log.retention.ms": "retention.ms",
+    "log.roll.jitter.ms": "segment.jitter.ms",
+    "log.roll.ms": "segment.ms",
+    "log.segment.bytes": "segment.bytes",
+    "log.segment.delete.delay.ms": "file.delete.delay.ms",
+}
+"""A broker's setting -> the topic's that goes by it."""
+IN_FORCE = {"message.format.version": "2.6-IV0"}
+"""Whoever made the recordings set the format of records with the protocol's version."""
+
+
+def effective_config(topic: Mapping[str, str], broker: Mapping[str, str | int | bool]) -> dict[str, str]:
+    """A topic's settings as a client sees them, in its order.
+
+    Args:
+        broker: what is set of the broker that is asked, in its file.
+    """
+    by_broker = {BROKER_SYNONYMS[name]: _text(value) for name, value in broker.items() if name in BROKER_SYNONYMS}
+    found = {**IN_FORCE, **by_broker, **topic}
+    return {name: found[name] for name in map_order(sorted(found, reverse=True), SETTINGS_HELD)}
+
+
+def _text(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,88 @@
+"""kafka-preferred-replica-election, and kafka-leader-election.
+
+Source: Kafka 2.8, PreferredReplicaLeaderElectionCommand and LeaderElectionCommand.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+from kcsim.controller.decisions.kafka_refusals import RefusedError
+from kcsim.controller.events import ElectionType
+from kcsim.controller.requests import ErrorCode
+from kcsim.scenarios.admin.election_text import PREFERRED_TOOL_WARNINGS, asked_lines, failures, result_lines
+from kcsim.scenarios.admin.elections import ask_for_preferred_election
+from kcsim.scenarios.admin.reassignment_files import parse_partitions_to_elect
+from kcsim.zk.vocabulary import TopicPartition
+from tests.conformance.replayed.errors import NotSupportedError
+from tests.conformance.replayed.tools.command_line import Command, Said, ToolFailedError
+from tests.conformance.replayed.tools.files import Files
+from tests.conformance.replayed.tools.reach import Reach
+
+Results = Mapping[TopicPartition, ErrorCode]
+Lines = Iterator[str]
+
+
+class ElectionTools:
+    """Both commands on one cluster."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+
+    async def preferred(self, command: Command, said: Said, files: Files) -> None:
+        """kafka-preferred-replica-election. Raises: ToolFailedError, NotSupportedError."""
+        command.require_known(["path-to-json-file"])
+        try:
+            partitions = _partitions_in_file(command, files)
+            if not self._reach.is_direct(command):
+                said.out.append(PREFERRED_TOOL_WARNINGS[0])
+                await self._elect(ElectionType.PREFERRED, partitions, said, preferred_result_lines)
+                return
+            said.out += PREFERRED_TOOL_WARNINGS
+            async with self._reach.kafka_zk(command) as kafka_zk:
+                said.out += asked_lines(await ask_for_preferred_election(kafka_zk, partitions))
+        except RefusedError:
+            raise ToolFailedError from None  # the reason is in a stack trace
+
+    async def leaders(self, command: Command, said: Said, files: Files) -> None:
+        """kafka-leader-election. Raises: ToolFailedError, NotSupportedError, ClusterError."""
+        command.require_known(
+            ["election-type", "topic", "partition", "all-topic-partitions", "path-to-json-file", "admin.config"]
+        )
+        wanted = command.one("election-type").upper()
+        if self._reach.is_direct(command) or wanted not in ElectionType.__members__:
+            raise NotSupportedError(f"{command.tool} {' '.join(command.words)}")
+        try:
+            partitions = self._partitions(command, files)
+        except RefusedError:
+            raise ToolFailedError from None  # the reason is in a stack trace
+        await self._elect(ElectionType[wanted], partitions, said, partial(result_lines, ElectionType[wanted]))
+
+    async def _elect(
+        self, kind: ElectionType, partitions: Sequence[TopicPartition] | None, said: Said, lines: Callable[[Results], Lines]
+    ) -> None:
+        results = await self._reach.cluster.elect_leaders(kind, partitions)
+        if partitions is None:  # the broker that is asked leaves out of its answer where nothing was to be done
+            results = {tp: error for tp, error in results.items() if error is not ErrorCode.ELECTION_NOT_NEEDED}
+        said.out += lines(results)
+        if failures(results):
+            raise ToolFailedError
+
+    def _partitions(self, command: Command, files: Files) -> Sequence[TopicPartition] | None:
+        if "topic" in command:
+            return [TopicPartition(command.one("topic"), command.number("partition"))]
+        if "all-topic-partitions" in command:
+            return None
+        command.one("path-to-json-file")
+        return _partitions_in_file(command, files)
+
+
+def preferred_result_lines(results: Results) -> Lines:
+    """What kafka-preferred-replica-election says of the controller's answer: the new command's lines, in older words."""
+    for line in result_lines(ElectionType.PREFERRED, results):
+        older = line.replace("leader election (PREFERRED)", "preferred leader election")
+        yield older.replace("Valid replica already", "Preferred replica already")
+
+
+def _partitions_in_file(command: Command, files: Files) -> Sequence[TopicPartition] | None:
+    name = command.get("path-to-json-file")
+    return None if name is None else parse_partitions_to_elect(files.text(name))

@@ -1,0 +1,32 @@
+"""Files that a command names: held by the step itself, or beside the recording."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.replayed.errors import NotSupportedError
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where a command finds its files.
+
+    Attributes:
+        given: `files` of a step: name -> text, or a JSON value.
+        directory: of the recording; None if it comes from no file.
+    """
+
+    given: Mapping[str, Any] = field(default_factory=dict)
+    directory: Path | None = None
+
+    def text(self, name: str) -> str:
+        """Raises: NotSupportedError if there is no such file: the recording does not hold what Kafka read."""
+        if name in self.given:
+            content = self.given[name]
+            return content if isinstance(content, str) else json.dumps(content, separators=(",", ":"))
+        path = None if self.directory is None else self.directory / name
+        if path is None or not path.is_file():
+            raise NotSupportedError(f"the file {name} is neither in the step nor beside the recording")
+        return path.read_text(encoding="utf-8")

@@ -1,0 +1,60 @@
+"""How a command reaches the cluster: with a session of its own, or by asking the broker that is the controller."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from kcsim.brokers.metadata_cache import MetadataCache
+from kcsim.controller.decisions.kafka_refusals import RefusedError
+from kcsim.scenarios.cluster import Cluster
+from kcsim.scenarios.deeds import SCENARIO, ClusterError, Deeds
+from kcsim.scenarios.tool_session import open_tool
+from kcsim.zk.kafka_zk import KafkaZk
+from kcsim.zk.ports import ZooKeeper
+from tests.conformance.replayed.errors import NotSupportedError
+from tests.conformance.replayed.tools.command_line import Command
+
+
+class Reach:
+    """The cluster, from a command's point of view.
+
+    Args:
+        zookeeper: the way to ZooKeeper of a command with a session of its own.
+        settings: of every broker, as its file has them.
+    """
+
+    def __init__(self, cluster: Cluster, zookeeper: ZooKeeper, settings: Mapping[str, str | int | bool]) -> None:
+        self.cluster = cluster
+        self.settings = settings
+        self._zookeeper = zookeeper
+
+    def is_direct(self, command: Command) -> bool:
+        """Whether it goes to ZooKeeper itself. Raises: NotSupportedError without an address, or with two."""
+        if ("zookeeper" in command) == ("bootstrap-server" in command):
+            raise NotSupportedError(f"{command.tool} without one of --zookeeper, --bootstrap-server")
+        return "zookeeper" in command
+
+    @asynccontextmanager
+    async def kafka_zk(self, command: Command) -> AsyncIterator[KafkaZk]:
+        """Whoever writes: the command, or the controller's broker for it. Raises: ClusterError, RefusedError."""
+        if not self.is_direct(command):
+            yield self.cluster.broker(self._controller()).kafka_zk
+            return
+        log = self.cluster.log
+        asked = Deeds(log).act("run", command.tool)
+        try:
+            async with open_tool(self.cluster.runtime, self._zookeeper, log.sink(SCENARIO), 0, asked) as kafka_zk:
+                yield kafka_zk
+        except ClusterError as error:
+            if isinstance(error.__cause__, RefusedError):
+                raise error.__cause__ from None  # the command has words of its own for it
+            raise
+
+    def metadata(self) -> MetadataCache:
+        """What a broker tells a client of the cluster. Raises: ClusterError."""
+        return self.cluster.broker(self._controller()).metadata
+
+    def _controller(self) -> str:
+        holder = self.cluster.state.controller_id
+        if holder is None:
+            raise ClusterError("nobody holds the controller role")
+        return f"broker-{holder}"

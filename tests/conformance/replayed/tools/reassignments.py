@@ -1,0 +1,156 @@
+"""kafka-reassign-partitions.
+
+Source: Kafka 2.8, ReassignPartitionsCommand.
+"""
+
+from collections.abc import Iterable
+
+from kcsim.controller.decisions.kafka_refusals import (
+    AdminCommandFailedError,
+    RefusedError,
+    UnknownTopicOrPartitionError,
+)
+from kcsim.controller.decisions.reassignment import Plan, check_plan
+from kcsim.controller.requests import ErrorCode
+from kcsim.scenarios.admin import reassignment_text as text
+from kcsim.scenarios.admin.reassignment_files import MovePlan, parse_move_plan
+from kcsim.scenarios.admin.reassignments import (
+    EXISTING_ASSIGNMENT,
+    TerseReassignmentFailureError,
+    current_replicas,
+    refuse_log_dirs,
+    start_reassignment,
+    verify_reassignment,
+)
+from kcsim.scenarios.admin.throttles import clear_throttles, set_throttles
+from kcsim.scenarios.admin.topics import broker_metadata
+from kcsim.zk.kafka_zk import KafkaZk
+from kcsim.zk.vocabulary import TopicPartition
+from tests.conformance.replayed.errors import NotSupportedError
+from tests.conformance.replayed.tools.command_line import Command, Said, ToolFailedError
+from tests.conformance.replayed.tools.files import Files
+from tests.conformance.replayed.tools.reach import Reach
+
+ACTIONS = ("execute", "verify", "cancel", "list")
+KNOWN = (*ACTIONS, "reassignment-json-file", "additional", "throttle", "preserve-throttles", "timeout")
+UNKNOWN_TOPIC = (
+    "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: This server does not host this topic-partition."
+)
+
+
+class ReassignmentTool:
+    """kafka-reassign-partitions on one cluster."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+
+    async def run(self, command: Command, said: Said, files: Files) -> None:
+        """Raises: ToolFailedError, NotSupportedError, ClusterError."""
+        if "generate" in command:
+            raise NotSupportedError(f"{command.tool} --generate: what it proposes is drawn at random")
+        command.require_known(KNOWN)
+        action = command.action(ACTIONS)
+        is_direct = self._reach.is_direct(command)
+        if is_direct and action in ("cancel", "list"):
+            raise NotSupportedError(f"{command.tool} --zookeeper --{action}")
+        if action == "list":
+            said.out += text.ongoing_lines(await self._reach.cluster.list_partition_reassignments())
+            return
+        if is_direct:
+            said.out.append(text.ZOOKEEPER_WARNING)
+        try:
+            plan = parse_move_plan(files.text(command.one("reassignment-json-file")))
+            async with self._reach.kafka_zk(command) as kafka_zk:
+                await self._act(action, kafka_zk, plan, command, said)
+        except TerseReassignmentFailureError as refusal:
+            said.out.append(str(refusal))
+            raise ToolFailedError from None
+        except RefusedError as refusal:
+            said.out.append(f"Error: {refusal}")
+            raise ToolFailedError from None
+
+    async def _act(self, action: str, kafka_zk: KafkaZk, plan: MovePlan, command: Command, said: Said) -> None:
+        throttle = command.number("throttle") if "throttle" in command else None
+        preserves = "preserve-throttles" in command
+        match action, self._reach.is_direct(command):
+            case "execute", True:
+                await _execute_directly(kafka_zk, plan, throttle, said)
+            case "execute", False:
+                await self._execute(kafka_zk, plan, throttle, "additional" in command, said)
+            case "verify", is_direct:
+                await self._verify(kafka_zk, plan, is_direct, preserves, said)
+            case _:
+                await self._cancel(kafka_zk, plan, preserves, said)
+
+    # --- through the controller's API
+
+    async def _execute(self, kafka_zk: KafkaZk, plan: MovePlan, throttle: int | None, additional: bool, said: Said) -> None:
+        cluster = self._reach.cluster
+        if await cluster.list_partition_reassignments() and not additional:
+            raise TerseReassignmentFailureError(EXISTING_ASSIGNMENT)
+        check_plan(plan.moves)
+        if plan.log_dirs:
+            raise NotSupportedError("moves between the log directories of a broker")
+        current = await _known_to_the_cluster(kafka_zk, plan)
+        said.out += text.current_lines(current)
+        if throttle is not None:
+            targets = {partition: replicas for partition, replicas in plan.targets.items() if partition in current}
+            await set_throttles(kafka_zk, current, targets, throttle)
+            said.out += text.throttle_lines(throttle)
+        errors = _refused((await cluster.alter_partition_reassignments(plan.targets)).items())
+        if errors:
+            said.out += text.refused_lines(errors)
+            raise ToolFailedError
+        said.out.append(text.started_line(plan.targets))
+
+    async def _cancel(self, kafka_zk: KafkaZk, plan: MovePlan, preserves: bool, said: Said) -> None:
+        cluster = self._reach.cluster
+        moving = await cluster.list_partition_reassignments()
+        active = [partition for partition in moving if partition in plan.targets]
+        if active:
+            answers = await cluster.alter_partition_reassignments(dict.fromkeys(active))
+            if errors := _refused(answers.items()):
+                said.out += text.not_cancelled_lines(errors)
+                raise ToolFailedError
+        said.out += [text.cancelled_line(sorted(active)), text.NO_MOVES_BETWEEN_DIRECTORIES]
+        if not preserves:
+            said.out += text.cleared_lines(await clear_throttles(kafka_zk, plan.targets))
+
+    # --- either way
+
+    async def _verify(self, kafka_zk: KafkaZk, plan: MovePlan, is_direct: bool, preserves: bool, said: Said) -> None:
+        if is_direct:
+            refuse_log_dirs(plan)
+            found = await verify_reassignment(kafka_zk, plan)
+            said.out.append(text.INCOMPLETE_WARNING)
+        else:
+            found = await verify_reassignment(kafka_zk, plan, await self._reach.cluster.list_partition_reassignments())
+        said.out += text.status_lines(found.moves)
+        if not is_direct:
+            said.out.append(text.NOTHING_OF_DIRECTORIES)
+        if not found.is_anything_moving and not preserves:
+            said.out += text.cleared_lines(await clear_throttles(kafka_zk, plan.targets))
+
+
+async def _execute_directly(kafka_zk: KafkaZk, plan: MovePlan, throttle: int | None, said: Said) -> None:
+    said.out += text.current_lines(await start_reassignment(kafka_zk, plan, throttle))
+    if throttle is not None:
+        said.out += text.throttle_lines(throttle)
+    said.out.append(text.started_line(plan.targets))
+
+
+async def _known_to_the_cluster(kafka_zk: KafkaZk, plan: MovePlan) -> Plan:
+    """Where the partitions of a plan are; those that do not exist the controller refuses. Raises: RefusedError."""
+    alive = {broker.id for broker in await broker_metadata(kafka_zk)}
+    for broker in sorted({broker for replicas in plan.targets.values() for broker in replicas}):
+        if broker not in alive:
+            raise AdminCommandFailedError(f"Unknown broker id {broker}")
+    topics = {partition.topic for partition in plan.targets}
+    found = await current_replicas(kafka_zk, topics)
+    if topics - {partition.topic for partition in found}:
+        raise UnknownTopicOrPartitionError(UNKNOWN_TOPIC)
+    return {partition: replicas for partition, replicas in found.items() if partition in plan.targets}
+
+
+def _refused(answers: Iterable[tuple[TopicPartition, ErrorCode]]) -> dict[TopicPartition, ErrorCode]:
+    return {partition: error for partition, error in answers if error is not ErrorCode.NONE}

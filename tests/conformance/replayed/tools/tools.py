@@ -1,0 +1,108 @@
+"""Finds the command that a recording names, and runs it.
+
+With --zookeeper a command has a session of its own and writes by itself. With --bootstrap-server it asks the controller's
+broker, whose session it then is that writes.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kcsim.scenarios.cluster import Cluster
+from kcsim.scenarios.deeds import ClusterError
+from kcsim.zk.errors import ZooKeeperError
+from kcsim.zk.ports import ZooKeeper
+from kcsim.zk.znodes import BadZnodeError
+from tests.conformance.replayed.errors import NotSupportedError
+from tests.conformance.replayed.tools.command_line import Command, Said, ToolFailedError
+from tests.conformance.replayed.tools.configs import ConfigTool
+from tests.conformance.replayed.tools.elections import ElectionTools
+from tests.conformance.replayed.tools.files import Files
+from tests.conformance.replayed.tools.placements import Placed
+from tests.conformance.replayed.tools.reach import Reach
+from tests.conformance.replayed.tools.reassignments import ReassignmentTool
+from tests.conformance.replayed.tools.topics import TopicTool
+
+Outcome = Mapping[str, Any]
+PLAN = "plan.json"
+
+
+class Tools:
+    """Kafka's commands, on one cluster.
+
+    Args:
+        zookeeper: the way to ZooKeeper of a command with a session of its own.
+        settings: of every broker, as its file has them.
+        directory: where files lie that a command names; None if nowhere.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        zookeeper: ZooKeeper,
+        settings: Mapping[str, str | int | bool],
+        directory: Path | None = None,
+    ) -> None:
+        reach = Reach(cluster, zookeeper, settings)
+        self._topics = TopicTool(reach)
+        self._configs = ConfigTool(reach)
+        self._elections = ElectionTools(reach)
+        self._reassignments = ReassignmentTool(reach)
+        self._directory = directory
+
+    async def run(
+        self, words: Sequence[str], files: Mapping[str, Any] | None = None, placed: Mapping[str, Placed] | None = None
+    ) -> Outcome:
+        """Run a command as the recording has it, class name first.
+
+        Args:
+            files: those that it names: name -> text, or a JSON value.
+            placed: topic -> where the recording placed its partitions.
+
+        Returns: exit status, and what it says.
+        Raises: NotSupportedError.
+        """
+        said = Said()
+        try:
+            await self._run(Command.of(words), said, Files(files or {}, self._directory), placed or {})
+        except ToolFailedError:
+            return said.outcome(1)
+        except (ClusterError, BadZnodeError, ZooKeeperError) as error:
+            said.err.append(str(error))
+            return said.outcome(1)
+        return said.outcome(0)
+
+    async def _run(self, command: Command, said: Said, files: Files, placed: Mapping[str, Placed]) -> None:
+        match command.tool:
+            case "TopicCommand":
+                await self._topics.run(command, said, placed)
+            case "ConfigCommand":
+                await self._configs.run(command, said)
+            case "PreferredReplicaLeaderElectionCommand":
+                await self._elections.preferred(command, said, files)
+            case "LeaderElectionCommand":
+                await self._elections.leaders(command, said, files)
+            case "ReassignPartitionsCommand":
+                await self._reassignments.run(command, said, files)
+            case _:
+                raise NotSupportedError(f"{command.tool} has no counterpart here")
+
+    async def alter(self, targets: Mapping[str, Sequence[int] | None]) -> Outcome:
+        """AlterPartitionReassignments as kafka-reassign-partitions asks for it: moves, or (None) cancellations.
+
+        Raises: NotSupportedError for both at once, which the command cannot do.
+        """
+        is_cancelled = [replicas is None for replicas in targets.values()]
+        if any(is_cancelled) and not all(is_cancelled):
+            raise NotSupportedError("moves and cancellations at once: Kafka's command does either")
+        how = ["--cancel", "--preserve-throttles"] if any(is_cancelled) else ["--execute", "--additional"]
+        words = ["kafka.admin.ReassignPartitionsCommand", "--bootstrap-server", "BS", *how]
+        return await self.run([*words, "--reassignment-json-file", PLAN], {PLAN: _plan(targets)})
+
+
+def _plan(targets: Mapping[str, Sequence[int] | None]) -> str:
+    """A file of moves. Of a cancellation the command reads only which partitions it is about."""
+    moves = [(name.rpartition("-"), replicas or [1]) for name, replicas in targets.items()]
+    entries = [{"topic": topic, "partition": int(number), "replicas": to} for (topic, _, number), to in moves]
+    return json.dumps({"version": 1, "partitions": entries})
