@@ -12,8 +12,10 @@ from typer.core import TyperGroup
 
 from kcsim.scenarios.commands import (
     assign,
+    compare,
     doctor,
     elect_leaders,
+    explore,
     fault,
     groups,
     import_,
@@ -55,9 +57,11 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command()(run.run)
+app.command()(compare.compare)
 app.command()(up.up)
 app.command()(fault.fault)
 app.command()(why.why)
+app.command()(explore.explore)
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(zk.app, name="zk")
 app.add_typer(import_.app, name="import")

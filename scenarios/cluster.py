@@ -1,67 +1,35 @@
-"""A cluster of simulated brokers on one ZooKeeper, and all that can be done to it.
-
-Every verb leaves two events: what was done (Fault or AdminAct), and what was then observed of it (FaultConfirmed, or the
-change itself). A fault that had no effect is an error.
-"""
+"""A cluster of simulated brokers on one ZooKeeper, and all that can be done to it (scenario_cluster.py)."""
 
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
 
 from kcsim.brokers.broker import Broker, BrokerStartError
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.disk import Disk
 from kcsim.brokers.replica_log import ReplicaLog
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
-from kcsim.controller.protections import ALL_ON, Protections
 from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.clients import Address
 from kcsim.scenarios.consumers.fleet import ConsumerFleet
 from kcsim.scenarios.controller_asks import ControllerAsks
-from kcsim.scenarios.deeds import RUN_BEGAN, SCENARIO, ClusterError, Deeds
+from kcsim.scenarios.deeds import RUN_BEGAN, ClusterError
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.network import MemoryNetwork
 from kcsim.scenarios.network_faults import NetworkFaults
 from kcsim.scenarios.process import Breakpoint, Process, ProcessState, WriteMoment
-from kcsim.scenarios.server_faults import ServerFaults, ZooKeeperMembers
-from kcsim.scenarios.state import ClusterState
+from kcsim.scenarios.scenario_cluster import BrokerSpec, ClusterSpec, Moment, ScenarioCluster
+from kcsim.scenarios.server_faults import ZooKeeperMembers
 from kcsim.scenarios.stream import TroubleKit
-from kcsim.scenarios.tool_session import open_tool
-from kcsim.scenarios.topic_acts import TopicActs
-from kcsim.zk.errors import TimedOutError, ZooKeeperError
-from kcsim.zk.events import Event, EventFields, EventKind
-from kcsim.zk.operations import Check, Create, Delete, Multi, MultiDone, MultiRead, Request, SetData
+from kcsim.zk.errors import TimedOutError
+from kcsim.zk.events import EventFields, EventKind
+from kcsim.zk.operations import Check, Multi, MultiRead, Request
 from kcsim.zk.ports import FaultableSession, Promise, Runtime, Session, ZooKeeper
 from kcsim.zk.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
 from kcsim.zk.wording import named
 
 FAULT_WITHIN_MS = 30_000
 """How long a fault that waits for something (a write, a reconnection) waits at most, in the time of the run."""
-
-
-Moment = Literal["before", "after"]
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerSpec:
-    broker_id: int
-    rack: str | None = None
-
-    @property
-    def name(self) -> str:
-        return f"broker-{self.broker_id}"
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterSpec:
-    """What a cluster is made of. `settings` has Kafka's dotted names, the same for every broker, as are its protections."""
-
-    brokers: tuple[BrokerSpec, ...]
-    settings: Mapping[str, str | int | bool]
-    tick_time_ms: int = 200
-    protections: Protections = ALL_ON
 
 
 @dataclass
@@ -75,7 +43,7 @@ class _Slot:
     broker: Broker | None = None
 
 
-class Cluster:
+class Cluster(ScenarioCluster):
     """Brokers, each in a process of its own.
 
     Args:
@@ -95,9 +63,7 @@ class Cluster:
         epoch_ms: int,
         network_delay_ms: int = 0,
     ) -> None:
-        self.runtime = runtime
-        self.log = log
-        self.state = ClusterState()
+        super().__init__(runtime, log, zookeeper, admin, members, epoch_ms)
         self._config = BrokerConfig.of(spec.settings, spec.protections)
         # Everybody has a generator of its own: what the network, or a broker, draws does not depend on what others do.
         seed = log.events[RUN_BEGAN].seed
@@ -110,34 +76,14 @@ class Cluster:
         self._network = MemoryNetwork(runtime, network_delay_ms, TroubleKit(numbers, log.sink))
         self._zookeeper = zookeeper
         self._clients: list[Process] = []
-        self._admin = admin
-        self._deeds = Deeds(log)
-        self.servers = ServerFaults(self._deeds, members)
         self.network_faults = NetworkFaults(runtime, self._deeds, self._network, self.broker_names)
-        self.topics = TopicActs(self._deeds, partial(open_tool, runtime, zookeeper, log.sink(SCENARIO), epoch_ms))
         self.consumers = ConsumerFleet(runtime, log, self._deeds, self.client_process, lambda: tuple(self.bootstrap))
         self._asks = ControllerAsks(runtime, self._deeds, self._holder_of_the_role)
-        self._epoch_ms = epoch_ms
-        self._changed: Promise[None] = runtime.promise()
-        for event in log.events:
-            self.state.apply(event)
-        log.subscribe(self._on_event)
-        for missing in spec.protections.off:
-            fields = EventFields(rule=missing.name, detail=f"{missing.source}: {missing.without_it}")
-            log.append(SCENARIO, EventKind.PROTECTION_OFF, RUN_BEGAN, fields)
-
-    def _on_event(self, event: Event) -> None:
-        self.state.apply(event)
-        if not self._changed.is_settled:
-            self._changed.resolve(None)
+        self._tell_switched_off(spec.protections)
 
     @property
     def broker_names(self) -> tuple[str, ...]:
         return tuple(self._slots)
-
-    @property
-    def member_names(self) -> tuple[str, ...]:
-        return self.servers.member_names
 
     def broker(self, name: str) -> Broker:
         """The running broker of that name. Raises: ClusterError."""
@@ -149,28 +95,6 @@ class Cluster:
     def reach_zookeeper_through(self, wrap: Callable[[ZooKeeper], ZooKeeper]) -> None:
         """Let the brokers that are started from now on reach ZooKeeper through a port of the caller's own."""
         self._zookeeper = wrap(self._zookeeper)
-
-    # --- waiting
-
-    async def wait_until(self, condition: Callable[[], str | None], within_ms: int) -> None:
-        """Wait until a condition on the log and the state holds; it is looked at again after every event.
-
-        Args:
-            condition: None when it holds, else a sentence that says what is seen instead.
-
-        Raises: TimedOutError with that sentence when `within_ms` have passed.
-        """
-        deadline_ms = self.runtime.now_ms() + within_ms
-        while (seen := condition()) is not None:
-            left_ms = deadline_ms - self.runtime.now_ms()
-            if left_ms <= 0:
-                raise TimedOutError(f"not within {within_ms} ms: {seen}")
-            if self._changed.is_settled:
-                self._changed = self.runtime.promise()
-            try:
-                await self._changed.wait(left_ms)
-            except TimedOutError:
-                continue  # one last look, then the deadline above
 
     # --- life of brokers
 
@@ -233,12 +157,26 @@ class Cluster:
             await broker.shutdown(cause)
             stopped.resolve(None)
 
+        async def see_out() -> None:
+            await stopped.wait()
+            self._end_process(slot, process, cause)
+
         process.spawn("shutdown", shut_down(slot.broker))
-        await stopped.wait(FAULT_WITHIN_MS + self._config.longest_controlled_shutdown_ms)
+        try:
+            await stopped.wait(FAULT_WITHIN_MS + self._config.longest_controlled_shutdown_ms)
+        except TimedOutError:
+            self.runtime.spawn(f"stop {name}", see_out())  # frozen, perhaps: it ends when it can
+            raise
+        self._end_process(slot, process, cause)
+        return cause
+
+    def _end_process(self, slot: _Slot, process: Process, cause: int) -> None:
+        """A broker has shut down: its process goes, too."""
+        if slot.process is not process:
+            return  # it was killed meanwhile
         process.kill(cause)
         slot.process = slot.broker = None
-        self.log.append(name, EventKind.PROCESS_STATE, cause, EventFields(state="stopped"))
-        return cause
+        self.log.append(process.name, EventKind.PROCESS_STATE, cause, EventFields(state="stopped"))
 
     async def kill(self, name: str) -> int:
         """Kill a broker, as SIGKILL does; its session is left to expire. Raises: ClusterError."""
@@ -305,6 +243,8 @@ class Cluster:
 
         def matches(requests: Sequence[Request]) -> bool:
             nonlocal still_to_come
+            if self.is_disarmed:
+                return False
             if any(_touches(request, path) for request in requests):
                 still_to_come -= 1
             return still_to_come == 0
@@ -321,6 +261,10 @@ class Cluster:
         self.log.append(name, EventKind.PROCESS_STATE, cause, EventFields(state="running"))
         slot.process.resume(cause)
         return cause
+
+    def disarm(self) -> None:
+        super().disarm()
+        self._network.traps.clear()
 
     async def close(self) -> None:
         """The run is over: nobody acts any more, and no session of ours outlives it."""
@@ -377,11 +321,6 @@ class Cluster:
         return cause
 
     # --- clients
-
-    @property
-    def epoch_ms(self) -> int:
-        """Wall-clock time of the run's beginning, in ms since 1970."""
-        return self._epoch_ms
 
     @property
     def bootstrap(self) -> list[Address]:
@@ -445,7 +384,11 @@ class Cluster:
         session = self._session(name)
         cause = self._deeds.fault("disconnect", name)
         process.refuse_connections(cause)
-        await session.cut(cause)
+        try:
+            await session.cut(cause)
+        except TimedOutError:  # nothing was cut, so nobody will think of undoing it
+            process.allow_connections()
+            raise
         self._deeds.confirm(cause, "disconnect", name, f"connection of session 0x{session.session_id:016x} is cut")
         if for_ms is not None:
             self.runtime.spawn(f"reconnect {name}", self._reconnect_after(process, for_ms))
@@ -462,30 +405,6 @@ class Cluster:
         _, process = self._running(name)
         cause = self._deeds.act("reconnect", name)
         process.allow_connections()
-        return cause
-
-    # --- znodes, by hand
-
-    async def zk_create(self, path: str, data: str | None, *, ephemeral: bool = False, sequential: bool = False) -> int:
-        """Create a znode, as an operator would. Raises: ClusterError with ZooKeeper's answer."""
-        return await self._by_hand("create", path, Create(path, _encoded(data), ephemeral, sequential))
-
-    async def zk_set(self, path: str, data: str | None) -> int:
-        return await self._by_hand("set", path, SetData(path, _encoded(data)))
-
-    async def zk_delete(self, path: str) -> int:
-        return await self._by_hand("delete", path, Delete(path))
-
-    async def zk_recreate(self, path: str, data: str | None, *, ephemeral: bool = False) -> int:
-        """Delete a znode and create it again in one transaction, so that nobody can see it missing."""
-        return await self._by_hand("recreate", path, Multi((Delete(path), Create(path, _encoded(data), ephemeral))))
-
-    async def _by_hand(self, op: str, path: str, request: Request) -> int:
-        cause = self._deeds.act_on_znode(op, path)
-        (reply,) = await self._admin.call([request], cause)
-        error = reply.error if isinstance(reply, MultiDone) else reply
-        if isinstance(error, ZooKeeperError):
-            raise ClusterError(f"{op} {path}: {error}")
         return cause
 
     # --- events and look-ups
@@ -516,10 +435,6 @@ class Cluster:
 
 def _listed(partitions: Sequence[TopicPartition]) -> str:
     return named(partitions) or "none"
-
-
-def _encoded(data: str | None) -> bytes | None:
-    return None if data is None else data.encode()
 
 
 def _touches(request: Request, path: str | None) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, Unpack
 
 import msgspec
+from msgspec import structs
 
 from kcsim.zk.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind, Transaction
 from kcsim.zk.paths import parent
@@ -73,16 +74,21 @@ class EventLog:
         """Append an event and return its seq."""
         if kind not in _TREE_CHANGES:
             self._catch_up_with(cause, fields)
-        seq = self._next_seq
-        event = Event(seq=seq, t_ms=self._now_ms(), node=node, kind=kind, cause=self._seq_of(cause), **fields)
+        return self._keep(Event(self._next_seq, self._now_ms(), node, kind, self._seq_of(cause), **fields))
+
+    def put(self, event: Event) -> int:
+        """Append an event that was made elsewhere, under a seq of this log and as of now; return its seq."""
+        return self._keep(structs.replace(event, seq=self._next_seq, t_ms=self._now_ms()))
+
+    def _keep(self, event: Event) -> int:
         self._next_seq += 1
         if self.keeps_events:
             self.events.append(event)
-        if kind in _TREE_CHANGES:
+        if event.kind in _TREE_CHANGES:
             self._remember(event)
         for subscriber in self._subscribers:
             subscriber(event)
-        return seq
+        return event.seq
 
     def _catch_up_with(self, cause: Cause, fields: EventFields) -> None:
         if self._catch_up is None:

@@ -1,16 +1,19 @@
 """The live world: the wall clock, and a real ZooKeeper."""
 
+import shutil
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 
-from kcsim.scenarios.cluster import Cluster, ClusterSpec
+from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.deeds import SCENARIO
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.reply_feed import ReplyFeed, ReportingZooKeeper
 from kcsim.scenarios.runs import ADMIN_CONNECT_TIMEOUT_MS, ADMIN_SESSION_TIMEOUT_MS, RunInfo, Script, Subscribers, begin
 from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
+from kcsim.scenarios.scenario_cluster import ClusterSpec
 from kcsim.scenarios.transaction_feed import TransactionFeed
 from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.zk import paths
@@ -39,8 +42,12 @@ def run_live(
     script: Script,
     subscribers: Subscribers,
     around: Around = lambda _: nullcontext(),
+    zk_log: Path | None = None,
 ) -> EventLog:
     """Start the chosen ZooKeeper, unless it is somebody's, run a script on a cluster on it, and leave nothing behind.
+
+    Args:
+        zk_log: a data directory to keep its transaction log in; only with one server, of ours.
 
     Raises: what the script raises; ServerError (NoChrootError and OccupiedError before anything is written),
         ZooKeeperUnavailableError.
@@ -58,15 +65,25 @@ def run_live(
             with around(servers.connect_string):
                 await _run_on(servers, choice, spec, runtime, log, script, began)
         finally:
+            if zk_log is not None:
+                keep_log(servers, zk_log)
             await servers.stop()
 
     runtime.run(main())
     return log
 
 
+def keep_log(servers: ZooKeeperServers, directory: Path) -> None:
+    """Copy the transaction log of a run's only server to where it outlives the run. Raises: OSError."""
+    (name,) = servers.member_names
+    written = servers.transaction_log_dir(name)
+    if written is not None and written.is_dir():
+        shutil.copytree(written, directory / written.name, dirs_exist_ok=True)
+
+
 def servers_of(choice: ZooKeeperChoice, spec: ClusterSpec) -> ZooKeeperServers:
     """The servers of a choice, not started yet. Raises: BadConnectStringError."""
-    settings = ServerSettings(tick_time_ms=spec.tick_time_ms)
+    settings = ServerSettings(tick_time_ms=spec.tick_time_ms, max_session_timeout_ms=spec.max_session_timeout_ms)
     match choice.kind:
         case ZooKeeperKind.DOCKER:
             from kcsim.zk.servers.container import ContainerZooKeeper  # brings Docker's SDK
@@ -92,7 +109,7 @@ async def _run_on(
     admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else BlamedServers(servers, live)
     cluster = Cluster(spec, runtime, log, zookeeper, admin, members, int(time.time() * 1000))
-    observer = runtime.spawn("observer", _observe(runtime, admin, look))
+    observer = runtime.spawn("observer", observe(runtime, admin, look))
     try:
         await script(cluster)
     finally:
@@ -144,7 +161,7 @@ def _observed(
     return live, ReportingZooKeeper(live, replies), replies.look
 
 
-async def _observe(runtime: Runtime, admin: Session, look: Callable[[Session], Awaitable[None]]) -> None:
+async def observe(runtime: Runtime, admin: Session, look: Callable[[Session], Awaitable[None]]) -> None:
     """Look now and then. It only reads; what it sees is appended to the log, which wakes whoever waits for it."""
     while True:
         await look(admin)

@@ -126,6 +126,10 @@ class NetworkFaults:
         self._network.conditions.change(Change(links))
         return self._deeds.act(HEAL, None, f"{links}, {_counted(len(wrong), 'link')} in trouble")
 
+    def is_well(self) -> bool:
+        """Whether nothing is wrong with any link."""
+        return all(condition == PERFECT for condition in self._conditions_of(EVERYWHERE).values())
+
     # --- how
 
     def _inflict(

@@ -149,6 +149,8 @@ class Process:
         """A write has come to `moment`: let the breakpoints act, then go on, if the process still does."""
         due = [b for b in self._breakpoints if b.moment is moment and b.matches(requests)]
         for breakpoint_ in due:
+            if self.state is not ProcessState.RUNNING:
+                break  # struck by the one before: the others wait for a write that it comes to alive and awake
             self._breakpoints.remove(breakpoint_)
             breakpoint_.act()
         await self.go_on()

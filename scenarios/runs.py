@@ -24,6 +24,8 @@ class RunInfo:
     scenario: str
     seed: int
     zookeeper: str
+    brokers: str | None = None
+    """Whose brokers they are; None: ours."""
 
 
 def begin(log: EventLog, info: RunInfo, subscribers: Subscribers) -> int:
@@ -34,6 +36,6 @@ def begin(log: EventLog, info: RunInfo, subscribers: Subscribers) -> int:
         scenario=info.scenario,
         seed=info.seed,
         schema_version=EVENT_SCHEMA_VERSION,
-        detail=f"on ZooKeeper: {info.zookeeper}",
+        detail=f"on ZooKeeper: {info.zookeeper}" + (f"; brokers: {info.brokers}" if info.brokers else ""),
     )
     return log.append(SCENARIO, EventKind.RUN_STARTED, None, fields)

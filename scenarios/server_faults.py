@@ -27,6 +27,7 @@ class ServerFaults:
     def __init__(self, deeds: Deeds, members: ZooKeeperMembers | None) -> None:
         self._deeds = deeds
         self._members = members
+        self._away: dict[str, str] = {}  # who was killed or paused -> that
 
     @property
     def member_names(self) -> tuple[str, ...]:
@@ -61,7 +62,22 @@ class ServerFaults:
         await members.resume(name, cause=cause)
         return self._confirm(cause, "resume", name)
 
+    async def heal(self) -> None:
+        """Let every server that is dead or frozen serve again. Raises: ClusterError, ServerError."""
+        dead = sorted(name for name, fault in self._away.items() if fault == "kill")
+        for name in sorted(self._away.keys() - dead):
+            await self.resume(name)
+        if dead and self._members is not None:  # all at once: one alone may be no majority
+            causes = [self._deeds.fault("start", name) for name in dead]
+            await self._members.start_member(*dead, cause=causes[0])
+            for cause, name in zip(causes, dead, strict=True):
+                self._confirm(cause, "start", name)
+
     def _confirm(self, cause: int, fault: str, name: str) -> int:
+        if fault in ("kill", "pause"):
+            self._away[name] = fault
+        else:
+            self._away.pop(name, None)
         self._deeds.confirm(cause, fault, name, f"{fault} of {name} has taken effect")
         return cause
 

@@ -2,12 +2,13 @@
 
 import random
 
-from kcsim.scenarios.cluster import Cluster, ClusterSpec
+from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.deeds import SCENARIO
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.network import SIMULATED_DELAY_MS
 from kcsim.scenarios.runs import ADMIN_CONNECT_TIMEOUT_MS, ADMIN_SESSION_TIMEOUT_MS, RunInfo, Script, Subscribers, begin
 from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
+from kcsim.scenarios.scenario_cluster import ClusterSpec
 from kcsim.zk.events import EventFields, EventKind
 from kcsim.zk.memory.client import MemoryZooKeeper
 from kcsim.zk.memory.journal import Write
@@ -33,6 +34,7 @@ def run_simulated(
         random.Random(info.seed),
         members=members,
         tick_time_ms=spec.tick_time_ms,
+        max_session_timeout_ms=spec.max_session_timeout_ms,
         epoch_ms=EPOCH_MS,
         keep=keep,
     )

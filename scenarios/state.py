@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field, replace
 
 from kcsim.scenarios.consumers.consumption import Consumption
+from kcsim.scenarios.metrics_state import MetricsState
 from kcsim.scenarios.topics_state import TopicsState
 from kcsim.zk import paths
 from kcsim.zk.events import Event, EventKind
@@ -36,6 +37,7 @@ class ClusterState:
         sessions: session id -> open or closed, as the server sees it.
         of_topics: topics and partitions, read from their znodes.
         of_consumers: groups, and what their members consume.
+        of_metrics: the controller's metrics.
     """
 
     znodes: dict[str, Znode] = field(default_factory=dict)
@@ -43,6 +45,7 @@ class ClusterState:
     sessions: dict[str, str] = field(default_factory=dict)
     of_topics: TopicsState = field(default_factory=TopicsState)
     of_consumers: Consumption = field(default_factory=Consumption)
+    of_metrics: MetricsState = field(default_factory=MetricsState)
     _epochs: dict[str, int] = field(default_factory=dict)  # of registered brokers, by the name of their znode
 
     def apply(self, event: Event) -> None:
@@ -75,6 +78,9 @@ class ClusterState:
                 self.sessions[event.session_id or ""] = "closed"
             case EventKind.PROCESS_STATE:
                 self.processes[event.node] = event.state or ""
+                self.of_metrics.apply(event)
+            case EventKind.METRICS:
+                self.of_metrics.apply(event)
             case _:
                 pass
 

@@ -10,7 +10,6 @@ from kcsim.controller.decisions.placement import Replicas
 from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.admin.topics import NewTopic
-from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.deeds import RUN_BEGAN, ClusterError
 from kcsim.scenarios.language.topic_model import TopicModel
 from kcsim.scenarios.language.topic_steps import (
@@ -26,6 +25,7 @@ from kcsim.scenarios.language.topic_steps import (
 )
 from kcsim.scenarios.language.topic_words import ALL_PARTITIONS
 from kcsim.scenarios.language.words import ALL
+from kcsim.scenarios.scenario_cluster import ScenarioCluster
 from kcsim.zk.vocabulary import BrokerId, TopicPartition
 
 
@@ -36,7 +36,7 @@ class TopicRunner:
         declared: the topics of the scenario, by name.
     """
 
-    def __init__(self, cluster: Cluster, declared: Mapping[str, TopicModel]) -> None:
+    def __init__(self, cluster: ScenarioCluster, declared: Mapping[str, TopicModel]) -> None:
         self._cluster = cluster
         self._declared = declared
 

@@ -32,6 +32,10 @@ class WorkloadRunner:
             case _:
                 assert_never(step)
 
+    async def end(self, within_ms: int) -> None:
+        """Let whoever is at work come to an end, as by stop-workload. Raises: TimedOutError."""
+        await self._workload.stop(self._workload.at_work, within_ms)
+
     def take_ledger(self) -> None:
         """The timetable is done: count what became of every record."""
         self._workload.take_ledger()

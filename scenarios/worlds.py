@@ -1,15 +1,23 @@
-"""Which world a run lives in: virtual time and the model, or the wall clock and a real ZooKeeper. Chosen here only."""
+"""Which world a run lives in: virtual time and the model, or the wall clock and a real ZooKeeper. Chosen here only.
 
-from collections.abc import Callable
-from contextlib import nullcontext
+On the wall clock, brokers can be those of a real Apache Kafka too.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kcsim.scenarios.cluster import ClusterSpec
 from kcsim.scenarios.history import EventLog, KeptTrace
-from kcsim.scenarios.runs import RunInfo, Script
+from kcsim.scenarios.runs import RunInfo, Script, Subscribers
+from kcsim.scenarios.scenario_cluster import ClusterSpec
 from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.zk.events import Event
 from kcsim.zk.files.log_writer import LogWriter
+
+if TYPE_CHECKING:
+    from kcsim.brokers.apache_kafka.installation import KafkaInstallation
+    from kcsim.scenarios.on_kafka.world import Script as KafkaScript
 
 
 def run_in_world(
@@ -26,17 +34,15 @@ def run_in_world(
     Args:
         on_event: called with each event as it happens.
         trace: where to keep the event log; Parquet if the name ends so, else JSONL.
-        zk_log: a data directory in which the model of ZooKeeper keeps its transaction log, as a real one does. Only for
-            SIMULATED: the others write their own.
+        zk_log: a data directory in which ZooKeeper's transaction log is kept. Only for SIMULATED, and EMBEDDED with one
+            member.
 
     Raises: what the script raises; a ServerError or ZooKeeperUnavailableError when there is no ZooKeeper to be had;
         TraceError, before anything else when the trace cannot be opened, else after everything was closed;
         LogExistsError and OSError of zk_log, the former before anything else;
         KeyboardInterrupt after everything was closed.
     """
-    writer = KeptTrace(trace) if trace else None
-    subscribers = [s for s in (writer.write if writer else None, on_event) if s is not None]
-    try:
+    with _kept(trace, on_event) as subscribers:
         if choice.kind is ZooKeeperKind.SIMULATED:
             from kcsim.scenarios.simulated_world import run_simulated
 
@@ -44,7 +50,32 @@ def run_in_world(
                 return run_simulated(choice.members, spec, info, script, subscribers, kept.write if kept else None)
         from kcsim.scenarios.live_world import run_live
 
-        return run_live(choice, spec, info, script, subscribers)
+        return run_live(choice, spec, info, script, subscribers, zk_log=zk_log)
+
+
+def run_with_kafka(
+    kafka: "KafkaInstallation",
+    choice: ZooKeeperChoice,
+    spec: ClusterSpec,
+    info: RunInfo,
+    script: "KafkaScript",
+    on_event: Callable[[Event], None] | None = None,
+    trace: Path | None = None,
+    zk_log: Path | None = None,
+) -> EventLog:
+    """As run_in_world, with brokers of a real Apache Kafka on a real ZooKeeper of ours."""
+    from kcsim.scenarios.on_kafka.world import run_on_kafka
+
+    with _kept(trace, on_event) as subscribers:
+        return run_on_kafka(kafka, choice, spec, info, script, subscribers, zk_log)
+
+
+@contextmanager
+def _kept(trace: Path | None, on_event: Callable[[Event], None] | None) -> Iterator[Subscribers]:
+    """Those who are told of every event: the caller's own, and the trace, which is closed at the end."""
+    writer = KeptTrace(trace) if trace else None
+    try:
+        yield [s for s in (writer.write if writer else None, on_event) if s is not None]
     finally:
         if writer:
             writer.close()

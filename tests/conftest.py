@@ -10,6 +10,7 @@ from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from tests.requirements import require
 
 TICK_MS = 200
+collect_ignore = ["example_project"]  # run by scenarios/testing/test_example_project.py
 
 # How long an example takes says more about the machine than about us.
 settings.register_profile("kcsim", deadline=None)

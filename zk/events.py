@@ -119,6 +119,7 @@ class EventKind(StrEnum):
     FAULT = "Fault"
     FAULT_CONFIRMED = "FaultConfirmed"
     ADMIN_ACT = "AdminAct"
+    STEP_SKIPPED = "StepSkipped"  # a step of the timetable could not be done, and need not be: `op` is its verb
     EXPECTATION = "Expectation"
 
 

@@ -11,12 +11,14 @@ import typer
 
 from kcsim.controller.protections import PROTECTION_NAMES
 from kcsim.scenarios.commands.ending import ExitStatus, Finished, Output, give_up
+from kcsim.scenarios.commands.kafka_argument import BrokersKind, check_for_real_brokers, chosen_kafka
 from kcsim.scenarios.commands.zookeeper_argument import zookeeper_choice
 
 if TYPE_CHECKING:
-    from kcsim.scenarios.cluster import ClusterSpec
+    from kcsim.brokers.apache_kafka.installation import KafkaInstallation
     from kcsim.scenarios.judging.verdict import Judged, Verdict
     from kcsim.scenarios.language.scenario_file import LoadedScenario
+    from kcsim.scenarios.scenario_cluster import ClusterSpec
     from kcsim.scenarios.telling.timeline import Timeline
     from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
 
@@ -34,6 +36,21 @@ def run(
             metavar="WHICH",
         ),
     ] = "embedded",
+    brokers: Annotated[
+        BrokersKind,
+        typer.Option(
+            help="simulated: ours. kafka: processes of a real Apache Kafka 2.4 to 3.9, which the scenario is done to as far "
+            "as it can be; what cannot is told before anything starts."
+        ),
+    ] = BrokersKind.SIMULATED,
+    kafka_home: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --brokers kafka: where Kafka is, with its jars in DIR/libs; else KAFKA_HOME, else what `make kafka` "
+            "has fetched.",
+        ),
+    ] = None,
     seed: Annotated[
         int,
         typer.Option(
@@ -54,7 +71,8 @@ def run(
     zk_log: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="With --zookeeper simulated: keep ZooKeeper's transaction log here, as a real one does."
+            metavar="DIR",
+            help="Keep ZooKeeper's transaction log here, in its own format: for kcsim zk log and kcsim import zookeeper.",
         ),
     ] = None,
     output: Annotated[
@@ -76,6 +94,7 @@ def run(
     kcsim run zookeeper-leader-loss --zookeeper docker
     kcsim run my-scenario.yaml --zookeeper simulated --seed 7 --trace run.jsonl
     kcsim run zombie-deletes-topic --without controller-epoch-fence
+    kcsim run broker-crash-and-return --brokers kafka --kafka-home ~/kafka_2.13-2.8.2
 
     Exit status: 0 all expectations held, 1 one was violated, 2 it could not be decided, 64 the scenario or the
     command makes no sense (nothing was started then).
@@ -87,12 +106,20 @@ def run(
     choice = chosen_zookeeper(zookeeper, loaded)
     check_trace(trace)
     check_zk_log(zk_log, choice)
+    kafka = None
+    if brokers is BrokersKind.KAFKA:
+        if without:
+            give_up("--without: what Kafka protects itself with cannot be taken from a real one", ExitStatus.USAGE)
+        check_for_real_brokers(loaded, choice)
+        kafka = chosen_kafka(kafka_home)
+    elif kafka_home is not None:
+        give_up("--kafka-home: only with --brokers kafka", ExitStatus.USAGE)
     if choice.connect is not None and not execute:
         say_what_would_be_done(loaded, choice.connect)
         return
     spec = cluster_spec(loaded.scenario, without or ())
-    verdict, timeline, events = _run(loaded, spec, choice, zookeeper, seed, trace, output, zk_log)
-    facts = {"zookeeper": zookeeper, "seed": seed, "events": events, "trace": trace and str(trace)}
+    verdict, timeline, events = _run(loaded, spec, choice, zookeeper, seed, trace, output, zk_log, kafka)
+    facts = {"brokers": brokers.value, "zookeeper": zookeeper, "seed": seed, "events": events, "trace": trace and str(trace)}
     _show(verdict, timeline, output, {**facts, "without": [protection.name for protection in spec.protections.off]})
     raise Finished(verdict.exit_status)
 
@@ -142,14 +169,14 @@ def check_trace(trace: Path | None) -> None:
 
 
 def check_zk_log(directory: Path | None, choice: "ZooKeeperChoice") -> None:
-    """Only the model has a log to keep elsewhere, and only where there is none yet."""
+    """One server's log can be kept, and only where there is none yet."""
     from kcsim.scenarios.zookeeper_choice import ZooKeeperKind
     from kcsim.zk.files.log_writer import LogExistsError, check_no_log
 
     if directory is None:
         return
-    if choice.kind is not ZooKeeperKind.SIMULATED:
-        give_up("--zk-log: only with --zookeeper simulated; a real one keeps its own log", ExitStatus.USAGE)
+    if choice.kind not in (ZooKeeperKind.SIMULATED, ZooKeeperKind.EMBEDDED) or choice.members > 1:
+        give_up("--zk-log: only with --zookeeper simulated or embedded, and one server of it", ExitStatus.USAGE)
     if directory.exists() and not directory.is_dir():
         give_up(f"--zk-log: {directory} is no directory", ExitStatus.USAGE)
     try:
@@ -181,13 +208,14 @@ def _run(
     trace: Path | None,
     output: Output,
     zk_log: Path | None,
+    kafka: "KafkaInstallation | None",
 ) -> "tuple[Verdict, Timeline, int]":
-    from kcsim.scenarios.cluster import Cluster
     from kcsim.scenarios.history import TraceError
     from kcsim.scenarios.runner import run_scenario
     from kcsim.scenarios.runs import RunInfo
+    from kcsim.scenarios.scenario_cluster import ScenarioCluster
     from kcsim.scenarios.telling.timeline import Timeline, console_on
-    from kcsim.scenarios.worlds import run_in_world
+    from kcsim.scenarios.worlds import run_in_world, run_with_kafka
     from kcsim.zk.errors import ZooKeeperUnavailableError
     from kcsim.zk.servers.errors import NoChrootError, OccupiedError, ServerError
 
@@ -198,12 +226,16 @@ def _run(
     )
     verdicts = []
 
-    async def script(cluster: Cluster) -> None:
+    async def script(cluster: ScenarioCluster) -> None:
         verdicts.append(await run_scenario(loaded, cluster))
 
     where = zookeeper if choice.members == 1 else f"{zookeeper}, {choice.members} members"
     try:
-        log = run_in_world(choice, spec, RunInfo(loaded.scenario.name, seed, where), script, timeline, trace, zk_log)
+        info = RunInfo(loaded.scenario.name, seed, where, brokers=f"Apache Kafka {kafka.version}" if kafka else None)
+        if kafka is not None:
+            log = run_with_kafka(kafka, choice, spec, info, script, timeline, trace, zk_log)
+        else:
+            log = run_in_world(choice, spec, info, script, timeline, trace, zk_log)
     except (NoChrootError, OccupiedError) as error:
         give_up(f"--zookeeper: {error}", ExitStatus.USAGE)
     except TraceError as error:

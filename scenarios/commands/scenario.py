@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,21 +10,79 @@ import typer
 from kcsim.scenarios.commands.ending import ExitStatus, Output, give_up
 
 app = typer.Typer(
-    help="Look at the scenarios that come with the simulator, and check your own.",
+    help="Look at the scenarios that come with the simulator; write and check your own.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 
+SCHEMA_FILE = "kcsim-scenario.schema.json"
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="A name for it: small letters, digits and hyphens.")],
+    like: Annotated[
+        str | None,
+        typer.Option("--from", metavar="NAME", help="Begin with a copy of this one: a name of the library, or a file."),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-o", metavar="FILE", help="Where to write it; NAME.yaml if not given.")
+    ] = None,
+    editor: Annotated[
+        bool,
+        typer.Option("--editor", help=f"Also write {SCHEMA_FILE} beside it, so that editors complete it and mark mistakes."),
+    ] = False,
+) -> None:
+    """Write a scenario of your own to begin with: small, explained line by line, and it runs as it is.
+
+    \b
+    kcsim scenario new my-failover
+    kcsim scenario new my-failover --from controller-failover -o tests/my-failover.yaml
+
+    A file that exists is not overwritten: exit status 64.
+    """
+    from kcsim.scenarios.language.new_scenario import BadNameError, text_for
+    from kcsim.scenarios.language.scenario_file import ScenarioFileError
+    from kcsim.scenarios.language.schema import json_schema
+
+    path = file or Path(f"{name}.yaml")
+    schema_path = path.parent / SCHEMA_FILE
+    try:
+        text = text_for(name, like, SCHEMA_FILE if editor else None)
+        with path.open("x", encoding="utf-8") as written:
+            written.write(text)
+        if editor:
+            schema_path.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")
+    except BadNameError as error:
+        give_up(str(error), ExitStatus.USAGE)
+    except ScenarioFileError as error:
+        give_up(str(error), ExitStatus.USAGE)
+    except FileExistsError:
+        give_up(f"{path}: is there already; name another with -o", ExitStatus.USAGE)
+    except OSError as error:
+        give_up(f"{error.filename}: cannot be written: {error.strerror}", ExitStatus.USAGE)
+    print(f"{path}: written. Next: kcsim run {path} --zookeeper simulated")
+
+
 @app.command("list")
-def list_scenarios(output: Annotated[Output, typer.Option(help="How to print the list.")] = Output.TABLE) -> None:
+def list_scenarios(
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Only those whose name or description has all of these words.")
+    ] = None,
+    output: Annotated[Output, typer.Option(help="How to print the list.")] = Output.TABLE,
+) -> None:
     """List the scenarios of the library, each with what it shows."""
     from rich.table import Table
 
     from kcsim.scenarios.language.scenario_file import find_scenario, library_names, load_scenario
     from kcsim.scenarios.telling.timeline import TABLE_WIDTH, console_on
 
-    scenarios = [load_scenario(find_scenario(name)).scenario for name in library_names()]
+    there = [load_scenario(find_scenario(name)).scenario for name in library_names()]
+    wanted = [word.lower() for word in words or ()]
+    scenarios = [s for s in there if all(word in f"{s.name} {s.description}".lower() for word in wanted)]
+    if not scenarios and output is Output.TABLE:
+        give_up(f"no scenario speaks of {' and '.join(words or ())}; `kcsim scenario list` has all", ExitStatus.USAGE)
     if output is Output.JSON:
         told = [
             {
@@ -61,7 +120,7 @@ def schema() -> None:
     """Print the JSON Schema of scenario files, for editors.
 
     With it an editor completes keys and marks mistakes: put `# yaml-language-server: $schema=FILE` at the top of
-    a scenario.
+    a scenario. `kcsim scenario new --editor` does both.
     """
     from kcsim.scenarios.language.schema import json_schema
 
@@ -84,6 +143,7 @@ def check(files: Annotated[list[str], typer.Argument(help="Scenario files, or na
             problems.append(str(error))
         else:
             steps, expectations = len(loaded.scenario.timetable), len(loaded.scenario.expect)
-            print(f"{loaded.file}: ok, {steps} steps, {expectations} expectations")
+            invariants = len(loaded.scenario.invariants.names())
+            print(f"{loaded.file}: ok, {steps} steps, {expectations} expectations, {invariants} invariants")
     if problems:
         give_up("\n".join(problems), ExitStatus.USAGE)

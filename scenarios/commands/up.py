@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kcsim.scenarios.admin.topics import NewTopic
-    from kcsim.scenarios.cluster import Cluster, ClusterSpec
+    from kcsim.scenarios.cluster import Cluster
     from kcsim.scenarios.history import KeptTrace
     from kcsim.scenarios.language.schema import ClusterModel
     from kcsim.scenarios.playground.playground import Playground
+    from kcsim.scenarios.scenario_cluster import ClusterSpec
     from kcsim.scenarios.telling.timeline import Timeline
     from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
     from kcsim.zk.events import Event
@@ -240,7 +241,7 @@ class _Up:
             run_live(self.choice, spec, RunInfo(f"cluster {self.name}", self.seed, where), script, subscribers, self._around)
 
     def _spec(self) -> "ClusterSpec":
-        from kcsim.scenarios.cluster import BrokerSpec, ClusterSpec
+        from kcsim.scenarios.scenario_cluster import BrokerSpec, ClusterSpec
 
         return ClusterSpec(tuple(BrokerSpec(broker.id, broker.rack) for broker in self.model.members()), self.model.settings)
 

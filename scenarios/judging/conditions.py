@@ -13,9 +13,11 @@ from kcsim.scenarios.judging.group_conditions import GROUP_JUDGES
 from kcsim.scenarios.judging.partition_conditions import PARTITION_JUDGES
 from kcsim.scenarios.judging.record_conditions import RECORD_JUDGES
 from kcsim.scenarios.judging.seen import Finding, Seen, each, last
-from kcsim.scenarios.language.claims import Condition, EventCount, ZnodeIs
+from kcsim.scenarios.language.claims import Condition, EventCount, TimeBetween, ZnodeIs
 from kcsim.scenarios.language.event_pattern import EventPattern
-from kcsim.scenarios.language.words import listed
+from kcsim.scenarios.language.metric_words import WantedMetric
+from kcsim.scenarios.language.words import duration_text, listed
+from kcsim.scenarios.metrics_state import MetricsState
 from kcsim.zk import paths
 from kcsim.zk.events import Event, EventKind
 
@@ -183,6 +185,37 @@ def _order(wanted: Sequence[EventPattern], seen: Seen) -> Finding:
     return Finding(True, f"{listed(pattern.title for pattern in wanted)}, in this order", tuple(found))
 
 
+def _time_between(wanted: TimeBetween, seen: Seen) -> Finding:
+    starts, ends = seen.matching(wanted.from_), seen.matching(wanted.to)
+    if not starts:
+        return Finding(False, f"{wanted.from_} has not happened")
+    found = []
+    for start in starts if wanted.each else starts[:1]:
+        end = next((event for event in ends if event.seq > start.seq), None)
+        if end is None:
+            return Finding(False, f"no {wanted.to} after #{start.seq}", (start,))
+        took_ms = end.t_ms - start.t_ms
+        holds = took_ms >= (wanted.at_least or 0) and (wanted.at_most is None or took_ms <= wanted.at_most)
+        told = f"{duration_text(took_ms)} from {wanted.from_.title} to {wanted.to.title}"
+        found.append(Finding(holds, told, (start, end)))
+    return each(found, lambda finding: finding)
+
+
+# --- metrics -----------------------------------------------------------------------------------------------------------
+
+
+def _metrics(wanted: Mapping[str, WantedMetric], seen: Seen) -> Finding:
+    return each(wanted, lambda name: _metric(name, wanted[name], seen.state.of_metrics))
+
+
+def _metric(name: str, wanted: WantedMetric, metrics: MetricsState) -> Finding:
+    if wanted.is_highest:
+        highest, event = metrics.highest.get(name, (0, None))
+        return Finding(wanted.amount.holds(highest), f"{name} was {highest} at most", (event,) if event else ())
+    now, changed = metrics.now.get(name, 0), metrics.changed.get(name)
+    return Finding(wanted.amount.holds(now), f"{name} is {now}", (changed,) if changed else ())
+
+
 def _times(count: int) -> str:
     return {0: "has not happened", 1: "happened once"}.get(count, f"happened {count} times")
 
@@ -203,11 +236,13 @@ _JUDGES: Mapping[str, Callable[[Any, Seen], Finding]] = MappingProxyType(
         **PARTITION_JUDGES,
         **RECORD_JUDGES,
         **GROUP_JUDGES,
+        "metrics": _metrics,
         "znode": _znode,
         "event": _event,
         "no_event": _no_event,
         "events": _events,
         "order": _order,
+        "time_between": _time_between,
     }
 )
 """Field of Condition -> its judge."""

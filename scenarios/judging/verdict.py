@@ -12,6 +12,8 @@ class Outcome(StrEnum):
     HELD = "held"
     VIOLATED = "violated"
     UNDECIDED = "undecided"
+    UNTOLD = "not told"
+    """Nobody could see whether it held: decides nothing, and violates nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +24,14 @@ class Judged:
         claim: what was expected, in words.
         seen: what is the case.
         evidence: the events that made it so, oldest first.
+        invariant: its name, where it is none of the scenario's own expectations; it is violated then.
     """
 
     claim: str
     outcome: Outcome
     seen: str
     evidence: tuple[Event, ...] = ()
+    invariant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +49,24 @@ class StepFailure:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The judgement of a whole run."""
+    """The judgement of a whole run.
+
+    Attributes:
+        judged: each expectation, then each invariant that was violated.
+        invariants: names of all that the run was held to.
+    """
 
     scenario: str
     judged: tuple[Judged, ...]
     failure: StepFailure | None = None
+    invariants: tuple[str, ...] = ()
 
     @property
     def exit_status(self) -> int:
         """0 all expectations held, 1 one was violated, 2 it could not be decided."""
-        if self.failure is not None:
+        if any(judged.invariant is not None for judged in self.judged):  # what is broken is, whatever came after it
+            return VIOLATED_STATUS
+        told = [judged.outcome for judged in self.judged if judged.outcome is not Outcome.UNTOLD]
+        if self.failure is not None or (self.judged and not told):
             return UNDECIDED_STATUS
-        return VIOLATED_STATUS if any(j.outcome is not Outcome.HELD for j in self.judged) else HELD_STATUS
+        return VIOLATED_STATUS if any(outcome is not Outcome.HELD for outcome in told) else HELD_STATUS

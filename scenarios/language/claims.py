@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, model_validator
 
 from kcsim.scenarios.language.consumer_words import Groups, MovedPartitions, OwnedPartitions, Unconsumed
-from kcsim.scenarios.language.event_pattern import Pattern
+from kcsim.scenarios.language.event_pattern import EventPattern, Pattern
+from kcsim.scenarios.language.metric_words import Metrics
 from kcsim.scenarios.language.model import Model, hyphenated
 from kcsim.scenarios.language.record_words import Counts
 from kcsim.scenarios.language.topic_words import (
@@ -63,6 +64,24 @@ class EventCount(Model):
         return self
 
 
+class TimeBetween(Model):
+    """How long it must have been from one event to the next of another kind."""
+
+    from_: Pattern
+    to: Pattern = Field(description="The first such event after it.")
+    at_least: Duration | None = None
+    at_most: Duration | None = None
+    each: bool = Field(False, description="Of every such event to the one that follows it, and not of the first only.")
+
+    @model_validator(mode="after")
+    def _check(self) -> "TimeBetween":
+        if self.at_least is self.at_most is None:
+            raise wrong("say how long: at-most, at-least or both")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise wrong("no time is at least as long as that and at most as long as this", "at-most")
+        return self
+
+
 class Condition(Model):
     """What can be true of a cluster. Everything said must hold, at the same moment."""
 
@@ -111,6 +130,9 @@ class Condition(Model):
     unconsumed: Unconsumed | None = Field(
         None, description="For how long nobody in a group consumed a partition at a stretch, once somebody had."
     )
+    metrics: Metrics | None = Field(
+        None, description="The controller's metrics under Kafka's names, summed over all brokers."
+    )
     znode: ZnodeIs | None = Field(None, description="A znode's existence, data or number of children.")
     event: Pattern | None = Field(None, description="This has happened.")
     no_event: Pattern | None = Field(None, description="This has not happened.")
@@ -118,12 +140,23 @@ class Condition(Model):
     order: Annotated[list[Pattern], Field(min_length=2)] | None = Field(
         None, description="These have happened, one after the other (with others in between)."
     )
+    time_between: TimeBetween | None = Field(None, description="It took so long from one event to another.")
 
     @model_validator(mode="after")
     def _says_something(self) -> "Condition":
         if not any(True for _ in self.parts()):
             raise wrong(f"nothing to hold; say one of {', '.join(map(hyphenated, Condition.model_fields))}")
         return self
+
+    def patterns(self) -> Iterator[EventPattern]:
+        """Yield every event that it speaks of."""
+        yield from (pattern for pattern in (self.event, self.no_event) if pattern is not None)
+        yield from self.order or ()
+        if self.events is not None:
+            yield self.events.of
+        if self.time_between is not None:
+            yield self.time_between.from_
+            yield self.time_between.to
 
     def parts(self) -> Iterator[tuple[str, Any]]:
         """Yield what is said: (field, value)."""
@@ -151,6 +184,14 @@ class WaitFor(Condition):
 
     within: Duration = DEFAULT_WITHIN_MS
 
+    @model_validator(mode="before")
+    @classmethod
+    def _is_condition(cls, value: object) -> object:
+        if isinstance(value, dict | Model):
+            return value
+        told = f"{value!r} is no condition; write one as {{controller: any}}"
+        raise wrong(f"{told}; to let time pass, write `after: 5s` at the step that comes then")
+
     @model_validator(mode="after")
     def _can_be_seen(self) -> "WaitFor":
         for name, _ in self.parts():
@@ -165,4 +206,14 @@ class Expectation(Condition):
     model_config = ConfigDict(json_schema_extra=_says_something)
 
     claim: Annotated[str, Field(min_length=1)] | None = Field(None, description="The expectation in a sentence.")
-    within: Duration | None = Field(None, description="It may still come true so long after the timetable is done.")
+    at: Duration | None = Field(
+        None, description="Judged at this moment, so long after the timetable began; when it is done, if not given."
+    )
+    within: Duration | None = Field(None, description="It may still come true so long after that moment.")
+
+    @model_validator(mode="after")
+    def _can_be_seen_then(self) -> "Expectation":
+        for name, _ in self.parts():
+            if name in COUNTED_AT_THE_END and self.at is not None:
+                raise wrong(f"{hyphenated(name)} is counted when the timetable is done, and not at a moment", "at")
+        return self

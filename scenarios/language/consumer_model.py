@@ -3,7 +3,17 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
 from kcsim.brokers.config import MAX_INT, SettingError, Value
 from kcsim.brokers.groups.assignors import Strategy
@@ -17,7 +27,7 @@ from kcsim.scenarios.consumers.consumer_config import (
 )
 from kcsim.scenarios.language.model import Model
 from kcsim.scenarios.language.topic_words import TopicsByName
-from kcsim.scenarios.language.words import NAME, did_you_mean, listed, unlike, wrong
+from kcsim.scenarios.language.words import NAME, did_you_mean, listed, one_or_list, unlike, wrong
 
 STRATEGIES = tuple(strategy.value for strategy in Strategy)
 MAX_MEMBERS = 1_000
@@ -73,6 +83,7 @@ def _strategies(value: object) -> tuple[Strategy, ...]:
 Assignors = Annotated[
     tuple[Strategy, ...],
     PlainValidator(_strategies),
+    PlainSerializer(one_or_list),
     WithJsonSchema(
         {
             "anyOf": [

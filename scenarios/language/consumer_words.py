@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic import PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema
 
 from kcsim.brokers.config import MAX_INT
 from kcsim.brokers.groups.group_metadata import GroupState
-from kcsim.scenarios.language.topic_words import under
+from kcsim.scenarios.language.topic_words import said_of_each, under
 from kcsim.scenarios.language.words import (
     ALL,
     DURATION,
@@ -16,8 +16,10 @@ from kcsim.scenarios.language.words import (
     PARTITION,
     check_partition,
     did_you_mean,
+    duration_text,
     known_names,
     listed,
+    one_or_list,
     one_or_several,
     parse_duration,
     unlike,
@@ -60,7 +62,9 @@ def _consumers(value: object, info: ValidationInfo) -> tuple[str, ...]:
     return unlike(tuple(check_consumer(name, info, place) for place, name in enumerate(value)))
 
 
-ConsumerNames = Annotated[tuple[str, ...], PlainValidator(_consumers), WithJsonSchema(one_or_several(NAME))]
+ConsumerNames = Annotated[
+    tuple[str, ...], PlainValidator(_consumers), PlainSerializer(one_or_list), WithJsonSchema(one_or_several(NAME))
+]
 """`all`, or one consumer of the file, or a list."""
 
 # --- who consumes what -----------------------------------------------------------------------------------------------------
@@ -91,7 +95,10 @@ def _by_name(names: str, schema: dict[str, Any]) -> WithJsonSchema:
 
 
 OwnedPartitions = Annotated[
-    Mapping[str, tuple[TopicPartition, ...]], PlainValidator(_assignment), _by_name(NAME, _PARTITIONS_SCHEMA)
+    Mapping[str, tuple[TopicPartition, ...]],
+    PlainValidator(_assignment),
+    said_of_each(lambda partitions: one_or_list(partitions or (NONE,))),
+    _by_name(NAME, _PARTITIONS_SCHEMA),
 ]
 """Consumer -> the partitions that it consumes, these and no others; or `none`."""
 
@@ -103,7 +110,10 @@ def _moved(value: object, info: ValidationInfo) -> Mapping[str, tuple[TopicParti
 
 
 MovedPartitions = Annotated[
-    Mapping[str, tuple[TopicPartition, ...]], PlainValidator(_moved), _by_name(GROUP, _PARTITIONS_SCHEMA)
+    Mapping[str, tuple[TopicPartition, ...]],
+    PlainValidator(_moved),
+    said_of_each(lambda partitions: one_or_list(partitions or (NONE,))),
+    _by_name(GROUP, _PARTITIONS_SCHEMA),
 ]
 """Group -> the partitions that have changed hands, these and no others; or `none`."""
 
@@ -132,6 +142,7 @@ def _groups(value: object, info: ValidationInfo) -> Mapping[str, Mapping[str, st
 Groups = Annotated[
     Mapping[str, Mapping[str, str | int]],
     PlainValidator(_groups),
+    said_of_each(dict),
     _by_name(
         GROUP,
         {
@@ -173,6 +184,11 @@ _DURATION_SCHEMA = {"type": "string", "pattern": DURATION}
 Unconsumed = Annotated[
     Mapping[str, Mapping[TopicPartition, Mapping[str, int]]],
     PlainValidator(_unconsumed),
+    said_of_each(
+        lambda of_group: {
+            str(tp): {key: duration_text(bound) for key, bound in bounds.items()} for tp, bounds in of_group.items()
+        }
+    ),
     _by_name(
         GROUP,
         {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic import PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema
 
 from kcsim.scenarios.language.words import CONTROLLER, KnownNames, did_you_mean, known_names, wrong
 from kcsim.zk.events import Event, EventFields, EventKind
@@ -109,7 +109,7 @@ def _pattern(value: object, info: ValidationInfo) -> EventPattern:
 def _field(key: str, wanted: Any, info: ValidationInfo) -> Any:
     column = _KEYS[key]
     known = known_names(info)
-    named: tuple[str, ...] = (*known.brokers, *known.aliases, CONTROLLER)
+    named: tuple[str, ...] = (*known.brokers, *(known.aliases or ()), CONTROLLER)
     if column == "node":
         allowed = (*named, *_clients(known), "zookeeper", "scenario")
     elif column == "target":
@@ -120,7 +120,7 @@ def _field(key: str, wanted: Any, info: ValidationInfo) -> Any:
         if not _is_a(wanted, COLUMNS[column]):
             raise wrong(f"{wanted!r} is no value of {key}, which holds {COLUMNS[column]}", key)
         return list(wanted) if isinstance(wanted, list) else wanted
-    if wanted not in allowed:
+    if wanted not in allowed and not (known.aliases is None and isinstance(wanted, str)):
         raise wrong(f"unknown name {wanted!r}{did_you_mean(wanted, allowed)}", key)
     return wanted
 
@@ -143,6 +143,12 @@ def _is_a(value: object, kind: Kind) -> bool:
             return isinstance(value, list) and all(_is_a(item, "text") for item in value)
 
 
+def _said(pattern: EventPattern) -> dict[str, Any]:
+    kinds = [kind.value for kind in pattern.kinds]
+    columns = {column.replace("_", "-"): wanted for column, wanted in pattern.fields.items()}
+    return {"kind": kinds[0] if len(kinds) == 1 else kinds, **columns}
+
+
 _SCHEMAS: Mapping[Kind, dict[str, Any]] = {
     "a whole number": {"type": "integer"},
     "text": {"type": "string"},
@@ -159,6 +165,7 @@ def _schema_of(column: str) -> dict[str, Any]:
 Pattern = Annotated[
     EventPattern,
     PlainValidator(_pattern),
+    PlainSerializer(_said),
     WithJsonSchema(
         {
             "type": "object",

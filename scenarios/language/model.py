@@ -1,13 +1,31 @@
 """What all parts of a scenario file have in common: keys with hyphens, no unknown key, no key without a value."""
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
+from typing import Any
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    model_serializer,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
 
 from kcsim.scenarios.language.words import KnownNames, did_you_mean, listed
+
+SAID_LAST = ("within", "as_", "at", "after", "when", "times", "every", "if_possible")
+"""Fields that come after what they are about."""
 
 
 def hyphenated(name: str) -> str:
     """A field's name as a file has it."""
     return name.rstrip("_").replace("_", "-")
+
+
+def _default_of(field: FieldInfo) -> Any:
+    return field.get_default(call_default_factory=True, validated_data={})
 
 
 class Model(BaseModel):
@@ -16,6 +34,15 @@ class Model(BaseModel):
     model_config = ConfigDict(
         frozen=True, strict=True, extra="forbid", alias_generator=hyphenated, validate_by_alias=True, validate_by_name=False
     )
+
+    @model_serializer(mode="wrap")
+    def _said(self, say: SerializerFunctionWrapHandler, _: SerializationInfo) -> dict[str, Any]:
+        """As a file has it: what is as it would be anyway is not said."""
+        said = say(self)
+        fields = type(self).model_fields.items()
+        kept = [name for name, field in fields if field.is_required() or getattr(self, name) != _default_of(field)]
+        kept.sort(key=lambda name: SAID_LAST.index(name) if name in SAID_LAST else -2 if name == "claim" else -1)
+        return {alias: said[alias] for name in kept if (alias := hyphenated(name)) in said}
 
     @model_validator(mode="before")
     @classmethod

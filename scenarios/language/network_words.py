@@ -6,7 +6,16 @@ Pydantic types, checked against the brokers, racks and clients that the file its
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Discriminator, PlainValidator, Tag, ValidationInfo, WithJsonSchema, model_validator
+from pydantic import (
+    ConfigDict,
+    Discriminator,
+    PlainSerializer,
+    PlainValidator,
+    Tag,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
 from kcsim.scenarios.language.model import Model
 from kcsim.scenarios.language.words import (
@@ -16,6 +25,7 @@ from kcsim.scenarios.language.words import (
     did_you_mean,
     known_names,
     listed,
+    one_or_list,
     one_or_several,
     unlike,
     wrong,
@@ -55,7 +65,9 @@ def _side(value: object, info: ValidationInfo) -> tuple[str, ...]:
 
 
 NODE = rf"^(rack .+|{BROKER_NAME.strip('^$')})$"
-NodeNames = Annotated[tuple[str, ...], PlainValidator(_side), WithJsonSchema(one_or_several(NODE, ALL))]
+NodeNames = Annotated[
+    tuple[str, ...], PlainValidator(_side), PlainSerializer(one_or_list), WithJsonSchema(one_or_several(NODE, ALL))
+]
 """`all` (clients included, and whoever comes later), or one name, or a list: brokers as everywhere else, `rack NAME` for
 those in it, producer-NAME and consumer-NAME."""
 
@@ -106,7 +118,7 @@ class LinksMeant(Model):
 
 AllOrLinks = Annotated[
     Annotated[Literal["all"], Tag("<all>")] | Annotated[LinksMeant, Tag("<links>")],
-    Discriminator(lambda value: "<links>" if isinstance(value, dict) else "<all>"),
+    Discriminator(lambda value: "<links>" if isinstance(value, dict | LinksMeant) else "<all>"),
 ]
 """`all`, or the links that are meant."""
 
@@ -127,6 +139,7 @@ def _probability(value: object) -> float:
 Probability = Annotated[
     float,
     PlainValidator(_probability),
+    PlainSerializer(lambda probability: f"{round(100 * probability, 10):g}%"),
     WithJsonSchema({"type": "string", "pattern": PERCENT, "examples": ["5%", "0.1%"]}),
 ]
 """From 0 to 1; in the file from 0% to 100%."""

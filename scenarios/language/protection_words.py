@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from kcsim.controller.protections import ALL_ON, PROTECTION_NAMES, PROTECTIONS, Protections
 from kcsim.scenarios.language.words import did_you_mean, listed, wrong
@@ -35,5 +35,10 @@ def _schema() -> Mapping[str, Any]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-ProtectionSwitches = Annotated[Protections, PlainValidator(_protections), WithJsonSchema(dict(_schema()))]
+ProtectionSwitches = Annotated[
+    Protections,
+    PlainValidator(_protections),
+    PlainSerializer(lambda protections: {missing.name: OFF for missing in protections.off}),
+    WithJsonSchema(dict(_schema())),
+]
 """Protection -> on or off; one that is not named is on."""

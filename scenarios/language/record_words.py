@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic import PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema
 
 from kcsim.scenarios.language.topic_words import under
 from kcsim.scenarios.language.words import PARTITION, check_partition, check_topic, known_names, listed, wrong
@@ -28,6 +28,10 @@ class Amount:
     def holds(self, count: int) -> bool:
         is_so = COMPARISONS[self.comparison] if self.comparison else eq
         return is_so(count, self.number)
+
+    def as_said(self) -> int | str:
+        """As a file has it."""
+        return str(self) if self.comparison else self.number
 
     def __str__(self) -> str:
         return f"{self.comparison} {self.number}".strip()
@@ -60,14 +64,15 @@ class WantedCounts:
         return listed(f"{whose} {amount}" if whose != ALL_RECORDS else str(amount) for whose, amount in self.of)
 
 
-def _amount(value: object, _: ValidationInfo) -> Amount:
+def amount(value: object, _: ValidationInfo) -> Amount:
+    """Return what is said of a number: 120, or a comparison. Raises: PydanticCustomError."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return Amount("", value)
     if isinstance(value, str) and re.fullmatch(AMOUNT, value):
         found = re.fullmatch(r"([<>]=?) ?([0-9]+)", value)
         assert found is not None
         return Amount(found[1], int(found[2]))
-    raise wrong(f"{value!r} is no number of records; write 120, or a comparison in quotes, as '>= 120'")
+    raise wrong(f"{value!r} is no number; write 120, or a comparison in quotes, as '>= 120'")
 
 
 def _whose(name: object, info: ValidationInfo) -> RecordsOf:
@@ -79,24 +84,30 @@ def _whose(name: object, info: ValidationInfo) -> RecordsOf:
 
 def _wanted(value: object, info: ValidationInfo) -> WantedCounts:
     if not isinstance(value, dict):
-        return WantedCounts(((ALL_RECORDS, _amount(value, info)),))
+        return WantedCounts(((ALL_RECORDS, amount(value, info)),))
     if not value:
         raise wrong("nothing is counted; write a number, or {orders: 120}, or {orders-0: 120}")
-    return WantedCounts(tuple((_whose(name, info), under(name, _amount, item, info)) for name, item in value.items()))
+    return WantedCounts(tuple((_whose(name, info), under(name, amount, item, info)) for name, item in value.items()))
 
 
-_AMOUNT_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": AMOUNT}]}
+def _said(counts: WantedCounts) -> Any:
+    said = {str(whose): amount.as_said() for whose, amount in counts.of}
+    return said[str(ALL_RECORDS)] if counts.of[0][0] == ALL_RECORDS else said
+
+
+AMOUNT_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": AMOUNT}]}
 
 Counts = Annotated[
     WantedCounts,
     PlainValidator(_wanted),
+    PlainSerializer(_said),
     WithJsonSchema(
         {
             "anyOf": [
-                *_AMOUNT_SCHEMA["anyOf"],
+                *AMOUNT_SCHEMA["anyOf"],
                 {
                     "type": "object",
-                    "patternProperties": {TOPIC_OR_PARTITION: _AMOUNT_SCHEMA},
+                    "patternProperties": {TOPIC_OR_PARTITION: AMOUNT_SCHEMA},
                     "additionalProperties": False,
                     "minProperties": 1,
                 },

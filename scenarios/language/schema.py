@@ -22,15 +22,19 @@ from kcsim.controller.decisions.kafka_refusals import InvalidTopicError
 from kcsim.controller.decisions.topic_creation import check_topic_name
 from kcsim.controller.protections import ALL_ON
 from kcsim.scenarios.language.claims import Expectation
+from kcsim.scenarios.language.invariant_words import ALL_INVARIANTS, InvariantChoice
 from kcsim.scenarios.language.model import Model
+from kcsim.scenarios.language.names_in_file import MAX_BROKERS
 from kcsim.scenarios.language.protection_words import ProtectionSwitches
 from kcsim.scenarios.language.steps import TimetableStep
 from kcsim.scenarios.language.topic_model import TopicModel
 from kcsim.scenarios.language.topic_words import TOPIC
-from kcsim.scenarios.language.words import TickTime, did_you_mean, wrong
+from kcsim.scenarios.language.words import Duration, TickTime, did_you_mean, wrong
 from kcsim.scenarios.language.workload_model import WorkloadModel
+from kcsim.scenarios.language.yaml_text import yaml_text
 
-MAX_BROKERS = 1_000
+SCENARIO_NAME = r"^[a-z0-9][a-z0-9-]*$"
+DEFAULT_RECOVERY_MS = 60_000
 
 
 def _settings(value: object) -> dict[str, str | int | bool]:
@@ -50,6 +54,8 @@ def _settings(value: object) -> dict[str, str | int | bool]:
 
 def _in_words(name: str) -> str:
     least = LEAST_VALUES.get(name, 1)
+    if name.endswith(".ms"):
+        return f"a whole number of milliseconds from {least} to {MAX_INT}"
     return f"a whole number from {least} to {MAX_INT}" if name in INT_SETTINGS else "true or false"
 
 
@@ -140,13 +146,35 @@ class ZooKeeperModel(Model):
     """The ZooKeeper that the scenario wants, where it is ours to choose."""
 
     members: Literal[1, 3, 5] = Field(1, description="One server, or an ensemble.")
-    tick_time: TickTime = Field(200, description="ZooKeeper's tickTime; sessions last between 2 and 20 ticks.")
+    tick_time: TickTime = Field(
+        200,
+        description="ZooKeeper's tickTime; sessions last between 2 and 20 ticks, or as long as zookeeper.session.timeout.ms "
+        "asks for where no tick-time is given.",
+    )
+
+
+class AfterwardsModel(Model):
+    """What is done when the timetable is done, before anything is judged."""
+
+    heal: Literal[True] = Field(
+        True,
+        description="Undo every fault: brokers and servers that are dead, stopped or frozen run again, all links and "
+        "connections work, producers come to their end. Then all has to recover and to come to rest.",
+    )
+    within: Duration = Field(DEFAULT_RECOVERY_MS, description="How long that may take.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_mapping(cls, value: object) -> object:
+        if not isinstance(value, dict | Model):
+            raise wrong(f"{str(value).lower()} does not say what is done afterwards; write {{heal: true}}")
+        return value
 
 
 class Scenario(Model):
     """A scenario file."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    name: Annotated[str, Field(pattern=SCENARIO_NAME)]
     description: Annotated[str, Field(min_length=1)]
     cluster: ClusterModel
     zookeeper: ZooKeeperModel = Field(default_factory=lambda: ZooKeeperModel.model_validate({}))
@@ -155,7 +183,26 @@ class Scenario(Model):
         default_factory=lambda: ALL_ON, description="What Kafka protects itself with; a scenario may do without."
     )
     timetable: Annotated[list[TimetableStep], Field(min_length=1)]
-    expect: Annotated[list[Expectation], Field(min_length=1)]
+    afterwards: AfterwardsModel | None = Field(
+        None, description="Undo all faults after the timetable: everything has to recover, and that is judged as well."
+    )
+    expect: Annotated[list[Expectation], Field(min_length=1)] = Field(
+        default_factory=list,
+        description="What should be true in the end; can be left out where invariants are all there is.",
+    )
+    invariants: InvariantChoice = Field(
+        default_factory=lambda: ALL_INVARIANTS, description="What must hold of every run; all that there are if not given."
+    )
+
+    def to_yaml(self) -> str:
+        """The text of a file that says the same."""
+        return yaml_text(self.model_dump(by_alias=True))
+
+    @model_validator(mode="after")
+    def _is_judged(self) -> "Scenario":
+        if not self.expect and not self.invariants.names():
+            raise wrong("nothing is judged: say what to expect, or name invariants", "invariants")
+        return self
 
 
 def json_schema() -> dict[str, Any]:

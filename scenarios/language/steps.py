@@ -1,5 +1,7 @@
 """What a timetable can do: each step is one verb, to whom, and when."""
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -25,7 +27,7 @@ from kcsim.scenarios.language.network_steps import (
     Partition,
     SlowLink,
 )
-from kcsim.scenarios.language.step import NamingStep, Step
+from kcsim.scenarios.language.step import TIMING, NamingStep, Step
 from kcsim.scenarios.language.topic_steps import (
     TOPIC_VERBS,
     AddPartitions,
@@ -39,7 +41,7 @@ from kcsim.scenarios.language.topic_steps import (
     SetConfig,
     TopicStep,
 )
-from kcsim.scenarios.language.words import BrokerNames, Duration, MemberNames, did_you_mean, listed, wrong
+from kcsim.scenarios.language.words import BrokerNames, Duration, MemberNames, did_you_mean, listed, meant, wrong
 from kcsim.scenarios.language.workload_steps import WORKLOAD_VERBS, Produce, StartWorkload, StopWorkload, WorkloadStep
 from kcsim.scenarios.language.znode_words import ZnodePath, ZnodeText
 
@@ -201,8 +203,23 @@ VERBS = (
 """What a step can do; the key by which it is told from other steps."""
 
 
+SAID_OTHERWISE: Mapping[str, str] = {
+    **dict.fromkeys(("crash", "sigkill"), meant("kill")),
+    **dict.fromkeys(("shutdown", "shut-down", "terminate"), meant("stop")),
+    **dict.fromkeys(("freeze", "suspend"), meant("pause")),
+    **dict.fromkeys(("unpause", "thaw"), meant("resume")),
+    **dict.fromkeys(("restart", "bounce"), "; write two steps, stop (or kill) and start"),
+    **dict.fromkeys(("isolate", "cut"), "; partition is between brokers, disconnect is from ZooKeeper"),
+    **dict.fromkeys(("sleep", "delay"), "; to let time pass, write `after: 5s` at the step that comes then"),
+    **dict.fromkeys(("expect", "assert", "check"), "; go on when something is true with wait, or put it into expect:"),
+}
+"""Words that people know from elsewhere -> what is said here instead."""
+
+
 def verb_of(value: object) -> str | None:
-    """The verb of a step as it stands in a file; None if it has none."""
+    """The verb of a step, or of what should be one; None if it has none."""
+    if isinstance(value, Step):
+        return verb_of_step(value)
     return next((verb for verb in VERBS if isinstance(value, dict) and verb in value), None)
 
 
@@ -212,15 +229,23 @@ def verb_of_step(step: Step) -> str:
 
 
 def _one_verb(value: object) -> object:
+    if isinstance(value, Step):
+        return value
     if not isinstance(value, dict):
-        raise wrong(f"{value!r} is no step; write a verb and to whom, as - kill: broker-1")
+        raise wrong(f"{value!r} is no step{_step_meant(value) or '; write a verb and to whom, as - kill: broker-1'}")
     verbs = [verb for verb in VERBS if verb in value]
     if len(verbs) > 1:
-        raise wrong(f"a step does one thing, this one has {' and '.join(verbs)}; write two steps", verbs[1])
+        raise wrong(f"a step does one thing, this one has {' and '.join(verbs)}; write two steps, each with a -", verbs[1])
     if not verbs:
-        key = next((key for key in value if key not in ("at", "after", "as")), None)
-        raise wrong(f"unknown verb {key!r}{did_you_mean(key, VERBS) or f'; verbs are {listed(VERBS)}'}", key)
+        key = next((key for key in value if key not in TIMING), None)
+        near = SAID_OTHERWISE.get(str(key)) or did_you_mean(key, VERBS) or f"; verbs are {listed(VERBS)}"
+        raise wrong(f"unknown verb {key!r}{near}", key)
     return value
+
+
+def _step_meant(value: object) -> str:
+    found = re.fullmatch(r"([a-z-]+):?\s*(.*)", value) if isinstance(value, str) else None
+    return meant(f"- {found[1]}: {found[2] or 'broker-1'}") if found and found[1] in VERBS else ""
 
 
 TimetableStep = Annotated[

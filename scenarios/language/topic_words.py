@@ -6,7 +6,7 @@ Pydantic types, checked against the topics and brokers that the file itself know
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
-from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic import PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from kcsim.brokers.config import MAX_INT
@@ -21,6 +21,7 @@ from kcsim.scenarios.language.words import (
     check_topic,
     known_names,
     listed,
+    one_or_list,
     one_or_several,
     unlike,
     wrong,
@@ -52,11 +53,15 @@ def _topics(value: object, info: ValidationInfo) -> tuple[str, ...]:
     return (ALL,) if value == ALL else _topics_by_name(value, info)
 
 
-TopicNames = Annotated[tuple[str, ...], PlainValidator(_topics), WithJsonSchema(one_or_several(TOPIC))]
+TopicNames = Annotated[
+    tuple[str, ...], PlainValidator(_topics), PlainSerializer(one_or_list), WithJsonSchema(one_or_several(TOPIC))
+]
 """`all`, or one topic of the file, or a list."""
 
 
-TopicsByName = Annotated[tuple[str, ...], PlainValidator(_topics_by_name), WithJsonSchema(one_or_several(TOPIC))]
+TopicsByName = Annotated[
+    tuple[str, ...], PlainValidator(_topics_by_name), PlainSerializer(one_or_list), WithJsonSchema(one_or_several(TOPIC))
+]
 """One topic of the file, or a list."""
 
 
@@ -64,7 +69,12 @@ def _topics_there(value: object, info: ValidationInfo) -> tuple[str, ...]:
     return () if value == NONE else _topics_by_name(value, info)
 
 
-TopicsThere = Annotated[tuple[str, ...], PlainValidator(_topics_there), WithJsonSchema(one_or_several(TOPIC))]
+TopicsThere = Annotated[
+    tuple[str, ...],
+    PlainValidator(_topics_there),
+    PlainSerializer(lambda topics: one_or_list(topics or (NONE,))),
+    WithJsonSchema(one_or_several(TOPIC)),
+]
 """`none`, or one topic of the file, or a list."""
 
 ALL_PARTITIONS: tuple[TopicPartition, ...] = ()
@@ -88,7 +98,10 @@ def _partitions_by_name(value: object, info: ValidationInfo) -> tuple[TopicParti
 _PARTITION = f"^{PARTITION}$"
 
 Partitions = Annotated[
-    tuple[TopicPartition, ...], PlainValidator(_partitions), WithJsonSchema(one_or_several(_PARTITION, ALL))
+    tuple[TopicPartition, ...],
+    PlainValidator(_partitions),
+    PlainSerializer(lambda partitions: one_or_list(partitions or (ALL,))),
+    WithJsonSchema(one_or_several(_PARTITION, ALL)),
 ]
 """`all` (ALL_PARTITIONS), or one partition, or a list: orders-0."""
 
@@ -100,6 +113,7 @@ def _partitions_moving(value: object, info: ValidationInfo) -> tuple[TopicPartit
 PartitionsMoving = Annotated[
     tuple[TopicPartition, ...] | str,
     PlainValidator(_partitions_moving),
+    PlainSerializer(lambda partitions: partitions if isinstance(partitions, str) else one_or_list(partitions)),
     WithJsonSchema(one_or_several(_PARTITION, ANY, NONE)),
 ]
 """`none`, `any` (at least one), or these and no others."""
@@ -156,6 +170,11 @@ def partition_schema(schema: dict[str, Any]) -> WithJsonSchema:
     )
 
 
+def said_of_each(say: Callable[[Any], Any]) -> PlainSerializer:
+    """Says {orders-0: something} as a file does, where `say` knows how the something is said."""
+    return PlainSerializer(lambda said: {str(name): say(item) for name, item in said.items()})
+
+
 def _leader(value: object, info: ValidationInfo) -> tuple[str, ...]:
     if not isinstance(value, list):
         return (check_somebody(value, info),)
@@ -173,17 +192,20 @@ def _epoch(value: object, _: ValidationInfo) -> int:
 Leaders = Annotated[
     Mapping[TopicPartition, tuple[str, ...]],
     PlainValidator(of_each_partition(_leader)),
+    said_of_each(one_or_list),
     partition_schema(one_or_several(SOMEBODY)),
 ]
 """Partition -> who leads it: a broker's name, `any`, `none`, `not NAME`; of a list, one of these."""
 LeaderEpochs = Annotated[
     Mapping[TopicPartition, int],
     PlainValidator(of_each_partition(_epoch)),
+    said_of_each(int),
     partition_schema({"type": "integer", "minimum": 0, "maximum": MAX_INT}),
 ]
 ReplicasOfEach = Annotated[
     Mapping[TopicPartition, tuple[BrokerId, ...]],
     PlainValidator(of_each_partition(replicas)),
+    said_of_each(list),
     partition_schema(REPLICAS_SCHEMA),
 ]
 """Partition -> brokers' ids."""
@@ -206,7 +228,18 @@ ASSIGNMENT_SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
     "minProperties": 1,
 }
-Assignment = Annotated[Mapping[int, tuple[BrokerId, ...]], PlainValidator(_assignment), WithJsonSchema(ASSIGNMENT_SCHEMA)]
+
+
+def _said_assignment(assignment: Mapping[int, tuple[BrokerId, ...]]) -> dict[int, list[BrokerId]]:
+    return {number: list(hosts) for number, hosts in assignment.items()}
+
+
+Assignment = Annotated[
+    Mapping[int, tuple[BrokerId, ...]],
+    PlainValidator(_assignment),
+    PlainSerializer(_said_assignment),
+    WithJsonSchema(ASSIGNMENT_SCHEMA),
+]
 """Number of a partition -> its replicas."""
 
 
@@ -227,6 +260,7 @@ def _wanted(value: object, info: ValidationInfo) -> int | Mapping[int, tuple[Bro
 Growth = Annotated[
     Mapping[str, int | Mapping[int, tuple[BrokerId, ...]]],
     PlainValidator(_growth),
+    said_of_each(lambda wanted: wanted if isinstance(wanted, int) else _said_assignment(wanted)),
     WithJsonSchema(
         {
             "type": "object",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from kcsim.zk.vocabulary import TopicPartition
@@ -39,7 +39,12 @@ RESERVED = (CONTROLLER, ALL, ANY, NONE, "leader", "follower")
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """Return '; did you mean …?' with the nearest known word, or nothing when none is near."""
     near = get_close_matches(str(word), list(known), n=1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else ""
+    return meant(near[0]) if near else ""
+
+
+def meant(word: str) -> str:
+    """Return '; did you mean …?' with this word."""
+    return f"; did you mean {word}?"
 
 
 def listed(words: Iterable[object]) -> str:
@@ -53,7 +58,8 @@ class KnownNames:
 
     Attributes:
         brokers: broker-1, broker-2, …
-        aliases: every name given to a broker with `as` in the whole timetable; that it came earlier is checked later.
+        aliases: every name given to a broker with `as` in the whole timetable; that it came earlier is checked later. None:
+            the timetable is not understood, and that is reported elsewhere.
         members: member-1, … of ZooKeeper's servers.
         member_aliases: every name given to a server with `as`.
         topics: each topic with its partitions, those to be added included; None for one whose partitions the file does not
@@ -67,7 +73,7 @@ class KnownNames:
     """
 
     brokers: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
+    aliases: tuple[str, ...] | None = ()
     members: tuple[str, ...] = ()
     member_aliases: tuple[str, ...] = ()
     topics: Mapping[str, range | None] | None = None
@@ -108,6 +114,12 @@ def parse_duration(value: object) -> int:
     raise wrong(f"{value!r} is no duration; write one as 500ms, 2s, 1.5s or 1m")
 
 
+def duration_text(duration_ms: int) -> str:
+    """A duration as a file has it, in the longest unit in which it is a whole number."""
+    unit = next(unit for unit in ("m", "s", "ms") if duration_ms % MS_PER_UNIT[unit] == 0)
+    return "0s" if duration_ms == 0 else f"{duration_ms // MS_PER_UNIT[unit]}{unit}"
+
+
 def _unit_meant(number: str, unit: str) -> str:
     for first, meant in (("mil", "ms"), ("mi", "m"), ("s", "s"), ("m", "ms"), ("h", "m")):
         if unit.lower().startswith(first):
@@ -118,6 +130,7 @@ def _unit_meant(number: str, unit: str) -> str:
 Duration = Annotated[
     int,
     PlainValidator(parse_duration),
+    PlainSerializer(duration_text),
     WithJsonSchema({"type": "string", "pattern": DURATION, "examples": ["500ms", "2s", "1.5s", "1m"]}),
 ]
 """Milliseconds; in the file 500ms, 2s, 1.5s or 1m. A day at most."""
@@ -134,6 +147,7 @@ def parse_tick_time(value: object) -> int:
 TickTime = Annotated[
     int,
     PlainValidator(parse_tick_time),
+    PlainSerializer(duration_text),
     WithJsonSchema({"type": "string", "pattern": DURATION, "examples": ["200ms", "2s"]}),
 ]
 """Milliseconds of a tick, ZooKeeper's unit of time."""
@@ -149,15 +163,17 @@ def known_names(info: ValidationInfo) -> KnownNames:
 def check_broker(value: object, info: ValidationInfo, extra: Sequence[str] = (), at: int | None = None) -> str:
     """Return the name of a broker, or one of the extra words. Raises: PydanticCustomError."""
     known = known_names(info)
-    allowed = (*known.brokers, *known.aliases, CONTROLLER, *extra)
+    allowed = (*known.brokers, *(known.aliases or ()), CONTROLLER, *extra)
     if not isinstance(value, str):
         raise wrong(f"{value!r} is no name of a broker; write broker-1", at)
     if role := re.fullmatch(ROLE_OF, value):
         check_partition(role[2], info, at)
         return value
-    if value in allowed or (not known.brokers and re.fullmatch(BROKER, value)):
-        return value  # where the brokers themselves are not understood, that is reported, and not each name again
-    if re.fullmatch(BROKER, value):
+    is_broker = re.fullmatch(BROKER, value)
+    # Where the brokers, or the steps that give names, are not understood, that is reported, and not each name again.
+    if value in allowed or (not known.brokers if is_broker else known.aliases is None and re.fullmatch(NAME, value)):
+        return value
+    if is_broker:
         nearest = min(known.brokers, key=lambda name: abs(_number(name) - _number(value)))
         told = f"there are {known.brokers[0]} to {known.brokers[-1]}, the nearest is {nearest}"
         raise wrong(f"unknown broker {value!r}; {told}", at)
@@ -190,6 +206,12 @@ def unlike(names: tuple[T, ...]) -> tuple[T, ...]:
 _NAME_SCHEMA = {"type": "string", "pattern": NAME}
 
 
+def one_or_list(values: Iterable[object]) -> Any:
+    """One thing by itself, several as a list, each as text: as they may stand in a file."""
+    said = [str(value) for value in values]
+    return said[0] if len(said) == 1 else said
+
+
 def one_or_several(pattern: str, *words: str) -> dict[str, Any]:
     """The JSON Schema of one text of this form, or a list of them; or one of the words."""
     one = {"type": "string", "pattern": pattern}
@@ -197,7 +219,12 @@ def one_or_several(pattern: str, *words: str) -> dict[str, Any]:
     return {"anyOf": [*some, {"enum": list(words)}] if words else some}
 
 
-BrokerNames = Annotated[tuple[str, ...], PlainValidator(_names), WithJsonSchema(one_or_several(BROKER_NAME))]
+BrokerNames = Annotated[
+    tuple[str, ...],
+    PlainValidator(_names),
+    PlainSerializer(one_or_list),
+    WithJsonSchema(one_or_several(BROKER_NAME)),
+]
 """`all`, or one name, or a list: broker-N, `controller` (who holds the role at that moment), a name given with `as`, or a
 broker by its part in a partition at that moment: `leader-of orders-0`, `preferred-of orders-0`, `follower-of orders-0` (the
 first of its replicas that does not lead)."""
@@ -248,7 +275,9 @@ def _members(value: object, info: ValidationInfo) -> tuple[str, ...]:
     return unlike(tuple(_member(name, info, place) for place, name in enumerate(value)))
 
 
-MemberNames = Annotated[tuple[str, ...], PlainValidator(_members), WithJsonSchema(one_or_several(NAME))]
+MemberNames = Annotated[
+    tuple[str, ...], PlainValidator(_members), PlainSerializer(one_or_list), WithJsonSchema(one_or_several(NAME))
+]
 """`leader`, `follower`, member-N, a name given with `as`, or a list of them."""
 
 

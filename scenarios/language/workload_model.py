@@ -12,7 +12,7 @@ from kcsim.brokers.config import MAX_INT, SettingError, Value
 from kcsim.scenarios.language.consumer_model import GroupModel
 from kcsim.scenarios.language.consumer_words import GROUP
 from kcsim.scenarios.language.model import Model
-from kcsim.scenarios.language.topic_words import TopicsByName, of_each_partition, partition_schema
+from kcsim.scenarios.language.topic_words import TopicsByName, of_each_partition, partition_schema, said_of_each
 from kcsim.scenarios.language.words import NAME, did_you_mean, listed, wrong
 from kcsim.scenarios.workload.producer_config import PRODUCER_SETTINGS, ProducerConfig, parse_producer_setting
 from kcsim.scenarios.workload.spread import MAX_SHARE
@@ -69,6 +69,7 @@ def _share(value: object, _: ValidationInfo) -> int:
 Shares = Annotated[
     Mapping[TopicPartition, int],
     PlainValidator(of_each_partition(_share)),
+    said_of_each(int),
     partition_schema({"type": "integer", "minimum": 1, "maximum": MAX_SHARE}),
 ]
 

@@ -2,10 +2,20 @@
 
 from typing import Annotated
 
-from pydantic import Field, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
+from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
 
 from kcsim.scenarios.language.step import Step
-from kcsim.scenarios.language.words import ALL, NAME, did_you_mean, known_names, listed, one_or_several, unlike, wrong
+from kcsim.scenarios.language.words import (
+    ALL,
+    NAME,
+    did_you_mean,
+    known_names,
+    listed,
+    one_or_list,
+    one_or_several,
+    unlike,
+    wrong,
+)
 from kcsim.scenarios.language.workload_model import MAX_RECORDS
 
 
@@ -27,7 +37,9 @@ def _producers(value: object, info: ValidationInfo) -> tuple[str, ...]:
     return unlike(tuple(_producer(name, info, place) for place, name in enumerate(value)))
 
 
-ProducerNames = Annotated[tuple[str, ...], PlainValidator(_producers), WithJsonSchema(one_or_several(NAME))]
+ProducerNames = Annotated[
+    tuple[str, ...], PlainValidator(_producers), PlainSerializer(one_or_list), WithJsonSchema(one_or_several(NAME))
+]
 """`all`, or one producer of the file, or a list."""
 
 Records = Annotated[int, Field(ge=1, le=MAX_RECORDS)]

@@ -117,6 +117,9 @@ class Narrator:
             return None
         return deed_of(event) + (" by hand" if event.path else "")
 
+    def _step_skipped(self, event: Event) -> str:
+        return f"passes over {event.op}: {event.detail}"
+
     def _process_state(self, event: Event) -> str | None:
         act = self._acts.get(event.cause) if event.cause is not None else None
         match event.state:
@@ -346,6 +349,7 @@ _TELLERS: Mapping[EventKind, Callable[[Narrator, Event], str | None]] = MappingP
         EventKind.RUN_ENDED: Narrator._run_ended,
         EventKind.FAULT: Narrator._fault,
         EventKind.ADMIN_ACT: Narrator._admin_act,
+        EventKind.STEP_SKIPPED: Narrator._step_skipped,
         EventKind.PROCESS_STATE: Narrator._process_state,
         EventKind.SESSION_STATE: Narrator._session_state,
         EventKind.SESSION_CLOSED: Narrator._session_closed,

@@ -27,7 +27,7 @@ EVIDENCE_SHOWN = 7
 TABLE_WIDTH = 125
 NODE_STYLES = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green", "bright_magenta")
 OTHER_STYLES = {"zookeeper": "bold", "scenario": "bold italic"}
-OUTCOME_STYLES = {Outcome.HELD: "green", Outcome.VIOLATED: "bold red", Outcome.UNDECIDED: "yellow"}
+OUTCOME_STYLES = {Outcome.HELD: "green", Outcome.VIOLATED: "bold red", Outcome.UNDECIDED: "yellow", Outcome.UNTOLD: "dim"}
 PLAIN_WIDTH = 10_000
 """Lines that go to a file or a pipe are not wrapped."""
 TOLD_OF_A_KIND = 12
@@ -134,7 +134,8 @@ def show_verdict(console: Console, verdict: Verdict, evidence: Callable[[Judged]
     table.add_column("Seen, and the events that decided", ratio=3)
     for judged in verdict.judged:
         told = Text("\n".join([judged.seen, *evidence(judged)]))
-        table.add_row(Text(judged.outcome.value, style=OUTCOME_STYLES[judged.outcome]), Text(judged.claim), told)
+        claim = judged.claim if judged.invariant is None else f"{judged.claim} ({judged.invariant})"
+        table.add_row(Text(judged.outcome.value, style=OUTCOME_STYLES[judged.outcome]), Text(claim), told)
     console.print()
     console.print(table)
     console.print(Text(summary(verdict)))
@@ -142,13 +143,29 @@ def show_verdict(console: Console, verdict: Verdict, evidence: Callable[[Judged]
 
 def summary(verdict: Verdict) -> str:
     """The whole verdict in one line."""
+    broken = [judged.invariant for judged in verdict.judged if judged.invariant is not None]
+    told = _of_expectations(verdict)
+    if not broken:
+        return told
+    some = f"{len(broken)} invariant{'s' * (len(broken) > 1)} violated: {', '.join(broken)}"
+    return f"{some}; {told}" if verdict.failure or len(verdict.judged) > len(broken) else some
+
+
+def _of_expectations(verdict: Verdict) -> str:
     if verdict.failure is not None:
         return f"undecided: {verdict.failure}"
-    violated = sum(judged.outcome is not Outcome.HELD for judged in verdict.judged)
-    total = len(verdict.judged)
+    expected = [judged for judged in verdict.judged if judged.invariant is None]
+    told = [judged.outcome for judged in expected if judged.outcome is not Outcome.UNTOLD]
+    violated, total = sum(outcome is not Outcome.HELD for outcome in told), len(told)
+    untold = len(expected) - total
+    rest = f"; {untold} could not be seen on these brokers" if untold else ""
+    if not total and untold:
+        return "undecided: none of the expectations can be seen on these brokers"
+    if not total:
+        return f"all {len(verdict.invariants)} invariants held"
     if total == 1:
-        return f"the expectation {'was violated' if violated else 'held'}"
-    return f"{violated} of {total} expectations violated" if violated else f"all {total} expectations held"
+        return f"the expectation {'was violated' if violated else 'held'}{rest}"
+    return f"{violated} of {total} expectations violated{rest}" if violated else f"all {total} expectations held{rest}"
 
 
 def _style_of(node: str) -> str:

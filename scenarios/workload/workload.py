@@ -56,7 +56,12 @@ class Workload:
         for name in names:
             await self._begin(name, "start-workload", self._declared[name].records)
 
-    async def stop(self, names: Sequence[str]) -> None:
+    @property
+    def at_work(self) -> list[str]:
+        """The producers that write, or still wait for what they have written."""
+        return [name for name, done in self._under_way.items() if not done.is_settled]
+
+    async def stop(self, names: Sequence[str], within_ms: int = PATIENCE_MS) -> None:
         """Let producers make no more records, and wait until all are acknowledged or given up. One that is done stays so.
 
         Raises: ClusterError when one was never started; TimedOutError.
@@ -67,7 +72,7 @@ class Workload:
             self._deeds.act("stop-workload", self._declared[name].node)
             self._producers[name].stop()
         for name in names:
-            await self._finish(name)
+            await self._finish(name, within_ms)
 
     async def _begin(self, name: str, op: str, records: int | None) -> None:
         spec, producer = self._declared[name], self._producer(name)
@@ -86,14 +91,14 @@ class Workload:
             raise ClusterError(str(error)) from None
         self._under_way[name] = done
 
-    async def _finish(self, name: str) -> None:
+    async def _finish(self, name: str, within_ms: int = PATIENCE_MS) -> None:
         try:
-            await self._under_way[name].wait(PATIENCE_MS)
+            await self._under_way[name].wait(within_ms)
         except TimedOutError:
             reports = self._producers[name].reports
             assert reports is not None, f"{name} is done and has told nobody"
             seen = f"{reports.acknowledged} records acknowledged, {reports.given_up} given up"
-            raise TimedOutError(f"producer {name} was not done within {PATIENCE_MS} ms: {seen}") from None
+            raise TimedOutError(f"producer {name} was not done within {within_ms} ms: {seen}") from None
 
     def _producer(self, name: str) -> Producer:
         if name not in self._producers:

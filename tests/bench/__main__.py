@@ -2,7 +2,18 @@
 
 import sys
 
-from tests.bench import assignment, elections, failover, groups, logs, partition_states, simulated, zk_files
+from tests.bench import (
+    assignment,
+    elections,
+    failover,
+    groups,
+    kafka_logs,
+    logs,
+    loss_of_a_broker,
+    partition_states,
+    simulated,
+    zk_files,
+)
 from tests.bench.report import print_environment
 
 BENCHMARKS = {
@@ -14,6 +25,8 @@ BENCHMARKS = {
     "simulated": simulated.main,
     "logs": logs.main,
     "zk-files": zk_files.main,
+    "kafka-logs": kafka_logs.main,
+    "loss-of-a-broker": loss_of_a_broker.main,
 }
 
 

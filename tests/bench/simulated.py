@@ -26,8 +26,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kcsim.scenarios.admin.topics import NewTopic
-from kcsim.scenarios.cluster import BrokerSpec, Cluster, ClusterSpec
+from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.runs import RunInfo
+from kcsim.scenarios.scenario_cluster import BrokerSpec, ClusterSpec
 from kcsim.scenarios.simulated_world import run_simulated
 from kcsim.zk import paths
 from kcsim.zk.events import Event, EventKind

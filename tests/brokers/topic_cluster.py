@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kcsim.controller.events import ControllerState
-from kcsim.scenarios.cluster import BrokerSpec, Cluster, ClusterSpec
+from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.runs import RunInfo
+from kcsim.scenarios.scenario_cluster import BrokerSpec, ClusterSpec
 from kcsim.scenarios.worlds import run_in_world
 from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
 from kcsim.zk.events import Event, EventKind

@@ -12,12 +12,12 @@ from enum import StrEnum
 from functools import partial
 from itertools import takewhile
 
-from kcsim.scenarios.cluster import Cluster, Moment
+from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.invariants import NOT_PROMISED, ONCE_QUIET, ONCE_WHOLE, Invariant, violations
+from kcsim.scenarios.scenario_cluster import Moment
 from kcsim.zk.errors import TimedOutError
 from kcsim.zk.events import Event, EventKind
-from tests.controller.broker_views import disagreements
 from tests.worlds import WITHIN_MS, Settings, find, play, until_ready
 
 QUIET_MS = 8_000
@@ -258,7 +258,7 @@ def amiss(cluster: Cluster, invariants: Sequence[Invariant], goal: Goal | None =
     """What is not as it must be."""
     missed = goal(cluster) if goal is not None else None
     found = [missed] if missed is not None else []
-    return found + violations(cluster.log.events, invariants) + disagreements(cluster)
+    return found + violations(cluster.log.events, invariants, inside=cluster)
 
 
 async def bring_back(cluster: Cluster) -> None:

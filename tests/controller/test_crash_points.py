@@ -9,7 +9,7 @@ import os
 import pytest
 
 from kcsim.controller.handlers.reassignment import ReassignmentHandlers
-from kcsim.scenarios.invariants import no_stray_leads
+from kcsim.scenarios.invariants import NOT_PROMISED
 from kcsim.zk import fencing, paths
 from kcsim.zk.events import EventKind
 from kcsim.zk.paths import PathKind
@@ -87,17 +87,17 @@ def test_a_successor_that_leaves_something_undone_is_found_out(monkeypatch: pyte
     monkeypatch.setattr(ReassignmentHandlers, "resume", forget)
     point = CrashPoint("broker-1", "/brokers/topics/orders", 1, "before")
     moving = "orders-0 has ReplicaAssignment(replicas=(1, 2, 3), adding_replicas=(), removing_replicas=()), not [3, 4]"
-    left = "nothing_is_left_to_do: /admin/reassign_partitions is left"
+    left = "no-reassignment-is-left: /admin/reassign_partitions is left"
     assert play_with(REASSIGNMENT, point, Blow.KILLED) == [f"in the end: {moving}", f"in the end: {left}"]
 
 
 def test_a_broker_that_was_away_while_its_replica_was_taken_goes_on_leading_it() -> None:
     """A fault of Kafka's: replicas are stopped without waiting for the broker's word (controller.md 12.3)."""
     point = CrashPoint("broker-1", "/brokers/topics/orders", 1, "before")
-    told = play_with(REASSIGNMENT, point, Blow.EXPIRED, [no_stray_leads])
+    told = play_with(REASSIGNMENT, point, Blow.EXPIRED, NOT_PROMISED)
     assert told == [
-        "once quiet: no_stray_leads: broker 1 leads orders-0 in epoch 0, though it is no replica of it",
-        "in the end: no_stray_leads: broker 1 leads orders-0 in epoch 0, though it is no replica of it",
+        "once quiet: no-stray-leads: broker 1 leads orders-0 in epoch 0, though it is no replica of it",
+        "in the end: no-stray-leads: broker 1 leads orders-0 in epoch 0, though it is no replica of it",
     ]
 
 

@@ -6,15 +6,16 @@ All is drawn from the seed of the run, so a failing one is played again by its n
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from kcsim.brokers.partition import Partition
 from kcsim.scenarios.admin.topics import NewTopic
-from kcsim.scenarios.cluster import BrokerSpec, Cluster, ClusterSpec
+from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.deeds import ClusterError
 from kcsim.scenarios.history import EventLog
+from kcsim.scenarios.invariants import INVARIANTS, Violation, Watch
 from kcsim.scenarios.link_conditions import Links
 from kcsim.scenarios.runs import RunInfo
+from kcsim.scenarios.scenario_cluster import BrokerSpec, ClusterSpec
 from kcsim.scenarios.workload.producer import ProducerSpec
 from kcsim.scenarios.workload.producer_config import ProducerConfig
 from kcsim.scenarios.workload.workload import Workload
@@ -22,7 +23,7 @@ from kcsim.scenarios.worlds import run_in_world
 from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
 from kcsim.zk.errors import TimedOutError
 from kcsim.zk.events import Event, EventKind
-from kcsim.zk.vocabulary import BrokerId, LeaderEpoch, TopicPartition
+from kcsim.zk.vocabulary import BrokerId, TopicPartition
 from tests.worlds import WITHIN_MS, until_found, until_ready
 
 BROKERS = 4
@@ -59,42 +60,11 @@ SAFE, CARELESS = Promise(), Promise("1", 1)
 
 
 @dataclass
-class Marks:
-    """The highest high watermark seen of each leader in each of its epochs, and where one was seen lower after that."""
-
-    highest: dict[tuple[TopicPartition, LeaderEpoch, BrokerId, int], int] = field(default_factory=dict)
-    gone_back: list[str] = field(default_factory=list)
-
-    def look(self, cluster: Cluster) -> None:
-        for name in cluster.broker_names:
-            try:
-                broker = cluster.broker(name)
-            except ClusterError:
-                continue
-            for partition in broker.replicas.hosted:
-                if partition.is_leader:
-                    self._look_at(broker.broker_id, id(broker), partition)
-
-    def _look_at(self, broker: BrokerId, life: int, partition: Partition) -> None:
-        key, mark = (partition.tp, partition.leader_epoch, broker, life), partition.high_watermark
-        before = self.highest.setdefault(key, mark)
-        if mark < before:
-            self.gone_back.append(
-                f"{partition.tp} at broker {broker} in epoch {partition.leader_epoch}: {before}, then {mark}"
-            )
-        self.highest[key] = mark
-
-
-@dataclass
 class Played:
-    """One run: its log, and what was seen beside it."""
+    """One run: its log, and the invariants that did not hold."""
 
     log: EventLog
-    marks: Marks
-
-    @property
-    def replicas(self) -> dict[TopicPartition, tuple[BrokerId, ...]]:
-        return {TopicPartition("orders", p): replicas for p, replicas in enumerate(ASSIGNMENT)}
+    violations: list[Violation]
 
     @property
     def ledger(self) -> list[Event]:
@@ -104,11 +74,12 @@ class Played:
 def play_random(seed: int, promise: Promise = SAFE) -> Played:
     """Play one timetable, in virtual time."""
     numbers = random.Random(f"timetable {seed}")
-    marks = Marks()
+    found: list[Violation] = []
 
     async def script(cluster: Cluster) -> None:
+        watch = Watch(INVARIANTS, cluster, cluster.state, found.append)
+        cluster.log.subscribe(watch.see)
         await _begin(cluster, promise)
-        cluster.log.subscribe(lambda event: marks.look(cluster) if event.kind in _MOMENTS else None)
         producer = ProducerSpec("writer", ("orders",), rate=40, config=ProducerConfig.of(promise.settings))
         workload = Workload(cluster, {"writer": producer})
         await workload.start(["writer"])
@@ -119,15 +90,11 @@ def play_random(seed: int, promise: Promise = SAFE) -> Played:
         await workload.stop(["writer"])
         await cluster.runtime.sleep_ms(PEACE_MS)
         workload.take_ledger()
+        watch.at_end(quiet=True, whole=True)
 
     spec = ClusterSpec(tuple(BrokerSpec(n + 1) for n in range(BROKERS)), SETTINGS, tick_time_ms=100)
     log = run_in_world(ZooKeeperChoice.parse("simulated"), spec, RunInfo("random", seed, "simulated"), script)
-    return Played(log, marks)
-
-
-_MOMENTS = frozenset(
-    {EventKind.RECORDS_ACKNOWLEDGED, EventKind.RECORDS_APPENDED, EventKind.ISR_SHRUNK, EventKind.ISR_EXPANDED}
-)
+    return Played(log, found)
 
 
 async def _begin(cluster: Cluster, promise: Promise) -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from kcsim.scenarios.cli import app
 from kcsim.scenarios.history import read_trace
+from kcsim.scenarios.invariants import INVARIANTS
 from kcsim.scenarios.language.scenario_file import library_names
 from kcsim.zk.events import EventKind
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
@@ -185,7 +186,7 @@ def test_files_are_checked_without_being_run(tmp_path: Path) -> None:
     bad = written(tmp_path, BASE.replace("start", "strat"))
     result = kcsim("scenario", "check", str(bad), "controller-race")
     assert result.exit_code == 64
-    assert result.stdout.endswith("controller-race.yaml: ok, 2 steps, 5 expectations\n")
+    assert result.stdout.endswith(f"controller-race.yaml: ok, 2 steps, 5 expectations, {len(INVARIANTS)} invariants\n")
     assert result.stderr == f"{bad}:6: unknown verb 'strat'; did you mean start?\n"
     assert kcsim("scenario", "check", "controller-race").exit_code == 0
 

@@ -244,3 +244,96 @@ def test_a_growing_log_is_taken_in_as_it_grows(story: Story) -> None:
     for number in range(1, 4):
         story.tell("broker-1", EventKind.WATCH_FIRED, path="/controller")
         assert look(seen, events={"of": {"kind": "WatchFired"}, "exactly": number}).holds
+
+
+# --- how long it took ------------------------------------------------------------------------------------------------------
+
+FAULT, WON = {"kind": "Fault"}, {"kind": "ElectionWon"}
+
+
+@pytest.fixture
+def two_elections() -> Story:
+    """An election 200 ms after a fault, and another 700 ms after another."""
+    story = Story()
+    for between in (1, 6):
+        story.tell("broker-1", EventKind.FAULT)  # 0, 3
+        for _ in range(between):
+            story.tell("broker-1", EventKind.WATCH_FIRED)
+        story.tell("broker-1", EventKind.ELECTION_WON)  # 2, 10
+    return story
+
+
+@pytest.mark.parametrize(
+    ("bounds", "holds"),
+    [
+        ({"at-most": "200ms"}, True),
+        ({"at-most": "199ms"}, False),
+        ({"at-least": "200ms"}, True),
+        ({"at-least": "201ms"}, False),
+        ({"at-least": "100ms", "at-most": "300ms"}, True),
+    ],
+)
+def test_the_time_is_that_from_the_first_to_the_one_that_follows(
+    two_elections: Story, bounds: dict[str, str], holds: bool
+) -> None:
+    finding = look(two_elections.seen(), time_between={"from": FAULT, "to": WON, **bounds})
+    assert (finding.holds, finding.seen, evidence(finding)) == (holds, "200ms from Fault to ElectionWon", [0, 2])
+
+
+def test_of_each_it_is_the_time_to_the_one_that_follows_it(two_elections: Story) -> None:
+    between = {"from": FAULT, "to": WON, "each": True}
+    finding = look(two_elections.seen(), time_between={**between, "at-most": "500ms"})
+    assert (finding.holds, finding.seen, evidence(finding)) == (False, "700ms from Fault to ElectionWon", [3, 10])
+    assert look(two_elections.seen(), time_between={**between, "at-most": "700ms"}).holds
+
+
+def test_no_time_has_passed_between_what_has_not_happened(two_elections: Story) -> None:
+    seen = two_elections.seen()
+    finding = look(seen, time_between={"from": {"kind": "Metrics"}, "to": WON, "at-least": "0s"})
+    assert (finding.holds, finding.seen) == (False, "Metrics has not happened")
+    finding = look(seen, time_between={"from": {"kind": "ElectionWon"}, "to": {"kind": "Metrics"}, "at-least": "0s"})
+    assert (finding.holds, finding.seen, evidence(finding)) == (False, "no Metrics after #2", [2])
+    last = two_elections.tell("broker-1", EventKind.FAULT)
+    finding = look(seen, time_between={"from": FAULT, "to": WON, "at-most": "60s", "each": True})
+    assert (finding.holds, finding.seen, evidence(finding)) == (False, f"no ElectionWon after #{last}", [last])
+
+
+# --- metrics ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def measured() -> Story:
+    """Two take themselves for controller for a while; then the first one dies."""
+    story = Story()
+    story.tell("broker-1", EventKind.METRICS, data='{"ActiveControllerCount":1,"OfflinePartitionsCount":3}')  # 0
+    story.tell("broker-2", EventKind.METRICS, data='{"ActiveControllerCount":1,"GlobalTopicCount":2}')  # 1
+    story.tell("broker-1", EventKind.METRICS, data='{"OfflinePartitionsCount":1}')  # 2
+    return story
+
+
+@pytest.mark.parametrize(
+    ("wanted", "holds", "told", "seq"),
+    [
+        ({"ActiveControllerCount": 2}, True, "ActiveControllerCount is 2", [1]),
+        ({"ActiveControllerCount": "<= 1"}, False, "ActiveControllerCount is 2", [1]),
+        ({"OfflinePartitionsCount": 1}, True, "OfflinePartitionsCount is 1", [2]),
+        ({"OfflinePartitionsCount": {"highest": 3}}, True, "OfflinePartitionsCount was 3 at most", [0]),
+        ({"OfflinePartitionsCount": {"highest": "< 3"}}, False, "OfflinePartitionsCount was 3 at most", [0]),
+        ({"TopicsToDeleteCount": 0}, True, "TopicsToDeleteCount is 0", []),
+        ({"TopicsToDeleteCount": {"highest": "> 0"}}, False, "TopicsToDeleteCount was 0 at most", []),
+    ],
+)
+def test_metrics_are_summed_over_the_brokers(
+    measured: Story, wanted: dict[str, Any], holds: bool, told: str, seq: list[int]
+) -> None:
+    finding = look(measured.seen(), metrics=wanted)
+    assert (finding.holds, finding.seen, evidence(finding)) == (holds, told, seq)
+
+
+def test_a_broker_that_is_gone_counts_no_more(measured: Story) -> None:
+    dead = measured.tell("broker-1", EventKind.PROCESS_STATE, state="dead")
+    finding = look(measured.seen(), metrics={"ActiveControllerCount": 1, "OfflinePartitionsCount": 0})
+    assert (finding.holds, evidence(finding)) == (True, [dead])
+    assert look(measured.seen(), metrics={"ActiveControllerCount": {"highest": 2}, "GlobalTopicCount": 2}).holds
+    measured.tell("broker-1", EventKind.METRICS, data='{"ActiveControllerCount":1}')
+    assert look(measured.seen(), metrics={"ActiveControllerCount": 2, "OfflinePartitionsCount": 0}).holds

@@ -8,7 +8,6 @@ import os
 
 import pytest
 
-from kcsim.scenarios.invariants import ONCE_WHOLE, state_writes, violations
 from tests.scenarios.random_timetables import CARELESS, Played, play_random
 
 SEEDS = int(os.environ.get("KCSIM_TIMETABLES", "25"))
@@ -27,11 +26,7 @@ def played(seed: int) -> Played:
 def test_after_peace_all_is_whole_and_nothing_that_was_acknowledged_is_lost(seed: int) -> None:
     """acks=all, min.insync.replicas 2, no unclean election: then an acknowledgement is a promise (requests.md 9-5)."""
     run = played(seed)
-    assert violations(run.log.events, ONCE_WHOLE) == []
-    replicas = run.replicas
-    outside = [str(w) for w in state_writes(run.log.events) if not set(w.after.leader_and_isr.isr) <= set(replicas[w.tp])]
-    assert outside == []
-    assert run.marks.gone_back == []
+    assert list(map(str, run.violations)) == []
     counts = [json.loads(event.data or "{}") for event in run.ledger]
     assert len(counts) == 3
     assert [(c["lost"], c["duplicated"], c["divergent"], c["given_up"]) for c in counts] == [(0, 0, 0, 0)] * 3

@@ -194,3 +194,96 @@ def test_every_judgement_is_in_the_log_with_what_decided_it(tmp_path: Path) -> N
     assert held.cause == verdict.judged[0].evidence[-1].seq
     assert violated.detail is not None
     assert violated.detail.endswith("is the controller")
+
+
+# --- steps that wait for their moment, and steps that are done again -------------------------------------------------------
+
+
+def test_a_step_with_when_is_done_as_soon_as_that_is_true_and_the_timetable_goes_on(tmp_path: Path) -> None:
+    steps = """\
+  - start: broker-2
+    when: {unregistered: broker-2, within: 20s}
+  - zk-create: {path: /meanwhile}
+  - kill: broker-2
+"""
+    verdict, log = run(tmp_path, steps)
+    assert (str(verdict.failure or ""), verdict.exit_status) == ("", 0)
+    assert [f"{e.fault or e.op} {e.target or e.path}" for e in acts(log)] == [
+        "create /meanwhile",
+        "kill broker-2",
+        "start broker-2",
+    ]
+    gone = next(e for e in log.events if e.kind is EventKind.ZNODE_DELETED and e.path == "/brokers/ids/2")
+    assert acts(log)[-1].t_ms == gone.t_ms
+
+
+def test_the_timetable_is_not_done_before_such_a_step_is(tmp_path: Path) -> None:
+    steps = """\
+  - zk-create: {path: /late}
+    when: {controller-epoch: 2, within: 20s}
+  - kill: controller
+"""
+    verdict, _ = run(tmp_path, steps, "expect:\n  - znode: {path: /late}\n")
+    assert verdict.exit_status == 0
+
+
+WHEN = "  - zk-create: {path: /never}\n    when: {controller: none, within: 3s}\n"
+
+
+def test_what_never_becomes_true_leaves_all_undecided_unless_it_need_not(tmp_path: Path) -> None:
+    verdict, log = run(tmp_path, WHEN)
+    told = "10: zk-create: what it waits for has not come true: not within 3000 ms: "
+    assert failure(verdict).startswith(told)
+    assert verdict.exit_status == 2
+    verdict, log = run(tmp_path, WHEN + "    if-possible: true\n")
+    assert verdict.exit_status == 0
+    assert [event.op for event in log.events if event.kind is EventKind.STEP_SKIPPED] == ["zk-create"]
+
+
+def test_a_step_that_waits_and_then_cannot_be_done_ends_the_timetable(tmp_path: Path) -> None:
+    steps = """\
+  - resume: broker-1
+    when: {registered: all}
+  - wait: {controller: none, within: 1ms}
+    after: 1s
+"""
+    verdict, _ = run(tmp_path, steps)
+    assert failure(verdict) == "10: resume: broker-1 is not paused"
+
+
+def test_a_step_is_done_as_often_as_it_says(tmp_path: Path) -> None:
+    steps = """\
+  - zk-create: {path: /again-, sequential: true}
+    times: 3
+    every: 2s
+  - zk-create: {path: /then}
+"""
+    verdict, log = run(tmp_path, steps, "expect:\n  - events: {of: {kind: AdminAct, op: create}, exactly: 4}\n")
+    assert verdict.exit_status == 0
+    first, second, third, then = (event.t_ms for event in acts(log))
+    assert (second - first, third - first) == (2_000, 4_000)
+    assert third <= then < third + 20
+
+
+def test_an_expectation_can_be_about_a_moment_of_the_run(tmp_path: Path) -> None:
+    """The dead broker's session lives for two seconds; then it is gone, and then it is started again."""
+    steps = """\
+  - kill: broker-5
+    at: 1s
+  - start: broker-5
+    at: 6s
+"""
+    tail = """\
+expect:
+  - {registered: broker-5, dead: broker-5, at: 2s}
+  - {unregistered: broker-5, at: 5s}
+  - {unregistered: broker-5, at: 2s, within: 2s}
+  - {registered: broker-5}
+  - {registered: broker-5, at: 5s}
+  - {running: broker-5, at: 20s}
+"""
+    verdict, log = run(tmp_path, steps, tail)
+    held = [judged.outcome.value for judged in verdict.judged]
+    assert held == ["held", "held", "held", "held", "violated", "held"]
+    began = acts(log)[0].t_ms - 1_000
+    assert log.events[-1].t_ms == began + 20_000

@@ -1,5 +1,6 @@
 """The published JSON Schema accepts what the loader accepts, and refuses what it refuses, as far as a schema can."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,11 @@ from kcsim.scenarios.language.schema import json_schema
 from kcsim.scenarios.language.steps import VERBS
 from tests.scenarios.files import BASE, WITH_TOPICS, WITH_WORKLOAD, written
 from tests.scenarios.json_schema import accepts
+
+
+@cache
+def published() -> dict[str, Any]:
+    return json_schema()
 
 
 def plain(path: Path) -> Any:
@@ -28,7 +34,7 @@ def loads(path: Path) -> bool:
 
 @pytest.mark.parametrize("name", library_names())
 def test_the_schema_accepts_the_library(name: str) -> None:
-    assert accepts(json_schema(), plain(find_scenario(name)))
+    assert accepts(published(), plain(find_scenario(name)))
 
 
 STEPS = [
@@ -39,6 +45,8 @@ STEPS = [
     "kill: broker-1\n    at-write: after\n    nth: 2",
     "pause: broker-1\n    at-write: before\n    path: /brokers",
     "resume: broker-1\n    after: 1.5m",
+    "resume: broker-1\n    when: {paused: broker-1, within: 5s}\n    if-possible: true",
+    "zk-create: {path: /x, sequential: true}\n    times: 3\n    every: 2s",
     "expire: broker-1",
     "disconnect: broker-1\n    for: 100ms",
     "reconnect: all",
@@ -96,12 +104,15 @@ STEPS = [
     "wait: {znode: {path: /controller, data: {brokerid: 1}, children: 0}}",
     "wait: {event: {kind: ElectionWon, node: broker-1, controller-id: broker-2}, no-event: {kind: Fault, target: broker-1}}",
     "wait: {events: {of: {kind: ElectionWon}, at-least: 1, at-most: 2}, order: [{kind: Fault}, {kind: ElectionWon}]}",
+    "wait: {metrics: {OfflinePartitionsCount: 0, ActiveControllerCount: {highest: '<= 1'}, GlobalTopicCount: '> 1'}}",
+    "wait: {time-between: {from: {kind: Fault}, to: {kind: ElectionWon}, at-least: 1s, at-most: 1m, each: true}}",
 ]
 """Every verb, every option, every condition that can be waited for."""
 
 EXPECTATIONS = [
     "lost: 0",
     "lost: {orders: 120, clicks-1: '< 5'}\n    lost-everywhere: '<=100'",
+    "controller: any\n    at: 12s\n    within: 3s",
     "incomplete: 0\n    unacknowledged: '> 0'\n    duplicated: {orders-0: 3}\n    divergent: {orders: 0}",
 ]
 """Every condition that cannot."""
@@ -111,14 +122,35 @@ EXPECTATIONS = [
 def test_both_accept_every_kind_of_step(tmp_path: Path, step: str) -> None:
     path = written(tmp_path, WITH_WORKLOAD.replace("expect:", f"  - {step}\nexpect:"))
     load_scenario(path)
-    assert accepts(json_schema(), plain(path))
+    assert accepts(published(), plain(path))
+
+
+WHOLE = [
+    "afterwards: {}",
+    "afterwards: {heal: true, within: 2m}",
+    "invariants: all",
+    "invariants: none",
+    "invariants: epochs-never-go-back",
+    "invariants: [epochs-never-go-back, there-is-one-controller]",
+    "invariants: {except: [epochs-never-go-back]}",
+    "invariants: {except: epochs-never-go-back}",
+    "protections: {controller-epoch-fence: off}",
+    "zookeeper: {members: 3, tick-time: 100ms}",
+]
+
+
+@pytest.mark.parametrize("part", WHOLE)
+def test_both_accept_what_is_said_of_the_whole(tmp_path: Path, part: str) -> None:
+    path = written(tmp_path, f"{BASE}{part}\n")
+    load_scenario(path)
+    assert accepts(published(), plain(path))
 
 
 @pytest.mark.parametrize("expectation", EXPECTATIONS)
 def test_both_accept_every_kind_of_expectation(tmp_path: Path, expectation: str) -> None:
     path = written(tmp_path, WITH_WORKLOAD.replace("  - controller: any\n", f"  - {expectation}\n"))
     load_scenario(path)
-    assert accepts(json_schema(), plain(path))
+    assert accepts(published(), plain(path))
 
 
 def test_those_steps_are_all_that_there_are() -> None:
@@ -172,6 +204,22 @@ def test_those_steps_are_all_that_there_are() -> None:
         ("start: all", "wait: {event: {kind: ElectionWon, seq: 1}}"),
         ("start: all", "wait: {event: {kind: ElectionWon, ephemeral: 1}}"),
         ("start: all", "wait: {event: {kind: ElectionWon, isr: [a]}}"),
+        ("start: all", "start: all\n    when: {}"),
+        ("start: all", "start: all\n    when: {controller: any, lost: 0}"),
+        ("start: all", "start: all\n    times: 0"),
+        ("start: all", "start: all\n    times: 2\n    every: 2"),
+        ("start: all", "start: all\n    if-possible: maybe"),
+        ("start: all", "wait: {metrics: {OfflinePartitionCount: 0}}"),
+        ("start: all", "wait: {metrics: {OfflinePartitionsCount: -1}}"),
+        ("start: all", "wait: {metrics: {OfflinePartitionsCount: {lowest: 1}}}"),
+        ("start: all", "wait: {metrics: {}}"),
+        ("start: all", "wait: {time-between: {from: {kind: Fault}, at-most: 1s}}"),
+        ("brokers: 3", "brokers: 3\nafterwards: {heal: false}"),
+        ("brokers: 3", "brokers: 3\nafterwards: {within: 60}"),
+        ("brokers: 3", "brokers: 3\ninvariants: some"),
+        ("brokers: 3", "brokers: 3\ninvariants: []"),
+        ("brokers: 3", "brokers: 3\ninvariants: {but: [epochs-never-go-back]}"),
+        ("brokers: 3", "brokers: 3\ninvariants: [epochs-never-go-bakc]"),
         ("within: 10s", "within: 10"),
         ("within: 10s", "within: 10h"),
         ("wait: {controller: any, within: 10s}", "wait: {within: 10s}"),
@@ -180,7 +228,7 @@ def test_those_steps_are_all_that_there_are() -> None:
 )
 def test_both_refuse_the_same(tmp_path: Path, right: str, wrong: str) -> None:
     path = written(tmp_path, BASE[::-1].replace(right[::-1], wrong[::-1], 1)[::-1])
-    assert (loads(path), accepts(json_schema(), plain(path))) == (False, False)
+    assert (loads(path), accepts(published(), plain(path))) == (False, False)
 
 
 TOPICS = [
@@ -195,7 +243,7 @@ TOPICS = [
 def test_both_accept_every_kind_of_topic(tmp_path: Path, topic: str) -> None:
     path = written(tmp_path, BASE.replace("brokers: 3", f"brokers: 3\n  topics: {{payments: {topic}}}"))
     load_scenario(path)
-    assert accepts(json_schema(), plain(path))
+    assert accepts(published(), plain(path))
 
 
 @pytest.mark.parametrize(
@@ -239,4 +287,4 @@ def test_both_accept_every_kind_of_topic(tmp_path: Path, topic: str) -> None:
 def test_both_refuse_the_same_about_topics(tmp_path: Path, right: str, wrong: str) -> None:
     assert right in WITH_TOPICS
     path = written(tmp_path, WITH_TOPICS.replace(right, wrong, 1))
-    assert (loads(path), accepts(json_schema(), plain(path))) == (False, False)
+    assert (loads(path), accepts(published(), plain(path))) == (False, False)

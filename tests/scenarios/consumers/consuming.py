@@ -9,11 +9,12 @@ from kcsim.brokers.requests import ACKS_ALL, ProduceBatch, ProduceRequest, Produ
 from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.admin.topics import NewTopic
 from kcsim.scenarios.clients import ClusterClient
-from kcsim.scenarios.cluster import BrokerSpec, Cluster, ClusterSpec
+from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.consumers.consumer_config import ConsumerConfig, ConsumerSpec
 from kcsim.scenarios.consumers.consumption import Consumption, GroupHistory, consumption
 from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.runs import RunInfo
+from kcsim.scenarios.scenario_cluster import BrokerSpec, ClusterSpec
 from kcsim.scenarios.simulated_world import run_simulated
 from kcsim.zk.events import Event, EventKind
 from kcsim.zk.vocabulary import BrokerId, TopicPartition

@@ -1,0 +1,138 @@
+"""What is so once nothing has happened for a while, whoever is dead or cut off by then, as far as events and znodes tell."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kcsim.scenarios.invariants.history import History
+from kcsim.scenarios.invariants.invariant import Invariant, once_quiet
+from kcsim.scenarios.state import ClusterState
+from kcsim.zk import paths
+from kcsim.zk.vocabulary import BrokerId, LeaderAndIsr, TopicPartition
+
+# --- what ZooKeeper has ----------------------------------------------------------------------------------------------------
+
+
+def there_is_one_controller(history: History) -> Iterator[str]:
+    """Where brokers are registered, one of them holds /controller."""
+    state = history.state
+    if state.registered and state.controller_id not in state.registered:
+        yield f"/controller names {state.controller_id}, registered are {sorted(state.registered)}"
+
+
+def every_partition_that_can_be_led_is_led(history: History) -> Iterator[str]:
+    """A partition with a registered member in its ISR has a registered leader; one without a state has no live replica.
+
+    Topics whose deletion was asked for are left out: they get no elections any more.
+    """
+    topics, registered = history.state.of_topics, history.state.registered.keys()
+    for tp in topics.partitions():
+        leader, assignment = topics.leader(tp), topics.assignment(tp)
+        able = topics.isr(tp) if tp in topics.states else assignment.replicas if assignment else ()
+        if leader not in registered and not registered.isdisjoint(able):
+            yield f"{tp} has leader {leader}, though of {list(able)} there are {sorted(registered & set(able))}"
+
+
+def isrs_are_within_the_replicas(history: History) -> Iterator[str]:
+    """A member of an ISR is one of the partition's replicas."""
+    topics = history.state.of_topics
+    if not history.state.registered:
+        return
+    for tp in topics.partitions():
+        isr, assignment = topics.isr(tp), topics.assignment(tp)
+        foreign = [broker for broker in isr if assignment is None or broker not in assignment.replicas]
+        if foreign:
+            yield f"{tp} has ISR {list(isr)}, but {foreign} are no replicas of it"
+
+
+def isrs_hold_live_replicas_only(history: History) -> Iterator[str]:
+    """A member of an ISR is registered, unless it is the last member.
+
+    Where no broker is registered there is nobody to see to it.
+    """
+    topics, registered = history.state.of_topics, history.state.registered
+    if not registered:
+        return
+    for tp in topics.partitions():
+        isr = topics.isr(tp)
+        dead = [broker for broker in isr if broker not in registered]
+        if dead and len(isr) > 1:
+            yield f"{tp} has ISR {list(isr)}, but {dead} are not registered"
+
+
+def no_notification_is_left(history: History) -> Iterator[str]:
+    """The controller has taken up whatever brokers told it of ISRs and log directories, if there is a controller."""
+    if history.state.controller_id is None:
+        return
+    for parent in (paths.ISR_CHANGE_NOTIFICATION, paths.LOG_DIR_EVENT_NOTIFICATION):
+        for name in history.state.children(parent):
+            yield f"{paths.child(parent, name)} is left"
+
+
+# --- what brokers take themselves for --------------------------------------------------------------------------------------
+
+
+def leaders_know_that_they_lead(history: History) -> Iterator[str]:
+    """Whoever leads a partition by its state, and runs, has become its leader in this very epoch."""
+    leading = leaderships(history)
+    for tp, of in leaders_by_state(history.state):
+        if of.leader is not None and of.leader in leading:
+            believed = leading[of.leader].get(tp)
+            if believed != of.leader_epoch:
+                told = "does not lead it" if believed is None else f"leads it in epoch {believed}"
+                yield f"{tp} is led by {of.leader} in leader epoch {of.leader_epoch}, but broker {of.leader} {told}"
+
+
+def no_other_replica_leads(history: History) -> Iterator[str]:
+    """Of a partition's replicas that run, only the one that its state names holds itself for the leader."""
+    leading = leaderships(history)
+    for tp, of in leaders_by_state(history.state):
+        assignment = history.state.of_topics.assignment(tp)
+        for broker in sorted(leading.keys() & set(assignment.replicas if assignment else ())):
+            epoch = leading[broker].get(tp)
+            if epoch is not None and broker != of.leader:
+                yield f"broker {broker} leads {tp} in epoch {epoch}, its state names {of.leader}"
+
+
+def no_stray_leads(history: History) -> Iterator[str]:
+    """A broker leads nothing of which it is no replica any more, nor of a topic that is gone.
+
+    Kafka's controller takes a replica away without waiting for the broker's word (controller.md 12.3): one that was away
+    meanwhile, but not restarted, keeps its replica and, if it led, goes on leading it in its old epoch.
+    """
+    for broker, led in sorted(leaderships(history).items()):
+        for tp, epoch in sorted(led.items()):
+            assignment = history.state.of_topics.assignment(tp)
+            if assignment is None or broker not in assignment.replicas:
+                yield f"broker {broker} leads {tp} in epoch {epoch}, though it is no replica of it"
+
+
+def leaders_by_state(state: ClusterState) -> list[tuple[TopicPartition, LeaderAndIsr]]:
+    """What the states say; topics whose deletion was asked for left out, of which brokers are not told any more."""
+    deleting = state.of_topics.deleting
+    return sorted((tp, s.leader_and_isr) for tp, s in state.of_topics.states.items() if tp.topic not in deleting)
+
+
+def leaderships(history: History) -> Mapping[BrokerId, Mapping[TopicPartition, int]]:
+    """What each running broker leads, and in which epoch; brokers of which that cannot be told are left out."""
+    if history.inside is None:
+        return {broker: _led(history, broker) for broker in history.running() if broker not in history.unsure}
+    found = {}
+    for broker in history.running():
+        hosted = history.inside.broker(f"broker-{broker}").replicas.hosted
+        found[broker] = {partition.tp: int(partition.leader_epoch) for partition in hosted if partition.is_leader}
+    return found
+
+
+def _led(history: History, broker: BrokerId) -> dict[TopicPartition, int]:
+    return {tp: role.leader_epoch for tp, role in history.roles.get(broker, {}).items() if role.is_leader}
+
+
+ONCE_QUIET_BY_EVENTS: Sequence[Invariant] = (
+    once_quiet(there_is_one_controller),
+    once_quiet(every_partition_that_can_be_led_is_led),
+    once_quiet(isrs_are_within_the_replicas),
+    once_quiet(isrs_hold_live_replicas_only),
+    once_quiet(no_notification_is_left),
+    once_quiet(leaders_know_that_they_lead),
+    once_quiet(no_other_replica_leads),
+)
+NO_STRAY_LEADS = once_quiet(no_stray_leads)

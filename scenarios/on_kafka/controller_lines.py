@@ -1,0 +1,289 @@
+"""controller.log of a running broker, as events: failovers, elections lost, brokers and topics seen, deletions, shutdowns.
+
+Elections that were won, leaders and ISRs are told by ZooKeeper's transaction log. Source: reference logging.md 5.
+"""
+
+import re
+from collections.abc import Iterator
+
+from kcsim.scenarios.imported.kafka_logs.controller_log import PREFIX
+from kcsim.scenarios.imported.kafka_logs.renderings import assignments_in, ids_in, names_in, partitions_in
+from kcsim.scenarios.on_kafka.log_lines import Fact, Found, Lines, Term, exception_of, says
+from kcsim.zk import paths
+from kcsim.zk.events import EventFields, EventKind
+from kcsim.zk.vocabulary import TopicPartition
+from kcsim.zk.wording import named
+
+REFUSED = "/controller or /controller_epoch changed first: the multi was refused"
+FENCED = "Controller epoch zkVersion check fails."
+READY = "Ready to serve as the new controller"
+STEPS = {
+    "Registering handlers": "Registering handlers",
+    "Deleting log dir event notifications": "Deleting log dir event and isr change notifications",
+    "Initializing controller context": "Initializing controller context",
+    "Fetching topic deletions in progress": "Fetching topic deletions in progress",
+    "Sending update metadata request": "Sending update metadata request",
+    "Initializing replica state": "Starting replica state machine",
+    "Initializing partition state": "Starting partition state machine",
+    "Partitions undergoing preferred replica election: ": "Starting preferred replica leader election",
+}
+"""Kafka's words -> the step, as our own controller names it. Two of ours, of what a failover resumes, Kafka logs none of."""
+
+NAMED_BY_ALL = (
+    "PartitionModifications",
+    "BrokerModifications",
+    "PartitionReassignmentIsrChange",
+    "TopicUncleanLeaderElectionEnable",
+)
+NAMED_BY_FIRST = ("TopicDeletionStopReplicaResponseReceived", "ControlledShutdown")
+NAMED_BY_LAST = ("LeaderAndIsrResponseReceived", "UpdateMetadataResponseReceived")
+"""Events of the controller that are named with what they are about: a topic, a partition or a broker. Kafka prints all that
+is in an event, whole answers and the addresses of functions included."""
+
+NOBODY = -1
+LEADING = re.compile(r"([^\s,]+-\d+) -> \(Leader:(-?\d+),")
+IN_STATE = re.compile(r" -> \w+Partition\b")
+
+
+class ControllerLines:
+    """Reads one broker's controller.log."""
+
+    def __init__(self, broker_id: int, term: Term) -> None:
+        self.broker_id = broker_id
+        self.term = term
+
+    def read(self, message: str, exception: str) -> list[Fact]:
+        """What a message says."""
+        prefix = PREFIX.match(message)
+        if prefix is None:
+            return []
+        # A sentence that begins with the id of the broker has no first word of its own.
+        return LINES.read(self, message[prefix.end() :].removeprefix(f"{self.broker_id} "), exception)
+
+    # --- the role
+
+    def won(self, found: Found, _: str) -> Iterator[Fact]:
+        self.term.begin(int(found["epoch"]))
+        yield from ()
+
+    def lost(self, found: Found, exception: str) -> Iterator[Fact]:
+        holder = int(found["holder"])
+        detail = exception_of(exception)[1] or found.string
+        yield Fact(EventKind.ELECTION_LOST, EventFields(controller_id=holder, rule=REFUSED, detail=detail))
+
+    def resigned_meanwhile(self, found: Found, _: str) -> Iterator[Fact]:
+        yield Fact(EventKind.ELECTION_LOST, EventFields(controller_id=NOBODY, rule=REFUSED, detail=found.string))
+
+    def held_already(self, found: Found, _: str) -> Iterator[Fact]:
+        holder = int(found["holder"])
+        detail = f"Broker {holder} has been elected as the controller already"
+        yield Fact(
+            EventKind.ELECTION_LOST, EventFields(controller_id=holder, rule="/controller exists: stop", detail=detail)
+        )
+
+    def step(self, found: Found, _: str) -> Iterator[Fact]:
+        said = next(words for words in STEPS if found.string.startswith(words))
+        yield Fact(EventKind.CONTROLLER_FAILOVER, self._of_term(EventFields(step=STEPS[said])))
+
+    def ready(self, found: Found, _: str) -> Iterator[Fact]:
+        fields = EventFields(
+            step=READY,
+            controller_id=self.broker_id,
+            controller_epoch=int(found["epoch"]),
+            brokers=sorted(self.term.alive),
+            count=self.term.partitions,
+        )
+        yield Fact(EventKind.CONTROLLER_FAILOVER, fields)
+
+    def found_brokers(self, found: Found, _: str) -> Iterator[Fact]:
+        self.term.alive = {int(name) for name in names_in(found["brokers"])}
+        yield from ()
+
+    def found_partitions(self, found: Found, _: str) -> Iterator[Fact]:
+        self.term.partitions = len(IN_STATE.findall(found["states"]))
+        yield from ()
+
+    def resigns(self, found: Found, _: str) -> Iterator[Fact]:
+        """It begins to put the role down; that it has, it says later, while other threads go on.
+
+        Brokers that were not the controller say so, too, when their session has expired and when they stop.
+        """
+        if self.term.epoch is not None:
+            fields = EventFields(controller_id=self.broker_id, controller_epoch=self.term.epoch)
+            yield Fact(EventKind.CONTROLLER_RESIGNED, fields)
+        self.term.epoch = None
+
+    def moved(self, found: Found, exception: str) -> Iterator[Fact]:
+        """A write of its was refused: most often by the check of the version of /controller_epoch that goes with each."""
+        why = exception_of(exception)[1]
+        if why.startswith(FENCED):
+            fence = EventFields(path=paths.CONTROLLER_EPOCH, error="BADVERSION", outcome="not applied", detail=why)
+            yield Fact(EventKind.ZK_WRITE_REFUSED, fence)
+        fields = EventFields(event=_name_of_event(found["event"]), detail=why or found.string)
+        yield Fact(EventKind.CONTROLLER_MOVED, fields)
+
+    def failed(self, found: Found, exception: str) -> Iterator[Fact]:
+        event, (error, why) = _name_of_event(found["event"]), exception_of(exception)
+        fields = EventFields(event=event, error=error, detail=f"Error processing event {event}: {why}")
+        yield Fact(EventKind.CONTROLLER_EVENT_FAILED, fields)
+
+    # --- brokers
+
+    def brokers_changed(self, found: Found, _: str) -> Iterator[Fact]:
+        started, stopped, bounced = (list(ids_in(found[group] or "")) for group in ("added", "deleted", "bounced"))
+        fields = EventFields(
+            brokers=list(ids_in(found["alive"])), detail=f"started {started}, stopped {stopped}, bounced {bounced}"
+        )
+        yield Fact(EventKind.BROKER_CHANGE, fields)
+
+    def started(self, found: Found, _: str) -> Iterator[Fact]:
+        self.term.alive.update(ids_in(found["brokers"]))
+        yield from ()
+
+    def stopped(self, found: Found, _: str) -> Iterator[Fact]:
+        self.term.alive.difference_update(ids_in(found["brokers"]))
+        yield from ()
+
+    def shuts_down(self, found: Found, _: str) -> Iterator[Fact]:
+        self.term.shutting_down = int(found["broker"])
+        yield from ()
+
+    def let_go(self, found: Found, _: str) -> Iterator[Fact]:
+        """The controller lists all leaders when it is about to answer: what the broker still leads, others could lead."""
+        broker, self.term.shutting_down = self.term.shutting_down, None
+        if broker is None:
+            return
+        remaining = [
+            name for name, leader in LEADING.findall(found["leaders"]) if int(leader) == broker and self._has_others(name)
+        ]
+        detail = f"still leads {named(remaining)}" if remaining else "leads nothing that others could lead"
+        fields = EventFields(
+            step="answered", broker_id=broker, error="NONE", count=len(remaining), detail=f"broker {broker} {detail}"
+        )
+        yield Fact(EventKind.CONTROLLED_SHUTDOWN, fields)
+
+    def _has_others(self, name: str) -> bool:
+        topic, _, partition = name.rpartition("-")
+        return self.term.replica_counts.get(TopicPartition(topic, int(partition)), 2) > 1
+
+    def unreachable(self, found: Found, _: str) -> Iterator[Fact]:
+        fields = EventFields(broker_id=int(found["broker"]), error="NETWORK_EXCEPTION", detail=found.string)
+        yield Fact(EventKind.REQUEST_FAILED, fields)
+
+    # --- topics
+
+    def topics_changed(self, found: Found, _: str) -> Iterator[Fact]:
+        new, gone = sorted(names_in(found["new"])), sorted(names_in(found["gone"]))
+        count = len(assignments_in(found["assignments"]))
+        yield Fact(EventKind.TOPIC_CHANGE, EventFields(count=count, detail=f"new topics {new}, gone {gone}"))
+
+    def partitions_added(self, found: Found, _: str) -> Iterator[Fact]:
+        added = assignments_in(found["assignments"])
+        topic = next(iter(added)).topic if added else ""
+        fields = EventFields(topic=topic, count=len(added), detail=f"{len(added)} partitions added")
+        yield Fact(EventKind.TOPIC_CHANGE, fields)
+
+    def deletion_started(self, found: Found, _: str) -> Iterator[Fact]:
+        self.term.deleting.add(found["topic"])
+        yield _deletion(found["topic"], "started", "all its replicas that are online are to go")
+
+    def deletion_halted(self, found: Found, _: str) -> Iterator[Fact]:
+        for topic in names_in(found["topics"]):
+            yield _deletion(topic, "ineligible", f"it has {found['why']}")
+
+    def deletion_refused(self, found: Found, _: str) -> Iterator[Fact]:
+        for topic in names_in(found["topics"]):
+            yield _deletion(topic, "refused", found["why"])
+
+    def deletion_completed(self, found: Found, _: str) -> Iterator[Fact]:
+        self.term.deleting.discard(found["topic"])
+        yield _deletion(found["topic"], "completed", "its name is free again")
+
+    # --- the balance of leaders
+
+    def imbalance_found(self, found: Found, _: str) -> Iterator[Fact]:
+        self.term.imbalanced = int(found["broker"])
+        yield from ()
+
+    def rebalances(self, found: Found, _: str) -> Iterator[Fact]:
+        """The broker is that of the last ratio: one broker after the other is looked at."""
+        if self.term.imbalanced is None:
+            return
+        tps = partitions_in(found["tps"])
+        detail = f"elect the preferred leader of {named(tps)}" if tps else "none of them can be led by it"
+        yield Fact(EventKind.LEADER_REBALANCE, EventFields(broker_id=self.term.imbalanced, count=len(tps), detail=detail))
+
+    def _of_term(self, fields: EventFields) -> EventFields:
+        if self.term.epoch is not None:
+            fields["controller_epoch"] = self.term.epoch
+        return fields
+
+
+def _name_of_event(printed: str) -> str:
+    """PartitionModifications(orders), BrokerChange: as our own controller names its events."""
+    name, _, content = printed.removesuffix(")").partition("(")
+    if not content or name in NAMED_BY_ALL:
+        return printed
+    if name in NAMED_BY_FIRST:
+        return f"{name}({content.partition(',')[0]})"
+    return f"{name}({content.rpartition(',')[2]})" if name in NAMED_BY_LAST else name
+
+
+def _deletion(topic: str, step: str, why: str) -> Fact:
+    fields = EventFields(topic=topic, step=step, detail=f"deletion of topic {topic} {step}: {why}")
+    return Fact(EventKind.TOPIC_DELETION, fields)
+
+
+C = ControllerLines
+LINES: Lines[ControllerLines] = Lines(
+    # elected; the race that was lost, in both its ways
+    says("successfully elected as the controller. ", r"Epoch incremented to (?P<epoch>\d+) and .*", C.won),
+    says("Broker ", r"(?P<holder>\d+) was elected as controller instead of broker \d+", C.lost),
+    says(
+        "Broker ", r"(?P<holder>\d+) has been elected as the controller, so stopping the election process\.", C.held_already
+    ),
+    says("A controller has been elected but just resigned", ".*", C.resigned_meanwhile),
+    # failover
+    *(says(words, ".*" if words.endswith(" ") else "", C.step) for words in STEPS),
+    says(f"{READY} with epoch ", r"(?P<epoch>\d+)", C.ready),
+    says("Currently active brokers in the cluster: ", r"(?P<brokers>\w+\([\d, ]*\))", C.found_brokers),
+    says("Started partition state machine with initial state -> ", r"(?P<states>.*)", C.found_partitions),
+    # resign, moved, failures
+    says("Resigning", "", C.resigns),
+    says("Controller moved to another broker when processing ", r"(?P<event>.+?)\.?", C.moved),
+    says("Error processing event ", r"(?P<event>.+)", C.failed),
+    # broker change, shutting down, channels
+    says(
+        "Newly added brokers: ",
+        r"(?P<added>[\d,]*), deleted brokers: (?P<deleted>[\d,]*)(?:, bounced brokers: (?P<bounced>[\d,]*))?"
+        r", all live brokers: (?P<alive>[\d,]*)",
+        C.brokers_changed,
+    ),
+    says("New broker startup callback for ", r"(?P<brokers>[\d,]+)", C.started),
+    says("Broker failure callback for ", r"(?P<brokers>[\d,]+)", C.stopped),
+    says("Shutting down broker ", r"(?P<broker>\d+)", C.shuts_down),
+    says("All leaders = ", r"(?P<leaders>.*)", C.let_go),
+    says("Controller ", r"\d+'s connection to broker .*\(id: (?P<broker>\d+) .*\) was unsuccessful", C.unreachable),
+    says("Controller ", r"\d+ epoch \d+ fails to send request .*\(id: (?P<broker>\d+) .*\)\. Reconnecting.*", C.unreachable),
+    # topics
+    says(
+        "New topics: ",
+        r"\[(?P<new>\w+\(.*?\))\], deleted topics: \[(?P<gone>\w+\(.*?\))\], new partition replica assignment "
+        r"\[(?P<assignments>.*)\]",
+        C.topics_changed,
+    ),
+    says("New partitions to be added ", r"(?P<assignments>\w+\(.*\))", C.partitions_added),
+    # deletion
+    says("Deletion of topic ", r"(?P<topic>\S+) \(re\)started", C.deletion_started),
+    says("Deletion of topic ", r"(?P<topic>\S+) successfully completed", C.deletion_completed),
+    says("Halted deletion of topics ", r"(?P<topics>\S+) due to (?P<why>.*)", C.deletion_halted),
+    says("Ignoring request to delete ", r"(?P<why>non-existing topics) (?P<topics>\S+)", C.deletion_refused),
+    says("Removing ", r"(?P<topics>\w+\(.*\)) since (?P<why>delete topic is disabled)", C.deletion_refused),
+    # auto balance
+    says("Leader imbalance ratio for broker ", r"(?P<broker>\d+) is .*", C.imbalance_found),
+    says(
+        "Starting replica leader election (PREFERRED) for partitions ",
+        r"(?P<tps>\S*) triggered by AutoTriggered",
+        C.rebalances,
+    ),
+)

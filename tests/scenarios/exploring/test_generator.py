@@ -1,0 +1,120 @@
+"""Random scenarios as they are drawn: they load, depend on profile and seed alone, and hold what the profile says."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from kcsim.scenarios.exploring.deeds import DEEDS
+from kcsim.scenarios.exploring.generator import Tree, generate
+from kcsim.scenarios.exploring.profile import Profile, ProfileError, load_profile, profile_names
+from kcsim.scenarios.exploring.scenario_tree import loaded
+from kcsim.scenarios.language.scenario_file import load_text
+from kcsim.scenarios.language.steps import VERBS, verb_of
+from kcsim.scenarios.language.yaml_text import yaml_text
+
+NEVER_DRAWN = {"wait"}
+"""Verbs that are no deed."""
+
+
+def trees(profile: str, seeds: int) -> list[Tree]:
+    return [generate(load_profile(profile), seed) for seed in range(seeds)]
+
+
+def digest(profile: str) -> str:
+    return hashlib.sha256(json.dumps(trees(profile, 20)).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("profile", profile_names())
+def test_every_scenario_drawn_is_the_one_that_its_file_loads_as(profile: str) -> None:
+    for tree in trees(profile, 40):
+        assert load_text(yaml_text(tree), "drawn.yaml").scenario == loaded(tree).scenario
+
+
+@pytest.mark.parametrize("profile", profile_names())
+def test_the_same_seed_gives_the_same_scenario_in_another_process(profile: str) -> None:
+    """Under another hash seed, so that no order of a set has decided anything."""
+    code = f"from tests.scenarios.exploring.test_generator import digest; print(digest({profile!r}))"
+    other = subprocess.run([sys.executable, "-c", code], env={"PYTHONHASHSEED": "7"}, capture_output=True, text=True)
+
+    assert other.stdout.strip() == digest(profile), other.stderr
+
+
+def test_seeds_are_drawn_apart_from_each_other() -> None:
+    assert len({json.dumps(tree["timetable"]) for tree in trees("standard", 50)}) == 50
+
+
+def test_the_profile_all_comes_to_everything_that_a_timetable_can_do() -> None:
+    done = {verb_of(step) for tree in trees("all", 300) for step in tree["timetable"]}
+
+    assert set(VERBS) - done == NEVER_DRAWN - done
+
+
+def test_a_profile_draws_only_what_it_has_weights_for() -> None:
+    profile = load_profile("standard").with_weights({**dict.fromkeys(DEEDS, 0), "kill": 3, "start": 1})
+    done = Counter(verb_of(step) for seed in range(30) for step in generate(profile, seed)["timetable"] if "after" in step)
+
+    assert set(done) == {"kill", "start"}
+
+
+def test_spans_are_kept_to() -> None:
+    profile = load_profile("standard").model_copy(update={"brokers": (2, 2), "steps": (5, 7), "topics": (3, 3)})
+    drawn = [generate(profile, seed) for seed in range(30)]
+
+    assert {tree["cluster"]["brokers"] for tree in drawn} == {2}
+    assert {len(tree["cluster"]["topics"]) for tree in drawn} == {3}
+    assert {sum("after" in step for step in tree["timetable"]) for tree in drawn} == {5, 6, 7}
+
+
+def test_a_record_that_only_the_leader_had_to_have_may_be_lost() -> None:
+    """What was not promised is not judged; whatever all in-sync replicas had to have is."""
+    excepted = {
+        tree["workload"]["producers"]["writer"]["settings"]["acks"]: "invariants" in tree
+        for tree in trees("network", 60)
+        if "producers" in tree.get("workload", {})
+    }
+
+    assert excepted == {"all": False, "1": True, "0": True}
+
+
+# --- profiles --------------------------------------------------------------------------------------------------------------
+
+
+def test_every_profile_has_the_name_of_its_file() -> None:
+    assert [load_profile(name).name for name in profile_names()] == profile_names()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("weights: {kil: 4}", "weights: unknown deed 'kil'; did you mean kill?"),
+        ("weights: {kill: much}", "weights: kill: 'much' is no weight, which is a whole number from 0 on"),
+        ("weights: {kill: 0}", "weights: all weights are 0"),
+        ("brokers: [5, 3]\nweights: {kill: 1}", "brokers: [5, 3] is no span; write [least, most]"),
+        ("broker: [3, 5]\nweights: {kill: 1}", "broker: unknown key; did you mean brokers?"),
+        ("weights: {kill: 1", "not YAML: "),
+    ],
+)
+def test_a_profile_that_is_wrong_says_where(tmp_path_factory: pytest.TempPathFactory, change: str, told: str) -> None:
+    file = tmp_path_factory.mktemp("profile") / "mine.yaml"
+    file.write_text(f"name: mine\ndescription: Mine.\n{change}\n")
+
+    with pytest.raises(ProfileError) as error:
+        load_profile(str(file))
+
+    assert f"{file}: {told}" in str(error.value)
+
+
+def test_a_mistyped_profile_is_told_the_nearest() -> None:
+    with pytest.raises(ProfileError, match=r"no profile 'standart'; did you mean standard\?"):
+        load_profile("standart")
+
+
+def test_a_weight_of_no_deed_is_refused() -> None:
+    profile: Profile = load_profile("standard")
+
+    with pytest.raises(ProfileError, match="unknown deed 'eat'"):
+        profile.with_weights({"eat": 4})

@@ -1,0 +1,252 @@
+"""A run is held to the invariants, whatever its scenario expects; afterwards it is made whole, and has to recover."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kcsim.scenarios.cluster import Cluster
+from kcsim.scenarios.history import EventLog
+from kcsim.scenarios.invariants import INVARIANTS
+from kcsim.scenarios.judging.verdict import Verdict
+from kcsim.scenarios.language.invariant_words import INVARIANT_NAMES
+from kcsim.scenarios.language.scenario_file import load_scenario
+from kcsim.scenarios.runner import ALL_COME_BACK, cluster_spec, run_scenario
+from kcsim.scenarios.runs import RunInfo
+from kcsim.scenarios.telling.timeline import summary
+from kcsim.scenarios.worlds import run_in_world
+from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from kcsim.zk.events import Event, EventKind
+from tests.scenarios.files import written
+
+HEAD = """\
+name: try-it
+description: For a test.
+cluster:
+  brokers: 3
+  settings: {zookeeper.session.timeout.ms: 2000}
+  topics: {orders: {assignment: {0: [1, 2, 3]}, config: {min.insync.replicas: 2}}}
+zookeeper: {members: 3, tick-time: 100ms}
+workload: {producers: {writer: {topics: orders, rate: 20, settings: {acks: all, request.timeout.ms: 2000}}}}
+timetable:
+  - start: all
+  - wait: {event: {kind: ControllerFailover, step: Ready to serve as the new controller}}
+  - create-topic: orders
+  - wait: {in-sync: all}
+"""
+FIRST_LINE = 14
+
+
+def run(directory: Path, steps: str, tail: str = "") -> tuple[Verdict, EventLog]:
+    """Run a scenario whose cluster is up and has a topic; FIRST_LINE is that of the first of `steps`."""
+    loaded = load_scenario(written(directory, HEAD + steps + tail))
+    verdicts = []
+
+    async def script(cluster: Cluster) -> None:
+        verdicts.append(await run_scenario(loaded, cluster))
+
+    log = run_in_world(
+        ZooKeeperChoice(ZooKeeperKind.SIMULATED, members=3),
+        cluster_spec(loaded.scenario),
+        RunInfo("try-it", 1, "simulated"),
+        script,
+    )
+    return verdicts[0], log
+
+
+def violated(verdict: Verdict) -> list[str | None]:
+    return [judged.invariant for judged in verdict.judged if judged.outcome.value == "violated"]
+
+
+def skipped(log: EventLog) -> list[str]:
+    return [f"{event.op}: {event.detail}" for event in log.events if event.kind is EventKind.STEP_SKIPPED]
+
+
+def done(events: Sequence[Event]) -> list[str]:
+    """What operators did, and faults, in order."""
+    acts = (event for event in events if event.kind in (EventKind.FAULT, EventKind.ADMIN_ACT))
+    return [f"{event.fault or event.op} {event.target}" for event in acts]
+
+
+# --- invariants ------------------------------------------------------------------------------------------------------------
+
+GAP = "  - zk-set: {path: /controller_epoch, data: '7'}\n"
+"""What no controller does: the epoch leaps."""
+
+
+def test_a_violated_invariant_is_part_of_the_verdict_with_the_event_that_broke_it(tmp_path: Path) -> None:
+    verdict, log = run(tmp_path, GAP, "expect:\n  - registered: all\n")
+    (held, broken) = verdict.judged
+    assert (held.outcome.value, held.invariant) == ("held", None)
+    assert (broken.outcome.value, broken.invariant) == ("violated", "controller-epochs-have-no-gap")
+    assert broken.claim == next(i.claim for i in INVARIANTS if i.name == broken.invariant)
+    assert [(event.path, event.data) for event in broken.evidence] == [("/controller_epoch", "7")]
+    assert verdict.exit_status == 1
+    assert summary(verdict) == "1 invariant violated: controller-epochs-have-no-gap; the expectation held"
+    told = [event for event in log.events if event.kind is EventKind.EXPECTATION][-1]
+    assert (told.rule, told.outcome, told.cause) == (broken.claim, "violated", broken.evidence[0].seq)
+
+
+def test_what_was_broken_stays_broken_when_a_later_step_cannot_be_done(tmp_path: Path) -> None:
+    verdict, _ = run(tmp_path, GAP + "  - start: broker-1\n", "expect:\n  - registered: all\n")
+    assert verdict.failure is not None
+    assert [judged.outcome.value for judged in verdict.judged] == ["undecided", "violated"]
+    assert verdict.exit_status == 1
+    assert summary(verdict).startswith("1 invariant violated: controller-epochs-have-no-gap; undecided: ")
+
+
+@pytest.mark.parametrize(
+    ("said", "held_to"),
+    [
+        ("", INVARIANT_NAMES),
+        ("invariants: all\n", INVARIANT_NAMES),
+        ("invariants: none\n", ()),
+        ("invariants: epochs-never-go-back\n", ("epochs-never-go-back",)),
+        (
+            "invariants: [there-is-one-controller, epochs-never-go-back]\n",
+            ("epochs-never-go-back", "there-is-one-controller"),
+        ),
+        (
+            "invariants: {except: [controller-epochs-have-no-gap]}\n",
+            tuple(name for name in INVARIANT_NAMES if name != "controller-epochs-have-no-gap"),
+        ),
+    ],
+)
+def test_a_scenario_says_to_what_it_is_held(tmp_path: Path, said: str, held_to: tuple[str, ...]) -> None:
+    verdict, _ = run(tmp_path, GAP, said + "expect:\n  - registered: all\n")
+    assert verdict.invariants == held_to
+    is_broken = "controller-epochs-have-no-gap" in held_to
+    assert violated(verdict) == (["controller-epochs-have-no-gap"] if is_broken else [])
+
+
+def test_a_scenario_can_expect_nothing_but_invariants(tmp_path: Path) -> None:
+    verdict, _ = run(tmp_path, "  - kill: broker-1\n")
+    assert (verdict.judged, verdict.exit_status) == ((), 0)
+    assert summary(verdict) == f"all {len(INVARIANT_NAMES)} invariants held"
+
+
+# --- if possible -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ("  - start: all\n    if-possible: true\n", ["start: broker-1 runs already, broker-2 runs already, broker-3 runs already"]),
+        ("  - resume: broker-1\n    if-possible: true\n", ["resume: broker-1 is not paused"]),
+        ("  - create-topic: orders\n    if-possible: true\n", ["create-topic: "]),
+        ("  - zk-delete: /nothing\n    if-possible: true\n", ["zk-delete: delete /nothing: NONODE"]),
+        ("  - zookeeper: {start: leader}\n    if-possible: true\n", ["zookeeper: "]),
+        ("  - wait: {controller: none, within: 10ms}\n    if-possible: true\n", ["wait: not within 10 ms: broker-"]),
+        ("  - heal: all\n    if-possible: true\n", ["heal: heal has no effect: nothing is wrong"]),
+        ("  - stop-workload: writer\n    if-possible: true\n", ["stop-workload: producer writer was not started"]),
+        (
+            "  - kill: broker-1\n    at-write: after\n    path: /no\n    if-possible: true\n",
+            ["kill: had no effect: broker-1 came to no such write before the timetable was done"],
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_passed_over_if_that_will_do(tmp_path: Path, steps: str, told: list[str]) -> None:
+    verdict, log = run(tmp_path, steps)
+    assert verdict.failure is None
+    found = skipped(log)
+    assert [line[: len(start)] for line, start in zip(found, told, strict=True)] == told
+
+
+def test_it_is_done_to_those_to_whom_it_can_be_done(tmp_path: Path) -> None:
+    steps = """\
+  - kill: broker-2
+  - kill: [broker-1, broker-2, broker-3]
+    if-possible: true
+  - wait: {unregistered: all}
+  - start: broker-1
+  - start: all
+    if-possible: true
+"""
+    verdict, log = run(tmp_path, steps, "expect:\n  - running: all\n")
+    assert verdict.exit_status == 0
+    assert skipped(log) == ["kill: broker-2 is not running", "start: broker-1 runs already"]
+    assert done(log.events)[2:] == [
+        *("kill broker-2", "kill broker-1", "kill broker-3"),
+        *("start broker-1", "start broker-2, broker-3"),
+    ]
+
+
+# --- afterwards ------------------------------------------------------------------------------------------------------------
+
+TROUBLE = """\
+  - start-workload: writer
+  - zookeeper: {kill: member-1}
+  - zookeeper: {pause: member-2}
+    if-possible: true
+  - zookeeper: {resume: member-2}
+  - partition: {between: broker-1, and: [broker-2, broker-3]}
+  - slow-follower: broker-3
+    rate: 1
+  - pause: broker-2
+  - disconnect: broker-3
+  - kill: broker-1
+    after: 3s
+  - kill: broker-3
+    at-write: before
+    path: /nowhere
+    if-possible: true
+"""
+
+
+def test_afterwards_every_fault_is_undone_and_all_recovers(tmp_path: Path) -> None:
+    tail = """\
+afterwards: {heal: true}
+expect:
+  - {running: all, registered: all, in-sync: all, lost: 0, incomplete: 0, unacknowledged: '<= 40'}
+"""
+    verdict, log = run(tmp_path, TROUBLE, tail)
+    assert [judged.seen for judged in verdict.judged if judged.outcome.value != "held"] == []
+    undone = done(log.events)[-7:]
+    assert undone == [
+        "start member-1",
+        "heal None",
+        "slow-follower broker-3",
+        "resume broker-2",
+        "reconnect broker-3",
+        "start broker-1",
+        "stop-workload producer-writer",
+    ]
+
+
+def test_without_it_nothing_is_undone_and_nothing_judged_that_needs_rest(tmp_path: Path) -> None:
+    verdict, log = run(tmp_path, TROUBLE)
+    assert (violated(verdict), verdict.exit_status) == ([], 0)
+    assert done(log.events)[-1] == "kill broker-3"
+
+
+def test_a_cluster_that_does_not_recover_in_time_is_told_of(tmp_path: Path) -> None:
+    """The dead broker's session has two seconds to live, and its partition has to wait for it."""
+    verdict, _ = run(tmp_path, "  - kill: broker-2\n", "afterwards: {within: 1s}\n")
+    assert verdict.judged[0].claim == ALL_COME_BACK
+    assert verdict.judged[0].seen.startswith("broker-2 cannot be started")
+    assert verdict.exit_status == 1
+
+
+def test_what_a_scenario_leaves_undone_is_found_afterwards(tmp_path: Path) -> None:
+    """Nobody looks after what was written by hand."""
+    steps = "  - zk-create: {path: /config/topics/ghost, data: {version: 1, config: {}}}\n"
+    verdict, _ = run(tmp_path, steps, "afterwards: {}\n")
+    assert violated(verdict) == ["no-znode-of-a-topic-is-orphaned"]
+
+
+STRANGER = "  - zk-set: {path: /controller, data: {version: 1, brokerid: 9, timestamp: '0'}}\n"
+"""/controller names somebody who does not exist, so nobody is controller."""
+
+
+def test_a_run_that_ends_quiet_is_judged_so_though_nothing_was_undone(tmp_path: Path) -> None:
+    late = "  - wait: {controller: none, within: 20s}\n    if-possible: true\n"
+    verdict, _ = run(tmp_path, STRANGER)
+    assert violated(verdict) == []
+    verdict, _ = run(tmp_path, STRANGER + late)
+    assert violated(verdict) == ["there-is-one-controller"]
+
+
+def test_whoever_is_frozen_keeps_a_run_from_being_quiet(tmp_path: Path) -> None:
+    steps = "  - pause: broker-2\n  - wait: {controller: none, within: 20s}\n    if-possible: true\n"
+    verdict, _ = run(tmp_path, STRANGER + steps)
+    assert violated(verdict) == []
