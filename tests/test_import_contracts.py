@@ -54,6 +54,9 @@ FORBIDDEN = [
     ("kcsim.brokers.broker", "tests"),
     ("kcsim.scenarios.history", "pytest"),
     ("kcsim.scenarios.pytest_plugin", "hypothesis"),
+    ("kcsim.scenarios.testing.artefacts", "pytest"),
+    ("kcsim.scenarios.testing.member", "threading"),
+    ("kcsim.scenarios.testing.zookeeper", "kazoo"),
 ]
 
 ALLOWED = [
@@ -68,6 +71,9 @@ ALLOWED = [
     ("kcsim.scenarios.playground.control", "socket"),
     ("kcsim.scenarios.playground.control_server", "asyncio"),
     ("kcsim.scenarios.playground.control_server", "socket"),
+    ("kcsim.scenarios.testing.background", "threading"),
+    ("kcsim.scenarios.testing.driven", "threading"),
+    ("kcsim.scenarios.testing.znodes", "asyncio"),
     ("kcsim.zk.live", "kazoo"),
     ("kcsim.zk.live.connection", "kazoo"),
     ("kcsim.zk.live.connection", "threading"),

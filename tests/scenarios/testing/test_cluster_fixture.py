@@ -1,0 +1,235 @@
+"""kcsim_cluster: simulated brokers, driven in plain calls, on a real ZooKeeper or wholly in virtual time."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kcsim.scenarios.cluster import Cluster
+from kcsim.scenarios.deeds import ClusterError
+from kcsim.scenarios.testing.cluster import ClusterForTest
+from kcsim.scenarios.testing.clusters import ClusterFactory
+from kcsim.scenarios.testing.errors import WorldEndedError
+from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
+from kcsim.zk.errors import TimedOutError
+from tests.scenarios.testing.clients import client
+
+AN_HOUR_S = 3600
+Make = Callable[..., ClusterForTest]
+
+
+@pytest.fixture
+def simulated(kcsim_cluster_factory: ClusterFactory) -> Make:
+    def make(*args: Any, **kwargs: Any) -> ClusterForTest:
+        return kcsim_cluster_factory(*args, zookeeper="simulated", **kwargs)
+
+    return make
+
+
+# --- on a real ZooKeeper
+
+
+@pytest.mark.live
+@pytest.mark.kcsim_cluster(2, settings={"zookeeper.session.timeout.ms": 1_000})
+def test_a_cluster_on_the_test_s_zookeeper_fails_over(kcsim_cluster: ClusterForTest) -> None:
+    """Whoever reads Kafka's znodes sees what Kafka would show them."""
+    cluster = kcsim_cluster
+    assert cluster.brokers == ("broker-1", "broker-2")
+    assert cluster.zookeeper is not None
+    with client(cluster.zookeeper.client_address("reader")) as reader:
+        cluster.create_topic("orders", partitions=2, replication_factor=2)
+        assert reader.get_children("/brokers/topics") == ["orders"]
+        old = cluster.pause_controller()
+        new = cluster.wait_for_controller(other_than=old)
+        assert cluster.zookeeper.znodes.wait_until_data("/controller_epoch", "2") == b"2"
+        cluster.resume(old)
+        won = cluster.wait_for_event("ElectionWon", node=new, controller_epoch=2)
+        assert won in cluster.events
+        cluster.kill(new)
+        cluster.wait_for_leader("orders", 1, other_than=new)
+    assert cluster.violations == []
+
+
+@pytest.mark.live
+def test_two_clusters_do_not_meet(kcsim_cluster_factory: ClusterFactory) -> None:
+    one, other = kcsim_cluster_factory(1), kcsim_cluster_factory(1)
+    assert one.zookeeper is not None
+    assert other.zookeeper is not None
+    assert one.zookeeper.chroot != other.zookeeper.chroot
+    assert (one.controller, other.controller) == ("broker-1", "broker-1")
+
+
+@pytest.mark.live
+def test_a_cluster_is_where_the_test_s_own_client_is(
+    kcsim_zookeeper: ZooKeeperForTest, kcsim_cluster: ClusterForTest
+) -> None:
+    assert kcsim_cluster.zookeeper is kcsim_zookeeper
+    assert kcsim_zookeeper.znodes.children("/brokers/ids") == ["1", "2", "3"]
+
+
+# --- in virtual time
+
+
+def test_an_hour_of_a_simulated_cluster_takes_no_hour(simulated: Make) -> None:
+    cluster = simulated(5, racks=2)
+    cluster.create_topic("orders", 3, 3)
+    began_s = cluster.now_s
+    cluster.let_pass(AN_HOUR_S)
+    assert cluster.now_s == began_s + AN_HOUR_S
+    assert len(cluster.isr("orders", 2)) == 3
+
+
+def test_no_time_passes_while_the_test_thinks(simulated: Make) -> None:
+    cluster = simulated()
+    assert cluster.now_s == cluster.now_s
+    assert len(cluster.events) == len(cluster.events)
+
+
+def test_one_seed_gives_one_story(simulated: Make) -> None:
+    def story(seed: int) -> list[str]:
+        cluster = simulated(4, seed=seed)
+        cluster.create_topic("orders", 6, 2)
+        cluster.kill("leader-of orders-3")
+        cluster.wait_for_controller()
+        return [str(event) for event in cluster.events]
+
+    assert story(3) == story(3)
+    assert story(3) != story(4)
+
+
+def test_the_verbs_say_to_whom_it_was_done(simulated: Make) -> None:
+    cluster = simulated()
+    cluster.create_topic("orders", assignment=[[2, 3]])
+    holder = cluster.controller
+    assert cluster.pause("controller") == holder
+    cluster.wait_for_controller(other_than=holder)
+    assert cluster.resume(holder) == holder
+    assert cluster.kill("follower-of orders-0") == "broker-3"
+    cluster.wait_until(lambda state: 3 not in state.registered)
+    assert cluster.start(3) == ("broker-3",)
+    assert cluster.stop(3) == "broker-3"
+    assert cluster.leader("orders") == "broker-2"
+
+
+def test_sessions_and_connections_are_broken(simulated: Make) -> None:
+    cluster = simulated()
+    epoch_of_3 = cluster.state.registered[3]
+    cluster.expire(3)
+    cluster.wait_until(lambda state: state.registered.get(3, 0) > epoch_of_3)
+    cluster.disconnect(2)
+    cluster.wait_until(lambda state: 2 not in state.registered)
+    cluster.reconnect(2)
+    cluster.wait_until(lambda state: 2 in state.registered)
+
+
+def test_a_broker_dies_in_the_middle_of_a_write(simulated: Make) -> None:
+    cluster = simulated()
+    holder = cluster.kill_at_write("controller", "/brokers/topics", moment="after")
+    cluster.create_topic("orders", 1, 3)
+    assert cluster.state.processes[holder] == "dead"
+    assert cluster.controller_epoch == 2
+
+
+def test_whatever_a_cluster_can_do_can_be_called_for(simulated: Make) -> None:
+    cluster = simulated()
+
+    async def lose_and_find_zookeeper(inside: Cluster) -> tuple[str, ...]:
+        await inside.servers.kill("leader")
+        await inside.servers.start("member-1")
+        return inside.member_names
+
+    assert cluster.call(lose_and_find_zookeeper) == ("member-1",)
+
+
+def test_a_look_at_the_state_stays_as_it_was(simulated: Make) -> None:
+    cluster = simulated()
+    before = cluster.state
+    cluster.create_topic("orders")
+    assert list(before.of_topics.partitions()) == []
+    cluster.delete_topic("orders")
+    cluster.wait_until(lambda state: not state.of_topics.topics)
+
+
+def test_what_must_never_be_is_seen(simulated: Make) -> None:
+    """Somebody writes a znode that no controller would write: a leader that is not in its ISR."""
+    cluster = simulated()
+    cluster.create_topic("orders", assignment=[[1, 2]])
+
+    async def write(inside: Cluster) -> None:
+        wrong = '{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":1,"isr":[2]}'
+        await inside.zk_set("/brokers/topics/orders/partitions/0/state", wrong)
+
+    cluster.call(write)
+    assert any("leaders-are-in-the-isr" in violation for violation in cluster.violations)
+
+
+# --- what does not come about
+
+
+def test_a_wait_that_runs_out_says_how_the_cluster_was(simulated: Make) -> None:
+    cluster = simulated()
+    cluster.create_topic("orders", assignment=[[1, 2]])
+    with pytest.raises(TimedOutError) as raised:
+        cluster.wait_until(lambda state: state.controller_epoch == 9, within_s=60, what="the ninth epoch")
+    assert str(raised.value).startswith(f"not within 60000 ms: the ninth epoch; last seen: controller {cluster.controller}")
+    assert "registered 1, 2, 3; orders-0 led by broker-1, ISR [1, 2]" in str(raised.value)
+
+
+def test_an_event_that_does_not_come_is_told_by_the_nearest_one(simulated: Make) -> None:
+    cluster = simulated()
+    with pytest.raises(TimedOutError, match=r"ElectionWon, controller_epoch 5; last seen: \{'controller_epoch': 1\}"):
+        cluster.wait_for_event("ElectionWon", 5, controller_epoch=5)
+    with pytest.raises(ValueError, match="no event is called 'ElectionOne'; did you mean ElectionWon"):
+        cluster.wait_for_event("ElectionOne")
+
+
+@pytest.mark.parametrize(
+    ("who", "told"),
+    [
+        ("broker-9", "no broker broker-9; there are broker-1, broker-2, broker-3"),
+        (9, "no broker broker-9"),
+        ("leader-of nothing-0", "nothing-0 has no leader now"),
+        ("leader-of nothing", "'nothing' is no partition; write one as orders-0"),
+    ],
+)
+def test_a_broker_that_is_not_there_is_told(simulated: Make, who: str | int, told: str) -> None:
+    with pytest.raises(ClusterError, match=told):
+        simulated().kill(who)
+
+
+def test_nobody_is_paused_where_nobody_is_the_controller(simulated: Make) -> None:
+    with pytest.raises(ClusterError, match="nobody is the controller now"):
+        simulated(start=False).pause_controller()
+
+
+def test_a_mistyped_setting_is_told(kcsim_cluster_factory: ClusterFactory) -> None:
+    with pytest.raises(pytest.fail.Exception, match=r"unknown setting 'min\.insync\.replica'; did you mean"):
+        kcsim_cluster_factory(settings={"min.insync.replica": 2}, zookeeper="simulated")
+
+
+def test_another_zookeeper_is_an_option_of_the_run(kcsim_cluster_factory: ClusterFactory) -> None:
+    with pytest.raises(pytest.fail.Exception, match="zookeeper='docker': a cluster is 'simulated', or on a ZooKeeper that"):
+        kcsim_cluster_factory(zookeeper="docker")
+
+
+def test_nothing_can_be_asked_of_a_cluster_that_is_over(simulated: Make) -> None:
+    cluster = simulated()
+    cluster.close()
+    with pytest.raises(WorldEndedError, match="the run of the cluster is over"):
+        cluster.kill(1)
+
+
+def test_a_defect_ends_the_run_and_is_told_to_whoever_waits(simulated: Make) -> None:
+    cluster = simulated()
+
+    async def wait_beside_a_defect(inside: Cluster) -> None:
+        async def fail() -> None:
+            raise RuntimeError("a defect")
+
+        inside.runtime.spawn("defective", fail())
+        await inside.runtime.sleep_ms(1_000)
+
+    with pytest.raises(WorldEndedError, match="a defect"):
+        cluster.call(wait_beside_a_defect)
+    with pytest.raises(RuntimeError, match="a defect"):
+        cluster.close()
