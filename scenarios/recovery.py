@@ -10,6 +10,7 @@ from kcsim.scenarios.simulated_steps import SimulatedSteps
 from kcsim.zk import paths
 from kcsim.zk.errors import TimedOutError
 from kcsim.zk.servers.errors import ServerError
+from kcsim.zk.vocabulary import TopicPartition
 
 LOOK_EVERY_MS = 500
 """Where nothing happens, nothing calls for another look."""
@@ -28,6 +29,7 @@ class Recovery:
         self._rest = rest
         self._simulated = simulated
         self._deadline_ms = 0
+        self._at_rest_from_ms = 0
 
     async def run(self, within_ms: int) -> str | None:
         """Undo every fault, and wait until all is whole and at rest, or the time is up; invariants say what is not.
@@ -36,6 +38,8 @@ class Recovery:
         """
         self._deadline_ms = self._now_ms() + within_ms
         why = await self._undo()
+        # Nothing may have happened for long before: what the undoing leads to is still to come.
+        self._at_rest_from_ms = self._rest.arrives_ms(self._now_ms()) + REST_MS
         if why is None:
             await self._until_whole_and_at_rest()
         return why
@@ -113,10 +117,17 @@ class Recovery:
             len(registered) < len(self._cluster.broker_names)
             or state.controller_id not in registered
             or bool(topics.offline(registered) or topics.under_replicated() or topics.reassigning() or topics.deleting)
+            or any(not self._is_in_sync(tp) for tp in topics.partitions())
         )
 
+    def _is_in_sync(self, tp: TopicPartition) -> bool:
+        """Whether its replicas are its ISR: neither fewer nor others."""
+        topics = self._cluster.state.of_topics
+        assignment = topics.assignment(tp)
+        return assignment is None or sorted(topics.isr(tp)) == sorted(assignment.replicas)
+
     def _is_restless(self) -> bool:
-        return self._rest.quiet_ms(self._now_ms()) < REST_MS
+        return self._now_ms() < self._at_rest_from_ms or self._rest.quiet_ms(self._now_ms()) < REST_MS
 
     def _now_ms(self) -> int:
         return self._cluster.runtime.now_ms()

@@ -24,6 +24,8 @@ _UNREST = frozenset(
         *(EventKind.ISR_EXPANDED, EventKind.ISR_SHRUNK, EventKind.ISR_CHANGE_FAILED),
     }
 )
+LONGEST_WAIT_MS = 40_000
+"""Whoever has waited for an answer for so long has given it up, and the connection with it."""
 CLIENTS = ("producer-", "consumer-")
 
 
@@ -36,6 +38,7 @@ class Rest:
         cut_off: brokers that cannot reach ZooKeeper.
         without_disk, slow: brokers that have lost a log directory, and those that were made to replicate slowly.
         away: servers of ZooKeeper that are dead or frozen.
+        stalled: since when something that one broker sends to another does not arrive.
     """
 
     def __init__(self) -> None:
@@ -46,6 +49,7 @@ class Rest:
         self.without_disk: set[str] = set()
         self.slow: set[str] = set()
         self.away: dict[str, str] = {}
+        self.stalled: dict[tuple[str, str], int] = {}
 
     def apply(self, event: Event) -> None:
         """Take one event in."""
@@ -56,6 +60,12 @@ class Rest:
                 if event.state in ("dead", "stopped"):
                     for troubled in (self.cut_off, self.without_disk, self.slow):
                         troubled.discard(event.node)
+            case EventKind.LOG_DIR_FAILED:  # before it is confirmed, which waits until the controller has been told
+                self.without_disk.add(event.node)
+            case EventKind.NETWORK_STALLED:
+                self.stalled.setdefault((event.node, event.target or ""), event.t_ms)
+            case EventKind.NETWORK_RESUMED | EventKind.NETWORK_CONNECTION_BROKEN:
+                self.stalled.pop((event.node, event.target or ""), None)
             case EventKind.FAULT_CONFIRMED:
                 self._confirmed(event)
             case EventKind.ADMIN_ACT:
@@ -68,11 +78,7 @@ class Rest:
 
     def _confirmed(self, event: Event) -> None:
         target = event.target or ""
-        if (
-            troubled := {"disconnect": self.cut_off, "fail-log-dir": self.without_disk, "slow-follower": self.slow}.get(
-                event.fault or ""
-            )
-        ) is not None:
+        if (troubled := {"disconnect": self.cut_off, "slow-follower": self.slow}.get(event.fault or "")) is not None:
             troubled.add(target)
         elif target.startswith("member-"):
             if event.fault in ("kill", "pause"):
@@ -83,6 +89,14 @@ class Rest:
     def quiet_ms(self, now_ms: int) -> int:
         """For how long nothing has happened."""
         return now_ms - (self.last.t_ms if self.last else RUN_BEGAN)
+
+    def arrives_ms(self, now_ms: int) -> int:
+        """When everything that brokers send to each other has arrived at the latest, if the network is well from now on.
+
+        It is sent again after pauses that double, so at the latest when it has been on its way for twice as long as by now.
+        """
+        between_brokers = (since for ends, since in self.stalled.items() if all(end.startswith("broker-") for end in ends))
+        return max((2 * now_ms - since for since in between_brokers if now_ms - since < LONGEST_WAIT_MS), default=now_ms)
 
     def somebody_waits(self) -> bool:
         """Whether somebody is frozen or cut off: what they wait for, or what waits for them, is still to come."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 RANGE = ".."
 SECONDS_PER_MINUTE = 60
 DEFAULT_SEEDS = "0..99"
+FROM_THE_FIRST = "0..0"
 SHRINKING_RUNS = 600
 EXHAUSTIVE_SEED = 1
 
@@ -36,9 +37,7 @@ def explore(
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Go on for so long, from the first seed.")] = None,
     profile: Annotated[
         str,
-        typer.Option(
-            metavar="NAME|FILE", help="What is drawn; there are standard, network, admin, zookeeper, records, all."
-        ),
+        typer.Option(metavar="NAME|FILE", help="What is drawn: standard, network, admin, zookeeper, records, small or all."),
     ] = "standard",
     weight: Annotated[
         list[str] | None, typer.Option(metavar="DEED=N", help="How often something is done, as kill=5; may be repeated.")
@@ -75,8 +74,8 @@ def explore(
     kcsim explore --minutes 10 --profile network --weight partition=20 --go-on
     kcsim explore --exhaustive controller-failover
 
-    Exit status: 0 no unknown violation, 1 there is one, 64 the command makes no sense, 130 interrupted: what was found so
-    far is told.
+    Exit status: 0 no unknown violation, 1 there is one, 2 what does the work has failed, 64 the command makes no sense, 130
+    interrupted: what was found so far is told.
     """
     from kcsim.scenarios.commands.explore_report import print_report
     from kcsim.scenarios.commands.explore_workers import in_order, processors
@@ -90,8 +89,8 @@ def explore(
         asked, how_many = _seeds(seeds, minutes)
         what, tries = drawn_from.name, in_order(jobs, partial(try_seed, drawn_from, faults=faults), asked)
     else:
-        trees = _variants(exhaustive)
-        what, how_many = trees[0]["name"], len(trees)
+        what, trees = _variants(exhaustive)
+        how_many = len(trees)
         tries = in_order(jobs, partial(try_tree, seed=EXHAUSTIVE_SEED, faults=faults), trees)
     with closing(tries) as answers:
         campaign, is_interrupted = _collect(answers, what, how_many, stop_at_first)
@@ -123,7 +122,7 @@ def _weight(text: str) -> tuple[str, int]:
 
 def _seeds(text: str | None, minutes: float | None) -> tuple[Iterable[int], int | None]:
     """The seeds, and how many they are if that is known."""
-    first, last = _range(text if text is not None else DEFAULT_SEEDS if minutes is None else "0")
+    first, last = _range(text if text is not None else DEFAULT_SEEDS if minutes is None else FROM_THE_FIRST)
     if minutes is None:
         return range(first, last + 1), last + 1 - first
     until = time.monotonic() + minutes * SECONDS_PER_MINUTE
@@ -140,19 +139,20 @@ def _range(text: str) -> tuple[int, int]:
     return int(first), int(last)
 
 
-def _variants(scenario: str) -> "Sequence[Tree]":
+def _variants(name: str) -> "tuple[str, Sequence[Tree]]":
+    """The scenario's name, and everything that is to be run of it."""
     from ruamel.yaml import YAML
 
     from kcsim.scenarios.commands.run import load
     from kcsim.scenarios.exploring.exhaustive import TooLargeError, variants
 
-    file = load(scenario).file
+    file, scenario, _ = load(name)
     try:
         found = variants(YAML(typ="safe").load(Path(file).read_text(encoding="utf-8")), EXHAUSTIVE_SEED)
     except TooLargeError as error:
         give_up(f"--exhaustive: {file}: {error}", ExitStatus.USAGE)
     print(f"{file}: {len(found)} runs", file=sys.stderr)
-    return found
+    return scenario.name, found
 
 
 # --- the runs, and what comes of them --------------------------------------------------------------------------------------
@@ -161,6 +161,7 @@ def _variants(scenario: str) -> "Sequence[Tree]":
 def _collect(answers: Iterator["Tried"], what: str, how_many: int | None, stop_at_first: bool) -> "tuple[Campaign, bool]":
     """Sum the answers up. Returns: the sum, and whether somebody has interrupted it."""
     from kcsim.scenarios.commands.explore_progress import progress_on
+    from kcsim.scenarios.commands.explore_workers import WorkerDiedError
     from kcsim.scenarios.exploring.campaign import Campaign
 
     campaign = Campaign()
@@ -173,6 +174,8 @@ def _collect(answers: Iterator["Tried"], what: str, how_many: int | None, stop_a
                     break
         except KeyboardInterrupt:
             return campaign, True
+        except WorkerDiedError as error:
+            give_up(f"after {campaign.runs} runs: {error}", ExitStatus.UNDECIDED)
     return campaign, False
 
 

@@ -36,11 +36,11 @@ def progress_on(file: IO[str], what: str, how_many: int | None) -> Iterator[Prog
 
 
 def _lines(file: IO[str], what: str, how_many: int | None) -> Progress:
-    last = time.monotonic()
+    last: float | None = None
 
     def tell(campaign: "Campaign") -> None:
         nonlocal last
-        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
+        if last is None or time.monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = time.monotonic()
             of = f" of {how_many}" if how_many is not None else ""
             print(f"{what}: {campaign.runs}{of} runs, {_found(campaign)}", file=file, flush=True)

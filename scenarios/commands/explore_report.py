@@ -58,6 +58,8 @@ def _summary(campaign: "Campaign", what: str, is_interrupted: bool) -> str:
 def _print_coverage(console: "Console", campaign: "Campaign") -> None:
     from rich.table import Table
 
+    from kcsim.scenarios.telling.timeline import TABLE_WIDTH
+
     table = Table(title="reached, in how many runs", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("what", "reached", "the most seldom", "never"):
         table.add_column(column, overflow="fold")
@@ -67,7 +69,7 @@ def _print_coverage(console: "Console", campaign: "Campaign") -> None:
         seldom = ", ".join(f"{name} {count}" for count, name in reached[:REACHED_SHOWN])
         never = ", ".join(name for name, count in counts.items() if not count)
         table.add_row(kind, f"{len(reached)} of {len(counts)}", seldom, never)
-    console.print(table)
+    console.print(table, width=None if console.is_terminal else TABLE_WIDTH)
 
 
 def _print_known(console: "Console", campaign: "Campaign") -> None:

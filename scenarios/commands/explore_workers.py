@@ -6,6 +6,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import islice
 from typing import TypeVar
@@ -19,6 +20,10 @@ AHEAD = 4
 """For each process, so many lots are under way or wait to be read."""
 
 
+class WorkerDiedError(Exception):
+    """A process that did the work was ended from outside."""
+
+
 def processors() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -30,6 +35,8 @@ def in_order(jobs: int, work: Callable[[A], B], asked: Iterable[A]) -> Generator
     Args:
         jobs: how many processes; with 1 all is done in this one.
         work: can be pickled, as can its arguments and what it returns.
+
+    Raises: WorkerDiedError.
     """
     if jobs == 1:
         yield from map(work, asked)
@@ -45,6 +52,8 @@ def in_order(jobs: int, work: Callable[[A], B], asked: Iterable[A]) -> Generator
             if not under_way:
                 return
             yield from under_way.popleft().result()
+    except BrokenProcessPool as error:
+        raise WorkerDiedError("a process that tried scenarios was killed, for want of memory perhaps") from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

@@ -279,4 +279,10 @@ def _judged(judged: "Judged", timeline: "Timeline") -> dict[str, Any]:
         }
         for event in judged.evidence
     ]
-    return {"claim": judged.claim, "outcome": judged.outcome.value, "seen": judged.seen, "evidence": evidence}
+    return {
+        "claim": judged.claim,
+        "invariant": judged.invariant,
+        "outcome": judged.outcome.value,
+        "seen": judged.seen,
+        "evidence": evidence,
+    }

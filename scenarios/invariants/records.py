@@ -6,6 +6,7 @@ Of some partitions nobody promises that (losses.py). Each function says what the
 import json
 from collections.abc import Iterator, Sequence
 
+from kcsim.brokers.followed_logs import LEADERS_LOG_START
 from kcsim.brokers.log_comparison import divergence
 from kcsim.brokers.replica_log import ReplicaLog
 from kcsim.scenarios.invariants.history import History, partition_of
@@ -31,10 +32,13 @@ def no_acknowledged_record_is_lost(history: History) -> Iterator[str]:
 
 
 def nothing_committed_is_cut_off(history: History) -> Iterator[str]:
-    """A follower cuts off no record that it knew to be committed, unless an unclean election was held."""
+    """A follower cuts off no record that it knew to be committed, unless an unclean election was held.
+
+    What retention has deleted of the leader's log meanwhile was there once.
+    """
     event = history.latest
     tp, offset, mark = partition_of(event), event.offset or 0, event.high_watermark or 0
-    if tp is not None and offset < mark and tp not in history.losses:
+    if tp is not None and offset < mark and event.rule != LEADERS_LOG_START and tp not in history.losses:
         yield f"{event.node} cuts {tp} at {offset}, though committed up to {mark}: {event.detail}"
 
 

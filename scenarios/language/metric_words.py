@@ -14,6 +14,7 @@ from kcsim.scenarios.language.words import did_you_mean, listed, wrong
 METRIC_NAMES = tuple(ControllerMetrics().gauges())
 """Kafka's names, as OfflinePartitionsCount; of the unclean elections it is the count so far."""
 HIGHEST = "highest"
+WHAT = "value of a metric"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +32,15 @@ class WantedMetric:
         return {HIGHEST: self.amount.as_said()} if self.is_highest else self.amount.as_said()
 
 
-def _wanted(value: object, info: ValidationInfo) -> WantedMetric:
+def _wanted(value: object, _: ValidationInfo) -> WantedMetric:
     if not isinstance(value, dict):
-        return WantedMetric(amount(value, info))
+        return WantedMetric(amount(value, WHAT))
     for key in value:
         if key != HIGHEST:
             raise wrong(f"unknown key {key!r}; write a number, or {{{HIGHEST}: 1}} for the highest that it has been")
     if HIGHEST not in value:
         raise wrong(f"nothing is said of it; write a number, or {{{HIGHEST}: 1}}")
-    return WantedMetric(amount(value[HIGHEST], info), is_highest=True)
+    return WantedMetric(amount(value[HIGHEST], WHAT), is_highest=True)
 
 
 def _metrics(value: object, info: ValidationInfo) -> Mapping[str, WantedMetric]:

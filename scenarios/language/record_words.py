@@ -64,15 +64,19 @@ class WantedCounts:
         return listed(f"{whose} {amount}" if whose != ALL_RECORDS else str(amount) for whose, amount in self.of)
 
 
-def amount(value: object, _: ValidationInfo) -> Amount:
-    """Return what is said of a number: 120, or a comparison. Raises: PydanticCustomError."""
+def amount(value: object, what: str) -> Amount:
+    """Return what is said of a number: 120, or a comparison. Raises: PydanticCustomError, which says what it is no …"""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return Amount("", value)
     if isinstance(value, str) and re.fullmatch(AMOUNT, value):
         found = re.fullmatch(r"([<>]=?) ?([0-9]+)", value)
         assert found is not None
         return Amount(found[1], int(found[2]))
-    raise wrong(f"{value!r} is no number; write 120, or a comparison in quotes, as '>= 120'")
+    raise wrong(f"{value!r} is no {what}; write 120, or a comparison in quotes, as '>= 120'")
+
+
+def _records(value: object, _: ValidationInfo) -> Amount:
+    return amount(value, "number of records")
 
 
 def _whose(name: object, info: ValidationInfo) -> RecordsOf:
@@ -84,10 +88,10 @@ def _whose(name: object, info: ValidationInfo) -> RecordsOf:
 
 def _wanted(value: object, info: ValidationInfo) -> WantedCounts:
     if not isinstance(value, dict):
-        return WantedCounts(((ALL_RECORDS, amount(value, info)),))
+        return WantedCounts(((ALL_RECORDS, _records(value, info)),))
     if not value:
         raise wrong("nothing is counted; write a number, or {orders: 120}, or {orders-0: 120}")
-    return WantedCounts(tuple((_whose(name, info), under(name, amount, item, info)) for name, item in value.items()))
+    return WantedCounts(tuple((_whose(name, info), under(name, _records, item, info)) for name, item in value.items()))
 
 
 def _said(counts: WantedCounts) -> Any:

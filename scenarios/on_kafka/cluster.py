@@ -7,6 +7,7 @@ What it does shows in ZooKeeper's transaction log and in its own logs; nothing i
 import shutil
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from kcsim.brokers.apache_kafka.broker_process import KafkaBroker
@@ -48,6 +49,7 @@ class Place:
     proxy: ZooKeeperProxy
     state: str = "stopped"  # running, paused, stopped or dead, as the event log has it
     watch: Task | None = None
+    doomed_by: int | None = None  # the fault by which it may end by itself
 
     @property
     def name(self) -> str:
@@ -62,6 +64,10 @@ class KafkaCluster(ScenarioCluster):
         tools: Kafka's own commands, for what is asked of the controller.
         blame: told whose session a fault will end.
         settle: has everything told that has happened by now: what a broker did stands before its death.
+        connect_string: of ZooKeeper itself, past all proxies.
+
+    Attributes:
+        connect_string: for programs that are none of the brokers.
     """
 
     def __init__(
@@ -76,8 +82,10 @@ class KafkaCluster(ScenarioCluster):
         admin: Session,
         members: ZooKeeperMembers | None,
         epoch_ms: int,
+        connect_string: str,
     ) -> None:
         super().__init__(runtime, log, zookeeper, admin, members, epoch_ms)
+        self.connect_string = connect_string
         self._places = {place.name: place for place in places}
         self._tools = tools
         self._blame = blame
@@ -87,8 +95,17 @@ class KafkaCluster(ScenarioCluster):
     def broker_names(self) -> tuple[str, ...]:
         return tuple(self._places)
 
+    @property
+    def log_folders(self) -> Mapping[str, Path]:
+        """Where each broker writes its own log files (server.log, controller.log, …); gone after the run."""
+        return {name: place.process.logs for name, place in self._places.items()}
+
     def untold(self, condition: Condition) -> str | None:
         return untold(condition)
+
+    async def settle(self) -> None:
+        """Return when everything that has happened by now is in the event log."""
+        await self._settle()
 
     # --- life of brokers
 
@@ -132,7 +149,7 @@ class KafkaCluster(ScenarioCluster):
         while _is_alive(place):
             await self.runtime.sleep_ms(LOOK_EVERY_MS)
         if place.state in ("running", "paused"):
-            self._tell_process(place, "dead", None, f"it ended by itself: {_last_words(place)}")
+            self._tell_process(place, "dead", place.doomed_by, f"it ended by itself: {_last_words(place)}")
 
     def _tell_process(self, place: Place, state: str, cause: int | None, detail: str = "") -> None:
         place.state = state
@@ -208,6 +225,8 @@ class KafkaCluster(ScenarioCluster):
 
         def matches(writes: Sequence[ProxiedWrite]) -> bool:
             nonlocal still_to_come
+            if self.is_disarmed:
+                return False
             if any(_touches(write, path) for write in writes):
                 still_to_come -= 1
             return still_to_come == 0
@@ -241,6 +260,7 @@ class KafkaCluster(ScenarioCluster):
             raise ClusterError("only a whole log directory can be taken from a real broker")
         place = self._running(name)
         cause = self._deeds.fault("fail-log-dir", name)
+        place.doomed_by = cause
         lost = place.process.log_dirs[0]
         shutil.rmtree(lost)
         self._deeds.confirm(cause, "fail-log-dir", name, f"{lost} has vanished")
@@ -251,23 +271,23 @@ class KafkaCluster(ScenarioCluster):
     async def alter_partition_reassignments(self, targets: ReassignmentTargets) -> dict[TopicPartition, ErrorCode]:
         told = ", ".join(f"{tp} to {list(to)}" if to is not None else f"{tp} cancelled" for tp, to in targets.items())
         self._deeds.act_on_partitions("alter-partition-reassignments", targets, told)
-        return await self._tools.alter_partition_reassignments(self._bootstrap(), targets)
+        return await self._tools.alter_partition_reassignments(self.bootstrap(), targets)
 
     async def elect_leaders(
         self, election_type: ElectionType, partitions: Collection[TopicPartition] | None = None
     ) -> ElectionResults:
         of = "all partitions" if partitions is None else ", ".join(map(str, partitions))
         self._deeds.act_on_partitions("elect-leaders", partitions or (), f"{election_type} for {of}")
-        return await self._tools.elect_leaders(self._bootstrap(), election_type, partitions)
+        return await self._tools.elect_leaders(self.bootstrap(), election_type, partitions)
 
     async def produce(self, topic: str, records: int, acks: int) -> int:
         """Write records to a topic with Kafka's own console producer. Raises: ClusterError."""
         cause = self._deeds.act_on_topic("produce", topic, f"{records} records, acks={acks}")
-        await self._tools.produce(self._bootstrap(), topic, records, acks)
+        await self._tools.produce(self.bootstrap(), topic, records, acks)
         return cause
 
-    def _bootstrap(self) -> str:
-        """Where a client begins: the running broker with the lowest id."""
+    def bootstrap(self) -> str:
+        """Where a client begins: the addresses of all brokers that run. Raises: ClusterError if none does."""
         running = [place for place in self._places.values() if place.state == "running"]
         if not running:
             raise ClusterError("no broker is running that could be asked")

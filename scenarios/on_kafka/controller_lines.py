@@ -127,6 +127,17 @@ class ControllerLines:
         fields = EventFields(event=event, error=error, detail=f"Error processing event {event}: {why}")
         yield Fact(EventKind.CONTROLLER_EVENT_FAILED, fields)
 
+    def failed_to_take_over(self, found: Found, exception: str) -> Iterator[Fact]:
+        error, why = exception_of(exception)
+        detail = f"Error while electing or becoming controller on broker {self.broker_id}: {why}"
+        yield Fact(EventKind.CONTROLLER_EVENT_FAILED, EventFields(error=error, detail=detail))
+
+    def moves_failed(self, found: Found, exception: str) -> Iterator[Fact]:
+        """All moves of one call: of which partitions or replicas, Kafka does not say."""
+        error, why = exception_of(exception)
+        detail = f"moving {found['what']} to {found['state']} failed: {why}"
+        yield Fact(EventKind.STATE_CHANGE_FAILED, EventFields(state=found["state"], error=error, detail=detail))
+
     # --- brokers
 
     def brokers_changed(self, found: Found, _: str) -> Iterator[Fact]:
@@ -252,6 +263,8 @@ LINES: Lines[ControllerLines] = Lines(
     says("Resigning", "", C.resigns),
     says("Controller moved to another broker when processing ", r"(?P<event>.+?)\.?", C.moved),
     says("Error processing event ", r"(?P<event>.+)", C.failed),
+    says("Error while electing or becoming controller on broker ", ".*", C.failed_to_take_over),
+    says("Error while moving some ", r"(?P<what>replicas|partitions) to (?P<state>\w+) state", C.moves_failed),
     # broker change, shutting down, channels
     says(
         "Newly added brokers: ",

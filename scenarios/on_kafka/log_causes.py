@@ -9,7 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from types import MappingProxyType
 
-from kcsim.scenarios.on_kafka.decision_lines import STOP_REPLICA
+from kcsim.scenarios.on_kafka.decision_lines import LEADER_AND_ISR, STOP_REPLICA
 from kcsim.scenarios.on_kafka.log_events import LogEvent
 from kcsim.zk import paths
 from kcsim.zk.events import Event, EventKind
@@ -133,9 +133,11 @@ def _shutdown(told: LogEvent) -> tuple[Hashable, ...]:
 
 
 def _log_dir(told: LogEvent) -> tuple[Hashable, ...]:
-    """The broker's own loss; the controller hears of it by a notification."""
-    is_own = told.node == f"broker-{told.fields['broker_id']}"
-    return (("done to", told.node),) if is_own else (("below", paths.LOG_DIR_EVENT_NOTIFICATION),)
+    """The broker's own loss; the controller hears of it by a notification, or by an answer that refuses a replica."""
+    broker = f"broker-{told.fields['broker_id']}"
+    if told.node == broker:
+        return (("done to", broker),)
+    return ("below", paths.LOG_DIR_EVENT_NOTIFICATION), (EventKind.RESPONSE_RECEIVED, f"to {broker}", LEADER_AND_ISR)
 
 
 CAUSES: Mapping[EventKind, Keys] = MappingProxyType(

@@ -99,9 +99,9 @@ LINES: Lines[ServerLines] = Lines(
     ),
     # log dir failure
     says(
-        "Logs for partitions ",
-        r"(?P<tps>\S*) are offline and logs for future partitions \S* are offline due to failure on log directory "
-        r"(?P<path>.*)",
+        "Broker ",  # the last that is said before a broker halts with its last directory
+        r"\d+ stopped fetcher for partitions (?P<tps>\S*) and stopped moving logs for partitions \S* because they are in "
+        r"the failed log directory (?P<path>.*)\.",
         S.lost_directory,
     ),
     # shutdown

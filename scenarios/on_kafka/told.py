@@ -5,7 +5,7 @@ records in their logs are not counted. What only some versions of Kafka log is c
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from kcsim.scenarios.language.claims import Condition
@@ -103,6 +103,7 @@ OF_CLIENTS = frozenset(
     }
 )
 """Fields of Condition about records and consumers."""
+METRICS = "metrics"
 
 
 def refusals(loaded: LoadedScenario) -> list[Problem]:
@@ -120,12 +121,14 @@ def refusals(loaded: LoadedScenario) -> list[Problem]:
 
 def untold(condition: Condition) -> str | None:
     """Why a condition cannot be judged on real brokers; None if it can."""
-    for part, value in condition.parts():
+    for part, _ in condition.parts():
         if part in OF_CLIENTS:
             return f"{hyphenated(part)}: the records and the consumers of real brokers are not counted"
-        for pattern in _patterns(part, value):
-            if (missing := _untold(pattern)) is not None:
-                return f"{pattern}: real brokers do not tell {missing}"
+        if part == METRICS:
+            return f"{part}: those of real brokers are not read"
+    for pattern in condition.patterns():
+        if (missing := _untold(pattern)) is not None:
+            return f"{pattern}: real brokers do not tell {missing}"
     return None
 
 
@@ -139,18 +142,10 @@ def _refusal(step: AnyStep) -> str | None:
         return f"{verb}: how fast a real broker replicates cannot be set by the record"
     if isinstance(step, FailLogDir) and step.partitions != ALL_PARTITIONS:
         return f"{verb}: partitions cannot be moved apart in a real broker's log directory; leave partitions out"
-    if isinstance(step, Wait) and (why := untold(step.wait)) is not None:
+    awaited = step.wait if isinstance(step, Wait) else step.when
+    if awaited is not None and (why := untold(awaited)) is not None:
         return f"{verb}: {why}"
     return None
-
-
-def _patterns(part: str, value: object) -> Iterator[EventPattern]:
-    if isinstance(value, EventPattern):
-        yield value
-    elif part == "events":
-        yield value.of  # type: ignore[attr-defined]
-    elif part == "order":
-        yield from value  # type: ignore[misc]
 
 
 def _untold(pattern: EventPattern) -> str | None:

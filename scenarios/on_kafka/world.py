@@ -26,6 +26,7 @@ from kcsim.zk.proxy import ZooKeeperProxy
 from kcsim.zk.servers.guarded import Guarded
 from kcsim.zk.servers.ports import ZooKeeperServers
 
+LOG_DIRS = "log.dirs"
 Script = Callable[[KafkaCluster], Coroutine[Any, Any, None]]
 
 
@@ -85,7 +86,9 @@ async def _run_on(
     members = BlamedServers(servers, live)
     tools = KafkaAdminTools(kafka)
     settle = partial(feed.settle, admin)
-    cluster = KafkaCluster(places, tools, feed.blame, settle, runtime, log, live, admin, members, wall_ms())
+    cluster = KafkaCluster(
+        places, tools, feed.blame, settle, runtime, log, live, admin, members, wall_ms(), servers.connect_string
+    )
     observer = runtime.spawn("observer", observe(runtime, admin, feed.look))
     try:
         await script(cluster)
@@ -103,14 +106,26 @@ def wall_ms() -> int:
 
 
 async def _places(connect_string: str, kafka: KafkaInstallation, spec: ClusterSpec, guarded: Guarded) -> list[Place]:
-    """A proxy and a process that is not started yet for each broker."""
+    """A proxy and a process that is not started yet for each broker.
+
+    Of the log directories in the settings only the number counts: where they are is each broker's own matter.
+    """
+    log_dirs = len(str(spec.settings.get(LOG_DIRS, "")).split(","))
+    settings = {name: value for name, value in spec.settings.items() if name != LOG_DIRS}
     places = []
     for broker in spec.brokers:
         proxy = ZooKeeperProxy(connect_string)
         await proxy.start()
         directory = guarded.directory / broker.name
         process = KafkaBroker(
-            kafka, broker.broker_id, broker.rack, spec.settings, proxy.connect_string, directory, guarded=guarded
+            kafka,
+            broker.broker_id,
+            broker.rack,
+            settings,
+            proxy.connect_string,
+            directory,
+            log_dirs=log_dirs,
+            guarded=guarded,
         )
         places.append(Place(process, proxy))
     return places

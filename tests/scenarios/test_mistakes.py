@@ -107,7 +107,8 @@ def _bare(line: str) -> str:
         (
             '">= 100"',
             "at least 100",
-            "acknowledged: at least 100 | 'at least 100' is no number; write 120, or a comparison in quotes, as '>= 120'",
+            "acknowledged: at least 100 | 'at least 100' is no number of records; write 120, "
+            "or a comparison in quotes, as '>= 120'",
         ),
         (
             "expect:",

@@ -128,7 +128,11 @@ def test_truncation_at_the_high_watermark_loses_just_the_records_behind_it() -> 
     verdict, log = run(of_library("follower-leads-before-it-hears"), ("leader-epoch-truncation",))
     (cut,) = find(log, EventKind.RECORDS_TRUNCATED, node="broker-3")
     assert (cut.count, cut.rule, cut.high_watermark, cut.offset) == (50, "high watermark", 100, 100)
-    assert verdict.judged[-1].seen == "50 records lost; 50 records incomplete; 50 records divergent"
+    expected = [judged.seen for judged in verdict.judged if judged.invariant is None]
+    assert expected[-1] == "50 records lost; 50 records incomplete; 50 records divergent"
+    spoken = {judged.invariant: judged.seen for judged in verdict.judged if judged.invariant is not None}
+    assert list(spoken) == ["logs-agree-below-the-high-watermark", "no-acknowledged-record-is-lost"]
+    assert spoken["no-acknowledged-record-is-lost"] == "50 of 250 acknowledged records of orders-0 are lost"
 
 
 def test_without_the_fence_no_write_of_the_controller_is_fenced() -> None:

@@ -340,6 +340,25 @@ def test_the_library_has_what_it_should_have() -> None:
         "controller-lost-with-its-replicas",
         "controller-race",
         "deletion-with-dead-broker",
+        "fault-controller-epoch-lowered",
+        "fault-controller-epoch-touched",
+        "fault-controller-epoch-unreadable",
+        "fault-controller-overwritten",
+        "fault-controller-unreadable",
+        "fault-deletion-during-reassignment",
+        "fault-elections-without-end",
+        "fault-empty-replica-list",
+        "fault-left-over-state",
+        "fault-leftover-requests",
+        "fault-own-id-in-controller",
+        "fault-reassigned-to-nobody",
+        "fault-recreated-over-deleted-znodes",
+        "fault-replica-named-twice",
+        "fault-request-unseen",
+        "fault-unreadable-registration",
+        "fault-unreadable-request",
+        "fault-unreadable-state",
+        "fault-unreadable-topic",
         "follower-leads-before-it-hears",
         "last-isr-member-lost",
         "leader-crash-acks-all",
@@ -395,3 +414,9 @@ def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
 def test_no_name_is_no_scenario() -> None:
     with pytest.raises(ScenarioFileError, match="'': names no scenario"):
         find_scenario("")
+
+
+def test_a_scenario_in_which_nothing_is_judged_is_refused(tmp_path: Path) -> None:
+    nothing = BASE.partition("expect:")[0] + "invariants: none\n"
+    told = "nothing is judged: say what to expect, or name invariants"
+    assert problems(written(tmp_path, nothing)) == [f"try-it.yaml:8: {told}"]

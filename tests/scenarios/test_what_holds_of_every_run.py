@@ -131,7 +131,10 @@ def test_a_scenario_can_expect_nothing_but_invariants(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("steps", "told"),
     [
-        ("  - start: all\n    if-possible: true\n", ["start: broker-1 runs already, broker-2 runs already, broker-3 runs already"]),
+        (
+            "  - start: all\n    if-possible: true\n",
+            ["start: broker-1 runs already, broker-2 runs already, broker-3 runs already"],
+        ),
         ("  - resume: broker-1\n    if-possible: true\n", ["resume: broker-1 is not paused"]),
         ("  - create-topic: orders\n    if-possible: true\n", ["create-topic: "]),
         ("  - zk-delete: /nothing\n    if-possible: true\n", ["zk-delete: delete /nothing: NONODE"]),
@@ -211,6 +214,46 @@ expect:
         "start broker-1",
         "stop-workload producer-writer",
     ]
+
+
+LOST = {
+    "the whole ensemble": (
+        "  - zookeeper: {kill: [member-1, member-2, member-3]}\n",
+        ["start member-1", "start member-2", "start member-3"],
+    ),
+    "a log directory": (
+        "  - wait: {event: {kind: BecameFollower, node: broker-2}}\n  - fail-log-dir: broker-2\n    partitions: orders-0\n",
+        ["stop broker-2", "start broker-2"],
+    ),
+    "a broker in order": ("  - stop: broker-3\n", ["start broker-3"]),
+    "everybody": ("  - kill: all\n", ["start broker-1, broker-2, broker-3"]),
+    "nothing": ("  - wait: {controller: any}\n", []),
+}
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_whatever_is_lost_comes_back(tmp_path: Path, lost: str) -> None:
+    steps, undone = LOST[lost]
+    tail = "afterwards: {}\nexpect:\n  - {running: all, registered: all, in-sync: all, controller: any}\n"
+    verdict, log = run(tmp_path, steps, tail)
+    assert [judged.seen for judged in verdict.judged if judged.outcome.value != "held"] == []
+    assert done(log.events)[len(done(log.events)) - len(undone) :] == undone
+
+
+def test_a_fault_that_is_still_armed_strikes_no_more(tmp_path: Path) -> None:
+    """Starting the dead broker makes the controller write; the one that was to die at that lives."""
+    steps = """\
+  - kill: follower-of orders-0
+  - wait: {event: {kind: SessionClosed, error: SESSIONEXPIRED}}
+  - wait: {isr: {orders-0: [1, 3]}, within: 1s}
+    if-possible: true
+  - kill: controller
+    at-write: before
+    if-possible: true
+"""
+    verdict, log = run(tmp_path, steps, "afterwards: {}\nexpect:\n  - running: all\n")
+    assert verdict.exit_status == 0
+    assert [line.partition(":")[0] for line in skipped(log)][-1] == "kill"
 
 
 def test_without_it_nothing_is_undone_and_nothing_judged_that_needs_rest(tmp_path: Path) -> None:

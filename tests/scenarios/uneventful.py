@@ -6,6 +6,9 @@ from typing import Any
 READY: dict[str, Any] = {"wait": {"event": {"kind": "ControllerFailover", "step": "Ready to serve as the new controller"}}}
 
 
+_NOTHING: list[Any] = [{"start": "all"}, READY]
+
+
 def _with_topics(controller: int, brokers: int, **names: str) -> list[Any]:
     """Everybody starts, `controller` in that role, and the topics are created; then names are given, and that is all."""
     others = [f"broker-{broker}" for broker in range(1, brokers + 1) if broker != controller]
@@ -27,6 +30,7 @@ def _with_consumers(group: str) -> list[Any]:
     return [*_with_topics(1, 3), {"start-consumers": "all"}, stable, heard]
 
 
+_ONE_PLACED = {"version": 1, "partitions": {"0": [1, 2]}}
 _PLACED = {"version": 1, "partitions": {"0": [1, 2], "1": [2, 3], "2": [3, 4], "3": [4, 5]}}
 
 HARMLESS: Mapping[str, list[Any]] = {
@@ -46,6 +50,25 @@ HARMLESS: Mapping[str, list[Any]] = {
     "controller-lost-with-its-replicas": _with_topics(1, 3, controller_lost="broker-1"),
     "controller-race": [{"start": "broker-1"}, READY],
     "deletion-with-dead-broker": _with_topics(1, 3),
+    "fault-controller-epoch-lowered": _with_topics(1, 3),
+    "fault-controller-epoch-touched": _with_topics(1, 3),
+    "fault-controller-epoch-unreadable": _NOTHING,
+    "fault-controller-overwritten": _with_topics(1, 3),
+    "fault-controller-unreadable": _with_topics(1, 3),
+    "fault-deletion-during-reassignment": _with_topics(1, 3),
+    "fault-elections-without-end": _with_topics(1, 3),
+    "fault-empty-replica-list": _with_topics(1, 2),
+    "fault-left-over-state": [*_with_topics(1, 2), {"zk-set": {"path": "/brokers/topics/orders", "data": _ONE_PLACED}}],
+    "fault-leftover-requests": _with_topics(1, 2),
+    "fault-own-id-in-controller": _with_topics(1, 2),
+    "fault-reassigned-to-nobody": _with_topics(1, 2),
+    "fault-recreated-over-deleted-znodes": _with_topics(1, 2),
+    "fault-replica-named-twice": _NOTHING,
+    "fault-request-unseen": _with_topics(1, 3),
+    "fault-unreadable-registration": _with_topics(1, 3),
+    "fault-unreadable-request": _NOTHING,
+    "fault-unreadable-state": _with_topics(1, 2),
+    "fault-unreadable-topic": _with_topics(1, 2),
     "follower-leads-before-it-hears": _with_topics(1, 4),
     "last-isr-member-lost": _with_topics(1, 3),
     "leader-crash-acks-all": _with_topics(1, 3, crashed="broker-2"),

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from kcsim.brokers.followed_logs import LEADERS_LOG_START
 from kcsim.zk.events import EventKind
 from tests.scenarios.invariants.made_up_cluster import STATE, TOPIC, Cluster, assignment, state
 
@@ -16,8 +17,8 @@ class Records(Cluster):
         counts = json.dumps({"sent": 12, "acknowledged": 10, "lost": 3})
         return self.tell("scenario", EventKind.LEDGER, topic="orders", partition=0, data=counts)
 
-    def cut(self, offset: int, high_watermark: int) -> int:
-        cut = {"offset": offset, "high_watermark": high_watermark, "detail": "writer 7..9 of epoch 0"}
+    def cut(self, offset: int, high_watermark: int, rule: str = "leader epoch") -> int:
+        cut = {"offset": offset, "high_watermark": high_watermark, "rule": rule, "detail": "writer 7..9 of epoch 0"}
         return self.tell("broker-2", EventKind.RECORDS_TRUNCATED, topic="orders", partition=0, **cut)  # type: ignore[arg-type]
 
     def lose_disk(self, broker: int) -> None:
@@ -117,4 +118,9 @@ def test_a_follower_that_cuts_off_what_it_knew_to_be_committed_is_named(cluster:
 
 def test_one_that_cuts_off_what_was_not_committed_is_not(cluster: Records) -> None:
     cluster.cut(10, high_watermark=10)
+    assert cluster.says("nothing-committed-is-cut-off") == []
+
+
+def test_nor_is_one_that_starts_anew_where_retention_has_left_the_leader_something(cluster: Records) -> None:
+    cluster.cut(0, high_watermark=10, rule=LEADERS_LOG_START)
     assert cluster.says("nothing-committed-is-cut-off") == []

@@ -95,6 +95,14 @@ def test_a_controller_whose_session_expired_resigns_for_that() -> None:
     assert log.cause_of(EventKind.CONTROLLER_RESIGNED, controller_id=1, controller_epoch=1) == expired
 
 
+def test_a_controller_hears_of_a_lost_directory_by_a_notification_or_an_answer() -> None:
+    log = Log()
+    notified = log.has(EventKind.ZNODE_CREATED, path="/log_dir_event_notification/log_dir_event_0000000000")
+    assert log.cause_of(EventKind.LOG_DIR_FAILED, "broker-1", broker_id=2, count=1) == notified
+    answered = log.has(EventKind.RESPONSE_RECEIVED, "broker-1", broker_id=2, event="LeaderAndIsr", count=1)
+    assert log.cause_of(EventKind.LOG_DIR_FAILED, "broker-1", broker_id=2, count=1) == answered
+
+
 def test_several_brokers_started_at_once_all_have_their_act() -> None:
     log = Log()
     act = log.has(EventKind.ADMIN_ACT, "scenario", op="stop", target="broker-2, broker-3")

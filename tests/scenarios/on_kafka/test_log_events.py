@@ -136,6 +136,23 @@ def test_an_event_that_failed_is_named_with_the_exception() -> None:
     ]
 
 
+def test_a_controller_that_cannot_take_over_says_why() -> None:
+    why = "\njava.util.NoSuchElementException: None.get\n\tat scala.None$.get(Option.scala:627)"
+    said = "Error while electing or becoming controller on broker 1. Trigger controller movement immediately"
+    line = f"[Controller id=1] {said}{why}"
+    found = of(told((line, CONTROLLER)), EventKind.CONTROLLER_EVENT_FAILED, "event", "error", "detail")
+    assert found == [
+        (None, "NoSuchElementException", "Error while electing or becoming controller on broker 1: None.get"),
+    ]
+
+
+def test_moves_that_fail_all_at_once_are_told_with_the_state_they_were_to_reach() -> None:
+    why = "\njava.lang.IllegalStateException: batch is not empty\n\tat kafka.controller.Some.thing(Some.scala:1)"
+    line = f"[ReplicaStateMachine controllerId=1] Error while moving some replicas to OfflineReplica state{why}"
+    found = of(told((line, CONTROLLER)), EventKind.STATE_CHANGE_FAILED, "node", "state", "topic", "detail")
+    assert found == [("broker-1", "OfflineReplica", None, "moving replicas to OfflineReplica failed: batch is not empty")]
+
+
 # --- controlled shutdown, deletion, balance -------------------------------------------------------------------------------
 
 

@@ -68,9 +68,9 @@ def test_only_what_was_cut_off_is_truncated() -> None:
 def test_a_lost_log_directory_is_told_by_the_broker_and_by_the_controller() -> None:
     events = told(
         (
-            "Logs for partitions orders-0,orders-1 are offline and logs for future partitions  are offline due to failure on "
-            "log directory /d",
-            "kafka.log.LogManager",
+            "[ReplicaManager broker=1] Broker 1 stopped fetcher for partitions orders-0,orders-1 and stopped moving logs "
+            "for partitions  because they are in the failed log directory /d.",
+            "kafka.server.ReplicaManager",
         ),
         ("[Controller id=1] Mark replicas orders-0 on broker 2 as offline", "state.change.logger"),
     )
