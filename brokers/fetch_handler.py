@@ -86,7 +86,9 @@ class FetchHandler:
             if offsets is not None and session.told.get(tp, (0, 0)) != offsets:
                 found[tp] = FetchedPartition(high_watermark=offsets[0], log_start_offset=offsets[1])
         for tp, told in found.items():
-            if not told.error:
+            if told.error:
+                session.news[tp] = None  # nothing was noted of it: asked for again the same way, it is looked at all the same
+            else:
                 session.told[tp] = told.high_watermark, told.log_start_offset
         return found
 

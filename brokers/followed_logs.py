@@ -16,6 +16,9 @@ from kcsim.brokers.truncation import truncation_step
 from kcsim.zk.ports import Runtime
 from kcsim.zk.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 
+LEADERS_LOG_START = "leader's log start"
+"""Rule by which a follower cuts everything: retention has left the leader nothing that would continue its log."""
+
 
 class FollowedLogs:
     """The logs of the partitions that a broker follows.
@@ -97,7 +100,7 @@ class FollowedLogs:
             high_watermark = log.high_watermark
             removed = log.truncate_fully_and_start_at(leaders_start)
             inputs = f"the leader's log begins at {leaders_start}"
-            self._tell(log, removed, high_watermark, leader, "leader's log start", inputs, cause)
+            self._tell(log, removed, high_watermark, leader, LEADERS_LOG_START, inputs, cause)
 
     def _cut(self, log: ReplicaLog, leader: BrokerId, offset: int, rule: str, inputs: str, cause: int) -> None:
         high_watermark = log.high_watermark

@@ -15,7 +15,7 @@ from kcsim.zk.errors import ZooKeeperError
 from kcsim.zk.events import EventFields, EventKind
 from kcsim.zk.kafka_zk import KafkaZk
 from kcsim.zk.ports import EventSink, Runtime, Task
-from kcsim.zk.vocabulary import BrokerId, TopicPartition, ZkVersion
+from kcsim.zk.vocabulary import BrokerId, LeaderEpoch, TopicPartition, ZkVersion
 from kcsim.zk.zookeeper_client import ZooKeeperClientExpiredError
 
 CHECK_EVERY_MS = 2_500
@@ -50,6 +50,7 @@ class IsrManager:
         self._last_notification_ms = self._started_ms
         self._untold: dict[TopicPartition, int] = {}  # with the event of the change
         self._telling: Task | None = None
+        self._told_of_strangers: set[tuple[TopicPartition, LeaderEpoch]] = set()
 
     # --- changes
 
@@ -92,6 +93,14 @@ class IsrManager:
         self.shrinks += 1
         return True
 
+    def tell_of_stranger(self, partition: Partition, stranger: BrokerId, cause: int) -> None:
+        """The ISR cannot be made smaller, for it names a broker that is no replica; told once for each leader epoch."""
+        told = (partition.tp, partition.leader_epoch)
+        if told not in self._told_of_strangers:
+            self._told_of_strangers.add(told)
+            detail = f"Replica with id {stranger} is not available on broker {self._broker_id}"
+            self._tell_failure(partition, partition.isr, "NOT_LEADER_OR_FOLLOWER", detail, cause)
+
     async def _change(
         self, partition: Partition, isr: tuple[BrokerId, ...], kind: EventKind, fields: EventFields, cause: int
     ) -> bool:
@@ -133,6 +142,9 @@ class IsrManager:
 
     def _report_failure(self, partition: Partition, isr: tuple[BrokerId, ...], error: str, detail: str, cause: int) -> None:
         self.failed_updates += 1
+        self._tell_failure(partition, isr, error, detail, cause)
+
+    def _tell_failure(self, partition: Partition, isr: tuple[BrokerId, ...], error: str, detail: str, cause: int) -> None:
         self._sink.emit(
             EventKind.ISR_CHANGE_FAILED,
             cause,
@@ -176,6 +188,12 @@ class IsrManager:
         """The broker stops: what was not told by now never will be."""
         if self._telling is not None:
             self._telling.kill()
+
+
+def stranger_in_isr(partition: Partition) -> BrokerId | None:
+    """The first member of the ISR that is neither the leader nor a replica that could follow it; None if there is none."""
+    known = {partition.broker_id, *partition.followers}
+    return next((broker for broker in partition.isr if broker not in known), None)
 
 
 def _said_of(follower: BrokerId, state: FollowerState, now_ms: int) -> str:

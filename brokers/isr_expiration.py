@@ -4,6 +4,10 @@ Every half replica.lag.time.max.ms, counted from the start of the process, it lo
 the ISR is not where the leader's log ends. Kafka looks at all; here a partition that everybody has caught up with is not
 looked at before there is something new in it, so that an idle broker does nothing.
 
+An ISR can name a broker that is no replica: by hand, or where a controller died in the middle of a cancelled reassignment.
+Then Kafka's look fails at that partition, each time (KAFKA-9672, seen on 2.8.2): neither its ISR is made smaller nor that of any
+partition that comes after it. Here these are the ones that were led, or written to, later; in Kafka a hash map's order decides.
+
 Source: Kafka 2.8, ReplicaManager.maybeShrinkIsr; reference requests.md 6.1, 13.4.
 """
 
@@ -11,7 +15,7 @@ from collections.abc import Callable
 
 from kcsim.brokers.high_watermark import is_anyone_behind
 from kcsim.brokers.hosted import HostedPartitions
-from kcsim.brokers.isr import UNAVAILABLE, IsrManager
+from kcsim.brokers.isr import UNAVAILABLE, IsrManager, stranger_in_isr
 from kcsim.brokers.partition import Partition
 from kcsim.zk.ports import Runtime, Task
 from kcsim.zk.vocabulary import TopicPartition
@@ -71,6 +75,9 @@ class IsrExpiration:
 
     async def _look(self) -> None:
         for tp, (partition, cause) in list(self._watched.items()):
+            if self._is_led(partition) and (stranger := stranger_in_isr(partition)) is not None:
+                self._isr.tell_of_stranger(partition, stranger, cause)
+                return
             if self._may_shrink(partition) and await self._isr.maybe_shrink(partition, self._max_lag_ms, cause):
                 self._on_shrunk(partition)
             if not self._may_shrink(partition):
@@ -78,5 +85,7 @@ class IsrExpiration:
 
     def _may_shrink(self, partition: Partition) -> bool:
         """Now or later: it is still here and led, and a member of the ISR is not where its log ends."""
-        is_led = self._hosted.get(partition.tp) is partition and partition.is_leader
-        return is_led and is_anyone_behind(partition.log_end_offset, partition.isr, partition.followers)
+        return self._is_led(partition) and is_anyone_behind(partition.log_end_offset, partition.isr, partition.followers)
+
+    def _is_led(self, partition: Partition) -> bool:
+        return self._hosted.get(partition.tp) is partition and partition.is_leader

@@ -82,7 +82,9 @@ def next_retention_ms(log: LogState, config: LogConfig, now_ms: int) -> int | No
     Args:
         now_ms: as in the result, ms since 1970.
     """
-    oldest = next(_candidates(log))
+    oldest = next(_candidates(log), None)
+    if oldest is None:
+        return None  # never written to: a new log, perhaps, in the place of one that had something to delete
     if oldest.is_last and oldest.segment.size == 0:
         return None
     due = []
@@ -106,6 +108,8 @@ class _Candidate(NamedTuple):
 
 
 def _candidates(log: LogState) -> Iterator[_Candidate]:
+    if not log.segments:
+        return
     size_left = log.size
     ends = [segment.base_offset for segment in log.segments[1:]] + [log.log_end_offset]
     for segment, upper_end in zip(log.segments, ends, strict=True):

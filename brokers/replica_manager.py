@@ -9,13 +9,14 @@ from kcsim.brokers.data_path import DataPath
 from kcsim.brokers.disk import Disk
 from kcsim.brokers.fences import leader_and_isr_error, stop_replica_error
 from kcsim.brokers.fetcher import LeaderEndpoint
-from kcsim.brokers.groups.java_hashing import HashedKeys, string_hash
+from kcsim.brokers.groups.java_hashing import HashedKeys
 from kcsim.brokers.isr import UNAVAILABLE
 from kcsim.brokers.lock import Lock
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.partition import Partition
 from kcsim.brokers.replica_events import ReplicaEvents, leadership_fields
 from kcsim.brokers.requests import FetchPartition
+from kcsim.controller.decisions.java_hash import string_hash
 from kcsim.controller.requests import (
     ErrorCode,
     LeaderAndIsrPartitionState,

@@ -193,6 +193,11 @@ class ControllerContext:
             offline = PartitionMachineState.OFFLINE
             self.offline_partition_count += (state is offline) - (before is offline)
 
+    def replicas_without_state(self, topic: str) -> list[tuple[BrokerId, TopicPartition]]:
+        """A topic's assigned replicas that were never moved to any state."""
+        hosted = self.replicas_of(self.partitions_of(topic)).items()
+        return [(broker, tp) for broker, tps in hosted for tp in tps if tp not in self.replica_states.get(broker, {})]
+
     def replica_states_of(self, topic: str) -> dict[tuple[BrokerId, TopicPartition], ReplicaMachineState]:
         """The states of a topic's assigned replicas; one that has none is not existent."""
         return {

@@ -371,12 +371,14 @@ class KafkaController:
         try:
             self.active_controller_id = await self._kafka_zk.controller_id(started)
             if self.active_controller_id is not None:
+                # A broker that finds its own id does not ask whose znode that is: it believes itself elected (KAFKA-13407).
+                blind = ", and never took over" if self.is_active and not self.context.epoch else ""
                 self._sink.emit(
                     EventKind.ELECTION_LOST,
                     started,
                     controller_id=self.active_controller_id,
                     rule="/controller exists: stop",
-                    detail=f"Broker {self.active_controller_id} has been elected as the controller already",
+                    detail=f"Broker {self.active_controller_id} has been elected as the controller already{blind}",
                 )
                 return
             epoch, zk_version = await self._kafka_zk.register_controller_and_increment_epoch(self.broker_id, started)

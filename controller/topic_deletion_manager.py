@@ -13,6 +13,7 @@ from kcsim.controller.context import Replicas
 from kcsim.controller.core import Core
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
+from kcsim.controller.errors import IllegalStateError
 from kcsim.controller.events import TopicDeletion
 from kcsim.controller.partition_state_machine import PartitionStateMachine
 from kcsim.controller.replica_state_machine import ReplicaStateMachine, replicas_by_broker
@@ -20,6 +21,7 @@ from kcsim.controller.requests import ErrorCode, StopReplicaResponse
 from kcsim.zk import paths
 from kcsim.zk.events import EventFields, EventKind
 from kcsim.zk.vocabulary import BrokerId, TopicPartition
+from kcsim.zk.wording import named
 
 
 class TopicDeletionManager:
@@ -99,13 +101,20 @@ class TopicDeletionManager:
             await self.resume_deletions(cause)
 
     async def resume_deletions(self, cause: int) -> None:
-        """Go on with every queued topic as far as that is possible now."""
+        """Go on with every queued topic as far as that is possible now.
+
+        Raises: IllegalStateError when a replica has no state: nothing is gone on with then.
+        """
         context = self._core.context
         to_retry: list[tuple[BrokerId, TopicPartition]] = []
         to_start: list[str] = []
         for topic in sorted(context.topics_to_be_deleted):
             states = context.replica_states_of(topic)
             is_under_way = ReplicaMachineState.DELETION_STARTED in states.values()
+            # Kafka looks for one whose deletion has begun, and meets one that its table of states does not have.
+            if not is_under_way and (unknown := context.replicas_without_state(topic)):
+                broker, tp = unknown[0]
+                raise IllegalStateError(f"the replica of {tp} on {broker} has no state")
             if all(state is ReplicaMachineState.DELETION_SUCCESSFUL for state in states.values()):
                 await self._complete_delete_topic(topic, cause)
                 continue
@@ -198,7 +207,10 @@ class TopicDeletionManager:
         await zk.delete_topic_configs([topic], context.epoch_zk_version, done)
         await zk.delete_topic_deletions([topic], context.epoch_zk_version, done)
         context.remove_topic(topic)
-        self._tell(topic, "completed", "its name is free again", done)
+        # Nobody takes them out of there: Kafka does not end a reassignment with the topic that it was of.
+        moving = sorted(tp for tp in context.partitions_being_reassigned if tp.topic == topic)
+        rest = f", though {named(moving)} is still held for being reassigned" if moving else ""
+        self._tell(topic, "completed", f"its name is free again{rest}", done)
 
     def _tell(self, topic: str, step: str, why: str, cause: int) -> int:
         fields = EventFields(topic=topic, step=step, detail=f"deletion of topic {topic} {step}: {why}")

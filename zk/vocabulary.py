@@ -6,7 +6,7 @@ paths (paths.py) or a client.
 Source: shared by all of Kafka 2.8's controller; the shapes are those of its znodes at inter.broker.protocol.version 2.6.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, NewType
 
@@ -37,6 +37,18 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+def without(replicas: Sequence[BrokerId], taken: Sequence[BrokerId]) -> tuple[BrokerId, ...]:
+    """Take brokers out of a list, for each time that one is named its first place: of [3, 2, 3] without [3], [2, 3] is left.
+
+    Only a list that was written by hand names a broker twice. Source: Scala's Seq.diff, as Kafka applies it to replicas.
+    """
+    left = list(replicas)
+    for broker in taken:
+        if broker in left:
+            left.remove(broker)
+    return tuple(left)
+
+
 @dataclass(frozen=True, slots=True)
 class ReplicaAssignment:
     """Who hosts a partition. `replicas` is the full list, those being added included; the first is the preferred leader."""
@@ -51,11 +63,11 @@ class ReplicaAssignment:
 
     @property
     def origin_replicas(self) -> tuple[BrokerId, ...]:
-        return tuple(b for b in self.replicas if b not in self.adding_replicas)
+        return without(self.replicas, self.adding_replicas)
 
     @property
     def target_replicas(self) -> tuple[BrokerId, ...]:
-        return tuple(b for b in self.replicas if b not in self.removing_replicas)
+        return without(self.replicas, self.removing_replicas)
 
 
 @dataclass(frozen=True, slots=True)

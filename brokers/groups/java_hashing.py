@@ -4,33 +4,18 @@ Kafka's documentation calls those results unspecified; but the hash of a string 
 layout of its hash tables has been the same since Java 8, so what a real Kafka answers is known. Left out: buckets of eight
 keys and more, which Java turns into trees.
 
-Source: java.util.HashMap; java.lang.String.hashCode; Kafka 2.8, TopicPartition.hashCode.
+Source: java.util.HashMap.
 """
 
 from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
-from kcsim.zk.vocabulary import TopicPartition
+from kcsim.controller.decisions.java_hash import string_hash
 
-BITS = 0xFFFFFFFF
 SMALLEST_TABLE = 16
 FULL = 0.75
 
 Key = TypeVar("Key", bound=Hashable)
-
-
-def string_hash(text: str) -> int:
-    """Return Java's hash of a string, as an unsigned number of 32 bits."""
-    units = text.encode("utf-16-be")
-    value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & BITS
-    return value
-
-
-def partition_hash(partition: TopicPartition, topic_hash: int) -> int:
-    """Return Java's hash of a partition, given that of its topic's name; unsigned, 32 bits."""
-    return (31 * (31 + partition.partition) + topic_hash) & BITS
 
 
 def in_hash_order(texts: Iterable[str]) -> list[str]:

@@ -4,10 +4,10 @@ Source: Kafka 2.8, GroupMetadataManager.partitionFor, AutoTopicCreationManager w
 consumer_groups.md 9.
 """
 
-from kcsim.brokers.groups.java_hashing import string_hash
 from kcsim.brokers.isr import UNAVAILABLE
 from kcsim.controller.decisions.assignment import assign_replicas
 from kcsim.controller.decisions.broker_ring import BrokerMetadata, RackAwareMode, effective_brokers
+from kcsim.controller.decisions.java_hash import string_hash
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.decisions.placement import RandomNumbers, draw
 from kcsim.zk.kafka_zk import KafkaZk

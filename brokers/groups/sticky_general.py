@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kcsim.brokers.groups.claims import Claims
-from kcsim.brokers.groups.java_hashing import HashedKeys, partition_hash, string_hash
+from kcsim.brokers.groups.java_hashing import HashedKeys
 from kcsim.brokers.groups.layout import GroupLayout
 from kcsim.brokers.groups.numbering import PartitionNumbering
+from kcsim.controller.decisions.java_hash import partition_hash, string_hash
 
 NOBODY = -1
 MIN_GAP = 2

@@ -10,7 +10,7 @@ from kcsim.controller.decisions.assignment import assign_replicas
 from kcsim.controller.decisions.broker_ring import BrokerMetadata, refuse_duplicates
 from kcsim.controller.decisions.kafka_refusals import AdminCommandFailedError, UnknownTopicOrPartitionError
 from kcsim.controller.decisions.placement import Assignment, Draw, Replicas
-from kcsim.zk.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
+from kcsim.zk.vocabulary import BrokerId, ReplicaAssignment, TopicPartition, without
 
 Plan = Mapping[TopicPartition, Replicas]
 
@@ -19,12 +19,12 @@ def reassigned_to(current: ReplicaAssignment, target: Replicas) -> ReplicaAssign
     """Where a partition stands when it is to move to `target`.
 
     A running reassignment is replaced, and what it had added dropped. A target equal to the origin cancels it; one that only
-    changes the order adds and removes nobody. When it is done, `replicas` are the result's `target_replicas`.
+    changes the order adds and removes nobody. When it is done, `replicas` are the result's `target_replicas`. A broker that
+    was listed twice by hand no longer is.
     """
     origin = current.origin_replicas
-    removing = tuple(broker for broker in origin if broker not in target)
-    adding = tuple(broker for broker in target if broker not in origin)
-    return ReplicaAssignment(target + removing, adding, removing)
+    replicas = tuple(dict.fromkeys(target + origin))
+    return ReplicaAssignment(replicas, without(replicas, origin), without(replicas, target))
 
 
 # --- kafka-reassign-partitions --generate ----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from functools import partial
 
 from kcsim.controller.broker_request_batch import ControllersOwnBatch
 from kcsim.controller.core import EXPECTED_FAILURES, Core, listed, name_of_error
+from kcsim.controller.decisions.hash_order import partition_order
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.reassignment import reassigned_to
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
@@ -24,7 +25,7 @@ from kcsim.controller.topic_deletion_manager import TopicDeletionManager
 from kcsim.zk import paths
 from kcsim.zk.errors import BadVersionError, NoNodeError, ZooKeeperError
 from kcsim.zk.events import EventFields, EventKind
-from kcsim.zk.vocabulary import NO_LEADER, BrokerId, LeaderAndIsr, PartitionState, ReplicaAssignment, TopicPartition
+from kcsim.zk.vocabulary import NO_LEADER, BrokerId, LeaderAndIsr, PartitionState, ReplicaAssignment, TopicPartition, without
 from kcsim.zk.zookeeper_client import NodeHandler
 
 Reassignments = dict[TopicPartition, ReplicaAssignment]
@@ -77,13 +78,15 @@ class ReassignmentHandlers:
     async def resume(self, cause: int) -> None:
         """At failover: what the znode asks for, then whatever else the former controller did not finish."""
         applied = await self.process_zk_partition_reassignment(cause)
-        for tp in sorted(self._core.context.partitions_being_reassigned - applied):
+        for tp in partition_order(self._core.context.partitions_being_reassigned):
+            if tp in applied:
+                continue
             await self.on_partition_reassignment(tp, self._core.context.assignment(tp), cause)
 
     async def resume_to(self, brokers: Collection[BrokerId], cause: int) -> None:
         """Brokers have started: go on with what moves to them."""
         context = self._core.context
-        for tp in sorted(context.partitions_being_reassigned):
+        for tp in partition_order(context.partitions_being_reassigned):
             assignment = context.assignment(tp)
             if not set(brokers).isdisjoint(assignment.target_replicas):
                 await self.on_partition_reassignment(tp, assignment, cause)
@@ -124,7 +127,8 @@ class ReassignmentHandlers:
     async def _trigger(self, wanted: Mapping[TopicPartition, ReplicaAssignment], cause: int) -> Results:
         context = self._core.context
         results: Results = {}
-        for tp, reassignment in wanted.items():
+        for tp in partition_order(wanted):
+            reassignment = wanted[tp]
             if context.is_queued_for_deletion(tp.topic) or not context.assignment(tp).replicas:
                 self._tell(tp, "refused", reassignment, cause, "there is no such partition, or its topic is to be deleted")
                 results[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -167,7 +171,7 @@ class ReassignmentHandlers:
         if current != reassignment:
             await self._write_topic(tp, reassignment, cause)
             context.put_assignment(tp, reassignment)
-            unneeded = [broker for broker in current.replicas if broker not in reassignment.replicas]
+            unneeded = without(current.replicas, reassignment.replicas)
             if unneeded:
                 await self._stop_replicas(tp, unneeded, cause)
         changed = partial(self._core.put, PartitionReassignmentIsrChange(tp))

@@ -49,7 +49,7 @@ def compare(
     Exit status: 0 they agree, 1 they differ, 2 one of them could not do every step, or there is no Kafka, 64 the
     scenario or the command makes no sense (nothing was started then).
     """
-    from kcsim.scenarios.on_kafka.side_by_side import run_side_by_side
+    from kcsim.scenarios.on_kafka.side_by_side import NeverQuietError, run_side_by_side
     from kcsim.zk.errors import ZooKeeperUnavailableError
     from kcsim.zk.servers.errors import ServerError
 
@@ -64,7 +64,7 @@ def compare(
         print(f"{loaded.scenario.name}: {where}", flush=True)
     try:
         both = run_side_by_side(loaded, kafka, choice, our_choice, seed)
-    except (ServerError, ZooKeeperUnavailableError) as error:
+    except (ServerError, ZooKeeperUnavailableError, NeverQuietError) as error:
         give_up(str(error), ExitStatus.UNDECIDED)
     if output is Output.JSON:
         print(json.dumps({"kafka": kafka.version, **_as_json(loaded, both)}, indent=2, ensure_ascii=False))

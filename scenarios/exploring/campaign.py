@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kcsim.scenarios.exploring.coverage import Coverage
-from kcsim.scenarios.exploring.playing import Found
+from kcsim.scenarios.exploring.playing import ENDLESS, Found
 from kcsim.scenarios.exploring.trying import Tried
 
 
@@ -55,7 +55,12 @@ class Campaign:
         return self._digest.hexdigest()
 
     def first_of_each(self) -> Iterator[tuple[Tried, Found]]:
-        """For each thing that is wrong, the first run in which it was seen first, or alone if there is such a run."""
+        """For each thing that is wrong, a run in which it was the first to go wrong if there is one, else the first run.
+
+        That a run does not end is passed over where something else is wrong with it, too: it takes long, and tells less.
+        """
         for key in self.violations:
             of_it = [(tried, found) for tried in self.failing for found in tried.unknown if found.key == key]
+            if key == ENDLESS and all(len(tried.unknown) > 1 for tried, _ in of_it):
+                continue
             yield next(((t, f) for t, f in of_it if t.unknown[0] is f), of_it[0])

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import Any
 
-from kcsim.scenarios.exploring.generator import Tree
+from kcsim.scenarios.exploring.generator import SETTLE, Tree
 from kcsim.scenarios.exploring.playing import play
 from kcsim.scenarios.exploring.scenario_tree import loaded
 from kcsim.scenarios.language.scenario_file import ScenarioFileError
@@ -110,8 +110,8 @@ def _crash_points(tree: Tree, beginning: list[Any], blow: Any, order: Sequence[A
     faults = (e for e in played.events[played.step_seqs[len(beginning)] :] if e.kind is EventKind.FAULT)
     victim = next((fault.target for fault in faults), None)
     undisturbed = play(loaded(alone), seed)
-    began = undisturbed.step_seqs[len(beginning)]
-    made = [e for e in undisturbed.events[began:] if e.kind is EventKind.ZK_WRITE and e.node == victim]
+    began, ended = undisturbed.step_seqs[len(beginning)], undisturbed.step_seqs[-1]
+    made = [e for e in undisturbed.events[began:ended] if e.kind is EventKind.ZK_WRITE and e.node == victim]
     for write in made:
         for moment in MOMENTS:
             yield {"at-write": moment, "path": write.path, "nth": _number(write, made)}
@@ -132,7 +132,7 @@ def _variant(tree: Tree, timetable: list[Any], number: int, told: str) -> Tree:
         **{key: part for key, part in tree.items() if key != "expect"},
         "name": f"{tree['name']}-{number:04}",
         "description": f"{told}: {deeds}",
-        "timetable": timetable,
+        "timetable": [*timetable, SETTLE],
         "afterwards": tree.get("afterwards", {"heal": True, "within": "60s"}),
     }
 

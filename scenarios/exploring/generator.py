@@ -43,6 +43,8 @@ FOR_CONSUMERS: Mapping[str, Any] = {
     "group.initial.rebalance.delay.ms": 500,
 }
 LOSS = "no-acknowledged-record-is-lost"
+SETTLE: Tree = {"wait": {"event": {"kind": "RunStarted"}}, "after": "20s"}
+"""The last step where nothing is healed: a while for what was done to take its course; what must hold then is judged."""
 READY = "Ready to serve as the new controller"
 
 
@@ -54,6 +56,7 @@ def generate(profile: Profile, seed: int) -> Tree:
     if situation.consumers:
         cluster["settings"] |= FOR_CONSUMERS
     timetable = [*_beginning(situation), *_deeds(profile, situation)]
+    is_healed = not situation.is_so(profile.unhealed)
     zookeeper = {"members": situation.members} if situation.members > 1 else None
     parts = {
         "name": f"explore-{profile.name}-{seed}",
@@ -61,8 +64,8 @@ def generate(profile: Profile, seed: int) -> Tree:
         "cluster": cluster,
         "zookeeper": zookeeper,
         "workload": workload,
-        "timetable": timetable,
-        "afterwards": {"heal": True, "within": "60s"},
+        "timetable": timetable if is_healed else [*timetable, SETTLE],
+        "afterwards": {"heal": True, "within": "60s"} if is_healed else None,
         "invariants": _invariants(workload),
     }
     return {key: part for key, part in parts.items() if part is not None}

@@ -66,6 +66,7 @@ class Profile(Model):
     shortest_pause: Duration = 20
     longest_pause: Duration = 4_000
     zookeeper_members: Annotated[list[int], Field(min_length=1)] = Field(default_factory=lambda: [1])
+    unhealed: Probability = 0.2
     producers: Probability = 0.5
     consumers: Probability = 0.0
     weights: Weights

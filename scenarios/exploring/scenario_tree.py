@@ -1,7 +1,5 @@
 """A scenario tree as the model that is run: what its file would load as, without the way through text."""
 
-from typing import Any
-
 from pydantic import ValidationError
 
 from kcsim.scenarios.exploring.generator import Tree

@@ -15,10 +15,17 @@ from kcsim.scenarios.language.steps import verb_of
 Path = tuple[str | int, ...]
 Way = Callable[[Tree], Iterator[Tree]]
 """Yields everything that is one step simpler in one respect; large steps first."""
-KEPT = ("name", "description", "cluster", "timetable", "expect", "claim", "kind", "brokers", "invariants", "acks")
-"""Keys that every scenario, or every event, needs, or that have a way of their own to be made simpler; or without which
-something else would be promised than is.
-"""
+KEPT = (
+    *("name", "description", "cluster", "timetable", "expect", "claim", "kind"),  # every scenario, or every event, has them
+    "brokers",  # has a way of its own
+    *("invariants", "acks"),  # else something else would be promised
+    "rate",  # else a producer writes as fast as it can, and a run takes ten times as long
+)
+"""Keys that are not left out."""
+ROLE = r"controller|(leader|follower)-of .*"
+ALL_START = ("start", "all")
+TIMETABLE = "timetable"
+FEW_STEPS = 8
 ROUND_MS = (10_000, 5_000, 2_000, 1_000, 500, 200, 100, 50, 20, 10)
 
 
@@ -138,18 +145,18 @@ def _less(key: str | int, holder: Any) -> Any:
 
 def _is_a_step(path: Path) -> bool:
     """A whole step, or its verb: those are left out by whoever leaves out steps."""
-    return path[0] == "timetable" and len(path) == 2
+    return path[0] == TIMETABLE and len(path) == 2
 
 
 # --- plain words -----------------------------------------------------------------------------------------------------------
 
 
 def _named_plainly(tree: Tree) -> Iterator[Tree]:
-    """A broker by its own name instead of what it is, a number instead of a larger one, false instead of true."""
+    """A broker by its own name instead of by what it is, one that starts instead of all, one server of ZooKeeper."""
     brokers = tree["cluster"]["brokers"]
     for path in _paths(tree):
         value = _at(tree, path)
-        if path[0] == "timetable" and isinstance(value, str) and re.fullmatch(r"controller|(leader|follower)-of .*", value):
+        if path[0] == TIMETABLE and isinstance(value, str) and (re.fullmatch(ROLE, value) or (path[-1], value) == ALL_START):
             for number in range(1, brokers + 1 if isinstance(brokers, int) else 1):
                 yield _put(tree, path, f"broker-{number}")
         elif path[0] == "zookeeper" and path[-1] == "members" and value > 1:
@@ -164,7 +171,7 @@ def _with_round_times(tree: Tree) -> Iterator[Tree]:
     for path in _paths(tree):
         value = _at(tree, path)
         found = re.fullmatch(r"([\d.]+)(ms|s)", value) if isinstance(value, str) else None
-        if path[0] != "timetable" or found is None:
+        if path[0] != TIMETABLE or found is None:
             continue
         now_ms = round(float(found[1]) * (1 if found[2] == "ms" else 1_000))
         if now_ms in ROUND_MS:
@@ -209,5 +216,26 @@ def _changed(tree: Any, path: Path, change: Callable[[Any], Any]) -> Any:
     return copied
 
 
-WAYS: Sequence[Way] = (_without_an_entry, _without_a_broker, _without_a_partition, _named_plainly, _with_round_times)
+# --- two at once -----------------------------------------------------------------------------------------------------------
+
+
+def _without_a_step(tree: Tree) -> Iterator[Tree]:
+    """One step fewer and, besides, something else that is simpler in the timetable: what only the step made necessary."""
+    if len(tree[TIMETABLE]) > FEW_STEPS:
+        return
+    for way in (_named_plainly, _without_an_entry):
+        for simpler in way(tree):
+            for place in range(len(tree[TIMETABLE])) if simpler[TIMETABLE] != tree[TIMETABLE] else ():
+                if len(simpler[TIMETABLE]) > 1:
+                    yield _changed(simpler, (TIMETABLE,), partial(_less, place))
+
+
+WAYS: Sequence[Way] = (
+    _without_an_entry,
+    _without_a_broker,
+    _without_a_partition,
+    _named_plainly,
+    _without_a_step,
+    _with_round_times,
+)
 """All of them: those that make a run cheaper come first."""

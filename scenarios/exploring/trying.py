@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from kcsim.scenarios.exploring.coverage import Reached
 from kcsim.scenarios.exploring.generator import Tree, generate
 from kcsim.scenarios.exploring.known_faults import KnownFault, sort_out
-from kcsim.scenarios.exploring.playing import Found, play
+from kcsim.scenarios.exploring.playing import MOST_EVENTS, Found, play
 from kcsim.scenarios.exploring.profile import Profile
 from kcsim.scenarios.exploring.scenario_tree import loaded
 from kcsim.scenarios.exploring.shrink import Shrunk, shrink
 from kcsim.scenarios.language.scenario_file import ScenarioFileError
+
+EVENTS_TO_SPARE = 2_000
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,12 @@ def try_tree(tree: Tree, seed: int, faults: Sequence[KnownFault] | None = None) 
 def shrink_tried(tree: Tree, seed: int, wanted: Found, most_runs: int, faults: Sequence[KnownFault] | None = None) -> Shrunk:
     """Make a scenario small in which the same goes wrong, run with the same seed, and is no known fault."""
 
+    # What broke it early is to break it early again: a run that would not end need not be seen to its end.
+    most_events = MOST_EVENTS if wanted.seq is None else min(MOST_EVENTS, 2 * wanted.seq + EVENTS_TO_SPARE)
+
     def still_fails(candidate: Tree) -> bool:
         try:
-            played = play(loaded(candidate), seed)
+            played = play(loaded(candidate), seed, most_events)
         except ScenarioFileError:
             return False
         if wanted.key not in {found.key for found in played.found}:

@@ -21,14 +21,16 @@ def there_is_one_controller(history: History) -> Iterator[str]:
 def every_partition_that_can_be_led_is_led(history: History) -> Iterator[str]:
     """A partition with a registered member in its ISR has a registered leader; one without a state has no live replica.
 
-    Topics whose deletion was asked for are left out: they get no elections any more.
+    Topics whose deletion was asked for are left out: they get no elections any more. So are replicas of brokers that have
+    lost a log directory, which may have lain in it.
     """
     topics, registered = history.state.of_topics, history.state.registered.keys()
     for tp in topics.partitions():
         leader, assignment = topics.leader(tp), topics.assignment(tp)
         able = topics.isr(tp) if tp in topics.states else assignment.replicas if assignment else ()
-        if leader not in registered and not registered.isdisjoint(able):
-            yield f"{tp} has leader {leader}, though of {list(able)} there are {sorted(registered & set(able))}"
+        there = sorted(broker for broker in able if broker in registered and broker not in history.unsure)
+        if leader not in registered and there:
+            yield f"{tp} has leader {leader}, though of {list(able)} there are {there}"
 
 
 def isrs_are_within_the_replicas(history: History) -> Iterator[str]:

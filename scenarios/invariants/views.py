@@ -53,9 +53,8 @@ def metadata_equals_zookeeper(history: History) -> Iterator[str]:
     """Every broker tells its clients the leaders and ISRs that ZooKeeper has, and that those who are registered live."""
     state = history.state
     for broker in _running(history):
-        if broker.metadata.live_broker_ids != sorted(state.registered):
-            known = broker.metadata.live_broker_ids
-            yield f"broker {broker.broker_id} knows of brokers {known}, registered are {sorted(state.registered)}"
+        if not state.registered.keys() <= set(broker.metadata.live_broker_ids):
+            yield _of_brokers(broker, history)
         for tp, of in leaders_by_state(state):
             yield from _metadata_of(broker, tp, of)
 
@@ -68,6 +67,18 @@ def _metadata_of(broker: Broker, tp: TopicPartition, of: LeaderAndIsr) -> Iterat
     told = known.state.leader_and_isr
     if (told.leader, told.leader_epoch, sorted(told.isr)) != (of.leader, of.leader_epoch, sorted(of.isr)):
         yield f"broker {broker.broker_id} tells of {tp} {_in_words(told)}, its state says {_in_words(of)}"
+
+
+def no_dead_broker_is_left_in_the_metadata(history: History) -> Iterator[str]:
+    """No broker tells its clients that somebody lives who is not registered."""
+    for broker in _running(history):
+        if not set(broker.metadata.live_broker_ids) <= history.state.registered.keys():
+            yield _of_brokers(broker, history)
+
+
+def _of_brokers(broker: Broker, history: History) -> str:
+    registered = sorted(history.state.registered)
+    return f"broker {broker.broker_id} knows of brokers {broker.metadata.live_broker_ids}, registered are {registered}"
 
 
 def no_metadata_is_left_of_what_is_gone(history: History) -> Iterator[str]:
@@ -99,5 +110,6 @@ ONCE_QUIET_INSIDE: Sequence[Invariant] = (
     once_quiet(leaders_know_the_isr),
     once_quiet(followers_follow_the_leader),
     once_quiet(metadata_equals_zookeeper),
+    once_quiet(no_dead_broker_is_left_in_the_metadata),
     once_quiet(no_metadata_is_left_of_what_is_gone),
 )

@@ -45,6 +45,10 @@ MADE_SURE_OF = frozenset(
 OnEvent = Callable[[Event], None] | None
 
 
+class NeverQuietError(TimedOutError):
+    """Something goes on without end, so that what follows from one step cannot be told from what follows from the next."""
+
+
 @dataclass
 class Side:
     """One of the two runs.
@@ -109,14 +113,15 @@ class _Paced:
         Args:
             is_new: something was done that nobody may have answered yet.
 
-        Raises: TimedOutError.
+        Raises: NeverQuietError.
         """
         runtime = self.cluster.runtime
         began_ms = runtime.now_ms()
         since_ms = began_ms if is_new else 0
         while (left_ms := max(since_ms, self._last_ms) + QUIET_MS - runtime.now_ms()) > 0:
             if runtime.now_ms() - began_ms >= QUIET_WITHIN_MS:
-                raise TimedOutError(f"ZooKeeper was not quiet within {QUIET_WITHIN_MS} ms of the step before")
+                told = f"ZooKeeper was not quiet within {QUIET_WITHIN_MS} ms of the step before"
+                raise NeverQuietError(f"{told}: what goes on without end cannot be compared write by write")
             await runtime.sleep_ms(left_ms)
 
     def side(self, verdict: Verdict, events: list[Event]) -> Side:
@@ -163,7 +168,7 @@ def run_side_by_side(
     Args:
         choice, ours: the ZooKeeper of each.
 
-    Raises: as run_in_world and run_with_kafka.
+    Raises: NeverQuietError; else as run_in_world and run_with_kafka.
     """
     theirs = _run_on_kafka(loaded, kafka, choice, seed, on_kafkas_event)
     mine = _run_ours(loaded, ours, seed, theirs, on_our_event)

@@ -156,3 +156,20 @@ def test_a_fetch_sent_again_as_it_is_hears_what_has_changed_since() -> None:
         assert await bench.data.requests.followers.handle(request) == refused({ORDERS_0: ErrorCode.FENCED_LEADER_EPOCH})
 
     bench.play(script)
+
+
+def test_what_was_refused_is_looked_at_when_it_is_asked_for_again_the_same_way() -> None:
+    """Else its leader would never learn where the follower stands, and would take it for lagging behind."""
+    bench = BrokerBench()
+    request = FetchRequest(B2, 100, {ORDERS_0: FetchPartition(LeaderEpoch(0), 0, CAUSE)})
+
+    async def script() -> None:
+        await bench.lead_or_follow({ORDERS_0: told(B1)})
+        unknown = refused({ORDERS_0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+        for _ in range(2):
+            assert await bench.data.requests.followers.handle(request) == unknown
+        await bench.update_metadata({ORDERS_0: decided(B1)})
+        assert await bench.data.requests.followers.handle(request) == FetchResponse()
+        assert bench.partition(ORDERS_0).followers[B2].log_end_offset == 0
+
+    bench.play(script)

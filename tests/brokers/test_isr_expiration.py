@@ -58,6 +58,25 @@ def test_without_new_records_nobody_is_ever_removed_and_nothing_is_done() -> Non
     assert bench.events(EventKind.ISR_SHRUNK) == []
 
 
+def test_a_member_that_is_no_replica_ends_each_look_before_anybody_is_removed() -> None:
+    """KAFKA-9672, seen on 2.8.2: `Replica with id 4 is not available on broker 1`, every half lag, and no ISR shrinks."""
+    bench = BrokerBench()
+
+    async def script() -> None:
+        await bench.lead(isr=(B1, B2, B3, BrokerId(4)))
+        await all_caught_up(bench, B2)
+        await bench.produce(1)
+        await until(bench, 120_000)
+
+    bench.play(script)
+    assert bench.partition().isr == (B1, B2, B3, 4)
+    assert bench.events(EventKind.ISR_SHRUNK) == []
+    (failed,) = bench.events(EventKind.ISR_CHANGE_FAILED)
+    assert failed.error == "NOT_LEADER_OR_FOLLOWER"
+    assert (failed.detail or "").endswith("Replica with id 4 is not available on broker 1")
+    assert bench.isr.failed_updates == 0
+
+
 def test_a_member_that_never_fetches_from_a_new_leader_is_removed() -> None:
     """4.3, makeLeader 3: taken for caught up when the leader began; where it stands is unknown, which is not at the end."""
     bench = BrokerBench()

@@ -89,6 +89,11 @@ def test_an_empty_last_segment_stays() -> None:
     assert bases(passed.deleted[RetentionRule.TIME]) == [0]
 
 
+def test_of_a_log_that_was_never_written_to_nothing_is_ever_due() -> None:
+    """One may stand where another had something to delete: its topic was deleted, and created again."""
+    assert next_retention_ms(log_of(end=0), replace(FOR_EVER, retention_ms=0), NOW) is None
+
+
 def test_the_last_segment_does_not_go_for_the_log_start_offset() -> None:
     """Rule 3 needs a next segment, even when all records are below the offset."""
     assert bases(apply_retention(replace(THREE, log_start_offset=30), FOR_EVER, NOW).log.segments) == [20]

@@ -2,6 +2,8 @@
 
     python -m tests.conformance FILE… [--zookeeper embedded|simulated] [--out DIR] [--jobs N]
 
+`record` and `differ` in place of FILE play on real brokers (record.py).
+
 Exit status: 0 everything agrees; 1 something differs; 2 nothing differs, but something could not be played; 64 a file or an
 argument cannot be understood.
 """
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from kcsim.scenarios.comparing.differences import Difference
+from tests.conformance import record
 from tests.conformance.replayed.compare import differences
 from tests.conformance.replayed.play import play
 from tests.conformance.replayed.recording import BadRecordingError, Recording, read_recording
@@ -32,6 +35,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str]) -> int:
+    if arguments and arguments[0] in record.COMMANDS:
+        return record.main(arguments)
     asked = _parser().parse_args(arguments)
     try:
         recordings = [read_recording(file) for file in asked.files]

@@ -32,7 +32,7 @@ from kcsim.controller.decisions.reassignment import (
     reassigned_to,
 )
 from kcsim.controller.decisions.topic_creation import new_topic_assignment, parse_replica_assignment
-from kcsim.zk.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
+from kcsim.zk.vocabulary import BrokerId, ReplicaAssignment, TopicPartition, without
 from tests.controller.made_up_brokers import SIX_ON_THREE, draws, unracked_brokers, without_racks
 
 THREE = without_racks(0, 1, 2)
@@ -302,6 +302,28 @@ def test_going_back_to_the_origin_cancels() -> None:
 
 def test_another_order_moves_nobody() -> None:
     assert reassigned_to(ReplicaAssignment(ids(1, 2, 3)), ids(3, 1, 2)) == ReplicaAssignment(ids(3, 1, 2))
+
+
+def test_a_broker_that_was_listed_twice_by_hand_is_listed_once_afterwards() -> None:
+    """conformance/traces/recorded/reassign-from-duplicate."""
+    assert reassigned_to(ReplicaAssignment(ids(1, 3, 2, 3)), ids(1)) == ReplicaAssignment(ids(1, 3, 2), (), ids(3, 2))
+    assert reassigned_to(ReplicaAssignment(ids(1)), ids(2, 2)) == ReplicaAssignment(ids(2, 1), ids(2), ids(1))
+
+
+@pytest.mark.parametrize(
+    ("replicas", "taken", "left"),
+    [
+        ((1, 2, 3), (2,), (1, 3)),
+        ((3, 2, 3), (3,), (2, 3)),  # so a reassignment of these to [3, 2] stops the replica on 3
+        ((3, 2, 3), (3, 3), (2,)),
+        ((1, 2), (7, 2, 2), (1,)),
+    ],
+)
+def test_what_is_taken_out_of_a_list_is_taken_once_for_each_time_it_is_named(
+    replicas: tuple[int, ...], taken: tuple[int, ...], left: tuple[int, ...]
+) -> None:
+    """Scala's Seq.diff."""
+    assert without(ids(*replicas), ids(*taken)) == ids(*left)
 
 
 lists_of_brokers = st.lists(st.integers(0, 9).map(BrokerId), min_size=1, max_size=5, unique=True).map(tuple)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.scenarios.random_timetables import CARELESS, Played, play_random
 
-SEEDS = int(os.environ.get("KCSIM_TIMETABLES", "25"))
+SEEDS = int(os.environ.get("KCSIM_TIMETABLES", "10"))
 _played: dict[int, Played] = {}
 
 

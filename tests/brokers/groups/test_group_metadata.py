@@ -14,9 +14,9 @@ from kcsim.brokers.groups.group_metadata import (
     StoredRecord,
     restored,
 )
-from kcsim.brokers.groups.java_hashing import string_hash
 from kcsim.brokers.groups.offsets_topic import partition_for
 from kcsim.brokers.groups.requests import Subscription
+from kcsim.controller.decisions.java_hash import string_hash
 from kcsim.zk.vocabulary import TopicPartition
 
 ORDERS_0 = TopicPartition("orders", 0)

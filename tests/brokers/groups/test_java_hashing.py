@@ -1,6 +1,7 @@
 """Java's hash tables, against what a Java 17 printed."""
 
-from kcsim.brokers.groups.java_hashing import HashedKeys, in_hash_order, partition_hash, string_hash
+from kcsim.brokers.groups.java_hashing import HashedKeys, in_hash_order
+from kcsim.controller.decisions.java_hash import partition_hash, string_hash
 from kcsim.zk.vocabulary import TopicPartition
 
 

@@ -2,21 +2,18 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from kcsim.scenarios.cluster import Cluster
 from kcsim.scenarios.comparing.content import json_of
 from kcsim.scenarios.comparing.evidence import session_owners
 from kcsim.scenarios.deeds import ClusterError
-from kcsim.scenarios.workload.producer import ProducerSpec
-from kcsim.scenarios.workload.workload import Workload
+from kcsim.scenarios.scenario_cluster import ScenarioCluster
 from kcsim.zk import paths
 from kcsim.zk.vocabulary import TopicPartition
 from tests.conformance.replayed import looks
 from tests.conformance.replayed.errors import NotSupportedError
 from tests.conformance.replayed.shapes import CIRCUMSTANCES, VERBS, growth
 from tests.conformance.replayed.tools.placements import Placed
-from tests.conformance.replayed.tools.tools import Tools
 
 WITHIN_MS = 30_000
 """How long anything that belongs to a step is waited for, in the time of the run."""
@@ -28,11 +25,37 @@ Outcome = Mapping[str, Any] | None
 """Of a command, of a broker that was bounced or did not start, of a step skipped; None of everything else."""
 
 
-class Deeds:
-    """Everything that a step can do, one method a verb."""
+class Commands(Protocol):
+    """Kafka's commands on a cluster: the real ones, or their counterparts here."""
 
-    def __init__(self, cluster: Cluster, tools: Tools) -> None:
+    async def run(
+        self, words: Sequence[str], files: Mapping[str, Any] | None = None, placed: Mapping[str, Placed] | None = None
+    ) -> Outcome:
+        """Run a command as a recording has it, class name first.
+
+        Args:
+            files: those that it names: name -> text, or a JSON value.
+            placed: topic -> where the recording placed its partitions.
+
+        Raises: NotSupportedError.
+        """
+        ...
+
+    async def alter(self, targets: Mapping[str, Sequence[int] | None]) -> Outcome:
+        """AlterPartitionReassignments by kafka-reassign-partitions: moves, or (None) cancellations."""
+        ...
+
+
+class Deeds:
+    """Everything that a step can do, one method a verb.
+
+    Args:
+        produce: writes one record to a topic, as a client does.
+    """
+
+    def __init__(self, cluster: ScenarioCluster, tools: Commands, produce: Callable[[str], Awaitable[object]]) -> None:
         self._cluster = cluster
+        self._produce_to = produce
         self._placed: Mapping[str, Placed] = {}
         self._verbs: dict[str, Callable[[Any, Mapping[str, Any]], Awaitable[Outcome]]] = {
             "topic": self._topic,
@@ -144,11 +167,12 @@ class Deeds:
 
     async def _start(self, broker: int) -> Outcome:
         """Returns: None; how the broker ended, if it did not come up."""
+        ran_already = self._cluster.state.processes.get(_node(broker)) in RUNNING
         try:
             await self._cluster.start([_node(broker)])
         except ClusterError as refusal:
-            if self._cluster.state.processes.get(_node(broker)) in RUNNING:
-                raise  # it was, and so could not be started
+            if ran_already:
+                raise
             return {"exit": 1, "registered": False, "err": [str(refusal)]}
         return None
 
@@ -194,7 +218,7 @@ class Deeds:
 
     async def _produce(self, topics: str | Sequence[str]) -> None:
         for topic in [topics] if isinstance(topics, str) else topics:
-            await Workload(self._cluster, {topic: ProducerSpec(topic, (topic,))}).produce([topic], records=1)
+            await self._produce_to(topic)
 
 
 def _verb(do: Mapping[str, Any]) -> str | None:

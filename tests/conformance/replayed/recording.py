@@ -67,6 +67,10 @@ class Step:
         found["writes"] = [*map(_write_as_json, self.writes or ())]
         if self.sessions_closed:
             found["sessions_closed"] = list(self.sessions_closed)
+        if self.unsteady:
+            found["unsteady"] = {path: [[*map(_write_as_json, w)] for w in others] for path, others in self.unsteady.items()}
+        if self.other_winners:
+            found["other_winners"] = list(self.other_winners)
         for key in ("outcome", "problem", "not_supported"):
             if getattr(self, key) is not None:
                 found[key] = getattr(self, key)
@@ -119,9 +123,10 @@ class Recording:
     def text(self) -> str:
         """The file's text: one step a line."""
         keys = ("name", "source", "brokers", "racks", "settings", "alive")
-        head = {key: getattr(self, key) for key in keys}
+        head = {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
         steps = ",\n".join("  " + json.dumps(step.as_json(), separators=(",", ":")) for step in self.steps)
-        return f'{json.dumps(head)[:-1]},\n "steps": [\n{steps}\n ],\n "final": {json.dumps(self.final)}}}\n'
+        end = "" if self.final is None else f',\n "final": {json.dumps(self.final)}'
+        return f'{json.dumps(head)[:-1]},\n "steps": [\n{steps}\n ]{end}}}\n'
 
 
 def _writes(given: Sequence[Mapping[str, Any]]) -> Writes:

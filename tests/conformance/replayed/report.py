@@ -23,14 +23,20 @@ def result_of(found: Sequence[Difference], ours: Recording) -> Result:
     return Result.NOT_SUPPORTED if ours.not_supported is not None else Result.AGREES
 
 
-def told(file: str, found: Sequence[Difference], kafka: Recording, ours: Recording) -> Iterator[str]:
-    """Each difference with what Kafka did and what we did, then what could not be played."""
+def told(
+    file: str, found: Sequence[Difference], kafka: Recording, ours: Recording, sides: tuple[str, str] = ("Kafka", "ours")
+) -> Iterator[str]:
+    """Each difference with what Kafka did and what we did, then what could not be played.
+
+    Args:
+        sides: what the two are called.
+    """
     for difference in found:
         place = "end" if difference.step is None else f"step {difference.step}"
         do = "" if difference.step is None else f" {json.dumps(kafka.steps[difference.step - 1].do)}"
         yield f"{file}: {place}{do}: {difference.what}"
-        yield from _side("Kafka", difference.kafka)
-        yield from _side("ours", difference.ours)
+        yield from _side(sides[0], difference.kafka)
+        yield from _side(sides[1], difference.ours)
     if ours.not_supported is not None:
         yield f"{file}: step {len(ours.steps)} {json.dumps(ours.steps[-1].do)}: not supported: {ours.not_supported}"
 

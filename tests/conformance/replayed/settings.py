@@ -37,11 +37,15 @@ TWO_DIRS = {"log.dirs": "/disk-1,/disk-2"}
 """What `two.dirs`, which is no setting of Kafka's, stands for."""
 
 
-def settings_of(recording: Recording) -> dict[str, Value]:
-    """Raises: NotSupportedError for a setting that our brokers do not know."""
+def settings_in_force(recording: Recording) -> dict[str, Value]:
+    """Of every broker, by Kafka's names."""
     wanted = {**IN_FORCE, **recording.settings}
-    if wanted.pop("two.dirs", False):
-        wanted |= TWO_DIRS
+    return {**wanted, **TWO_DIRS} if wanted.pop("two.dirs", False) else wanted
+
+
+def settings_of(recording: Recording) -> dict[str, Value]:
+    """Those that our brokers know. Raises: NotSupportedError for one that is neither, nor without effect."""
+    wanted = settings_in_force(recording)
     known = {name: value for name, value in wanted.items() if name in KAFKA_NAMES}
     unknown = wanted.keys() - known.keys() - {*WITHOUT_EFFECT}
     if unknown:

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from kcsim.scenarios.exploring.deeds import DEEDS
-from kcsim.scenarios.exploring.generator import Tree, generate
+from kcsim.scenarios.exploring.generator import SETTLE, Tree, generate
 from kcsim.scenarios.exploring.profile import Profile, ProfileError, load_profile, profile_names
 from kcsim.scenarios.exploring.scenario_tree import loaded
 from kcsim.scenarios.language.scenario_file import load_text
@@ -22,6 +22,11 @@ NEVER_DRAWN = {"wait"}
 
 def trees(profile: str, seeds: int) -> list[Tree]:
     return [generate(load_profile(profile), seed) for seed in range(seeds)]
+
+
+def deeds_of(tree: Tree) -> list[str | None]:
+    """What is drawn: not the beginning, nor the while at the end in which nothing is done."""
+    return [verb_of(step) for step in tree["timetable"] if "after" in step and step != SETTLE]
 
 
 def digest(profile: str) -> str:
@@ -55,7 +60,7 @@ def test_the_profile_all_comes_to_everything_that_a_timetable_can_do() -> None:
 
 def test_a_profile_draws_only_what_it_has_weights_for() -> None:
     profile = load_profile("standard").with_weights({**dict.fromkeys(DEEDS, 0), "kill": 3, "start": 1})
-    done = Counter(verb_of(step) for seed in range(30) for step in generate(profile, seed)["timetable"] if "after" in step)
+    done = Counter(verb for seed in range(30) for verb in deeds_of(generate(profile, seed)))
 
     assert set(done) == {"kill", "start"}
 
@@ -66,7 +71,7 @@ def test_spans_are_kept_to() -> None:
 
     assert {tree["cluster"]["brokers"] for tree in drawn} == {2}
     assert {len(tree["cluster"]["topics"]) for tree in drawn} == {3}
-    assert {sum("after" in step for step in tree["timetable"]) for tree in drawn} == {5, 6, 7}
+    assert {len(deeds_of(tree)) for tree in drawn} == {5, 6, 7}
 
 
 def test_a_record_that_only_the_leader_had_to_have_may_be_lost() -> None:
@@ -78,6 +83,13 @@ def test_a_record_that_only_the_leader_had_to_have_may_be_lost() -> None:
     }
 
     assert excepted == {"all": False, "1": True, "0": True}
+
+
+def test_some_are_left_as_they_are_and_given_time() -> None:
+    """What has to hold once all is quiet, whoever is dead, is judged only there."""
+    ends = {("afterwards" in tree, tree["timetable"][-1] == SETTLE) for tree in trees("standard", 60)}
+
+    assert ends == {(True, False), (False, True)}
 
 
 # --- profiles --------------------------------------------------------------------------------------------------------------

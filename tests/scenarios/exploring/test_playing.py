@@ -1,6 +1,8 @@
 """One random run: the same as `kcsim run` makes of its file, and whatever goes wrong in it is a finding."""
 
 import hashlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from kcsim.scenarios.exploring.generator import Tree, generate
 from kcsim.scenarios.exploring.playing import CRASHED, ENDLESS, UNDECIDED, play
 from kcsim.scenarios.exploring.profile import load_profile
 from kcsim.scenarios.exploring.scenario_tree import loaded
-from kcsim.scenarios.exploring.trying import try_tree
+from kcsim.scenarios.exploring.trying import try_seed, try_tree
 from kcsim.scenarios.language.yaml_text import yaml_text
 
 
@@ -38,6 +40,17 @@ def test_a_run_has_the_bytes_and_the_verdict_of_kcsim_run(seed: int, tmp_path: P
 
     assert hashlib.sha256(trace.read_bytes()).hexdigest() == played.digest
     assert ended.exit_code == played.exit_status
+
+
+def digests() -> list[str]:
+    return [try_seed(load_profile("all"), seed).trace_digest for seed in (1, 2, 3)]
+
+
+def test_a_run_has_the_same_bytes_under_another_hash_seed() -> None:
+    code = "from tests.scenarios.exploring.test_playing import digests; print(digests())"
+    other = subprocess.run([sys.executable, "-c", code], env={"PYTHONHASHSEED": "7"}, capture_output=True, text=True)
+
+    assert other.stdout.strip() == str(digests()), other.stderr
 
 
 def test_a_run_in_which_all_is_well_has_no_findings() -> None:

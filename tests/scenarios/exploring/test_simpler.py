@@ -4,7 +4,7 @@ from kcsim.scenarios.exploring.generator import Tree
 from kcsim.scenarios.exploring.simpler import WAYS
 from tests.scenarios.exploring.test_shrink import a_tree
 
-WITHOUT_AN_ENTRY, WITHOUT_A_BROKER, WITHOUT_A_PARTITION, NAMED_PLAINLY, ROUND_TIMES = WAYS
+WITHOUT_AN_ENTRY, WITHOUT_A_BROKER, WITHOUT_A_PARTITION, NAMED_PLAINLY, TWO_AT_ONCE, ROUND_TIMES = WAYS
 
 
 def timetables(trees: list[Tree]) -> list[object]:
@@ -52,6 +52,13 @@ def test_whoever_is_named_by_a_role_can_be_named_plainly() -> None:
     assert timetables(list(NAMED_PLAINLY(a_tree({"kill": "controller"})))) == [
         [{"kill": f"broker-{number}"}] for number in range(1, 5)
     ]
+
+
+def test_what_only_another_step_made_necessary_goes_with_it() -> None:
+    """Without the step nothing is as before, nor with somebody else started; with both it is."""
+    trees = TWO_AT_ONCE(a_tree({"start": "all"}, {"stop": "broker-1"}, {"kill": "broker-2"}))
+
+    assert [{"start": "broker-2"}, {"kill": "broker-2"}] in timetables(list(trees))
 
 
 def test_a_time_becomes_one_of_a_few_rounder_ones() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 from kcsim.controller import partition_state_machine, replica_state_machine
+from kcsim.controller.broker_request_batch import ControllersOwnBatch
 from kcsim.controller.channel_manager import Callback, ControllerChannelManager
 from kcsim.controller.decisions.election import Election, ElectionRule
 from kcsim.controller.decisions.election import elect_for_new_partition as elect_for_new_partition_rightly
@@ -259,6 +260,12 @@ def broker_3_is_not_told_whom_it_follows() -> Iterator[None]:
 @contextmanager
 def broker_1_gets_no_metadata() -> Iterator[None]:
     with _never_told(1, UpdateMetadataRequest):
+        yield
+
+
+@contextmanager
+def a_broker_that_dies_is_told_of_to_nobody() -> Iterator[None]:
+    with patch.object(ControllersOwnBatch, "send_update_metadata", nothing):
         yield
 
 

@@ -298,6 +298,11 @@ PLANTED: Mapping[str, Planted] = {
     "broker-1-gets-no-metadata": Planted(
         "metadata-equals-zookeeper", controller_bugs.broker_1_gets_no_metadata, with_orders(UNTIL_QUIET)
     ),
+    "a-broker-that-dies-is-told-of-to-nobody": Planted(
+        "no-dead-broker-is-left-in-the-metadata",
+        controller_bugs.a_broker_that_dies_is_told_of_to_nobody,
+        with_orders(f"  - kill: broker-3\n{UNTIL_QUIET}", topic="{0: [2]}"),
+    ),
     "brokers-do-not-forget-what-is-deleted": Planted(
         "no-metadata-is-left-of-what-is-gone",
         controller_bugs.brokers_do_not_forget_what_is_deleted,

@@ -21,6 +21,10 @@ class Files:
     given: Mapping[str, Any] = field(default_factory=dict)
     directory: Path | None = None
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a file."""
+        return name in self.given or (self.directory is not None and (self.directory / name).is_file())
+
     def text(self, name: str) -> str:
         """Raises: NotSupportedError if there is no such file: the recording does not hold what Kafka read."""
         if name in self.given:

@@ -5,6 +5,7 @@ Source: Kafka 2.8, ReassignPartitionsCommand.
 
 from collections.abc import Iterable
 
+from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.controller.decisions.kafka_refusals import (
     AdminCommandFailedError,
     RefusedError,
@@ -17,7 +18,6 @@ from kcsim.scenarios.admin.reassignment_files import MovePlan, parse_move_plan
 from kcsim.scenarios.admin.reassignments import (
     EXISTING_ASSIGNMENT,
     TerseReassignmentFailureError,
-    current_replicas,
     refuse_log_dirs,
     start_reassignment,
     verify_reassignment,
@@ -91,7 +91,7 @@ class ReassignmentTool:
         check_plan(plan.moves)
         if plan.log_dirs:
             raise NotSupportedError("moves between the log directories of a broker")
-        current = await _known_to_the_cluster(kafka_zk, plan)
+        current = await _known_to_brokers(kafka_zk, self._reach.metadata(), plan)
         said.out += text.current_lines(current)
         if throttle is not None:
             targets = {partition: replicas for partition, replicas in plan.targets.items() if partition in current}
@@ -139,14 +139,19 @@ async def _execute_directly(kafka_zk: KafkaZk, plan: MovePlan, throttle: int | N
     said.out.append(text.started_line(plan.targets))
 
 
-async def _known_to_the_cluster(kafka_zk: KafkaZk, plan: MovePlan) -> Plan:
-    """Where the partitions of a plan are; those that do not exist the controller refuses. Raises: RefusedError."""
+async def _known_to_brokers(kafka_zk: KafkaZk, metadata: MetadataCache, plan: MovePlan) -> Plan:
+    """Where the partitions of a plan are, as brokers tell; those that do not exist the controller refuses.
+
+    A hand that writes a topic's znode moves no replica, so the brokers know nothing of it.
+
+    Raises: RefusedError.
+    """
     alive = {broker.id for broker in await broker_metadata(kafka_zk)}
     for broker in sorted({broker for replicas in plan.targets.values() for broker in replicas}):
         if broker not in alive:
             raise AdminCommandFailedError(f"Unknown broker id {broker}")
     topics = {partition.topic for partition in plan.targets}
-    found = await current_replicas(kafka_zk, topics)
+    found = {partition: state.replicas for partition, state in metadata.partitions.items() if partition.topic in topics}
     if topics - {partition.topic for partition in found}:
         raise UnknownTopicOrPartitionError(UNKNOWN_TOPIC)
     return {partition: replicas for partition, replicas in found.items() if partition in plan.targets}

@@ -93,12 +93,18 @@ class Tools:
 
         Raises: NotSupportedError for both at once, which the command cannot do.
         """
-        is_cancelled = [replicas is None for replicas in targets.values()]
-        if any(is_cancelled) and not all(is_cancelled):
-            raise NotSupportedError("moves and cancellations at once: Kafka's command does either")
-        how = ["--cancel", "--preserve-throttles"] if any(is_cancelled) else ["--execute", "--additional"]
-        words = ["kafka.admin.ReassignPartitionsCommand", "--bootstrap-server", "BS", *how]
-        return await self.run([*words, "--reassignment-json-file", PLAN], {PLAN: _plan(targets)})
+        words, files = alteration(targets)
+        return await self.run(words, files)
+
+
+def alteration(targets: Mapping[str, Sequence[int] | None]) -> tuple[list[str], Mapping[str, str]]:
+    """The command, with its file, that asks for moves or for (None) cancellations. Raises: NotSupportedError for both."""
+    is_cancelled = [replicas is None for replicas in targets.values()]
+    if any(is_cancelled) and not all(is_cancelled):
+        raise NotSupportedError("moves and cancellations at once: Kafka's command does either")
+    how = ["--cancel", "--preserve-throttles"] if any(is_cancelled) else ["--execute", "--additional"]
+    words = ["kafka.admin.ReassignPartitionsCommand", "--bootstrap-server", "BS", *how]
+    return [*words, "--reassignment-json-file", PLAN], {PLAN: _plan(targets)}
 
 
 def _plan(targets: Mapping[str, Sequence[int] | None]) -> str:

@@ -1,0 +1,157 @@
+"""Record what real brokers write, in the form of the recordings that our cluster is measured by.
+
+    python -m tests.conformance record FILE… --kafka-home DIR --out DIR [--runs N] [--logs DIR]
+
+plays the steps of each FILE (what it says of writes is not read), N times, on processes of a real Apache Kafka. Where FILE
+is a recording itself, what is different now is printed.
+
+    python -m tests.conformance differ --seeds A..B --kafka-home DIR --out DIR [--runs N] [--logs DIR]
+
+draws the steps from seeds, records them, and plays each on our cluster, on the model of ZooKeeper. What differs is recorded
+N times more, since Kafka itself does not always do the same: only what differs from all of these runs counts.
+
+Exit status: 0 nothing differs; 1 something does; 2 a recording could not be made to its end; 64 a file or an argument cannot
+be understood.
+"""
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from kcsim.brokers.apache_kafka.errors import InstallationError
+from kcsim.brokers.apache_kafka.installation import KafkaInstallation, find_kafka
+from kcsim.scenarios.comparing.differences import Difference
+from kcsim.zk.servers.errors import NoJavaError
+from tests.conformance.replayed.compare import differences
+from tests.conformance.replayed.on_kafka import Recorded, record, with_other_runs
+from tests.conformance.replayed.play import play
+from tests.conformance.replayed.random_plans import plan
+from tests.conformance.replayed.recording import BadRecordingError, Recording, read_recording
+from tests.conformance.replayed.report import told
+
+USAGE = 64
+DIFFERS, NOT_WHOLE = 1, 2
+COMMANDS = ("record", "differ")
+SIMULATED = "simulated"
+SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(USAGE, f"{self.prog}: {message}\n")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Args: as on the command line, the first one of COMMANDS."""
+    asked = _parser().parse_args(arguments)
+    try:
+        kafka = find_kafka(asked.kafka_home)
+        plans = [read_recording(file) for file in asked.files] if asked.command == "record" else []
+        asked.out.mkdir(parents=True, exist_ok=True)
+    except (BadRecordingError, InstallationError, NoJavaError, OSError) as error:
+        print(error, file=sys.stderr)
+        return USAGE
+    if asked.command == "record":
+        return max(_record(each, kafka, asked) for each in plans)
+    return _differ(map(plan, asked.seeds), kafka, asked)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m tests.conformance", description=(__doc__ or "").partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    recorder = commands.add_parser("record", help="record what real brokers do in the steps of a file")
+    recorder.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a recording, or steps alone")
+    recorder.add_argument("--runs", type=_count, default=1, metavar="N", help="how many times to play each")
+    differ = commands.add_parser("differ", help="draw steps from seeds, and compare our cluster with real brokers")
+    differ.add_argument("--seeds", type=_seeds, required=True, metavar="A..B", help="a range of seeds, or one")
+    differ.add_argument("--runs", type=_count, default=2, metavar="N", help="how many times more to record what differs")
+    for each in (recorder, differ):
+        each.add_argument("--kafka-home", type=Path, metavar="DIR", help="an Apache Kafka; else KAFKA_HOME, or make kafka's")
+        each.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the recordings are kept")
+        each.add_argument("--logs", type=Path, metavar="DIR", help="where the brokers' own log files are kept")
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs")
+    return int(text)
+
+
+def _seeds(text: str) -> range:
+    found = SEEDS.fullmatch(text)
+    if found is None or (found[2] and int(found[2]) < int(found[1])):
+        raise argparse.ArgumentTypeError(f"{text!r} is no range of seeds, such as 0..19")
+    return range(int(found[1]), int(found[2] or found[1]) + 1)
+
+
+# --- record ----------------------------------------------------------------------------------------------------------------
+
+
+def _record(given: Recording, kafka: KafkaInstallation, asked: argparse.Namespace) -> int:
+    runs = [_recorded(given, kafka, asked, f"{given.name}-{number}") for number in range(1, asked.runs + 1)]
+    recording = with_other_runs(runs[0].recording, [run.recording for run in runs[1:]])
+    _keep(recording, asked.out)
+    if runs[0].ended_by is not None:
+        print(f"{given.name}: step {len(recording.steps) + 1}: {runs[0].ended_by}")
+    was_recorded = any(step.writes is not None for step in given.steps)
+    found = differences(given, recording) if was_recorded else []
+    for line in told(given.name, found, given, recording, ("then", "now")):
+        print(line)
+    outcome = "" if not was_recorded else f", {len(found)} differences from the file" if found else ", as in the file"
+    print(f"{given.name}: {len(recording.steps)} steps recorded{outcome}", flush=True)
+    return NOT_WHOLE if runs[0].ended_by is not None else DIFFERS if found else 0
+
+
+def _recorded(given: Recording, kafka: KafkaInstallation, asked: argparse.Namespace, run: str) -> Recorded:
+    return record(given, kafka, None if asked.logs is None else asked.logs / run)
+
+
+def _keep(recording: Recording, directory: Path) -> None:
+    (directory / f"{recording.name}.json").write_text(recording.text(), encoding="utf-8")
+
+
+# --- differ ----------------------------------------------------------------------------------------------------------------
+
+
+def _differ(plans: Iterable[Recording], kafka: KafkaInstallation, asked: argparse.Namespace) -> int:
+    agree = differ = steps = writes = 0
+    for given in plans:
+        began = time.monotonic()
+        found, kept = _compared(given, kafka, asked)
+        if not kept.steps:
+            continue
+        _keep(kept, asked.out)
+        steps, writes = steps + len(kept.steps), writes + sum(len(step.writes or ()) for step in kept.steps)
+        agree, differ = agree + (not found), differ + bool(found)
+        print(f"{given.name}: {'differs' if found else 'agrees'}, {time.monotonic() - began:.0f} s", flush=True)
+    print(f"{agree} agree, {differ} differ: {steps} steps, {writes} writes compared")
+    return DIFFERS if differ else 0
+
+
+def _compared(given: Recording, kafka: KafkaInstallation, asked: argparse.Namespace) -> tuple[list[Difference], Recording]:
+    """In what our cluster differs from every run of Kafka, and the recording of these runs; or of one that went as ours."""
+    first = _recorded(given, kafka, asked, f"{given.name}-1")
+    kept = first.recording
+    if first.ended_by is not None:
+        print(f"{given.name}: step {len(kept.steps) + 1} not recorded: {first.ended_by}")
+    if not kept.steps:
+        return [], kept
+    ours = play(kept, SIMULATED)
+    found = differences(kept, ours)
+    for number in range(2, 2 + asked.runs) if found else ():
+        other = _recorded(given, kafka, asked, f"{given.name}-{number}").recording
+        # One that came to its end sooner says nothing of the steps after that.
+        if len(other.steps) >= len(kept.steps) and not differences(other, play(other, SIMULATED)):
+            return [], other
+        kept = with_other_runs(kept, [other])
+        ours = play(kept, SIMULATED)
+        found = differences(kept, ours)
+    for line in told(kept.name, found, kept, ours):
+        print(line)
+    return found, kept

@@ -1,0 +1,126 @@
+"""Plays the steps of a recording on real brokers, and records what they wrote."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+
+from kcsim.brokers.apache_kafka.installation import KafkaInstallation
+from kcsim.brokers.apache_kafka.properties import PROTOCOL_VERSION, protocol_version
+from kcsim.scenarios.comparing.differences import Comparison, Difference
+from kcsim.scenarios.comparing.writes import Writes, by_znode
+from kcsim.scenarios.on_kafka.cluster import KafkaCluster
+from kcsim.scenarios.runs import RunInfo
+from kcsim.scenarios.scenario_cluster import ClusterSpec
+from kcsim.scenarios.worlds import run_with_kafka
+from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from tests.conformance.replayed.deeds import Deeds
+from tests.conformance.replayed.kafka_commands import KafkaCommands
+from tests.conformance.replayed.player import Player, every_broker
+from tests.conformance.replayed.recording import Recording, Step
+from tests.conformance.replayed.settings import TICK_TIME_MS, settings_in_force
+
+SEED = 0
+"""Nothing is drawn: chance is Kafka's own."""
+QUIET_WITHIN_MS = 20_000
+"""A step that goes on for longer goes on for ever."""
+WITH_THE_PROTOCOL = {"log.message.format.version": PROTOCOL_VERSION}
+"""Shown when a topic is described: all recordings have it, as whoever made the first ones set it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What real brokers did.
+
+    Attributes:
+        recording: as many of the steps as could be played, less those that ZooKeeper or a broker's state refused.
+        ended_by: why not all of them, in words; None if they were.
+    """
+
+    recording: Recording
+    ended_by: str | None
+
+
+def record(plan: Recording, kafka: KafkaInstallation, logs: Path | None = None) -> Recorded:
+    """Play the steps of a plan on a cluster of real brokers.
+
+    Args:
+        plan: a recording; what it says of writes is not read.
+        logs: where each broker's own log files are kept; None: nowhere.
+
+    Raises: what run_with_kafka raises.
+    """
+    players: list[Player] = []
+
+    async def script(cluster: KafkaCluster) -> None:
+        commands = KafkaCommands(kafka, cluster, plan.directory)
+        deeds = Deeds(cluster, commands, partial(cluster.produce, records=1, acks=1))
+        players.append(
+            Player(
+                plan,
+                cluster,
+                deeds,
+                leaves_out_refused=True,
+                catch_up=cluster.settle,
+                quiet_within_ms=QUIET_WITHIN_MS,
+            )
+        )
+        try:
+            await players[0].play()
+        finally:
+            if logs is not None:
+                for name, folder in cluster.log_folders.items():
+                    if folder.is_dir():
+                        shutil.copytree(folder, logs / name, dirs_exist_ok=True)
+
+    spec = ClusterSpec(every_broker(plan), {**WITH_THE_PROTOCOL, **settings_in_force(plan)}, TICK_TIME_MS)
+    info = RunInfo(plan.name, SEED, ZooKeeperKind.EMBEDDED.value, brokers=f"Apache Kafka {kafka.version}")
+    run_with_kafka(kafka, ZooKeeperChoice(ZooKeeperKind.EMBEDDED), spec, info, script)
+    source = f"recorded from Apache Kafka {kafka.version}, inter.broker.protocol.version {protocol_version(kafka.version)}"
+    played = players[0].played(source)
+    played = replace(played, steps=tuple(map(_without_words, played.steps)))
+    last = played.steps[-1] if played.steps else None
+    ended_by = None if last is None else last.problem or last.not_supported
+    if ended_by is None:
+        return Recorded(played, None)
+    return Recorded(replace(played, steps=played.steps[:-1], alive=None, final=None), ended_by)
+
+
+def _without_words(step: Step) -> Step:
+    """Of a broker that did not start only that is told: its words name files of this machine."""
+    if step.outcome is None or "exit" not in step.outcome:
+        return step
+    return replace(step, outcome={key: value for key, value in step.outcome.items() if key != "err"})
+
+
+def with_other_runs(first: Recording, others: Sequence[Recording]) -> Recording:
+    """One recording of several runs of the same steps: what others wrote otherwise is as right as what the first one did."""
+    steps = list(first.steps)
+    for other in others:
+        for place, found in _by_step(first, other).items():
+            steps[place] = _with_other(steps[place], other.steps[place], found)
+    return replace(first, steps=tuple(steps))
+
+
+def _by_step(first: Recording, other: Recording) -> dict[int, list[Difference]]:
+    """The place of a step, from 0 -> in what another run of it differs."""
+    comparison = Comparison()
+    # What was refused in one run only is missing in the other, which went its own way from there.
+    pairs = enumerate(takewhile(_is_one_deed, zip(first.steps, other.steps, strict=False)))
+    return {place: list(comparison.of_step(place + 1, a.followed, b.followed)) for place, (a, b) in pairs}
+
+
+def _is_one_deed(pair: tuple[Step, Step]) -> bool:
+    return pair[0].do == pair[1].do
+
+
+def _with_other(step: Step, other: Step, found: Sequence[Difference]) -> Step:
+    unsteady: dict[str, tuple[Writes, ...]] = dict(step.unsteady)
+    written = by_znode(other.writes or ())
+    for path in [difference.what for difference in found if difference.what.startswith("/")]:
+        known = unsteady.get(path, ())
+        unsteady[path] = known if written.get(path, ()) in known else (*known, written.get(path, ()))
+    winners = dict.fromkeys([*step.other_winners, *([other.controller] if other.controller is not None else [])])
+    return replace(step, unsteady=unsteady, other_winners=tuple(w for w in winners if w != step.controller))

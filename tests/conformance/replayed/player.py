@@ -1,0 +1,189 @@
+"""Plays the steps of a recording on a cluster, whoever its brokers are, and tells what followed from each."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kcsim.scenarios.comparing.write_log import WriteLog
+from kcsim.scenarios.comparing.writes import StepWrites, is_final
+from kcsim.scenarios.deeds import ClusterError
+from kcsim.scenarios.scenario_cluster import BrokerSpec, ScenarioCluster
+from kcsim.zk.errors import TimedOutError
+from kcsim.zk.events import Event, EventKind
+from tests.conformance.replayed import looks
+from tests.conformance.replayed.deeds import WITHIN_MS, Deeds
+from tests.conformance.replayed.errors import NotSupportedError
+from tests.conformance.replayed.recording import Recording, Step
+from tests.conformance.replayed.tools.placements import placements
+
+QUIET_MS = 1_500
+"""A step begins when ZooKeeper has had no transaction for so long."""
+QUIET_WITHIN_MS = 60_000
+
+TRANSACTIONS = frozenset(
+    {
+        EventKind.ZNODE_CREATED,
+        EventKind.ZNODE_CHANGED,
+        EventKind.ZNODE_DELETED,
+        EventKind.SESSION_CREATED,
+        EventKind.SESSION_CLOSED,
+    }
+)
+
+
+def every_broker(recording: Recording) -> tuple[BrokerSpec, ...]:
+    """Every broker that ever runs."""
+    later = [step.do[verb] for step in recording.steps for verb in ("start", "bounce") if verb in step.do]
+    ids = dict.fromkeys([*recording.brokers, *later])
+    return tuple(BrokerSpec(broker, recording.racks.get(str(broker))) for broker in ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """A step that was begun: the events from `begin` up to but without `end` are its."""
+
+    do: Mapping[str, Any]
+    begin: int
+    end: int
+    outcome: Mapping[str, Any] | None = None
+    problem: str | None = None
+    is_refused: bool = False  # nothing was done
+    not_supported: str | None = None
+
+
+class Player:
+    """One run.
+
+    Args:
+        before: told each step just before it is played.
+        leaves_out_refused: whether a step that is refused is left out, rather than be the last.
+        catch_up: returns when all that has happened is in the event log; None: it always is.
+        quiet_within_ms: how long a step may go on.
+
+    Attributes:
+        alive: brokers whose process still runs at the end.
+        final: znodes at the end, path -> data.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        cluster: ScenarioCluster,
+        deeds: Deeds,
+        before: Callable[[Step], None] = lambda step: None,
+        leaves_out_refused: bool = False,
+        catch_up: Callable[[], Awaitable[None]] | None = None,
+        quiet_within_ms: int = QUIET_WITHIN_MS,
+    ) -> None:
+        self._recording = recording
+        self._cluster = cluster
+        self._deeds = deeds
+        self._before = before
+        self._leaves_out_refused = leaves_out_refused
+        self._catch_up = catch_up
+        self._quiet_within_ms = quiet_within_ms
+        self._last_transaction_ms = 0
+        self._played: list[_Played] = []
+        self.alive: tuple[int, ...] = ()
+        self.final: dict[str, str | None] = {}
+        cluster.log.subscribe(self._see)
+
+    def _see(self, event: Event) -> None:
+        if event.kind in TRANSACTIONS:
+            self._last_transaction_ms = event.t_ms
+
+    # --- steps
+
+    async def play(self) -> None:
+        """Start the brokers, then play step by step, to the end or the first that could not be played."""
+        first, *others = [f"broker-{broker}" for broker in self._recording.brokers]
+        await self._cluster.start([first])
+        await self._until(lambda: looks.controller_is(self._cluster.state, self._recording.brokers[0]))
+        if others:
+            await self._cluster.start(others)
+        await self._settle()
+        for step in self._recording.steps:
+            self._before(step)
+            played = await self._play(step)
+            if played.is_refused and self._leaves_out_refused:
+                # What was on its way meanwhile belongs to the step before.
+                self._played[-1:] = [replace(before, end=played.end) for before in self._played[-1:]]
+                continue
+            self._played.append(played)
+            if played.not_supported is not None or played.problem is not None:
+                break
+        self._look_around()
+
+    async def _play(self, step: Step) -> _Played:
+        begin = len(self._cluster.log.events)
+        outcome: Mapping[str, Any] | None = None
+        problem: str | None = None
+        is_refused = False
+        try:
+            outcome = await self._deeds.do(step.do, placements(step.writes or ()))
+        except NotSupportedError as error:
+            return _Played(step.do, begin, begin, not_supported=str(error))
+        except ClusterError as error:
+            problem, is_refused = str(error), True
+        except TimedOutError as error:
+            problem = str(error)
+        if not step.do.get("settle", True):
+            end = await self._end_of_deed(begin)
+        else:
+            if (noise := await self._settle()) is not None:
+                problem, is_refused = noise, False
+            end = len(self._cluster.log.events)
+        return _Played(step.do, begin, end, outcome, problem, is_refused)
+
+    async def _end_of_deed(self, begin: int) -> int:
+        """Where a step ends that nothing is waited for after: with what it wrote itself, before what follows from that."""
+        events = self._cluster.log.events
+        if self._catch_up is None:
+            return len(events)
+        await self._catch_up()
+        acts = {event.seq for event in events[begin:] if event.kind is EventKind.ADMIN_ACT}
+        written = [event.seq for event in events[begin:] if event.kind in TRANSACTIONS and event.cause in acts]
+        return written[-1] + 1 if written else len(events)
+
+    async def _until(self, look: Callable[[], str | None]) -> None:
+        await self._cluster.wait_until(look, WITHIN_MS)
+
+    async def _settle(self) -> str | None:
+        """Wait until the cluster is quiet. Returns: None, or a sentence when it is not within a bound."""
+        runtime = self._cluster.runtime
+        began_ms = runtime.now_ms()  # what a real ZooKeeper has just done may not be in the event log yet
+        while (left_ms := max(began_ms, self._last_transaction_ms) + QUIET_MS - runtime.now_ms()) > 0:
+            if runtime.now_ms() - began_ms >= self._quiet_within_ms:
+                return f"not quiet within {self._quiet_within_ms} ms: the last transaction was {QUIET_MS - left_ms} ms ago"
+            await runtime.sleep_ms(left_ms)
+        return None
+
+    def _look_around(self) -> None:
+        state = self._cluster.state
+        running = [node for node, process in state.processes.items() if process in ("running", "paused")]
+        self.alive = tuple(sorted(int(node.removeprefix("broker-")) for node in running))
+        self.final = {path: state.znodes[path].data for path in sorted(state.znodes) if is_final(path)}
+
+    # --- what was played
+
+    def played(self, source: str) -> Recording:
+        """The run as a recording, from the whole event log.
+
+        Args:
+            source: who played it, for people.
+        """
+        writes = WriteLog(self._cluster.log.events)
+        steps = tuple(_step(played, writes.step(played.begin, played.end)) for played in self._played)
+        return replace(self._recording, source=source, steps=steps, alive=self.alive, final=self.final, directory=None)
+
+
+def _step(played: _Played, followed: StepWrites) -> Step:
+    return Step(
+        do=played.do,
+        controller=followed.controller,
+        writes=followed.writes,
+        sessions_closed=followed.sessions_closed,
+        outcome=played.outcome,
+        problem=played.problem,
+        not_supported=played.not_supported,
+    )

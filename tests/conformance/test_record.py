@@ -1,0 +1,140 @@
+"""Recordings made of runs: on real brokers, of several runs, and with what is refused left out."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.__main__ import main
+from tests.conformance.record import USAGE
+from tests.conformance.replayed.compare import differences
+from tests.conformance.replayed.on_kafka import with_other_runs
+from tests.conformance.replayed.play import play
+from tests.conformance.replayed.recording import Recording, Step, read_recording
+from tests.requirements import require
+
+STATE = "/brokers/topics/orders/partitions/0/state"
+
+
+def run(*steps: Mapping[str, Any]) -> Recording:
+    return Recording.of({"name": "made-up", "brokers": [1, 2, 3], "steps": list(steps)})
+
+
+def deleted(winner: int, *written: str) -> dict[str, Any]:
+    """A step that has an election follow, and what its winner then wrote."""
+    writes = [{"by": "controller", "op": "set", "path": STATE, "data": data, "fenced": True} for data in written]
+    return {"do": {"zk_delete": "/controller"}, "controller": winner, "writes": writes}
+
+
+# --- several runs ----------------------------------------------------------------------------------------------------------
+
+
+def test_runs_that_agree_make_one_recording() -> None:
+    assert with_other_runs(run(deleted(2, "a")), [run(deleted(2, "a"))] * 2) == run(deleted(2, "a"))
+
+
+def test_what_another_run_wrote_is_as_right() -> None:
+    both = with_other_runs(run(deleted(2, "a")), [run(deleted(3, "b"))])
+    (step,) = both.steps
+    assert (step.controller, step.other_winners) == (2, (3,))
+    assert {path: [[w.data for w in writes] for writes in others] for path, others in step.unsteady.items()} == {
+        STATE: [["b"]]
+    }
+    assert differences(both, run({**deleted(2, "b")})) == []
+    assert [found.what for found in differences(both, run(deleted(2, "c")))] == [STATE]
+
+
+def test_so_is_that_it_wrote_nothing() -> None:
+    (step,) = with_other_runs(run(deleted(2, "a")), [run(deleted(2))]).steps
+    assert step.unsteady == {STATE: ((),)}
+
+
+def test_what_two_other_runs_wrote_alike_is_told_once() -> None:
+    (step,) = with_other_runs(run(deleted(2, "a")), [run(deleted(2, "b")), run(deleted(2, "b"))]).steps
+    assert [len(others) for others in step.unsteady.values()] == [1]
+
+
+def test_a_run_that_left_a_step_out_tells_nothing_of_those_after_it() -> None:
+    refused = {"do": {"zk_delete": "/admin/x"}, "controller": 2, "writes": []}
+    whole = run(deleted(2, "a"), refused, deleted(2, "b"))
+    assert with_other_runs(whole, [run(deleted(2, "a"), deleted(2, "c"))]) == whole
+
+
+def test_what_differs_between_runs_survives_the_file(tmp_path: Path) -> None:
+    both = with_other_runs(run(deleted(2, "a")), [run(deleted(3, "b"))])
+    file = tmp_path / "both.json"
+    file.write_text(both.text())
+    assert read_recording(file) == both
+
+
+# --- the program -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["record", "--out", "o"], "the following arguments are required: FILE"),
+        (["record", "x.json"], "the following arguments are required: --out"),
+        (["record", "x.json", "--out", "o", "--runs", "0"], "'0' is no number of runs"),
+        (["differ", "--out", "o", "--seeds", "9..3"], "'9..3' is no range of seeds, such as 0..19"),
+        (["differ", "--out", "o", "--seeds", "many"], "'many' is no range of seeds, such as 0..19"),
+    ],
+)
+def test_wrong_arguments_are_a_usage_error(arguments: Sequence[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == USAGE
+    assert why in capsys.readouterr().err
+
+
+def test_a_folder_that_holds_no_kafka_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["differ", "--seeds", "1", "--out", str(tmp_path), "--kafka-home", str(tmp_path / "none")]) == USAGE
+    assert str(tmp_path / "none") in capsys.readouterr().err
+
+
+# --- real brokers ----------------------------------------------------------------------------------------------------------
+
+TOPIC: Mapping[str, Any] = {"topic": "orders", "assignment": {"0": [1, 2]}, "config": {}, "wait_state": True}
+ELECT = ["kafka.admin.LeaderElectionCommand", "--bootstrap-server", "BS", "--election-type", "preferred"]
+STEPS: Sequence[Mapping[str, Any]] = (
+    {"do": TOPIC},
+    {"do": {"zk_delete": "/admin/nothing"}},
+    {
+        "do": {
+            "tool": [*ELECT, "--path-to-json-file", "p.json"],
+            "files": {"p.json": {"partitions": [{"topic": "orders", "partition": 0}]}},
+        }
+    },
+    {"do": {"term": 2}},
+    {"do": {"zk_delete": "/controller"}},
+)
+
+
+@pytest.mark.kafka
+@pytest.mark.live
+def test_what_real_brokers_do_is_recorded_so_that_ours_can_be_compared(tmp_path: Path) -> None:
+    """The step that ZooKeeper refuses is left out; files and addresses reach the command; ours writes the same."""
+    require("java", "kafka")
+    file = tmp_path / "short.json"
+    file.write_text(json.dumps({"name": "short", "brokers": [1, 2], "steps": list(STEPS)}))
+    kept, logs = tmp_path / "kept", tmp_path / "logs"
+    assert main(["record", str(file), "--out", str(kept), "--logs", str(logs)]) == 0
+    recorded = read_recording(kept / "short.json")
+    assert [step.do for step in recorded.steps] == [step["do"] for place, step in enumerate(STEPS) if place != 1]
+    assert writes_of(recorded.steps[0]) == [
+        ("admin", "/brokers/topics/orders"),
+        ("controller", "/brokers/topics/orders/partitions"),
+        ("controller", "/brokers/topics/orders/partitions/0"),
+        ("controller", STATE),
+    ]
+    assert (recorded.steps[1].outcome or {})["rc"] == 0
+    assert recorded.steps[2].sessions_closed == ("broker-2",)
+    assert (recorded.steps[3].controller, recorded.alive) == (1, (1,))
+    assert "Resigned" in (logs / "short-1" / "broker-1" / "controller.log").read_text()
+    assert differences(recorded, play(recorded, "simulated")) == []
+
+
+def writes_of(step: Step) -> list[tuple[str, str]]:
+    return [(write.by, write.path) for write in step.writes or ()]

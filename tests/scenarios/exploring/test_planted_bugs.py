@@ -1,0 +1,86 @@
+"""Exploring finds every bug that is planted in our own controller and brokers, and makes its scenario small.
+
+Where each is found was found out by `kcsim explore`; the seeds after that one are for the day on which something else is
+drawn. A share of the bugs is looked for in each run of the tests, all of them with KCSIM_EXPLORE_PLANTED=1.
+"""
+
+import os
+from collections.abc import Mapping
+
+import pytest
+
+from kcsim.scenarios.exploring.playing import Found
+from kcsim.scenarios.exploring.profile import load_profile
+from kcsim.scenarios.exploring.trying import Tried, shrink_tried, try_seed
+from tests.scenarios.invariants.planted import PLANTED
+
+MOST_STEPS = 6
+MOST_SEEDS = 200
+EACH_RUN = 4
+"""Of so many bugs one is looked for in each run."""
+EVERYTHING = os.environ.get("KCSIM_EXPLORE_PLANTED") == "1"
+
+FOUND_IN: Mapping[str, tuple[str, int]] = {
+    "the-controller-epoch-is-raised-by-two": ("small", 0),
+    "who-has-lost-the-election-takes-over-too": ("small", 0),
+    "every-failover-fails-in-the-end": ("small", 0),
+    "transactions-are-done-whatever-they-check": ("admin", 32),
+    "isrs-are-written-for-an-earlier-controller": ("small", 4),
+    "another-leader-comes-without-another-epoch": ("small", 1),
+    "a-leader-taken-out-of-the-isr-goes-on-leading": ("small", 3),
+    "the-isr-is-not-asked-when-a-leader-is-lost": ("records", 2),
+    "a-new-isr-is-everybody-who-lives": ("small", 0),
+    "leaders-count-their-epochs-themselves": ("small", 0),
+    "an-old-leader-epoch-is-taken-as-well": ("small", 1),
+    "all-is-acknowledged-once-the-leader-has-it": ("small", 19),
+    "a-follower-cuts-one-record-too-many": ("small", 16),
+    "a-high-watermark-is-what-followers-have-now": ("records", 2),
+    "a-leader-commits-alone": ("small", 3),
+    "a-follower-cuts-nothing": ("records", 18),
+    "nobody-stands-for-election-twice": ("small", 3),
+    "a-failover-forgets-partitions-without-a-leader": ("small", 48),
+    "a-reassignment-forgets-to-remove": ("small", 2),
+    "who-dies-stays-in-the-isr": ("small", 99),
+    "notifications-of-isrs-are-read-and-left": ("small", 4),
+    "broker-2-is-not-told-what-it-leads": ("small", 0),
+    "a-leader-does-not-step-down": ("small", 24),
+    "a-leader-forgets-which-version-it-has-written": ("small", 4),
+    "broker-3-is-not-told-whom-it-follows": ("small", 15),
+    "broker-1-gets-no-metadata": ("small", 0),
+    "brokers-do-not-forget-what-is-deleted": ("small", 1),
+    "the-rebalance-elects-leaders-that-lead-already": ("small", 13),
+    "a-reassignment-is-not-gone-on-with": ("small", 31),
+    "a-deletion-stops-half-way": ("small", 1),
+    "a-preferred-election-is-held-and-left": ("small", 9),
+    "nobody-is-taken-back-into-an-isr": ("small", 4),
+    "a-deletion-forgets-the-settings": ("small", 1),
+}
+"""Bug -> profile, and the first seed that finds it."""
+
+
+def in_each_run() -> list[str]:
+    return [name for place, name in enumerate(PLANTED) if EVERYTHING or place % EACH_RUN == 0]
+
+
+def first_found(bug: str) -> tuple[Tried, Found]:
+    """The first run in which the planted bug's invariant speaks. Raises: StopIteration."""
+    profile, first = FOUND_IN[bug]
+    drawn_from = load_profile(profile)
+    everything = (try_seed(drawn_from, seed, faults=()) for seed in range(first, first + MOST_SEEDS))
+    return next(
+        (tried, found) for tried in everything for found in tried.unknown if found.invariant == PLANTED[bug].invariant
+    )
+
+
+def test_every_planted_bug_is_looked_for() -> None:
+    assert set(FOUND_IN) == set(PLANTED)
+
+
+@pytest.mark.parametrize("bug", in_each_run())
+def test_a_planted_bug_is_found_and_shrunk_to_a_few_steps(bug: str) -> None:
+    with PLANTED[bug].plant():
+        tried, found = first_found(bug)
+        assert tried.tree is not None
+        shrunk = shrink_tried(tried.tree, tried.seed, found, most_runs=300, faults=())
+
+    assert len(shrunk.tree["timetable"]) <= MOST_STEPS, shrunk.tree["timetable"]
