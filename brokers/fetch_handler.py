@@ -87,7 +87,7 @@ class FetchHandler:
                 found[tp] = FetchedPartition(high_watermark=offsets[0], log_start_offset=offsets[1])
         for tp, told in found.items():
             if told.error:
-                session.news[tp] = None  # nothing was noted of it: asked for again the same way, it is looked at all the same
+                session.news[tp] = None  # nothing was noted of it: asked for the same way again, it is looked at anew
             else:
                 session.told[tp] = told.high_watermark, told.log_start_offset
         return found

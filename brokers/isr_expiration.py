@@ -4,9 +4,10 @@ Every half replica.lag.time.max.ms, counted from the start of the process, it lo
 the ISR is not where the leader's log ends. Kafka looks at all; here a partition that everybody has caught up with is not
 looked at before there is something new in it, so that an idle broker does nothing.
 
-An ISR can name a broker that is no replica: by hand, or where a controller died in the middle of a cancelled reassignment.
-Then Kafka's look fails at that partition, each time (KAFKA-9672, seen on 2.8.2): neither its ISR is made smaller nor that of any
-partition that comes after it. Here these are the ones that were led, or written to, later; in Kafka a hash map's order decides.
+An ISR can name a broker that is no replica: by hand, or where a controller died in the middle of a cancelled
+reassignment. Then Kafka's look fails at that partition, each time (KAFKA-9672, seen on 2.8.2): neither its ISR is made
+smaller nor that of any partition that comes after it. Here these are the ones that were led, or written to, later; in
+Kafka a hash map's order decides.
 
 Source: Kafka 2.8, ReplicaManager.maybeShrinkIsr; reference requests.md 6.1, 13.4.
 """

@@ -59,15 +59,27 @@ class Report(StrEnum):
     AT_MIN_ISR = "at-min-isr-partitions"
 
 
-async def describe_topics(kafka_zk: KafkaZk, topics: Iterable[str], cause: Cause = None) -> list[TopicDescription]:
-    """Describe these topics, in the order given; one that is gone is left out. Raises: BadZnodeError."""
+async def describe_topics(
+    kafka_zk: KafkaZk,
+    topics: Iterable[str],
+    cause: Cause = None,
+    leading: Mapping[TopicPartition, PartitionState] | None = None,
+) -> list[TopicDescription]:
+    """Describe these topics, in the order given; one that is gone is left out.
+
+    Args:
+        leading: leaders and ISRs, if somebody else is to be believed than the state znodes.
+
+    Raises: BadZnodeError.
+    """
     states = await kafka_zk.topic_states(topics, cause)
     configs = await kafka_zk.topic_configs(states, cause)
     default = (await kafka_zk.entity_config(BROKERS, DEFAULT, cause)).get(MIN_INSYNC_REPLICAS)
-    leading = await kafka_zk.partition_states(
-        [TopicPartition(topic, partition) for topic, state in states.items() for partition in sorted(state.assignments)],
-        cause,
-    )
+    if leading is None:
+        leading = await kafka_zk.partition_states(
+            [TopicPartition(topic, partition) for topic, state in states.items() for partition in sorted(state.assignments)],
+            cause,
+        )
     marked = await kafka_zk.topic_deletions(cause=cause)
     return [
         TopicDescription(

@@ -19,7 +19,13 @@ from kcsim.controller.decisions.topic_config import MESSAGE_FORMAT_VERSION, chec
 from kcsim.controller.decisions.topic_creation import parse_replica_assignment
 from kcsim.scenarios.admin import topic_tool
 from kcsim.scenarios.admin.java_order import described_order
-from kcsim.scenarios.admin.topic_descriptions import Report, TopicDescription, describe_topics, live_brokers
+from kcsim.scenarios.admin.topic_descriptions import (
+    PartitionDescription,
+    Report,
+    TopicDescription,
+    describe_topics,
+    live_brokers,
+)
 from kcsim.scenarios.admin.topic_text import (
     collision_lines,
     created_line,
@@ -29,7 +35,7 @@ from kcsim.scenarios.admin.topic_text import (
 )
 from kcsim.scenarios.admin.topics import NewTopic, broker_metadata, create_topic, matching_topics
 from kcsim.zk.kafka_zk import KafkaZk
-from kcsim.zk.vocabulary import ReplicaAssignment
+from kcsim.zk.vocabulary import ReplicaAssignment, TopicPartition
 from tests.conformance.replayed.errors import NotSupportedError
 from tests.conformance.replayed.tools.command_line import Command, Said, ToolFailedError
 from tests.conformance.replayed.tools.effective_config import effective_config
@@ -110,18 +116,37 @@ class TopicTool:
 
     async def _describe(self, kafka_zk: KafkaZk, command: Command, said: Said, is_direct: bool) -> None:
         topics = await self._required(kafka_zk, command, is_direct)
-        described = await describe_topics(kafka_zk, topics if is_direct else described_order(topics))
-        if not is_direct:
-            described = [self._as_a_broker_tells(topic) for topic in described]
+        if is_direct:
+            described = await describe_topics(kafka_zk, topics)
+        else:
+            moving = await self._reach.cluster.list_partition_reassignments()
+            described = await describe_topics(kafka_zk, described_order(topics), leading={})
+            described = [self._as_a_broker_tells(topic, moving) for topic in described]
         report = next((report for report in Report if report.value in command), None)
         live = await live_brokers(kafka_zk)
         only_overridden = "topics-with-overrides" in command
         said.out += description_lines(described, report, live, only_overridden, by_broker=not is_direct)
 
-    def _as_a_broker_tells(self, topic: TopicDescription) -> TopicDescription:
+    def _as_a_broker_tells(
+        self, topic: TopicDescription, moving: Mapping[TopicPartition, ReplicaAssignment]
+    ) -> TopicDescription:
+        """With the partitions that brokers know of, as they know them, whatever a hand has written to the znodes."""
+        metadata = self._reach.metadata()
+        partitions = tuple(
+            PartitionDescription(
+                tp.partition,
+                moving.get(tp, ReplicaAssignment(state.replicas)),
+                metadata.leader_for_clients(tp)[0],
+                state.state.leader_and_isr.isr,
+            )
+            for tp, state in sorted(metadata.partitions.items())
+            if tp.topic == topic.topic
+        )
         config = effective_config(topic.config, self._reach.settings)
         min_insync = int(config.get(MIN_INSYNC_REPLICAS, topic.min_insync_replicas))
-        return replace(topic, config=config, min_insync_replicas=min_insync, is_marked_for_deletion=False)
+        return replace(
+            topic, config=config, min_insync_replicas=min_insync, is_marked_for_deletion=False, partitions=partitions
+        )
 
     # --- changing
 
