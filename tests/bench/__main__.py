@@ -8,6 +8,7 @@ from tests.bench import (
     failover,
     groups,
     kafka_logs,
+    library,
     logs,
     loss_of_a_broker,
     partition_states,
@@ -26,6 +27,7 @@ BENCHMARKS = {
     "logs": logs.main,
     "zk-files": zk_files.main,
     "kafka-logs": kafka_logs.main,
+    "library": library.main,
     "loss-of-a-broker": loss_of_a_broker.main,
 }
 

@@ -22,7 +22,7 @@ from tests.requirements import require
 from tests.scenarios.uneventful import HARMLESS, SURVIVING
 
 PATIENCE_S = 120
-A_SHARE = library_names()[:: 1 if os.environ.get("KCSIM_LIBRARY") == "all" else 3]
+A_SHARE = library_names()[:: 1 if os.environ.get("KCSIM_LIBRARY") == "all" else 4]
 """What is run each time of that which takes seconds a scenario; all of it with KCSIM_LIBRARY=all."""
 DELICATE = (
     *("bounced-broker", "controller-and-leader-lost", "controller-failover", "controller-race", "deletion-with-dead-broker"),

@@ -54,6 +54,7 @@ FOUND_IN: Mapping[str, tuple[str, int]] = {
     "a-preferred-election-is-held-and-left": ("small", 9),
     "nobody-is-taken-back-into-an-isr": ("small", 4),
     "a-deletion-forgets-the-settings": ("small", 1),
+    "a-broker-that-dies-is-told-of-to-nobody": ("small", 44),
 }
 """Bug -> profile, and the first seed that finds it."""
 
