@@ -215,6 +215,7 @@ class History:
         self.write = StateWrite(event, tp, life, before, after)
         self._remember_leader(tp, life, after)
         self.losses.written(tp, after)
+        self._marks.written(tp, after.leader_and_isr.isr)
 
     def _remember_leader(self, tp: TopicPartition, life: int, state: PartitionState) -> None:
         of = state.leader_and_isr

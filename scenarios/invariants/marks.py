@@ -26,7 +26,8 @@ class Mark(NamedTuple):
     """The high watermark of a leader in one of its epochs: the highest seen before, and as it is.
 
     Attributes:
-        replicas: whom the leader has been told of, itself included.
+        replicas: whose logs the leader has waited for: the replicas that it was told of, itself included; without members of
+            the ISR of whom it was told before that they were none, as long as they have not left the ISR.
     """
 
     tp: TopicPartition
@@ -42,6 +43,7 @@ class Marks:
 
     def __init__(self) -> None:
         self._highest: dict[tuple[TopicPartition, BrokerId, int, tuple[int, int]], int] = {}
+        self._not_waited_for: dict[TopicPartition, set[BrokerId]] = {}
 
     def look(self, partition: Partition, life: tuple[int, int]) -> Mark:
         """Look at a partition of which a broker is the leader.
@@ -53,4 +55,12 @@ class Marks:
         key = (tp, broker, int(epoch), life)
         before = self._highest.get(key, now)
         self._highest[key] = max(before, now)
-        return Mark(tp, broker, epoch, before, now, partition.assignment.replicas)
+        replicas = set(partition.assignment.replicas)
+        not_waited_for = self._not_waited_for.setdefault(tp, set())
+        not_waited_for |= set(partition.isr) - replicas
+        return Mark(tp, broker, epoch, before, now, replicas - not_waited_for)
+
+    def written(self, tp: TopicPartition, isr: Collection[BrokerId]) -> None:
+        """Whoever is not in the ISR any more has to come back with all that the leader has."""
+        if tp in self._not_waited_for:
+            self._not_waited_for[tp] &= set(isr)

@@ -52,8 +52,9 @@ def high_watermarks_never_go_back(history: History) -> Iterator[str]:
 def what_is_committed_is_on_every_in_sync_replica(history: History) -> Iterator[str]:
     """What the leader holds for committed is in the log of every member of the ISR that it knows for a replica.
 
-    Members that a reassignment is about to take out of the ISR do not count any more once the leader has been told: so it
-    is in Kafka, where it can lose records if the controller dies just then and one of them comes to lead.
+    Members that a reassignment is about to take out of the ISR do not count any more once the leader has been told, until
+    they have left it: so it is in Kafka, where it can lose records if the controller dies just then and one of them comes to
+    lead. The next controller takes the reassignment up where they are replicas still.
     """
     mark = history.mark
     if mark is None or history.inside is None:

@@ -70,25 +70,19 @@ def _metadata_of(broker: Broker, tp: TopicPartition, of: LeaderAndIsr) -> Iterat
 
 
 def no_dead_broker_is_left_in_the_metadata(history: History) -> Iterator[str]:
-    """No broker tells its clients that somebody lives who is not registered, unless that was a broker without replicas.
+    """No broker tells its clients that somebody lives who is not registered.
 
-    Where some partition has no leader, nobody is told that a broker has died which hosts nothing but what is being deleted:
-    so it is in Kafka until 3.0 (KAFKA-13225).
+    While some partition has no leader, nobody is told of the death of a broker that hosts nothing, what is being deleted
+    aside: so it is in Kafka until 3.0 (KAFKA-13225).
     """
-    forgiven = _unmissed(history.state)
+    topics, registered = history.state.of_topics, history.state.registered.keys()
+    is_any_leaderless = any(tp in topics.states for tp in topics.offline(registered))
+    assignments = (topics.assignment(tp) for tp in topics.partitions())
+    hosts = {broker for assignment in assignments if assignment is not None for broker in assignment.replicas}
     for broker in _running(history):
-        if not set(broker.metadata.live_broker_ids) <= history.state.registered.keys() | forgiven:
+        dead = set(broker.metadata.live_broker_ids) - registered
+        if dead and not (is_any_leaderless and dead.isdisjoint(hosts)):
             yield _of_brokers(broker, history)
-
-
-def _unmissed(state: ClusterState) -> set[int]:
-    """Brokers that are not registered, and of whose death nobody was told if it came when it was as it is now."""
-    topics, registered = state.of_topics, state.registered.keys()
-    kept = [tp for tp in topics.partitions() if tp.topic not in topics.deleting]
-    if all(topics.leader(tp) in registered for tp in kept if tp in topics.states):
-        return set()
-    missed = {broker for tp in kept if (assignment := topics.assignment(tp)) is not None for broker in assignment.replicas}
-    return set(state.broker_ids) - missed
 
 
 def _of_brokers(broker: Broker, history: History) -> str:
