@@ -5,6 +5,7 @@ An observer of the event log. What clients write and read, what is done by opera
 """
 
 from kcsim.scenarios.deeds import RUN_BEGAN
+from kcsim.scenarios.network import ANSWER
 from kcsim.zk.events import Event, EventKind
 
 REST_MS = 8_000
@@ -27,6 +28,7 @@ _UNREST = frozenset(
 LONGEST_WAIT_MS = 40_000
 """Whoever has waited for an answer for so long has given it up, and the connection with it."""
 CLIENTS = ("producer-", "consumer-")
+BROKER = "broker-"
 
 
 class Rest:
@@ -39,6 +41,7 @@ class Rest:
         without_disk, slow: brokers that have lost a log directory, and those that were made to replicate slowly.
         away: servers of ZooKeeper that are dead or frozen.
         stalled: since when something that one broker sends to another does not arrive.
+        unanswered: by sender and receiver, since when an answer is lost that the receiver waits for, for all it knows.
     """
 
     def __init__(self) -> None:
@@ -50,12 +53,13 @@ class Rest:
         self.slow: set[str] = set()
         self.away: dict[str, str] = {}
         self.stalled: dict[tuple[str, str], int] = {}
+        self.unanswered: dict[tuple[str, str], int] = {}
 
     def apply(self, event: Event) -> None:
         """Take one event in."""
         match event.kind:
             case EventKind.PROCESS_STATE:
-                paused = self.paused if event.node.startswith("broker-") else self.paused_clients
+                paused = self.paused if event.node.startswith(BROKER) else self.paused_clients
                 (paused.add if event.state == "paused" else paused.discard)(event.node)
                 if event.state in ("dead", "stopped"):
                     for troubled in (self.cut_off, self.without_disk, self.slow):
@@ -64,8 +68,12 @@ class Rest:
                 self.without_disk.add(event.node)
             case EventKind.NETWORK_STALLED:
                 self.stalled.setdefault((event.node, event.target or ""), event.t_ms)
-            case EventKind.NETWORK_RESUMED | EventKind.NETWORK_CONNECTION_BROKEN:
+            case EventKind.NETWORK_RESUMED:
                 self.stalled.pop((event.node, event.target or ""), None)
+            case EventKind.NETWORK_CONNECTION_BROKEN:
+                self.stalled.pop((event.node, event.target or ""), None)
+                if (event.event or "").startswith(ANSWER) and is_between_brokers(event.node, event.target or ""):
+                    self.unanswered[event.node, event.target or ""] = event.t_ms
             case EventKind.FAULT_CONFIRMED:
                 self._confirmed(event)
             case EventKind.ADMIN_ACT:
@@ -87,7 +95,9 @@ class Rest:
                 self.away.pop(target, None)
 
     def quiet_ms(self, now_ms: int) -> int:
-        """For how long nothing has happened."""
+        """For how long nothing has happened; not at all while somebody waits for an answer that is lost."""
+        if any(now_ms - since < LONGEST_WAIT_MS for since in self.unanswered.values()):
+            return 0
         return now_ms - (self.last.t_ms if self.last else RUN_BEGAN)
 
     def arrives_ms(self, now_ms: int) -> int:
@@ -95,9 +105,13 @@ class Rest:
 
         It is sent again after pauses that double, so at the latest when it has been on its way for twice as long as by now.
         """
-        between_brokers = (since for ends, since in self.stalled.items() if all(end.startswith("broker-") for end in ends))
+        between_brokers = (since for ends, since in self.stalled.items() if is_between_brokers(*ends))
         return max((2 * now_ms - since for since in between_brokers if now_ms - since < LONGEST_WAIT_MS), default=now_ms)
 
     def somebody_waits(self) -> bool:
         """Whether somebody is frozen or cut off: what they wait for, or what waits for them, is still to come."""
         return bool(self.paused or self.cut_off or self.away)
+
+
+def is_between_brokers(*ends: str) -> bool:
+    return all(end.startswith(BROKER) for end in ends)

@@ -64,8 +64,7 @@ def assert_held(verdict: Verdict) -> None:
 # --- every world -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("name", library_names())
+@pytest.mark.parametrize(("name", "seed"), [(n, s) for n in library_names() for s in ((1, 2, 3) if n in A_SHARE else (1,))])
 def test_it_holds_in_virtual_time(name: str, seed: int) -> None:
     assert_held(verdict_on(find_scenario(name), ZooKeeperKind.SIMULATED, seed))
 
