@@ -351,6 +351,7 @@ def test_the_library_has_what_it_should_have() -> None:
         "fault-deletion-without-state",
         "fault-elections-without-end",
         "fault-empty-replica-list",
+        "fault-isr-names-no-replica",
         "fault-left-over-state",
         "fault-leftover-requests",
         "fault-own-id-in-controller",

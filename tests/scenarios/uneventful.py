@@ -61,6 +61,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     "fault-deletion-without-state": _with_topics(1, 3),
     "fault-elections-without-end": _with_topics(1, 3),
     "fault-empty-replica-list": _with_topics(1, 2),
+    "fault-isr-names-no-replica": _with_topics(1, 4),
     "fault-left-over-state": [*_with_topics(1, 2), {"zk-set": {"path": "/brokers/topics/orders", "data": _ONE_PLACED}}],
     "fault-leftover-requests": _with_topics(1, 2),
     "fault-own-id-in-controller": _with_topics(1, 2),

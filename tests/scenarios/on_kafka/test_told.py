@@ -78,6 +78,7 @@ REFUSED = "ZkWriteRefused but for BADVERSION of /controller_epoch"
 RUN_IN_PART = {
     "controller-and-leader-lost": ["ZkWrite"],
     "controller-failover": [REFUSED, "ZkWriteApplied"],
+    "fault-isr-names-no-replica": ["IsrChangeFailed"],
     "last-isr-member-lost": ["detail of LeaderElection", "detail of LeaderElection"],
     "zombie-controller": ["ZkWriteApplied"],
 }
