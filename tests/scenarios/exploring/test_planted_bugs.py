@@ -36,7 +36,7 @@ FOUND_IN: Mapping[str, tuple[str, int]] = {
     "a-follower-cuts-one-record-too-many": ("small", 16),
     "a-high-watermark-is-what-followers-have-now": ("records", 2),
     "a-leader-commits-alone": ("small", 3),
-    "a-follower-cuts-nothing": ("records", 18),
+    "a-follower-cuts-nothing": ("records", 35),
     "nobody-stands-for-election-twice": ("small", 3),
     "a-failover-forgets-partitions-without-a-leader": ("small", 48),
     "a-reassignment-forgets-to-remove": ("small", 2),
