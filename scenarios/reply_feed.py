@@ -16,7 +16,7 @@ from kcsim.scenarios.history import EventLog
 from kcsim.scenarios.wrapped_session import WrappedSession
 from kcsim.zk import paths
 from kcsim.zk.errors import NoNodeError, ZooKeeperError
-from kcsim.zk.events import EventFields, EventKind, data_text
+from kcsim.zk.events import EventFields, EventKind, data_text, hexadecimal
 from kcsim.zk.operations import (
     ChildrenRead,
     Create,
@@ -87,7 +87,7 @@ class ReplyFeed:
 
     def opened(self, session_id: SessionId, timeout_ms: int, cause: Cause) -> None:
         """One of our clients has opened a session."""
-        fields = EventFields(session_id=_hexadecimal(session_id), duration_ms=timeout_ms)
+        fields = EventFields(session_id=hexadecimal(session_id), duration_ms=timeout_ms)
         self._log.append(ZOOKEEPER, EventKind.SESSION_CREATED, cause, fields)
 
     def noticed(self, session_id: SessionId, notice: Notice) -> None:
@@ -183,7 +183,7 @@ class ReplyFeed:
         if owner is not None:
             self._owner_of[path] = owner
             fields["ephemeral"] = True
-            fields["session_id"] = _hexadecimal(owner)
+            fields["session_id"] = hexadecimal(owner)
         kind = EventKind.ZNODE_CHANGED if path in self._changed else EventKind.ZNODE_CREATED
         self._changed[path] = change
         self._log.append(ZOOKEEPER, kind, cause, fields)
@@ -199,7 +199,7 @@ class ReplyFeed:
             self._gone(path, None, None if whose is None else self._ended.get(whose))
 
     def _end(self, session_id: SessionId) -> None:
-        fields = EventFields(session_id=_hexadecimal(session_id), detail="its ephemeral znodes are gone")
+        fields = EventFields(session_id=hexadecimal(session_id), detail="its ephemeral znodes are gone")
         is_closed_by_owner = session_id in self._close_causes
         cause = self._close_causes[session_id] if is_closed_by_owner else self._fault_causes.get(session_id)
         if not is_closed_by_owner:
@@ -215,17 +215,13 @@ class ReplyFeed:
         if zxid is not None:
             fields["zxid"] = zxid
         if (owner := self._owner_of.pop(path, None)) is not None and self._ended.get(owner) == cause:
-            fields["session_id"] = _hexadecimal(owner)
+            fields["session_id"] = hexadecimal(owner)
         self._log.append(ZOOKEEPER, EventKind.ZNODE_DELETED, cause, fields)
 
 
 def _writes_of(requests: Iterable[Request]) -> list[WriteOp]:
     ops = [op for request in requests for op in (request.ops if isinstance(request, Multi) else [request])]
     return [op for op in ops if isinstance(op, Create | Delete | SetData)]
-
-
-def _hexadecimal(session_id: SessionId) -> str:
-    return f"0x{session_id & (2**64 - 1):016x}"
 
 
 class ReportingZooKeeper:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from kcsim.scenarios.history import EventLog
-from kcsim.zk.events import EventFields, EventKind, data_text
+from kcsim.zk.events import EventFields, EventKind, data_text, hexadecimal
 from kcsim.zk.files.transactions import (
     CloseSessionTxn,
     CreateSessionTxn,
@@ -91,7 +91,7 @@ class TransactionFeed:
             self._append_op(transaction, op, cause)
 
     def _append_op(self, transaction: Transaction, op: Txn, cause: Cause) -> None:
-        fields = EventFields(zxid=transaction.zxid, session_id=_hexadecimal(transaction.session_id))
+        fields = EventFields(zxid=transaction.zxid, session_id=hexadecimal(transaction.session_id))
         match op:
             case CreateTxn(path, data, ephemeral):
                 if ephemeral:
@@ -114,7 +114,7 @@ class TransactionFeed:
         """A session's creation is told when its client knows of it, and so the cause, or when it first does something."""
         timeout_ms = self._untold_sessions.pop(session_id, None)
         if timeout_ms is not None:
-            fields = EventFields(session_id=_hexadecimal(session_id), duration_ms=timeout_ms)
+            fields = EventFields(session_id=hexadecimal(session_id), duration_ms=timeout_ms)
             self._emit(EventKind.SESSION_CREATED, self._open_causes.get(session_id), fields)
 
     def _append_close(self, transaction: Transaction, deleted: Sequence[str] | None) -> None:
@@ -123,7 +123,7 @@ class TransactionFeed:
         with self._lock:
             is_closed_by_owner = session_id in self._close_causes
             cause = self._close_causes.pop(session_id, None) if is_closed_by_owner else self._fault_causes.get(session_id)
-        fields = EventFields(session_id=_hexadecimal(session_id))
+        fields = EventFields(session_id=hexadecimal(session_id))
         if not is_closed_by_owner:
             fields["error"] = "SESSIONEXPIRED"
         closed = self._emit(EventKind.SESSION_CLOSED, cause, fields)
@@ -131,15 +131,11 @@ class TransactionFeed:
             self._emit(
                 EventKind.ZNODE_DELETED,
                 closed,
-                EventFields(path=path, zxid=transaction.zxid, session_id=_hexadecimal(session_id)),
+                EventFields(path=path, zxid=transaction.zxid, session_id=hexadecimal(session_id)),
             )
 
     def _emit(self, kind: EventKind, cause: Cause, fields: EventFields) -> int:
         return self._log.append(ZOOKEEPER, kind, cause, fields)
-
-
-def _hexadecimal(session_id: SessionId) -> str:
-    return f"0x{session_id & (2**64 - 1):016x}"
 
 
 def _with_data(fields: EventFields, path: str, data: bytes | None, version: int, ephemeral: bool | None) -> EventFields:

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypedDict
 
 import msgspec
 
-from kcsim.zk.vocabulary import Zxid
+from kcsim.zk.vocabulary import SessionId, Zxid
 
 EVENT_SCHEMA_VERSION = 2
 
@@ -235,6 +235,23 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     scenario: str | None = None
     seed: int | None = None
     schema_version: int | None = None
+
+
+TRANSACTIONS = frozenset(
+    {
+        EventKind.ZNODE_CREATED,
+        EventKind.ZNODE_CHANGED,
+        EventKind.ZNODE_DELETED,
+        EventKind.SESSION_CREATED,
+        EventKind.SESSION_CLOSED,
+    }
+)
+"""What ZooKeeper's transactions are told by: where none of these comes any more, it is quiet."""
+
+
+def hexadecimal(session_id: SessionId) -> str:
+    """A session id as the event log has it: 0x and 16 digits."""
+    return f"0x{session_id & (2**64 - 1):016x}"
 
 
 def data_text(data: bytes | None) -> str | None:

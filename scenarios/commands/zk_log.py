@@ -88,7 +88,7 @@ def _wanted(path: list[str], begin: str | None, end: str | None, session: list[s
 def _session(text: str) -> str:
     """As the event log has it; broker-N as it is."""
     from kcsim.scenarios.imported.moment import parse_zxid
-    from kcsim.scenarios.imported.session_names import hexadecimal
+    from kcsim.zk.events import hexadecimal
     from kcsim.zk.vocabulary import SessionId
 
     if text.startswith("broker-"):

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from kcsim.scenarios.imported.data_difference import change_text, shown
 from kcsim.scenarios.imported.moment import time_text
-from kcsim.scenarios.imported.session_names import SessionNames, hexadecimal
+from kcsim.scenarios.imported.session_names import SessionNames
 from kcsim.zk.errors import ERRORS_BY_CODE
-from kcsim.zk.events import data_text
+from kcsim.zk.events import data_text, hexadecimal
 from kcsim.zk.files.past_tree import PastChangeKind, PastTree
 from kcsim.zk.files.transaction_log import NO_BOUND
 from kcsim.zk.files.transactions import (

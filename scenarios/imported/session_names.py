@@ -1,14 +1,10 @@
 """Whose a session is: a broker's, if that is how it registered."""
 
 from kcsim.zk import paths
+from kcsim.zk.events import hexadecimal
 from kcsim.zk.files.past_tree import PastTree
 from kcsim.zk.files.transactions import CreateTxn, Transaction
 from kcsim.zk.vocabulary import SessionId
-
-
-def hexadecimal(session_id: SessionId) -> str:
-    """As the event log has it: 0x and 16 digits."""
-    return f"0x{session_id & (2**64 - 1):016x}"
 
 
 class SessionNames:

@@ -20,10 +20,9 @@ from kcsim.scenarios.deeds import SCENARIO
 from kcsim.scenarios.imported.likely_causes import LikelyCauses
 from kcsim.scenarios.imported.moment import time_text
 from kcsim.scenarios.imported.partition_story import Deed, assignment_deeds, state_deed
-from kcsim.scenarios.imported.session_names import hexadecimal
 from kcsim.scenarios.state import ClusterState
 from kcsim.zk import paths
-from kcsim.zk.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind, data_text
+from kcsim.zk.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind, data_text, hexadecimal
 from kcsim.zk.files.past_tree import NOBODY, PastChange, PastChangeKind, PastTree, PastZnode
 from kcsim.zk.files.transactions import CheckVersionTxn, CloseSessionTxn, CreateSessionTxn, Transaction
 from kcsim.zk.paths import KnownPath, PathKind

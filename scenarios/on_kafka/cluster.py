@@ -22,7 +22,7 @@ from kcsim.scenarios.on_kafka.told import untold
 from kcsim.scenarios.scenario_cluster import Moment, ScenarioCluster
 from kcsim.scenarios.server_faults import ZooKeeperMembers
 from kcsim.zk.errors import TimedOutError
-from kcsim.zk.events import EventFields, EventKind
+from kcsim.zk.events import EventFields, EventKind, hexadecimal
 from kcsim.zk.ports import Runtime, Session, Task, ZooKeeper
 from kcsim.zk.proxy import Breakpoint, ProxiedSession, ProxiedWrite, ZooKeeperProxy
 from kcsim.zk.vocabulary import SessionId, TopicPartition
@@ -188,7 +188,7 @@ class KafkaCluster(ScenarioCluster):
         await place.proxy.cut()  # a write that was not let through yet never will be
         await self._settle()
         self._tell_process(place, "dead", cause, where)
-        left = f"session {_hexadecimal(session.session_id)}" if session else "no session"
+        left = f"session {hexadecimal(session.session_id)}" if session else "no session"
         self._deeds.confirm(cause, "kill", place.name, f"{place.name} is dead{where and ' ' + where}; {left} left to expire")
 
     async def pause(self, name: str) -> int:
@@ -304,7 +304,7 @@ class KafkaCluster(ScenarioCluster):
         self._blame(name, cause, is_expiry=True)
         await place.proxy.expire()
         await self._settle()
-        self._deeds.confirm(cause, "expire", name, f"session {_hexadecimal(session.session_id)} has ended")
+        self._deeds.confirm(cause, "expire", name, f"session {hexadecimal(session.session_id)} has ended")
         return cause
 
     async def disconnect(self, name: str, for_ms: int | None = None) -> int:
@@ -316,7 +316,7 @@ class KafkaCluster(ScenarioCluster):
         self._blame(name, cause)
         place.proxy.refuse()
         await place.proxy.cut()
-        self._deeds.confirm(cause, "disconnect", name, f"connection of session {_hexadecimal(session.session_id)} is cut")
+        self._deeds.confirm(cause, "disconnect", name, f"connection of session {hexadecimal(session.session_id)} is cut")
         if for_ms is not None:
             self.runtime.spawn(f"reconnect {name}", self._reconnect_after(place, for_ms))
         return cause
@@ -368,10 +368,6 @@ def _last_words(place: Place) -> str:
 
 def _session(place: Place) -> ProxiedSession | None:
     return next((session for session in reversed(place.proxy.sessions) if not session.has_ended), None)
-
-
-def _hexadecimal(session_id: SessionId) -> str:
-    return f"0x{session_id & (2**64 - 1):016x}"
 
 
 def _touches(write: ProxiedWrite, path: str | None) -> bool:

@@ -25,19 +25,10 @@ from kcsim.scenarios.worlds import run_in_world, run_with_kafka
 from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
 from kcsim.zk import paths
 from kcsim.zk.errors import TimedOutError
-from kcsim.zk.events import Event, EventKind
+from kcsim.zk.events import TRANSACTIONS, Event
 
 QUIET_MS = 1_500
 QUIET_WITHIN_MS = 60_000
-TRANSACTIONS = frozenset(
-    {
-        EventKind.ZNODE_CREATED,
-        EventKind.ZNODE_CHANGED,
-        EventKind.ZNODE_DELETED,
-        EventKind.SESSION_CREATED,
-        EventKind.SESSION_CLOSED,
-    }
-)
 ANY_BROKER = "a broker"
 MADE_SURE_OF = frozenset(
     {paths.CONTROLLER_EPOCH, *(above for path in paths.TOP_LEVEL_PATHS for above in paths.lineage(path))}

@@ -9,7 +9,7 @@ from kcsim.scenarios.comparing.writes import StepWrites, is_final
 from kcsim.scenarios.deeds import ClusterError
 from kcsim.scenarios.scenario_cluster import BrokerSpec, ScenarioCluster
 from kcsim.zk.errors import TimedOutError
-from kcsim.zk.events import Event, EventKind
+from kcsim.zk.events import TRANSACTIONS, Event, EventKind
 from tests.conformance.replayed import looks
 from tests.conformance.replayed.deeds import WITHIN_MS, Deeds
 from tests.conformance.replayed.errors import NotSupportedError
@@ -19,16 +19,6 @@ from tests.conformance.replayed.tools.placements import placements
 QUIET_MS = 1_500
 """A step begins when ZooKeeper has had no transaction for so long."""
 QUIET_WITHIN_MS = 60_000
-
-TRANSACTIONS = frozenset(
-    {
-        EventKind.ZNODE_CREATED,
-        EventKind.ZNODE_CHANGED,
-        EventKind.ZNODE_DELETED,
-        EventKind.SESSION_CREATED,
-        EventKind.SESSION_CLOSED,
-    }
-)
 
 
 def every_broker(recording: Recording) -> tuple[BrokerSpec, ...]:
