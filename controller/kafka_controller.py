@@ -4,7 +4,7 @@ Election, failover, resignation and the dispatch of events; the events of each f
 here runs on the controller's event thread. Source: Kafka 2.8, KafkaController; reference controller.md 2 to 5.
 """
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from kcsim.controller.broker_request_batch import ControllersOwnBatch
 from kcsim.controller.channel_manager import ControllerChannelManager
@@ -61,14 +61,14 @@ from kcsim.controller.metrics import (
     as_json,
     reading_of,
 )
-from kcsim.controller.partition_state_machine import PartitionStateMachine
+from kcsim.controller.partition_state_machine import UNCLEAN_SETTING, PartitionStateMachine
 from kcsim.controller.ports import Transport
 from kcsim.controller.replica_state_machine import ReplicaStateMachine
 from kcsim.controller.requests import ControlledShutdownResponse, ErrorCode
 from kcsim.controller.topic_deletion_manager import TopicDeletionManager
 from kcsim.zk import paths
 from kcsim.zk.errors import ControllerMovedError
-from kcsim.zk.events import EventKind
+from kcsim.zk.events import EventFields, EventKind
 from kcsim.zk.fencing import UNFENCED
 from kcsim.zk.kafka_zk import KafkaZk
 from kcsim.zk.ports import Cause, EventSink, Promise, Runtime
@@ -441,7 +441,7 @@ class KafkaController:
 
         Source: Kafka 2.8, KafkaController.onControllerFailover; reference controller.md 5.1.
         """
-        self._step("Registering handlers", won)
+        self._step("Registering handlers", won, inputs=self._settings_in_force())
         self._brokers.register()
         self._topics.register()
         self._deletions.register()
@@ -450,16 +450,14 @@ class KafkaController:
         await self._reassignments.register_and_check_existence(won)
         await self._notifications.delete_all(self._step("Deleting log dir event and isr change notifications", won))
         await self._initialize_controller_context(self._step("Initializing controller context", won))
-        await self._deletions.init(self._step("Fetching topic deletions in progress", won))
+        known = self.context.live_or_shutting_down_broker_ids
+        await self._deletions.init(self._step("Fetching topic deletions in progress", won, brokers=known))
         # Brokers must learn who is alive before any LeaderAndIsr names a leader they have never heard of.
         await self._own.send_update_metadata(self._step("Sending update metadata request", won))
         await self._replicas.startup(self._step("Starting replica state machine", won))
         await self._partitions.startup(self._step("Starting partition state machine", won))
-        await self._reassignments.resume(self._step("Resuming reassignments", won))
-        await self._deletions.resume_deletions(self._step("Resuming topic deletions", won))
-        await self._elections.resume(self._step("Starting preferred replica leader election", won))
         context = self.context
-        ready = self._sink.emit(
+        self._sink.emit(
             EventKind.CONTROLLER_FAILOVER,
             won,
             step="Ready to serve as the new controller",
@@ -470,10 +468,22 @@ class KafkaController:
             detail=f"{len(context.live_brokers)} live brokers, {len(context.topics)} topics, "
             f"{len(context.assignments)} partitions, {len(context.topics_to_be_deleted)} topics to delete",
         )
-        self._elections.start_scheduler(ready)
+        await self._reassignments.resume(self._step("Resuming reassignments", won))
+        await self._deletions.resume_deletions(self._step("Resuming topic deletions", won))
+        await self._elections.resume(self._step("Starting preferred replica leader election", won))
+        self._elections.start_scheduler(self._step("Starting the controller scheduler", won))
 
-    def _step(self, step: str, won: int) -> int:
-        return self._sink.emit(EventKind.CONTROLLER_FAILOVER, won, step=step, controller_epoch=self.context.epoch)
+    def _step(self, step: str, won: int, inputs: str | None = None, brokers: Sequence[BrokerId] | None = None) -> int:
+        fields = EventFields(step=step, controller_epoch=self.context.epoch)
+        if inputs is not None:
+            fields["inputs"] = inputs
+        if brokers is not None:
+            fields["brokers"] = brokers
+        return self._sink.emit(EventKind.CONTROLLER_FAILOVER, won, **fields)
+
+    def _settings_in_force(self) -> str:
+        """What elections go by where a topic does not say otherwise; a broker's settings are in no znode."""
+        return f"{UNCLEAN_SETTING}={str(self._core.unclean_leader_election_enable).lower()}"
 
     async def _initialize_controller_context(self, cause: int) -> None:
         context = self.context

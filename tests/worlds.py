@@ -66,7 +66,7 @@ def until_ready(cluster: Cluster, controller_epoch: int) -> Callable[[], str | N
     return until_found(
         cluster.log,
         EventKind.CONTROLLER_FAILOVER,
-        step="Ready to serve as the new controller",
+        step="Starting the controller scheduler",
         controller_epoch=controller_epoch,
     )
 

@@ -45,7 +45,8 @@ FOR_CONSUMERS: Mapping[str, Any] = {
 LOSS = "no-acknowledged-record-is-lost"
 SETTLE: Tree = {"wait": {"event": {"kind": "RunStarted"}}, "after": "20s"}
 """The last step where nothing is healed: a while for what was done to take its course; what must hold then is judged."""
-READY = "Ready to serve as the new controller"
+TAKEN_OVER = "Starting the controller scheduler"
+"""The last step of a failover."""
 
 
 def generate(profile: Profile, seed: int) -> Tree:
@@ -134,7 +135,7 @@ def _beginning(situation: Situation) -> list[Tree]:
     """Everybody starts, topics are made, and clients set to work; some topics are left for later."""
     steps: list[Tree] = [
         {"start": "all"},
-        {"wait": {"registered": "all", "event": {"kind": "ControllerFailover", "step": READY}, "within": "20s"}},
+        {"wait": {"registered": "all", "event": {"kind": "ControllerFailover", "step": TAKEN_OVER}, "within": "20s"}},
     ]
     if situation.created:
         steps.append({"create-topic": one_or_list(list(situation.created))})

@@ -26,6 +26,7 @@ STEPS = {
     "Initializing replica state": "Starting replica state machine",
     "Initializing partition state": "Starting partition state machine",
     "Partitions undergoing preferred replica election: ": "Starting preferred replica leader election",
+    "Starting the controller scheduler": "Starting the controller scheduler",
 }
 """Kafka's words -> the step, as our own controller names it. Two of ours, of what a failover resumes, Kafka logs none of."""
 
@@ -92,6 +93,7 @@ class ControllerLines:
             controller_epoch=int(found["epoch"]),
             brokers=sorted(self.term.alive),
             count=self.term.partitions,
+            detail=f"{len(self.term.alive)} live brokers, {self.term.partitions} partitions",
         )
         yield Fact(EventKind.CONTROLLER_FAILOVER, fields)
 

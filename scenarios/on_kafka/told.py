@@ -12,8 +12,9 @@ from kcsim.scenarios.language.claims import Condition
 from kcsim.scenarios.language.consumer_steps import CONSUMER_VERBS
 from kcsim.scenarios.language.event_pattern import EventPattern
 from kcsim.scenarios.language.model import hyphenated
+from kcsim.scenarios.language.model_file import Problem
 from kcsim.scenarios.language.network_steps import NETWORK_VERBS
-from kcsim.scenarios.language.scenario_file import LoadedScenario, Problem
+from kcsim.scenarios.language.scenario_file import LoadedScenario
 from kcsim.scenarios.language.steps import AnyStep, SlowFollower, Wait, verb_of_step
 from kcsim.scenarios.language.topic_steps import FailLogDir
 from kcsim.scenarios.language.topic_words import ALL_PARTITIONS

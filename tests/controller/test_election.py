@@ -145,6 +145,28 @@ def test_a_controller_epoch_that_is_no_number_leaves_nobody_who_tries_again(on: 
     assert len(find(log, EventKind.BAD_ZNODE, path="/controller_epoch")) == 3
 
 
+def test_a_failover_goes_through_its_steps_in_kafkas_order(on: str) -> None:
+    """logging.md 5, "failover steps". A controller is ready before it takes up what another has left; two steps are ours."""
+
+    async def script(cluster: Cluster) -> None:
+        await start_and_elect(cluster)
+
+    assert [e.step for e in find(play(script, on=on), EventKind.CONTROLLER_FAILOVER)] == [
+        "Registering handlers",
+        "Deleting log dir event and isr change notifications",
+        "Initializing controller context",
+        "Fetching topic deletions in progress",
+        "Sending update metadata request",
+        "Starting replica state machine",
+        "Starting partition state machine",
+        "Ready to serve as the new controller",
+        "Resuming reassignments",
+        "Resuming topic deletions",
+        "Starting preferred replica leader election",
+        "Starting the controller scheduler",
+    ]
+
+
 def test_a_touched_controller_epoch_refuses_every_fenced_write_but_not_the_role(on: str) -> None:
     """znodes.md 13.3: /controller still names the controller, so it does not resign; every checked write fails."""
 

@@ -24,7 +24,7 @@ cluster:
 zookeeper: {members: 3, tick-time: 100ms}
 timetable:
   - start: all
-  - wait: {event: {kind: ControllerFailover, step: Ready to serve as the new controller}}
+  - wait: {event: {kind: ControllerFailover, step: Starting the controller scheduler}}
 """
 TAIL = """\
 expect:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-READY: dict[str, Any] = {"wait": {"event": {"kind": "ControllerFailover", "step": "Ready to serve as the new controller"}}}
+READY: dict[str, Any] = {"wait": {"event": {"kind": "ControllerFailover", "step": "Starting the controller scheduler"}}}
 
 
 _NOTHING: list[Any] = [{"start": "all"}, READY]

@@ -9,6 +9,7 @@ from kcsim.scenarios.on_kafka.log_events import LogEvent
 from kcsim.scenarios.on_kafka.told import TOLD
 from kcsim.zk.events import Event, EventFields, EventKind
 from tests.scenarios.on_kafka.recorded import RECORDINGS, recorded
+from tests.scenarios.on_kafka.test_log_events import TAKE_OVER
 
 BEGAN = 0
 STATE = "/brokers/topics/orders/partitions/0/state"
@@ -50,6 +51,15 @@ def test_a_failover_follows_the_brokers_own_election() -> None:
     won = log.has(EventKind.ELECTION_WON, "broker-1")
     log.has(EventKind.ELECTION_WON, "broker-2")
     assert log.cause_of(EventKind.CONTROLLER_FAILOVER, "broker-1", step="Registering handlers") == won
+
+
+def test_leaders_are_balanced_since_the_scheduler_was_started() -> None:
+    """It is the last step of a failover."""
+    log = Log()
+    for step in TAKE_OVER:
+        last = log.has(EventKind.CONTROLLER_FAILOVER, "broker-1", step=step)
+    log.has(EventKind.CONTROLLER_FAILOVER, "broker-2", step=TAKE_OVER[0])
+    assert log.cause_of(EventKind.LEADER_REBALANCE, "broker-1", broker_id=2, count=1) == last
 
 
 def test_answers_follow_their_requests_in_turn() -> None:

@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 
 from kcsim.scenarios.on_kafka.controller_lines import READY
-from kcsim.zk.events import EventKind
+from kcsim.scenarios.telling.narrator import Narrator
+from kcsim.zk.events import Event, EventKind
 from tests.scenarios.on_kafka.recorded import (
     CONTROLLER,
     STATE_CHANGE,
@@ -27,6 +28,7 @@ TAKE_OVER = [
     "Starting partition state machine",
     READY,
     "Starting preferred replica leader election",
+    "Starting the controller scheduler",
 ]
 
 STOPPED = "TopicDeletionStopReplicaResponseReceived"
@@ -43,8 +45,19 @@ def test_a_failover_goes_through_its_steps_in_kafkas_order() -> None:
 
 
 def test_a_controller_that_is_ready_says_whom_and_what_it_found() -> None:
-    ready = of(recorded("kill-controller"), EventKind.CONTROLLER_FAILOVER, "controller_id", "brokers", "count", step=READY)
-    assert ready == [(1, [1], 0), (3, [2, 3], 3)]
+    told_of_it = ("controller_id", "brokers", "count", "detail")
+    ready = of(recorded("kill-controller"), EventKind.CONTROLLER_FAILOVER, *told_of_it, step=READY)
+    assert ready == [(1, [1], 0, "1 live brokers, 0 partitions"), (3, [2, 3], 3, "2 live brokers, 3 partitions")]
+
+
+def test_a_controller_that_is_ready_is_worth_one_line_of_the_story() -> None:
+    steps = [event for event in recorded("kill-controller") if event.kind is EventKind.CONTROLLER_FAILOVER]
+    narrator = Narrator(3)
+    lines = [narrator.tell(Event(seq, 0, step.node, step.kind, **step.fields)) for seq, step in enumerate(steps)]
+    assert [line for line in lines if line is not None] == [
+        "is ready as controller: 1 live brokers, 0 partitions",
+        "is ready as controller: 2 live brokers, 3 partitions",
+    ]
 
 
 def test_who_does_not_become_controller_knows_who_has() -> None:

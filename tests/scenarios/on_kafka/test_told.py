@@ -19,6 +19,7 @@ def why_not(kind: EventKind, **fields: Any) -> str | None:
     ("kind", "fields"),
     [
         (EventKind.CONTROLLER_FAILOVER, {"step": "Ready to serve as the new controller", "controller_epoch": 1}),
+        (EventKind.CONTROLLER_FAILOVER, {"step": "Starting the controller scheduler", "node": "broker-1"}),
         (EventKind.BROKER_CHANGE, {"detail": "bounced [2]"}),
         (EventKind.REQUEST_SENT, {"event": "UpdateMetadata", "detail": "3 brokers are alive"}),
         (EventKind.REQUEST_SENT, {"event": "LeaderAndIsr", "detail": "orders-0: leader 2"}),
