@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from kcsim.scenarios.commands import (
     assign,
     compare,
+    diagram,
     doctor,
     elect_leaders,
     explore,
@@ -20,6 +21,7 @@ from kcsim.scenarios.commands import (
     groups,
     import_,
     infer,
+    learn,
     reassign,
     run,
     scenario,
@@ -62,6 +64,8 @@ app.command()(up.up)
 app.command()(fault.fault)
 app.command()(why.why)
 app.command()(explore.explore)
+app.command()(learn.learn)
+app.command()(diagram.diagram)
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(zk.app, name="zk")
 app.add_typer(import_.app, name="import")

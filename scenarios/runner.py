@@ -58,25 +58,33 @@ def _max_session_timeout_ms(scenario: Scenario) -> int | None:
     return max(TICKS_OF_A_SESSION * scenario.zookeeper.tick_time, asked)
 
 
-async def run_scenario(loaded: LoadedScenario, cluster: ScenarioCluster, before_step: BeforeStep | None = None) -> Verdict:
+async def run_scenario(
+    loaded: LoadedScenario,
+    cluster: ScenarioCluster,
+    before_step: BeforeStep | None = None,
+    aliases: dict[str, str] | None = None,
+) -> Verdict:
     """Run the timetable on a cluster whose brokers have not been started, judge the expectations, log the judgements.
 
     Args:
         before_step: awaited before each step, told its place from 0, and when the last is done.
+        aliases: takes the names that steps give: name -> node.
 
     Returns: also when a step failed: the verdict says which, and nothing is decided then.
     """
-    return await _Run(loaded, cluster, before_step).run()
+    return await _Run(loaded, cluster, before_step, {} if aliases is None else aliases).run()
 
 
 class _Run:
     """One run of one scenario; `aliases` grows with the names that steps give."""
 
-    def __init__(self, loaded: LoadedScenario, cluster: ScenarioCluster, before_step: BeforeStep | None) -> None:
+    def __init__(
+        self, loaded: LoadedScenario, cluster: ScenarioCluster, before_step: BeforeStep | None, aliases: dict[str, str]
+    ) -> None:
         self._loaded = loaded
         self._cluster = cluster
         self._before_step = before_step
-        self._aliases: dict[str, str] = {}
+        self._aliases = aliases
         self._seen = Seen(cluster.log.events, cluster.state, cluster.broker_names, self._aliases)
         self._steps = StepRunner(
             cluster, loaded.scenario, self._seen, self._aliases, lambda condition: self._wait(condition, condition.within)

@@ -3,8 +3,9 @@
 from pydantic import ValidationError
 
 from kcsim.scenarios.exploring.generator import Tree
+from kcsim.scenarios.language.model_file import Problem
 from kcsim.scenarios.language.names_in_file import misnamed, names_known
-from kcsim.scenarios.language.scenario_file import LoadedScenario, Problem, ScenarioFileError
+from kcsim.scenarios.language.scenario_file import LoadedScenario, ScenarioFileError
 from kcsim.scenarios.language.schema import Scenario
 
 TIMETABLE = "timetable"

@@ -1,46 +1,21 @@
-"""Reads a scenario from its file, or from the library, and says of everything wrong in it where it stands.
-
-A problem is one line: FILE:LINE: what, with the offending value and the nearest valid word. All problems are told at once.
-"""
+"""Reads a scenario from its file, or from the library. What is wrong in it is told as model_file.py says."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedBase
-from ruamel.yaml.constructor import DuplicateKeyError
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
+from kcsim.scenarios.language.model_file import FileError, ModelFile, Problem, line_of
 from kcsim.scenarios.language.names_in_file import misnamed, names_known
 from kcsim.scenarios.language.schema import Scenario
-from kcsim.scenarios.language.words import did_you_mean, listed, meant
-from kcsim.scenarios.language.yaml_mistakes import mistake
+from kcsim.scenarios.language.words import did_you_mean, listed
 
 LIBRARY = Path(__file__).parent.parent / "library"
 SUFFIXES = (".yaml", ".yml")
 
 
-class Problem(NamedTuple):
-    """Something wrong in a file. `line` counts from 1; None when it is about the file as a whole."""
-
-    file: str
-    line: int | None
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.message}" if self.line else f"{self.file}: {self.message}"
-
-
-class ScenarioFileError(Exception):
-    """A scenario that cannot be used. `problems` are sorted by line; the message has one line for each."""
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(map(str, problems)))
-        self.problems = tuple(problems)
+class ScenarioFileError(FileError):
+    """A scenario that cannot be used."""
 
 
 def library_names() -> list[str]:
@@ -96,138 +71,18 @@ def load_text(text: str, file: str) -> LoadedScenario:
     Args:
         file: what problems, and steps that cannot be done, call the text.
     """
-    return _Loader(text, file).load()
-
-
-class _Loader:
-    """Loads one text; keeps the tree as it was read, which knows the line of everything."""
-
-    def __init__(self, text: str, file: str) -> None:
-        self._text = text
-        self._file = file
-        self._problems: list[Problem] = []
-        self._reported: list[tuple[Any, str]] = []  # what was found beside pydantic's own, and in which mapping
-
-    def load(self) -> LoadedScenario:
-        tree = self._read()
-        if not isinstance(tree, dict):
-            what = "the file is empty" if tree is None else f"{_shown(tree)} is no scenario"
-            raise ScenarioFileError(
-                [Problem(self._file, 1, f"{what}; a scenario begins with name:, description:, cluster:")]
-            )
-        scenario = None
-        try:
-            try:
-                scenario = Scenario.model_validate(tree, context=names_known(tree, self._report))
-            except ValidationError as error:
-                for detail in error.errors(include_url=False):
-                    self._add_detail(tree, detail)
-            for mapping, key, message in misnamed(tree.get("timetable")):
-                self._report(mapping, key, message)
-        except RecursionError:
-            raise ScenarioFileError([Problem(self._file, 1, "an alias (*) refers to what it stands in")]) from None
-        if self._problems or scenario is None:
-            unique = dict.fromkeys(sorted(self._problems, key=lambda problem: problem.line or 0))
-            raise ScenarioFileError(list(unique))
-        timetable = tree["timetable"]
-        lines = (_line(timetable, place) or 1 for place in range(len(timetable)))
-        return LoadedScenario(self._file, scenario, tuple(lines))
-
-    def _read(self) -> Any:
-        try:
-            return YAML(typ="rt").load(self._text)
-        except RecursionError:
-            raise ScenarioFileError([Problem(self._file, None, "not a scenario: lists within lists without end")]) from None
-        except DuplicateKeyError as error:
-            key = (error.problem or "").partition('"')[2].partition('"')[0]
-            line = int(error.problem_mark.line) + 1 if error.problem_mark is not None else None
-            raise ScenarioFileError([Problem(self._file, line, f"key {key!r} is there twice")]) from None
-        except MarkedYAMLError as error:
-            raise ScenarioFileError([Problem(self._file, *mistake(error, self._text))]) from None
-        except YAMLError as error:
-            raise ScenarioFileError([Problem(self._file, None, f"not YAML: {' '.join(str(error).split())}")]) from None
-
-    def _report(self, mapping: Any, key: str, message: str) -> None:
-        self._problems.append(Problem(self._file, _line(mapping, key), message))
-        self._reported.append((mapping, message))
-
-    # --- what pydantic found
-
-    def _add_detail(self, tree: Any, detail: ErrorDetails) -> None:
-        place: list[str | int] = [part for part in detail["loc"] if not str(part).startswith(("<", "[key]"))]
-        context = detail.get("ctx", {})
-        if detail["type"] == "kcsim" and context["at"] is not None:
-            place.append(context["at"])
-        line, here, parent = 1, tree, None
-        for part in place:
-            if isinstance(here, dict | list):
-                line = _line(here, part) or line
-                here, parent = _child(here, part), here
-        if isinstance(parent, dict) and here is None and detail["input"] is None:
-            return  # a key without a value: reported as such already
-        key = next((part for part in reversed(place) if isinstance(part, str)), "")
-        if detail["type"] == "missing" and self._is_mistyped(parent, key):
-            return  # the key that stands there instead is reported
-        self._problems.append(Problem(self._file, line, _sentence(detail, key)))
-
-    def _is_mistyped(self, mapping: Any, key: str) -> bool:
-        return any(where is mapping and message.endswith(meant(key)) for where, message in self._reported)
-
-
-def _sentence(detail: ErrorDetails, key: str) -> str:
-    given, context = _shown(detail["input"]), detail.get("ctx", {})
-    match detail["type"]:
-        case "kcsim":
-            return str(context["message"])
-        case "missing":
-            return f"{key} is missing"
-        case "int_type":
-            return f"{key}: {given} is no whole number"
-        case "string_type":
-            return f"{key}: {given} is no text"
-        case "bool_type":
-            return f"{key}: {given} is neither true nor false{did_you_mean(given, ('true', 'false'))}"
-        case "list_type":
-            return f"{key}: {given} is no list"
-        case "model_type" | "model_attributes_type" | "dict_type":
-            return f"{key}: {given} is no mapping of keys to values"
-        case "literal_error":
-            expected = str(context["expected"]).replace("'", "")
-            hint = did_you_mean(detail["input"], expected.replace(" or ", ", ").split(", "))
-            return f"{key}: {given} is none of {expected}{hint}"
-        case "string_pattern_mismatch":
-            return f"{key}: {given} does not match {context['pattern']}"
-        case "too_short" | "string_too_short":
-            return (
-                f"{key} is empty" if context["min_length"] == 1 else f"{key} has fewer than {context['min_length']} entries"
-            )
-        case _:
-            return f"{key}: {given}: {detail['msg'][0].lower()}{detail['msg'][1:]}"
-
-
-# --- the tree as it was read ---------------------------------------------------------------------------------------------
-
-
-def _line(node: Any, part: object) -> int | None:
-    """The line, from 1, of a key or an item; that of the whole when it is not there; None if that is unknown as well."""
-    if not isinstance(node, CommentedBase):
-        return None
-    lc = node.lc
+    read = ModelFile(text, file, ScenarioFileError, "scenario", "name:, description:, cluster:")
     try:
-        row = lc.key(part)[0] if isinstance(node, dict) else lc.item(part)[0]
-    except (KeyError, IndexError, TypeError):  # missing, or merged in from elsewhere
-        row = lc.line
-    return int(row) + 1 if row is not None else None
+        scenario = read.validated(Scenario, names_known(read.tree, read.report))
+        for mapping, key, message in misnamed(read.tree.get("timetable")):
+            read.report(mapping, key, message)
+    except RecursionError:
+        raise read.aliased_to_itself() from None
+    read.check()
+    assert scenario is not None
+    return LoadedScenario(file, scenario, step_lines(read.tree["timetable"]))
 
 
-def _child(node: Any, part: str | int) -> Any:
-    try:
-        return node[part]
-    except (KeyError, IndexError, TypeError):
-        return None
-
-
-def _shown(value: object) -> str:
-    text = repr(value) if isinstance(value, str | int | float | bool | None) else str(value)
-    text = {"None": "nothing", "True": "true", "False": "false"}.get(text, text)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def step_lines(timetable: Sequence[object]) -> tuple[int, ...]:
+    """The line, from 1, of each step of a timetable as it was read."""
+    return tuple(line_of(timetable, place) or 1 for place in range(len(timetable)))

@@ -1,0 +1,120 @@
+"""The state machines that can be drawn, each read from the table by which the code decides."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import TypeVar
+
+import networkx as nx
+
+from kcsim.brokers.groups.group_metadata import ENTERED_FROM, GroupState
+from kcsim.controller.decisions.partition_states import PARTITION_PREVIOUS_STATES, PartitionMachineState
+from kcsim.controller.decisions.replica_states import REPLICA_PREVIOUS_STATES, ReplicaMachineState
+from kcsim.scenarios.diagrams.session_moves import SESSION_MOVES
+from kcsim.scenarios.language.words import did_you_mean, listed
+from kcsim.zk.operations import SessionState
+
+S = TypeVar("S", bound=Enum)
+
+
+@dataclass(frozen=True, slots=True)
+class StateMachine:
+    """States, and the moves between them.
+
+    Attributes:
+        initial: where everything begins.
+        states: all of them, in the order of their definition.
+        moves: (from, to) -> what makes it, empty where the table does not say; in the order of the states.
+        description: a sentence for those who do not see the picture.
+    """
+
+    name: str
+    title: str
+    description: str
+    initial: str
+    states: tuple[str, ...]
+    moves: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def graph(self) -> nx.DiGraph:
+        """The same as a graph, nodes and edges in the order that they have here."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.states)
+        graph.add_edges_from(self.moves)
+        return graph
+
+    def check_states(self, wanted: Collection[str]) -> None:
+        """Raises: UnknownMachineError, if one of them is no state of this machine."""
+        for state in wanted:
+            if state not in self.states:
+                hint = did_you_mean(state, self.states) or f"; there are {listed(self.states)}"
+                raise UnknownMachineError(f"{self.name} has no state {state!r}{hint}")
+
+
+class UnknownMachineError(ValueError):
+    """There is no such diagram, or no such state in it; says which there are."""
+
+
+def machine(name: str) -> StateMachine:
+    """The state machine of this name. Raises: UnknownMachineError."""
+    found = MACHINES.get(name)
+    if found is None:
+        raise UnknownMachineError(f"no diagram {name!r}{did_you_mean(name, MACHINES) or f'; there are {listed(MACHINES)}'}")
+    return found
+
+
+def _of_previous(previous: Mapping[S, frozenset[S]]) -> dict[tuple[str, str], str]:
+    """Moves of a table that says from where a state may be entered."""
+    states: Sequence[S] = list(type(next(iter(previous))))
+    return {
+        (str(source.value), str(target.value)): ""
+        for source in states
+        for target in states
+        if source in previous.get(target, frozenset())
+    }
+
+
+def _names(states: type[Enum]) -> tuple[str, ...]:
+    return tuple(str(state.value) for state in states)
+
+
+MACHINES: Mapping[str, StateMachine] = MappingProxyType(
+    {
+        made.name: made
+        for made in (
+            StateMachine(
+                "partition-states",
+                "States of a partition, as the controller has it",
+                "A partition is new, then online or offline, and does not exist any more once it was offline.",
+                PartitionMachineState.NON_EXISTENT.value,
+                _names(PartitionMachineState),
+                _of_previous(PARTITION_PREVIOUS_STATES),
+            ),
+            StateMachine(
+                "replica-states",
+                "States of a replica, as the controller has it",
+                "A replica is new, then online or offline; its deletion starts from offline, and succeeds or has to wait.",
+                ReplicaMachineState.NON_EXISTENT.value,
+                _names(ReplicaMachineState),
+                _of_previous(REPLICA_PREVIOUS_STATES),
+            ),
+            StateMachine(
+                "session-states",
+                "States of a ZooKeeper session, as its client sees it",
+                "A session is connected or suspended; then it comes back, or its client is told that it has expired.",
+                SessionState.CONNECTING.value,
+                _names(SessionState),
+                {(source.value, target.value): why for (source, target), why in SESSION_MOVES.items()},
+            ),
+            StateMachine(
+                "group-states",
+                "States of a consumer group, as its coordinator has it",
+                "An empty group prepares a rebalance, completes it and is stable, until the next; any may end as dead.",
+                GroupState.EMPTY.value,
+                _names(GroupState),
+                _of_previous(ENTERED_FROM),
+            ),
+        )
+    }
+)
+"""Name -> state machine."""

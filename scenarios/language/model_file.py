@@ -1,0 +1,188 @@
+"""Reads a file that holds a model of ours, and says of everything wrong in it where it stands.
+
+A problem is one line: FILE:LINE: what, with the offending value and the nearest valid word. All problems are told at once.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedBase
+from ruamel.yaml.constructor import DuplicateKeyError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from kcsim.scenarios.language.words import did_you_mean, meant
+from kcsim.scenarios.language.yaml_mistakes import mistake
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Problem(NamedTuple):
+    """Something wrong in a file. `line` counts from 1; None when it is about the file as a whole."""
+
+    file: str
+    line: int | None
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}" if self.line else f"{self.file}: {self.message}"
+
+
+class FileError(Exception):
+    """A file that cannot be used. `problems` are sorted by line; the message has one line for each."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+
+class ModelFile:
+    """One text, and what is found wrong in it; keeps the tree as it was read, which knows the line of everything.
+
+    Args:
+        file: what problems call the text.
+        error: what is raised for one that cannot be used.
+        noun: what the file should be, as `scenario`; its problems say so.
+        begins_with: the first keys of such a file.
+
+    Attributes:
+        tree: the mapping that the file is.
+
+    Raises: `error`, if the text is no mapping in YAML.
+    """
+
+    def __init__(self, text: str, file: str, error: type[FileError], noun: str, begins_with: str) -> None:
+        self._text = text
+        self._file = file
+        self._error = error
+        self._noun = noun
+        self._problems: list[Problem] = []
+        self._reported: list[tuple[Any, str]] = []  # what was found beside pydantic's own, and in which mapping
+        self.tree: dict[str, Any] = self._mapping(begins_with)
+
+    def _mapping(self, begins_with: str) -> dict[str, Any]:
+        tree = self._read()
+        if isinstance(tree, dict):
+            return tree
+        what = "the file is empty" if tree is None else f"{_shown(tree)} is no {self._noun}"
+        raise self._error([Problem(self._file, 1, f"{what}; a {self._noun} begins with {begins_with}")])
+
+    def _read(self) -> Any:
+        try:
+            return YAML(typ="rt").load(self._text)
+        except RecursionError:
+            raise self._error([Problem(self._file, None, f"not a {self._noun}: lists within lists without end")]) from None
+        except DuplicateKeyError as error:
+            key = (error.problem or "").partition('"')[2].partition('"')[0]
+            line = int(error.problem_mark.line) + 1 if error.problem_mark is not None else None
+            raise self._error([Problem(self._file, line, f"key {key!r} is there twice")]) from None
+        except MarkedYAMLError as error:
+            raise self._error([Problem(self._file, *mistake(error, self._text))]) from None
+        except YAMLError as error:
+            raise self._error([Problem(self._file, None, f"not YAML: {' '.join(str(error).split())}")]) from None
+
+    def aliased_to_itself(self) -> FileError:
+        """The error to raise where following the tree never ends."""
+        return self._error([Problem(self._file, 1, "an alias (*) refers to what it stands in")])
+
+    def validated(self, model: type[M], context: Any) -> M | None:
+        """The tree as a model; None if it is none, and what is wrong is reported."""
+        try:
+            return model.model_validate(self.tree, context=context)
+        except ValidationError as error:
+            for detail in error.errors(include_url=False):
+                self._add_detail(self.tree, detail)
+            return None
+
+    def report(self, mapping: Any, key: str, message: str) -> None:
+        """Note something wrong beside what pydantic finds: in which mapping of the tree, at which key."""
+        self._problems.append(Problem(self._file, line_of(mapping, key), message))
+        self._reported.append((mapping, message))
+
+    def check(self) -> None:
+        """Raise the error, if anything was found."""
+        if self._problems:
+            raise self._error(list(dict.fromkeys(sorted(self._problems, key=lambda problem: problem.line or 0))))
+
+    # --- what pydantic found
+
+    def _add_detail(self, tree: Any, detail: ErrorDetails) -> None:
+        place: list[str | int] = [part for part in detail["loc"] if not str(part).startswith(("<", "[key]"))]
+        context = detail.get("ctx", {})
+        if detail["type"] == "kcsim" and context["at"] is not None:
+            place.append(context["at"])
+        line, here, parent = 1, tree, None
+        for part in place:
+            if isinstance(here, dict | list):
+                line = line_of(here, part) or line
+                here, parent = _child(here, part), here
+        if isinstance(parent, dict) and here is None and detail["input"] is None:
+            return  # a key without a value: reported as such already
+        key = next((part for part in reversed(place) if isinstance(part, str)), "")
+        if detail["type"] == "missing" and self._is_mistyped(parent, key):
+            return  # the key that stands there instead is reported
+        self._problems.append(Problem(self._file, line, _sentence(detail, key)))
+
+    def _is_mistyped(self, mapping: Any, key: str) -> bool:
+        return any(where is mapping and message.endswith(meant(key)) for where, message in self._reported)
+
+
+def _sentence(detail: ErrorDetails, key: str) -> str:
+    given, context = _shown(detail["input"]), detail.get("ctx", {})
+    match detail["type"]:
+        case "kcsim":
+            return str(context["message"])
+        case "missing":
+            return f"{key} is missing"
+        case "int_type":
+            return f"{key}: {given} is no whole number"
+        case "string_type":
+            return f"{key}: {given} is no text"
+        case "bool_type":
+            return f"{key}: {given} is neither true nor false{did_you_mean(given, ('true', 'false'))}"
+        case "list_type":
+            return f"{key}: {given} is no list"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return f"{key}: {given} is no mapping of keys to values"
+        case "literal_error":
+            expected = str(context["expected"]).replace("'", "")
+            hint = did_you_mean(detail["input"], expected.replace(" or ", ", ").split(", "))
+            return f"{key}: {given} is none of {expected}{hint}"
+        case "string_pattern_mismatch":
+            return f"{key}: {given} does not match {context['pattern']}"
+        case "too_short" | "string_too_short":
+            return (
+                f"{key} is empty" if context["min_length"] == 1 else f"{key} has fewer than {context['min_length']} entries"
+            )
+        case _:
+            return f"{key}: {given}: {detail['msg'][0].lower()}{detail['msg'][1:]}"
+
+
+# --- the tree as it was read ---------------------------------------------------------------------------------------------
+
+
+def line_of(node: Any, part: object) -> int | None:
+    """The line, from 1, of a key or an item; that of the whole when it is not there; None if that is unknown as well."""
+    if not isinstance(node, CommentedBase):
+        return None
+    lc = node.lc
+    try:
+        row = lc.key(part)[0] if isinstance(node, dict) else lc.item(part)[0]
+    except (KeyError, IndexError, TypeError):  # missing, or merged in from elsewhere
+        row = lc.line
+    return int(row) + 1 if row is not None else None
+
+
+def _child(node: Any, part: str | int) -> Any:
+    try:
+        return node[part]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _shown(value: object) -> str:
+    text = repr(value) if isinstance(value, str | int | float | bool | None) else str(value)
+    text = {"None": "nothing", "True": "true", "False": "false"}.get(text, text)
+    return text if len(text) <= 60 else f"{text[:57]}..."

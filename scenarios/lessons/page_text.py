@@ -1,0 +1,142 @@
+"""Lays a lesson out in lines of a given width: events in columns, prose wrapped, choices with letters, reasons in turn."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from kcsim.scenarios.lessons.answers import LETTERS
+from kcsim.scenarios.lessons.retelling import Retelling
+from kcsim.scenarios.lessons.scenes import Question
+from kcsim.zk.events import Event, EventKind
+
+WIDEST = 100
+"""Prose is not wider, whatever the terminal is."""
+NARROW = 72
+"""Below this the sentence of an event stands below its time and node."""
+MOST_EVENTS, FIRST_EVENTS = 14, 5
+"""Of more events than this the first and the last ones are shown, and how many are not."""
+MOST_REASONS = 9
+INDENT = "  "
+STEPS_OF_A_REASON = frozenset(
+    {
+        EventKind.WATCH_FIRED,
+        EventKind.ZNODE_CREATED,
+        EventKind.ZNODE_CHANGED,
+        EventKind.ZNODE_DELETED,
+        EventKind.ELECTION_STARTED,
+    }
+)
+"""Told in a chain of reasons though no narrator tells them: they carry the cause from ZooKeeper to a broker."""
+
+WRITTEN_DOWN = frozenset(
+    {
+        EventKind.ZNODE_CREATED,
+        EventKind.ZNODE_CHANGED,
+        EventKind.ZNODE_DELETED,
+        EventKind.ZK_WRITE,
+        EventKind.ZK_WRITE_APPLIED,
+        EventKind.ZK_WRITE_REFUSED,
+    }
+)
+"""How a decision reaches ZooKeeper: the rule is that of what comes before these."""
+
+
+def paragraphs(text: str, width: int, indent: str = "") -> Iterator[str]:
+    """Prose, a blank line between paragraphs; lines that begin with two spaces or with `- ` stay by themselves."""
+    width = min(width, WIDEST)
+    for place, paragraph in enumerate(text.strip().split("\n\n")):
+        if place:
+            yield ""
+        for block in _blocks(paragraph):
+            hanging = indent + INDENT if block.startswith("- ") else indent
+            yield from textwrap.wrap(
+                block, width, initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False, drop_whitespace=True
+            )
+
+
+def _blocks(paragraph: str) -> Iterator[str]:
+    """A paragraph's lines joined to one, but each item of a list by itself."""
+    joined: list[str] = []
+    for line in paragraph.splitlines():
+        if line.startswith("- ") and joined:
+            yield " ".join(joined)
+            joined = []
+        joined.append(line.strip())
+    yield " ".join(joined)
+
+
+def event_lines(events: Sequence[Event], retelling: Retelling, width: int) -> Iterator[str]:
+    """Events with time and node; of many only the first and the last."""
+    left_out = len(events) - MOST_EVENTS
+    shown = list(events) if left_out <= 1 else [*events[:FIRST_EVENTS], *events[FIRST_EVENTS - MOST_EVENTS :]]
+    node_width = max((len(event.node) for event in shown), default=0)
+    for place, event in enumerate(shown):
+        if left_out > 1 and place == FIRST_EVENTS:
+            yield f"{INDENT}… {left_out} more …"
+        yield from event_line(event, retelling.of(event), node_width, width)
+
+
+def event_line(event: Event, sentence: str, node_width: int, width: int) -> Iterator[str]:
+    """One event: on a narrow terminal its sentence stands below."""
+    head = f"{INDENT}{event.t_ms / 1000:7.3f} s  {event.node:<{node_width}}"
+    if width < NARROW:
+        yield head.rstrip()
+        yield from textwrap.wrap(
+            sentence, width - 4, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
+        )
+        return
+    indent = " " * (len(head) + 2)
+    lines = textwrap.wrap(sentence, max(width - len(indent), 20), break_on_hyphens=False) or [""]
+    yield f"{head}  {lines[0]}"
+    yield from (indent + line for line in lines[1:])
+
+
+def choice_lines(question: Question, width: int) -> Iterator[str]:
+    """The choices, each with its letter."""
+    for letter, choice in zip(LETTERS, question.choices, strict=False):
+        head = f"{INDENT}{letter}) "
+        yield from textwrap.wrap(
+            choice, min(width, WIDEST), initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
+        )
+
+
+def reason_lines(question: Question, retelling: Retelling, width: int) -> Iterator[str]:
+    """Why: the chain from its root to what decided, without the steps that explain nothing, then the rule and its inputs.
+
+    Of what was decided before the question was asked, only when; nothing where no event has decided.
+    """
+    chain = [event for event in question.chain if _explains(event, question, retelling)]
+    if not chain:
+        return
+    if chain[-1].seq <= question.asked:
+        yield "It has been so since:"
+        chain = chain[-1:]
+    else:
+        yield "From cause to effect:"
+    left_out = len(chain) - MOST_REASONS
+    kept = chain if left_out <= 1 else [chain[0], *chain[left_out + 1 :]]
+    for place, event in enumerate(kept):
+        mark = "→ " if place else ""
+        yield from _reason(f"{mark}#{event.seq} {event.node} {retelling.of(event)}", width)
+        if left_out > 1 and place == 0:
+            yield f"{INDENT}… {left_out} steps …"
+    if (rule := rule_of(question)) is not None:
+        yield from _reason(rule, width)
+
+
+def _reason(line: str, width: int) -> list[str]:
+    below = INDENT * 3
+    return textwrap.wrap(line, min(width, WIDEST), initial_indent=INDENT, subsequent_indent=below, break_on_hyphens=False)
+
+
+def _explains(event: Event, question: Question, retelling: Retelling) -> bool:
+    is_an_end = event is question.chain[0] or event is question.chain[-1]
+    return is_an_end or retelling.is_of_note(event) or event.kind in STEPS_OF_A_REASON
+
+
+def rule_of(question: Question) -> str | None:
+    """The rule that decided and its inputs, of the event that made it so or whose writing down that was; None if unknown."""
+    deciding = next((event for event in reversed(question.chain) if event.kind not in WRITTEN_DOWN), None)
+    if deciding is None or deciding.rule is None:
+        return None
+    inputs = f"; it looked at: {deciding.inputs}" if deciding.inputs else ""
+    return f"Rule: {deciding.rule}{inputs}"
