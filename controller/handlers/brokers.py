@@ -92,12 +92,22 @@ class BrokerHandlers:
             await self._on_broker_startup(changes.started, changed)
         if changes.bounced:
             context.remove_live_brokers(changes.bounced)
+            if changes.started:
+                self._tell_next("bounced: gone", changed)
             await self._on_broker_failure(changes.bounced, changed)
             context.add_live_brokers(seen[b] for b in changes.bounced)
+            self._tell_next("bounced: back", changed)
             await self._on_broker_startup(changes.bounced, changed)
         if changes.stopped:
             context.remove_live_brokers(changes.stopped)
+            if changes.started or changes.bounced:
+                self._tell_next("stopped", changed)
             await self._on_broker_failure(changes.stopped, changed)
+
+    def _tell_next(self, step: str, cause: int) -> None:
+        """Changes are worked through one after the other: from here on elections see the brokers otherwise."""
+        alive = self._core.context.live_or_shutting_down_broker_ids
+        self._core.sink.emit(EventKind.BROKER_CHANGE, cause, step=step, brokers=alive)
 
     def _change_channels(self, changes: BrokerChanges, seen: Seen, cause: int) -> None:
         channels = self._core.channel_manager

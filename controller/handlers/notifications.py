@@ -102,6 +102,7 @@ class NotificationHandlers:
                 cause,
                 broker_id=broker,
                 count=len(new),
+                partitions=list(map(str, new)),
                 detail=f"replicas of {named(new)} on {broker} are in a failed log directory",
             )
             await self._brokers.on_replicas_become_offline({broker: new}, told)

@@ -141,38 +141,26 @@ def _zone(text: str) -> "ToUtc":
 
 def _zone_of(seen: "LogSurvey") -> "ToUtc":
     """The zone that the files give away; UTC if none does, or if they do not agree, which is told."""
-    from kcsim.scenarios.imported.kafka_logs.zone import zone_named
+    from kcsim.scenarios.imported.kafka_logs.zone import zone_named, zone_shown
 
-    if len(seen.zones) > 1:
-        told = "; ".join(f"{offset} in {', '.join(sorted(files))}" for offset, files in sorted(seen.zones.items()))
-        print(f"the files' clocks are in different zones ({told}); taken for UTC: name one with --zone", file=sys.stderr)
-    elif not seen.zones:
-        print("no line tells the zone of these times; taken for UTC: name another with --zone", file=sys.stderr)
-    return zone_named(next(iter(seen.zones)) if len(seen.zones) == 1 else "UTC")
+    zone, remark = zone_shown(seen.zones)
+    if remark is not None:
+        print(remark, file=sys.stderr)
+    return zone_named(zone)
 
 
 def _sum_up(trace: Path, seen: "LogSurvey", to_utc: "ToUtc", kinds: "Counter[EventKind]", files: int) -> None:
     """Print what was read, what was found, and what was not."""
-    from kcsim.scenarios.imported.kafka_logs.entries import ControllerChange
+    from kcsim.scenarios.imported.kafka_logs.tally_text import tally_lines
     from kcsim.scenarios.imported.moment import time_text
 
-    entries, tally = seen.history.entries, seen.tally
+    entries = seen.history.entries
     begin, end = time_text(to_utc(entries[0].t_ms)), time_text(to_utc(entries[-1].t_ms))
     print(f"{trace}: {kinds.total()} events of {files} file{'s' * (files > 1)}, from {begin} to {end}")
     for kind in sorted(kinds):
         print(f"  {kinds[kind]:>9} {kind}")
-    print(f"records: {tally.history} with history, {tally.no_history} without, {tally.unknown.total()} unknown")
-    for logger, count in sorted(tally.unknown.items(), key=lambda item: (-item[1], item[0])):
-        print(f"  {count:>9} unknown of {logger}")
-    if tally.first_broken is not None:
-        place, reason = tally.first_broken
-        print(f"broken lines: {tally.broken}, the first at {place}: {reason}")
-    elected = [e for e in entries if isinstance(e, ControllerChange) and e.controller is not None]
-    told = ", ".join(f"broker-{e.controller} (epoch {e.controller_epoch})" for e in elected)
-    print(f"controllers: {told or 'none is shown'}")
-    print("what these files do not show:" if seen.not_shown else "nothing is noticed to be missing")
-    for what in seen.not_shown:
-        print(f"  {what}")
+    for line in tally_lines(seen.tally, entries, seen.not_shown):
+        print(line)
 
 
 def _kept(trace: Path, told: Callable[[Callable[[Event], None]], None]) -> "Counter[EventKind]":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kcsim.scenarios.exploring.coverage import Reached
 from kcsim.scenarios.exploring.generator import Tree, generate
 from kcsim.scenarios.exploring.known_faults import KnownFault, sort_out
-from kcsim.scenarios.exploring.playing import MOST_EVENTS, Found, play
+from kcsim.scenarios.exploring.playing import MOST_EVENTS, Found, Played, play
 from kcsim.scenarios.exploring.profile import Profile
 from kcsim.scenarios.exploring.scenario_tree import loaded
 from kcsim.scenarios.exploring.shrink import Shrunk, shrink
@@ -50,7 +50,14 @@ def try_seed(profile: Profile, seed: int, faults: Sequence[KnownFault] | None = 
 
 def try_tree(tree: Tree, seed: int, faults: Sequence[KnownFault] | None = None) -> Tried:
     """Run a scenario. Raises: ScenarioFileError when it makes no sense."""
-    played = play(loaded(tree), seed)
+    digest = hashlib.sha256(json.dumps(tree).encode()).hexdigest()
+    return sum_up(play(loaded(tree), seed), seed, digest, tree, faults)
+
+
+def sum_up(
+    played: Played, seed: int, scenario_digest: str, tree: Tree | None, faults: Sequence[KnownFault] | None = None
+) -> Tried:
+    """Say what came of a run that was played. `tree` is None of a scenario that was not drawn."""
     found = sort_out(played.found, played.events, faults)
     return Tried(
         seed=seed,
@@ -58,7 +65,7 @@ def try_tree(tree: Tree, seed: int, faults: Sequence[KnownFault] | None = None) 
         unknown=found.unknown,
         known=tuple(sorted(found.known)),
         exit_status=played.exit_status,
-        scenario_digest=hashlib.sha256(json.dumps(tree).encode()).hexdigest(),
+        scenario_digest=scenario_digest,
         trace_digest=played.digest,
         events=len(played.events),
         ended_ms=played.events[-1].t_ms,

@@ -8,6 +8,7 @@ Pure; it remembers one event for each path and each session.
 """
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from kcsim.zk import paths
 from kcsim.zk.paths import PathKind
@@ -20,14 +21,35 @@ ADMIN = "/admin/"
 NEVER = -1
 
 
+class Elsewhere(Protocol):
+    """What has happened by now to paths that somebody else tells of."""
+
+    def last(self, path: str) -> int | None:
+        """seq of the last change of a path."""
+        ...
+
+    def asked(self, path: str) -> int | None:
+        """seq of an admin's request that still stands."""
+        ...
+
+    @property
+    def elected(self) -> int | None:
+        """seq of the last election won."""
+        ...
+
+
 class LikelyCauses:
     """Tell it of each change by `path_changed`; then ask what the next one follows from.
+
+    Args:
+        elsewhere: knows of the paths that it is not told of, if there are such.
 
     Attributes:
         elected: seq of the last election won, None before the first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, elsewhere: Elsewhere | None = None) -> None:
+        self._elsewhere = elsewhere
         self._last: dict[str, int] = {}  # path -> seq of its last change
         self._asked: dict[str, int] = {}  # path of an admin's request that still stands -> seq of its creation
         self.elected: int | None = None
@@ -55,25 +77,33 @@ class LikelyCauses:
         if known is None:
             return
         if known.kind in ELECTION_PATHS:
-            yield self._last.get(paths.CONTROLLER)
+            yield self._changed(paths.CONTROLLER)
         if known.topic is not None and is_deleted:
-            yield self._asked.get(paths.delete_topic(known.topic))
+            yield self._request(paths.delete_topic(known.topic))
         if known.entity_type == "topics" and is_deleted:
-            yield self._asked.get(paths.delete_topic(known.entity or ""))
+            yield self._request(paths.delete_topic(known.entity or ""))
         if known.topic is not None and known.kind in BELOW_A_TOPIC:
-            yield self._last.get(paths.topic(known.topic))
+            yield self._changed(paths.topic(known.topic))
         if known.kind is PathKind.TOPIC:
-            yield self._asked.get(paths.REASSIGN_PARTITIONS)
+            yield self._request(paths.REASSIGN_PARTITIONS)
         if is_deleted:
-            yield self._last.get(path)
+            yield self._changed(path)
 
     def _reasons(self, tp: TopicPartition, before: PartitionState | None, after: PartitionState) -> Iterator[int | None]:
         if before is not None:
             old, new = before.leader_and_isr, after.leader_and_isr
             concerned = set(old.isr) ^ set(new.isr) | ({old.leader, new.leader} if old.leader != new.leader else set())
-            seqs = (self._last.get(paths.broker_id(broker)) for broker in concerned if broker is not None)
+            seqs = (self._changed(paths.broker_id(broker)) for broker in concerned if broker is not None)
             yield max((seq for seq in seqs if seq is not None), default=None)
-        yield self._last.get(paths.topic(tp.topic))
-        yield self._asked.get(paths.PREFERRED_REPLICA_ELECTION)
-        yield self._asked.get(paths.delete_topic(tp.topic))
-        yield self.elected
+        yield self._changed(paths.topic(tp.topic))
+        yield self._request(paths.PREFERRED_REPLICA_ELECTION)
+        yield self._request(paths.delete_topic(tp.topic))
+        yield self._elsewhere.elected if self.elected is None and self._elsewhere is not None else self.elected
+
+    def _changed(self, path: str) -> int | None:
+        seq = self._last.get(path)
+        return self._elsewhere.last(path) if seq is None and self._elsewhere is not None else seq
+
+    def _request(self, path: str) -> int | None:
+        seq = self._asked.get(path)
+        return self._elsewhere.asked(path) if seq is None and self._elsewhere is not None else seq

@@ -23,13 +23,13 @@ class SessionNames:
 
     def learn_tree(self, tree: PastTree) -> None:
         for path, znode in tree.znodes.items():
-            self._learn(path, znode.ephemeral_owner)
+            self.learn_owner(path, znode.ephemeral_owner)
 
     def learn(self, transaction: Transaction) -> None:
         if not transaction.is_refused:
             for op in transaction.ops:
                 if isinstance(op, CreateTxn) and op.ephemeral:
-                    self._learn(op.path, transaction.session_id)
+                    self.learn_owner(op.path, transaction.session_id)
 
     def broker(self, session_id: SessionId) -> str | None:
         """broker-N; None for anybody else's."""
@@ -39,7 +39,8 @@ class SessionNames:
         """broker-N, or the id."""
         return self._names.get(session_id) or hexadecimal(session_id)
 
-    def _learn(self, path: str, owner: SessionId) -> None:
+    def learn_owner(self, path: str, owner: SessionId) -> None:
+        """Learn from an ephemeral znode."""
         number = path.removeprefix(self._ids)
         if owner and number != path and number.isdecimal():
             self._names[owner] = f"broker-{number}"

@@ -10,7 +10,7 @@ Left out, because no znode shows it: elections that were lost, requests between 
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Protocol, Unpack
 
@@ -42,6 +42,14 @@ KINDS = {
     PastChangeKind.CHANGED: EventKind.ZNODE_CHANGED,
     PastChangeKind.DELETED: EventKind.ZNODE_DELETED,
 }
+
+
+def path_of_kafka(path: str, chroot: str) -> str | None:
+    """A path as Kafka knows it, below its chroot (empty for the root); None for what is no business of its."""
+    if not path.startswith(f"{chroot}/"):
+        return None
+    below = path.removeprefix(chroot)
+    return None if below == "/" or below == OWN or below.startswith(f"{OWN}/") else below
 
 
 class Names(Protocol):
@@ -111,8 +119,11 @@ class ZooKeeperTrace:
 
     def take(self, transaction: Transaction) -> None:
         """Tell of one transaction; the next in order."""
+        self.take_changes(transaction, self._tree.apply(transaction))
+
+    def take_changes(self, transaction: Transaction, changes: Sequence[PastChange]) -> None:
+        """The same, where what it has changed in the tree is known already."""
         self._t_ms = max(self._t_ms, transaction.time_ms - self._began_ms)
-        changes = self._tree.apply(transaction)
         if transaction.is_refused or not transaction.ops:
             return
         self._fence = self._fence_of(transaction) if transaction.is_multi else None
@@ -151,7 +162,7 @@ class ZooKeeperTrace:
         """What the end of a session follows from, as far as anybody knows: its beginning."""
         return opened
 
-    def _act(self, transaction: Transaction, changes: list[PastChange]) -> int | None:
+    def _act(self, transaction: Transaction, changes: Sequence[PastChange]) -> int | None:
         """Tell of an administrator's act; None if it is a broker's transaction, or about nothing of Kafka's."""
         if self._names.broker(transaction.session_id) is not None:
             return None
@@ -275,10 +286,7 @@ class ZooKeeperTrace:
 
     def _below_chroot(self, path: str) -> str | None:
         """The path as Kafka knows it; None for what is no business of its."""
-        if not path.startswith(f"{self._chroot}/"):
-            return None
-        below = path.removeprefix(self._chroot)
-        return None if below == "/" or below == OWN or below.startswith(f"{OWN}/") else below
+        return path_of_kafka(path, self._chroot)
 
     def _emit(self, node: str, kind: EventKind, cause: int | None, **fields: Unpack[EventFields]) -> int:
         return self._put(Event(seq=UNNUMBERED, t_ms=self._t_ms, node=node, kind=kind, cause=cause, **fields))

@@ -3,15 +3,17 @@
 They are read once, line by line; what is held is the history.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import structs
 
 from kcsim.scenarios.imported.kafka_logs.entries import (
     ControllerChange,
+    Entry,
     History,
     NotShown,
     Place,
@@ -22,7 +24,7 @@ from kcsim.scenarios.imported.kafka_logs.evidence import Gathered
 from kcsim.scenarios.imported.kafka_logs.history import history_of
 from kcsim.scenarios.imported.kafka_logs.kafka_logs_trace import KafkaLogsTrace
 from kcsim.scenarios.imported.kafka_logs.log_files import LogFilesError, lines_of
-from kcsim.scenarios.imported.kafka_logs.messages import ClockRead, Silent
+from kcsim.scenarios.imported.kafka_logs.messages import ClockRead, Message, Silent
 from kcsim.scenarios.imported.kafka_logs.reading import Said, read_lines
 from kcsim.scenarios.imported.kafka_logs.records import BrokenLines
 from kcsim.scenarios.imported.kafka_logs.tally import Tally
@@ -55,6 +57,11 @@ def survey(files: Sequence[Path]) -> Survey:
     for path in files:
         for found in read_lines(lines_of(path, remarks.append)):
             take(gathered, tally, str(path), found)
+    return surveyed(files, gathered, tally, remarks)
+
+
+def surveyed(files: Sequence[Path], gathered: Gathered, tally: Tally, remarks: Sequence[str]) -> Survey:
+    """What files hold that have been read. Raises: LogFilesError when there is nothing of history in any."""
     history = history_of(gathered)
     if not history.entries:
         raise LogFilesError(_nothing(files, tally))
@@ -63,8 +70,16 @@ def survey(files: Sequence[Path]) -> Survey:
     return Survey(History(history.entries, not_shown), tally, zones, tuple(remarks))
 
 
-def take(gathered: Gathered, tally: Tally, file: str, found: Said | BrokenLines) -> None:
-    """Take in what one record says, and count it. A time that there is not breaks its record."""
+class Gatherer(Protocol):
+    """Keeps what the lines say."""
+
+    def take(self, place: Place, t_ms: int, says: Message) -> None:
+        """Take in what one line says."""
+        ...
+
+
+def take(gathered: Gatherer, tally: Tally, file: str, found: Said | BrokenLines) -> BrokenLines | None:
+    """Take in what one record says, and count it. A time that there is not breaks its record. Returns: what is broken."""
     if isinstance(found, Said):
         record, says = found
         if not isinstance(says, Silent):
@@ -75,6 +90,7 @@ def take(gathered: Gathered, tally: Tally, file: str, found: Said | BrokenLines)
             else:
                 gathered.take(Place(file, record.line), t_ms, says)
     tally.take(file, found)
+    return found if isinstance(found, BrokenLines) else None
 
 
 def brokers_of(history: History) -> set[BrokerId]:
@@ -95,19 +111,27 @@ def brokers_of(history: History) -> set[BrokerId]:
 
 def import_kafka_logs(seen: Survey, to_utc: ToUtc, write: Callable[[Event], None], where: str) -> None:
     """Call `write` with the events of all that a survey has found. Raises: what `write` raises."""
-    seqs = count()
+    for event in events_of(seen.history.entries, to_utc, where):
+        write(event)
+
+
+def events_of(entries: Sequence[Entry], to_utc: ToUtc, where: str) -> Iterator[Event]:
+    """Yield the events of a whole history, which is not empty."""
+    told: list[Event] = []
 
     def put(event: Event) -> int:
-        seq = next(seqs)
-        write(structs.replace(event, seq=seq))
-        return seq
+        told.append(structs.replace(event, seq=next(seqs)))
+        return told[-1].seq
 
-    entries = seen.history.entries
+    seqs = count()
     trace = KafkaLogsTrace(put, entries, to_utc)
     trace.begin(to_utc(entries[0].t_ms), f"from {where}")
     for entry in entries:
         trace.tell(entry)
+        yield from told
+        told.clear()
     trace.end()
+    yield from told
 
 
 def _nothing(files: Sequence[Path], tally: Tally) -> str:

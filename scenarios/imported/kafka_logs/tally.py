@@ -87,6 +87,19 @@ class Tally:
         else:
             self.history += 1
 
+    def add(self, later: "Tally") -> None:
+        """Count what another has counted of other files, which come after these."""
+        self.history += later.history
+        self.no_history += later.no_history
+        self.unknown += later.unknown
+        self.broken += later.broken
+        self.first_broken = self.first_broken or later.first_broken
+        self.first = min(filter(None, (self.first, later.first)), default=None)
+        self.last = max(filter(None, (self.last, later.last)), default=None)
+        for file, sources in later.sources.items():
+            self.sources[file] |= sources
+        self._loud |= later._loud
+
     def not_shown(self, gathered: Gathered, brokers: set[BrokerId]) -> Iterator[NotShown]:
         """What these files as a whole cannot show: for want of files, and of levels."""
         has: dict[BrokerId, set[Source]] = defaultdict(set)

@@ -5,7 +5,7 @@ of an hour. In the hour that clocks repeat when summer time ends, times are thos
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -70,6 +70,16 @@ def zones_shown(clocks: Iterable[At]) -> dict[str, set[str]]:
             ahead_ms = round((at.t_ms - at.says.utc_ms) / QUARTER_MS) * QUARTER_MS
             found.setdefault(_offset_text(ahead_ms), set()).add(at.place.file)
     return found
+
+
+def zone_shown(zones: Mapping[str, Collection[str]]) -> tuple[str, str | None]:
+    """The zone that files give away; UTC if none does, or if they do not agree: then the second is what to tell of it."""
+    if len(zones) > 1:
+        told = "; ".join(f"{offset} in {', '.join(sorted(files))}" for offset, files in sorted(zones.items()))
+        return "UTC", f"the files' clocks are in different zones ({told}); taken for UTC: name one with --zone"
+    if not zones:
+        return "UTC", "no line tells the zone of these times; taken for UTC: name another with --zone"
+    return next(iter(zones)), None
 
 
 def _offset_text(ahead_ms: int) -> str:
