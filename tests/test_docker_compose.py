@@ -1,5 +1,6 @@
-"""docker-compose.yml: one ZooKeeper by default, three by profile, each with a health check, none of them public."""
+"""docker-compose.yml: one ZooKeeper by default, three by profile, and a Spark to work on; none of them public."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,10 @@ def test_the_ensemble_has_three_members_that_know_each_other() -> None:
     assert {service["environment"]["ZOO_SERVERS"] for service in members.values()} == {servers}
 
 
-@pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES.keys())
+MEMBERS = of_profile("single") | of_profile("ensemble")
+
+
+@pytest.mark.parametrize("service", MEMBERS.values(), ids=MEMBERS.keys())
 def test_a_member_is_the_official_image_and_says_when_it_serves(service: dict[str, Any]) -> None:
     assert service["image"] == "zookeeper:3.9"
     assert "srvr" in service["healthcheck"]["test"][1]
@@ -37,3 +41,36 @@ def test_members_are_reached_from_this_machine_only(profile: str) -> None:
     """ZooKeeper asks nobody for a password; each member of a profile has a port of its own, on loopback."""
     published = [port for service in of_profile(profile).values() for port in service["ports"]]
     assert published == [f"127.0.0.1:{2181 + number}:2181" for number in range(len(published))]
+
+
+def test_spark_has_a_master_and_two_workers_that_see_the_same_files() -> None:
+    services = of_profile("spark")
+    assert list(services) == ["spark-master", "spark-worker-1", "spark-worker-2"]
+    assert {volume for service in services.values() for volume in service["volumes"]} == {
+        "${KCSIM_DATA:-./spark-data}:/data"
+    }
+    assert {service["image"] for service in services.values()} == {"kcsim-spark:4.3.0"}
+    assert set(MEMBERS) | set(services) == set(SERVICES)
+
+
+def test_spark_s_workers_wait_for_their_master_and_know_its_address() -> None:
+    master, *workers = of_profile("spark").values()
+    address = f"spark://{master['hostname']}:7077"
+    assert all(f"Worker {address} " in worker["command"] for worker in workers)
+    assert all(worker["depends_on"] == {"spark-master": {"condition": "service_healthy"}} for worker in workers)
+    assert "ALIVE" in master["healthcheck"]["test"][1]
+
+
+def test_spark_is_reached_from_this_machine_only() -> None:
+    """It runs what it is given by anybody: its web page is all that is published, on loopback."""
+    published = [port for service in of_profile("spark").values() for port in service.get("ports", ())]
+    assert published == ["127.0.0.1:8080:8080"]
+
+
+def test_spark_in_the_image_is_the_one_that_is_locked() -> None:
+    """Driver and executors have to be of one version."""
+    locked = re.search(r"^pyspark==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    assert locked is not None
+    dockerfile = (ROOT / "spark.Dockerfile").read_text()
+    assert set(re.findall(r"apache/spark:([\d.]+)|pyspark==([\d.]+)", dockerfile)) == {(locked[1], ""), ("", locked[1])}
+    assert {service["image"].partition(":")[2] for service in of_profile("spark").values()} == {locked[1]}

@@ -29,7 +29,7 @@ def doctor(output: Annotated[Output, typer.Option(help="How to print it.")] = Ou
     """Say what is here and what is missing, one line each, with how to get it.
 
     Only what the chosen --zookeeper needs has to be there: Java and the jars for embedded and ensemble, Docker for
-    docker, neither for simulated. Always exits with 0.
+    docker, neither for simulated. Spark runs on the same Java. Always exits with 0.
     """
     findings = list(look_around())
     if output is Output.JSON:
@@ -46,6 +46,7 @@ def look_around() -> Iterator[Finding]:
     yield Finding("kcsim", True, own_version())
     yield _checked("Java", _java)
     yield _checked("ZooKeeper", _jars)
+    yield _checked("Spark", _spark)
     yield from _docker()
     yield _memory()
     yield _disk()
@@ -81,6 +82,15 @@ def _jars() -> str:
     jars = zookeeper_jars()
     server = next((jar for jar in jars if jar.name.startswith("zookeeper-") and "jute" not in jar.name), jars[0])
     return f"{server.stem.replace('zookeeper-', 'Apache ZooKeeper ')} from PySpark's jars: {server.parent}"
+
+
+def _spark() -> str:
+    from kcsim.zk.servers.java import find_java
+
+    java = find_java()
+    home = os.environ.get("SPARK_HOME")
+    where = f"SPARK_HOME: {home}" if home else "its wheel"
+    return f"Apache Spark {version('pyspark')} from {where}, on Java {java.version} from {java.source}"
 
 
 def _docker() -> Iterator[Finding]:

@@ -1,0 +1,114 @@
+"""Between Arrow's batches of columns and the rows that a fold takes and tells."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise, repeat
+from typing import Any
+
+import msgspec
+
+from kcsim.scenarios.history import arrow_schema
+from kcsim.scenarios.replay.folding.fact import FACT_COLUMNS, Fact
+from kcsim.scenarios.replay.folding.folding_runs import Rows
+from kcsim.scenarios.replay.folding.mismatch import Mismatch
+from kcsim.scenarios.replay.folding.transition import Transition, transitions_arrow_schema
+
+KEY_COLUMNS = ("batch", "run")
+COLUMNS = (*KEY_COLUMNS, *FACT_COLUMNS)
+ROWS_PER_BATCH = 10_000
+
+OF_MISMATCH = ("what", "expected", "computed")
+MISMATCH = "Mismatch"
+"""Stands in the column `kind` of a row that is a mismatch."""
+
+
+def replayed_arrow_schema() -> Any:
+    """Transitions and mismatches as one table: those three columns are null in the one, most others in the other."""
+    import pyarrow as pa
+
+    fields = [*transitions_arrow_schema(), *(pa.field(name, pa.string()) for name in OF_MISMATCH)]
+    return pa.schema(fields)
+
+
+def facts_in(batches: Iterable[Any]) -> Iterator[tuple[str, str, Fact]]:
+    """(batch, run, fact) of each row of record batches with COLUMNS."""
+    make = Fact._make
+    for batch in batches:
+        columns = [values(batch.column(name)) for name in COLUMNS]
+        for row in zip(*columns, strict=True):
+            yield row[0], row[1], make(row[2:])
+
+
+def facts_arrow_schema() -> Any:
+    """COLUMNS, with the types of the table of events."""
+    import pyarrow as pa
+
+    log = arrow_schema()
+    own = [pa.field(name, pa.string()) for name in KEY_COLUMNS]
+    return pa.schema([*own, *(pa.field(name, log.field(name).type) for name in FACT_COLUMNS)])
+
+
+def facts_batches(rows: Iterable[tuple[str, str, Fact]]) -> Iterator[Any]:
+    """Record batches of facts_arrow_schema."""
+    import pyarrow as pa
+
+    schema, remaining = facts_arrow_schema(), iter(rows)
+    while portion := [(batch, run, *fact) for batch, run, fact in islice(remaining, ROWS_PER_BATCH)]:
+        columns = zip(*portion, strict=True)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def values(column: Any) -> Iterable[Any]:
+    """A column's values. Most columns have none, and nothing is converted then."""
+    if column.null_count == len(column):
+        return repeat(None, len(column))
+    if _is_list(column):
+        return _lists(column)
+    return column.to_pylist()  # type: ignore[no-any-return]
+
+
+def _is_list(column: Any) -> bool:
+    import pyarrow.types as arrow_types
+
+    return bool(arrow_types.is_list(column.type) or arrow_types.is_large_list(column.type))
+
+
+def _lists(column: Any) -> list[tuple[Any, ...] | None]:
+    """Lists of a column, cut out of their values: one conversion for all of them."""
+    offsets, inner = column.offsets.to_pylist(), column.values.to_pylist()
+    found: list[tuple[Any, ...] | None] = [tuple(inner[a:b]) for a, b in pairwise(offsets)]
+    if column.null_count:
+        return [values if is_there else None for values, is_there in zip(found, column.is_valid().to_pylist(), strict=True)]
+    return found
+
+
+def batches_of(folded: Iterable[Rows]) -> Iterator[Any]:
+    """Record batches of replayed_arrow_schema."""
+    transitions: list[Transition] = []
+    for told, mismatches in folded:
+        transitions.extend(told)
+        if mismatches:
+            yield _of_mismatches(mismatches)
+        if len(transitions) >= ROWS_PER_BATCH:
+            yield _of_transitions(transitions)
+            transitions = []
+    if transitions:
+        yield _of_transitions(transitions)
+
+
+def _of_transitions(rows: Sequence[Transition]) -> Any:
+    import pyarrow as pa
+
+    schema = replayed_arrow_schema()
+    columns = [*zip(*map(msgspec.structs.astuple, rows), strict=True)]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=False)]
+    arrays.extend(pa.nulls(len(rows), pa.string()) for _ in OF_MISMATCH)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _of_mismatches(rows: Sequence[Mismatch]) -> Any:
+    import pyarrow as pa
+
+    schema = replayed_arrow_schema()
+    told = [{**msgspec.structs.asdict(row), "n": -1, "kind": MISMATCH, "trigger": "", "derived": False} for row in rows]
+    return pa.RecordBatch.from_pylist(told, schema=schema)

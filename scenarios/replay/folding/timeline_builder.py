@@ -1,0 +1,372 @@
+"""Makes a run's timeline from its cluster-wide events.
+
+Every fact is taken as the controller's: what it read of /brokers/ids, and when; whose wish to stop it accepted; that it has
+resigned. Where an older history does not say what a new controller has read, those registered at that time stand for it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from kcsim.controller.decisions.hash_order import hash_order
+from kcsim.scenarios.replay.folding.fact import CREATED, DELETED, ZNODE_KINDS, Fact
+from kcsim.scenarios.replay.folding.moment import Moment, MomentKind, View
+from kcsim.scenarios.replay.folding.timeline import Timeline, TopicStory, Views
+from kcsim.scenarios.replay.folding.trigger import Trigger
+from kcsim.zk import paths, znodes
+from kcsim.zk.events import EventKind
+from kcsim.zk.vocabulary import BrokerId, TopicState
+from kcsim.zk.znodes import BadZnodeError
+
+UNCLEAN_SETTING = "unclean.leader.election.enable"
+REGISTERING, READ, STARTING_REPLICAS = (
+    "Registering handlers",
+    "Fetching topic deletions in progress",
+    "Starting replica state machine",
+)
+REFUSED = frozenset({"STALE_BROKER_EPOCH", "BROKER_NOT_AVAILABLE"})
+_CHANGES = re.compile(r"started \[([\d, ]*)\], stopped \[([\d, ]*)\], bounced \[([\d, ]*)\]")
+_TOPICS = re.compile(r"new topics \[(.*)\], gone \[(.*)\]")
+_NAME = re.compile(r"'([^']*)'")
+_ASKED_FOR = {
+    "ControlledShutdown": Trigger.CONTROLLED_SHUTDOWN,
+    "ReplicaLeaderElection": Trigger.PREFERRED_ELECTION,
+    "UncleanLeaderElectionEnable": Trigger.UNCLEAN_ELECTION,
+    "TopicUncleanLeaderElectionEnable": Trigger.UNCLEAN_ELECTION,
+    "TopicDeletion": Trigger.TOPIC_DELETION,
+    "TopicDeletionStopReplicaResponseReceived": Trigger.TOPIC_DELETION,
+}
+
+OF_BROKERS = frozenset({Trigger.BROKER_STARTED, Trigger.BROKER_FAILED, Trigger.BROKER_BOUNCED})
+"""Which of them a BrokerChange is about changes while it is worked through: the view says."""
+
+
+class TimelineBuilder:
+    """Take the facts in, in order of `seq`; the timeline is complete then."""
+
+    def __init__(self) -> None:
+        self.timeline = Timeline()
+        self._told: list[Moment] = []  # by controllers
+        self._registered = 0
+        self._defaults: dict[str, bool] = {}  # node -> whether unclean elections are allowed
+        self._hosts: dict[str, frozenset[int]] = {}
+        self._epoch = 0
+        self._next_phases: dict[str, list[tuple[str, View, MomentKind, tuple[int, ...]]]] = {}
+        self._handlers: Mapping[str, Callable[[Fact], None]] = {
+            EventKind.ELECTION_WON.value: self._on_won,
+            EventKind.CONTROLLER_FAILOVER.value: self._on_failover_step,
+            EventKind.CONTROLLER_RESIGNED.value: self._on_resigned,
+            EventKind.CONTROLLER_EVENT_QUEUED.value: self._on_queued,
+            EventKind.CONTROLLER_EVENT_BEGUN.value: self._on_begun,
+            EventKind.BROKER_CHANGE.value: self._on_broker_change,
+            EventKind.TOPIC_CHANGE.value: self._on_topic_change,
+            EventKind.TOPIC_DELETION.value: self._on_topic_deletion,
+            EventKind.CONTROLLED_SHUTDOWN.value: self._on_shutdown_answered,
+            EventKind.LEADER_REBALANCE.value: self._on_rebalance,
+            EventKind.LOG_DIR_FAILED.value: self._on_log_dir_failed,
+            EventKind.PARTITION_STATE_CHANGE.value: self._on_move,
+            EventKind.REPLICA_STATE_CHANGE.value: self._on_move,
+        }
+
+    def take(self, fact: Fact) -> None:
+        """Take one fact in that is not of one partition."""
+        self.timeline.ended_ms = fact.t_ms
+        if fact.kind in ZNODE_KINDS:
+            self._on_znode(fact)
+            return
+        handler = self._handlers.get(fact.kind)
+        if handler is not None:
+            handler(fact)
+
+    # --- znodes
+
+    def _on_znode(self, fact: Fact) -> None:
+        path = fact.path or ""
+        parent, name = paths.parent(path), paths.name(path)
+        if parent == paths.BROKER_IDS and name.isdigit():
+            self._on_registration(fact, int(name))
+        elif parent == paths.BROKER_TOPICS:
+            content = None if fact.kind == DELETED else _topic(path, fact.data)
+            self._story(name).versions.append((fact.seq, fact.t_ms, fact.cause, content))
+            replicas = () if content is None else (b for a in content.assignments.values() for b in a.replicas)
+            self._hosts[name] = frozenset(replicas)
+            self.timeline.triggers[fact.seq] = Trigger.TOPIC_CREATED
+        elif path.startswith("/config/topics/"):
+            said = None if fact.kind == DELETED else _unclean(path, fact.data)
+            self._story(name).unclean.append((fact.seq, said))
+        elif path.startswith("/config/brokers/"):
+            self._on_broker_settings(fact, name)
+
+    def _on_registration(self, fact: Fact, broker: int) -> None:
+        bit = self.timeline.brokers.bit(broker)
+        if fact.kind == DELETED:
+            self._registered &= ~bit
+            self._may_happen(fact, MomentKind.STOPPED, (broker,), Trigger.BROKER_FAILED)
+        else:
+            self._registered |= bit
+        if fact.kind == CREATED:
+            self._may_happen(fact, MomentKind.STARTED, (broker,), Trigger.BROKER_STARTED)
+        if fact.kind == CREATED and fact.session_id is not None:
+            self.timeline.owners[fact.session_id] = broker
+        if fact.data is not None:
+            self.timeline.racks[broker] = _rack(fact.path or "", broker, fact.data)
+
+    def _on_broker_settings(self, fact: Fact, name: str) -> None:
+        """That unclean elections are no longer allowed is told by nobody; that they are, by the event that is queued."""
+        if fact.kind == DELETED or _unclean(fact.path or "", fact.data) is not False:
+            return
+        nodes = [f"broker-{name}"] if name.isdigit() else list(self._defaults)
+        for node in nodes:
+            self._allow_unclean(node, fact.seq, False)
+
+    def _story(self, topic: str) -> TopicStory:
+        return self.timeline.topics.setdefault(topic, TopicStory())
+
+    # --- terms of office
+
+    def _views(self, node: str) -> Views:
+        return self.timeline.views.setdefault(node, Views())
+
+    def _see(self, fact: Fact, view: View) -> View:
+        self._views(fact.node).put(fact.seq, view)
+        return view
+
+    def _on_won(self, fact: Fact) -> None:
+        epoch = fact.controller_epoch or 0
+        allowed = self._defaults.get(fact.node, False)
+        self._see(fact, View(epoch, is_unclean_allowed=allowed, since=fact.seq))
+        self._epoch = max(self._epoch, epoch)
+        self._may_happen(fact, MomentKind.FAILOVER, (), Trigger.CONTROLLER_FAILOVER)
+
+    def _on_failover_step(self, fact: Fact) -> None:
+        view = self._views(fact.node).last
+        trigger = Trigger.CONTROLLER_FAILOVER
+        if not self.timeline.has_decisions:  # from here on controllers tell what they do
+            self.timeline.has_decisions, self.timeline.moments = True, self._told
+        match fact.step:
+            case "Registering handlers":
+                allowed = (fact.inputs or "") == f"{UNCLEAN_SETTING}=true" or self._defaults.get(fact.node, False)
+                self._allow_unclean(fact.node, fact.seq, allowed)
+            case "Fetching topic deletions in progress":
+                self.timeline.read_at[view.since] = fact.seq
+                live = self._registered if fact.brokers is None else self.timeline.brokers.set_of(fact.brokers)
+                self._see(fact, view._replace(live=live, phase=trigger))
+            case "Starting replica state machine":
+                assigned = frozenset(b for hosts in self._hosts.values() for b in hosts)
+                dead = assigned.difference(self.timeline.brokers.all_in(view.live))
+                self._happens(fact, MomentKind.FAILOVER, view, _in_hash_order(dead), trigger)
+            case "Starting preferred replica leader election":
+                trigger = Trigger.PREFERRED_ELECTION
+            case _:
+                pass
+        self.timeline.triggers[fact.seq] = trigger
+
+    def _on_resigned(self, fact: Fact) -> None:
+        self._see(fact, View(is_unclean_allowed=self._defaults.get(fact.node, False)))
+
+    def _allow_unclean(self, node: str, seq: int, allowed: bool) -> None:
+        self._defaults[node] = allowed
+        views = self._views(node)
+        views.put(seq, views.last._replace(is_unclean_allowed=allowed))
+
+    # --- brokers
+
+    def _on_broker_change(self, fact: Fact) -> None:
+        if fact.broker_id is not None:  # only its listeners have changed
+            return
+        self.timeline.triggers[fact.seq] = Trigger.BROKER_STARTED
+        if fact.step is not None:
+            waiting = self._next_phases.get(fact.node, [])
+            while waiting:
+                step, view, kind, brokers = waiting.pop(0)
+                self._see(fact, view)
+                if step == fact.step:
+                    break
+            return
+        phases = self._phases(fact)
+        for _, view, kind, brokers in phases:
+            self._happens(fact, kind, view, brokers, view.phase)
+        if phases:
+            self._see(fact, phases[0][1])
+        self._next_phases[fact.node] = phases[1:]
+
+    def _phases(self, fact: Fact) -> list[tuple[str, View, MomentKind, tuple[int, ...]]]:
+        """What the controller does one after the other: (the step that begins it, its view from then on, what, to whom)."""
+        brokers = self.timeline.brokers
+        view = self._views(fact.node).last
+        started, stopped, bounced = self._changes(fact, view)
+        phases = []
+        for step, kind, who, trigger in (
+            ("started", MomentKind.STARTED, started, Trigger.BROKER_STARTED),
+            ("bounced: gone", MomentKind.STOPPED, bounced, Trigger.BROKER_BOUNCED),
+            ("bounced: back", MomentKind.STARTED, bounced, Trigger.BROKER_BOUNCED),
+            ("stopped", MomentKind.STOPPED, stopped, Trigger.BROKER_FAILED),
+        ):
+            if not who:
+                continue
+            bits = brokers.set_of(who)
+            if kind is MomentKind.STARTED:
+                view = view._replace(live=view.live | bits, phase=trigger)
+                order = who
+            else:
+                view = view._replace(live=view.live & ~bits, shutting_down=view.shutting_down & ~bits, phase=trigger)
+                order = _in_hash_order(who)
+            phases.append((step, view, kind, order))
+        return phases
+
+    def _changes(self, fact: Fact, view: View) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """Who has started, stopped and bounced: from whom the controller has read, and for bounces from what it tells."""
+        told = _CHANGES.search(fact.detail or "")
+        started, stopped, bounced = (_ids(ids) for ids in told.groups()) if told else ((), (), ())
+        if fact.brokers is not None:
+            known, seen = set(self.timeline.brokers.all_in(view.live)), set(fact.brokers)
+            started, stopped = tuple(sorted(seen - known)), tuple(sorted(known - seen))
+        return started, stopped, bounced
+
+    def _on_begun(self, fact: Fact) -> None:
+        name, _, argument = (fact.event or "").rstrip(")").partition("(")
+        trigger = _ASKED_FOR.get(name)
+        if trigger is None:
+            return
+        self.timeline.triggers[fact.seq] = trigger
+        view = self._views(fact.node).last
+        if name == "ControlledShutdown" and argument.isdigit():
+            bit = self.timeline.brokers.bit(int(argument))
+            if view.live & bit:
+                view = self._see(fact, view._replace(shutting_down=view.shutting_down | bit))
+                self._happens(fact, MomentKind.SHUTTING_DOWN, view, (int(argument),), trigger)
+        elif trigger is Trigger.UNCLEAN_ELECTION:
+            self._happens(fact, MomentKind.UNCLEAN_ENABLED, view, (), trigger, topic=argument or None)
+
+    def _on_queued(self, fact: Fact) -> None:
+        if fact.event == "UncleanLeaderElectionEnable":
+            self._allow_unclean(fact.node, fact.seq, True)
+
+    def _on_shutdown_answered(self, fact: Fact) -> None:
+        if fact.error not in REFUSED or fact.broker_id is None:
+            return
+        moments, bit = self._told, self.timeline.brokers.bit(fact.broker_id)
+        if moments and moments[-1].seq == fact.cause and moments[-1].kind is MomentKind.SHUTTING_DOWN:
+            moments.pop()
+            view = self._views(fact.node).last
+            self._see(fact, view._replace(shutting_down=view.shutting_down & ~bit))
+
+    def _on_log_dir_failed(self, fact: Fact) -> None:
+        if fact.broker_id is None or fact.partitions is None:
+            return
+        self.timeline.triggers[fact.seq] = Trigger.LOG_DIR_FAILED
+        failed = []
+        for name in fact.partitions:
+            topic, _, partition = name.rpartition("-")
+            failed.append((topic, int(partition)))
+            self.timeline.log_dirs.setdefault(failed[-1], []).append((fact.seq, fact.node, fact.broker_id))
+        view, trigger = self._views(fact.node).last, Trigger.LOG_DIR_FAILED
+        concerned = frozenset(failed)
+        self._happens(fact, MomentKind.LOG_DIRS_FAILED, view, (fact.broker_id,), trigger, concerned=concerned)
+
+    # --- topics, balance, moves
+
+    def _on_topic_change(self, fact: Fact) -> None:
+        self.timeline.triggers[fact.seq] = Trigger.TOPIC_CREATED
+        if fact.topic is not None:
+            self._story(fact.topic).noted.append((fact.seq, fact.node, True))
+            return
+        told = _TOPICS.search(fact.detail or "")
+        if told is not None:
+            for names, is_new in zip(told.groups(), (True, False), strict=True):
+                for topic in _NAME.findall(names):
+                    self._story(topic).noted.append((fact.seq, fact.node, is_new))
+
+    def _on_topic_deletion(self, fact: Fact) -> None:
+        self.timeline.triggers[fact.seq] = Trigger.TOPIC_DELETION
+        if fact.topic is None:
+            return
+        story = self._story(fact.topic)
+        if fact.step == "started":
+            order = _in_hash_order(self._hosts.get(fact.topic, ()))
+            view = self._views(fact.node).last
+            self._happens(fact, MomentKind.DELETION, view, order, Trigger.TOPIC_DELETION, topic=fact.topic)
+        elif fact.step == "completing":
+            story.completing.append(fact.seq)
+        elif fact.step == "completed":
+            story.noted.append((fact.seq, fact.node, False))
+
+    def _on_rebalance(self, fact: Fact) -> None:
+        self.timeline.triggers[fact.seq] = Trigger.LEADER_REBALANCE
+        if fact.broker_id is not None and fact.how_many != 0:  # 0: it has found nobody that could be elected
+            view = self._views(fact.node).last
+            self._happens(fact, MomentKind.REBALANCE, view, (fact.broker_id,), Trigger.LEADER_REBALANCE)
+
+    def _on_move(self, fact: Fact) -> None:
+        trigger = self.timeline.triggers.get(-1 if fact.cause is None else fact.cause)
+        if trigger is not None:
+            self.timeline.triggers[fact.seq] = trigger
+
+    def _happens(
+        self,
+        fact: Fact,
+        kind: MomentKind,
+        view: View,
+        brokers: tuple[int, ...],
+        trigger: Trigger,
+        topic: str | None = None,
+        concerned: frozenset[tuple[str, int]] = frozenset(),
+    ) -> None:
+        if view.epoch >= self._epoch:  # what a controller of the past does comes to nothing
+            moment = Moment(fact.seq, fact.t_ms, kind, view, brokers, topic, trigger, concerned)
+            self._told.append(moment)
+
+    def _may_happen(self, fact: Fact, kind: MomentKind, brokers: tuple[int, ...], trigger: Trigger) -> None:
+        """In a history that tells nothing of what controllers do: whatever ZooKeeper shows, they act on at once."""
+        self.timeline.triggers[fact.seq] = trigger
+        if not self.timeline.has_decisions:
+            view = View(self._epoch, self._registered, phase=trigger, since=self._epoch)
+            self.timeline.moments.append(Moment(fact.seq, fact.t_ms, kind, view, brokers, trigger=trigger))
+
+
+def timeline_of(facts: Iterable[Fact]) -> Timeline:
+    """The timeline of a run; facts of single partitions are passed over."""
+    builder = TimelineBuilder()
+    for fact in sorted((f for f in facts if f.partition is None), key=lambda f: f.seq):
+        builder.take(fact)
+    return builder.timeline
+
+
+def at_partition(timeline: Timeline, topic: str) -> Timeline:
+    """The same timeline with the story of one topic only: what one group of partitions needs."""
+    return replace(timeline, topics={topic: timeline.story(topic)})
+
+
+def _topic(path: str, data: str | None) -> TopicState | None:
+    try:
+        return znodes.decode_topic(path, None if data is None else data.encode(), _ignore)
+    except BadZnodeError:
+        return None
+
+
+def _rack(path: str, broker: int, data: str) -> str | None:
+    try:
+        return znodes.decode_broker(path, BrokerId(broker), data.encode()).rack
+    except BadZnodeError:
+        return None
+
+
+def _unclean(path: str, data: str | None) -> bool | None:
+    try:
+        config = znodes.decode_config(path, None if data is None else data.encode(), _ignore)
+    except BadZnodeError:
+        return None
+    said = config.get(UNCLEAN_SETTING)
+    return None if said is None else said.lower() == "true"
+
+
+def _ignore(path: str, reason: str) -> None:
+    """A malformed znode is told by those who meet it."""
+
+
+def _in_hash_order(brokers: Iterable[int]) -> tuple[int, ...]:
+    return tuple(int(b) for b in hash_order(BrokerId(b) for b in brokers))
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(", "))) if text else ()

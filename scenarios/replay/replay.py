@@ -1,0 +1,177 @@
+"""Replays histories on Spark: the controller's own decisions over every partition, many at a time.
+
+Given what the cluster did, partitions do not depend on each other. A run's cluster-wide events become its timeline, which
+every task gets; its partitions are spread over the tasks, each of them whole and in order. Where there are very many runs,
+each of them small, the runs are spread instead, and every task makes the timelines of its own.
+
+What comes of a partition depends on nothing but its own events and its run's, so that the number of tasks changes nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kcsim.scenarios.replay.folding.arrow_rows import (
+    COLUMNS,
+    MISMATCH,
+    OF_MISMATCH,
+    batches_of,
+    facts_arrow_schema,
+    facts_batches,
+    facts_in,
+    replayed_arrow_schema,
+)
+from kcsim.scenarios.replay.folding.fact import (
+    CLUSTER_KINDS,
+    CLUSTER_PATHS_PATTERN,
+    EVENTS_BEGUN,
+    FACT_COLUMNS,
+    PARTITION_KINDS,
+    STATE_PATH_SQL,
+    ZNODE_KINDS,
+)
+from kcsim.scenarios.replay.folding.folding_runs import FoldPartition, fold_facts, fold_of_many
+from kcsim.scenarios.replay.folding.folds import fold_for
+from kcsim.scenarios.replay.folding.mismatch import mismatches_arrow_schema
+from kcsim.scenarios.replay.folding.timeline import Timeline
+from kcsim.scenarios.replay.folding.timeline_builder import TimelineBuilder
+from kcsim.scenarios.replay.folding.what_if import WhatIf
+from kcsim.scenarios.replay.one_process import rows_of_files
+from kcsim.scenarios.replay.tables.events_table import BATCH, RUN, spark_schema
+
+MANY_RUNS = 64
+"""From here on runs are spread over the tasks, and not the partitions of each."""
+
+Run = tuple[str, str]
+
+
+def replay(spark: SparkSession, events: DataFrame, what_if: WhatIf | None = None) -> DataFrame:
+    """The transitions of every partition (folding/transition.py).
+
+    Args:
+        events: a table of events (tables/events_table.py); more columns than a fold reads do no harm, and cost nothing.
+        what_if: None: as the history tells when the controller decided, exactly. Otherwise the replay finds by itself what
+            the controller does, with these changes.
+    """
+    return transitions_of(replayed(spark, events, what_if))
+
+
+def replayed(
+    spark: SparkSession,
+    events: DataFrame,
+    what_if: WhatIf | None = None,
+    *,
+    by_run: bool | None = None,
+) -> DataFrame:
+    """Transitions and mismatches as one table; transitions_of and mismatches_of take it apart.
+
+    Args:
+        by_run: spread whole runs over the tasks; None: if there are many (one more look at the data finds out).
+    """
+    fold = fold_for(what_if)
+    facts = facts_of(events)
+    schema = spark_schema(replayed_arrow_schema())
+    if by_run is None:
+        by_run = facts.where(F.col("partition").isNull()).select(BATCH, RUN).distinct().limit(MANY_RUNS).count() == MANY_RUNS
+    if by_run:
+        order = [F.col(BATCH), F.col(RUN), F.col("partition").isNotNull(), F.col("topic"), F.col("partition"), F.col("seq")]
+        grouped = facts.repartition(BATCH, RUN).sortWithinPartitions(*order)
+        return grouped.mapInArrow(_whole_runs(fold), schema)
+    timelines = spark.sparkContext.broadcast(timelines_of(facts))
+    key = [BATCH, RUN, "topic", "partition"]
+    own = facts.where(F.col("partition").isNotNull()).repartition(*key).sortWithinPartitions(*key, "seq")
+    return own.mapInArrow(_partitions(fold, timelines), schema)
+
+
+def replayed_files(spark: SparkSession, files: Sequence[Path | str], what_if: WhatIf | None = None) -> DataFrame:
+    """The same of files in which each partition's events are together and in order, as a generated dataset has them.
+
+    One task a file, which reads it by itself: nothing is shuffled, and no row passes through the JVM. `is_laid_out` finds
+    out whether a dataset's files are such.
+    """
+    paths = [str(file) for file in files]
+    listed = spark.createDataFrame([(path,) for path in paths], "path string").repartitionByRange(len(paths), "path")
+    facts_schema = spark_schema(facts_arrow_schema())
+    cluster = listed.mapInArrow(_cluster_facts, facts_schema)
+    timelines = spark.sparkContext.broadcast(timelines_of(cluster))
+    return listed.mapInArrow(_files(fold_for(what_if), timelines), spark_schema(replayed_arrow_schema()))
+
+
+def transitions_of(rows: DataFrame) -> DataFrame:
+    """Of what `replayed` gives, the transitions."""
+    return rows.where(F.col("kind") != MISMATCH).drop(*OF_MISMATCH)
+
+
+def mismatches_of(rows: DataFrame) -> DataFrame:
+    """Of what `replayed` gives, the mismatches (folding/mismatch.py)."""
+    return rows.where(F.col("kind") == MISMATCH).select(*mismatches_arrow_schema().names)
+
+
+# --- what is read ----------------------------------------------------------------------------------------------------------
+
+
+def facts_of(events: DataFrame) -> DataFrame:
+    """The rows and columns of a table of events that a fold reads (folding/fact.py)."""
+    path, event, kind = F.col("path"), F.col("event"), F.col("kind")
+    is_znode = kind.isin(*ZNODE_KINDS)
+    is_of_state = is_znode & path.rlike(STATE_PATH_SQL)
+    named = {
+        "topic": F.when(is_of_state, F.regexp_extract(path, STATE_PATH_SQL, 1)).otherwise(F.col("topic")),
+        "partition": F.when(is_of_state, F.regexp_extract(path, STATE_PATH_SQL, 2).cast("bigint")).otherwise(
+            F.when(~is_znode, F.col("partition"))
+        ),
+    }
+    of_partition = F.col("partition").isNotNull() & ~is_znode & kind.isin(*PARTITION_KINDS)
+    of_cluster = (
+        F.col("partition").isNull()
+        & kind.isin(*CLUSTER_KINDS)
+        & (event.isNull() | event.rlike(f"^({'|'.join(EVENTS_BEGUN)})"))
+    )
+    of_tree = is_znode & path.rlike(CLUSTER_PATHS_PATTERN)
+    wanted = events.where(is_of_state | of_partition | of_cluster | of_tree)
+    return wanted.select(BATCH, RUN, *(named[c].alias(c) if c in named else F.col(c) for c in FACT_COLUMNS))
+
+
+def timelines_of(facts: DataFrame) -> dict[Run, Timeline]:
+    """The timelines of all runs, made here; for runs that are few."""
+    builders: dict[Run, TimelineBuilder] = {}
+    rows = facts.where(F.col("partition").isNull()).select(*COLUMNS).toArrow()
+    told = sorted(facts_in(rows.to_batches()), key=lambda row: (row[0], row[1], row[2].seq))
+    for batch, run, fact in told:
+        builders.setdefault((batch, run), TimelineBuilder()).take(fact)
+    return {run: builder.timeline for run, builder in builders.items()}
+
+
+# --- in the executors ------------------------------------------------------------------------------------------------------
+
+
+def _whole_runs(fold: FoldPartition) -> Any:
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        return batches_of(fold_facts(facts_in(batches), fold))
+
+    return work
+
+
+def _cluster_facts(batches: Iterator[Any]) -> Iterator[Any]:
+    return facts_batches(rows_of_files(_paths(batches), of_partitions=False))
+
+
+def _files(fold: FoldPartition, timelines: Any) -> Any:
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        return batches_of(fold_of_many(rows_of_files(_paths(batches), of_partitions=True), timelines.value, fold))
+
+    return work
+
+
+def _paths(batches: Iterator[Any]) -> Iterator[str]:
+    return (path for batch in batches for path in batch.column("path").to_pylist())
+
+
+def _partitions(fold: FoldPartition, timelines: Any) -> Any:
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        return batches_of(fold_of_many(facts_in(batches), timelines.value, fold))
+
+    return work

@@ -1,0 +1,60 @@
+"""Takes traces into a dataset: read, told apart, laid out by the key of a partition's history, and counted."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from kcsim.scenarios.replay.tables.dataset import Dataset, being_written, refuse_existing
+from kcsim.scenarios.replay.tables.events_table import BATCH, RUN
+from kcsim.scenarios.replay.tables.reading import read_events, read_table
+from kcsim.scenarios.replay.tables.rejects_table import rejects_arrow_schema
+from kcsim.scenarios.replay.tables.writing import write_events, write_table
+
+
+class Ingested(NamedTuple):
+    """What came of it.
+
+    Attributes:
+        events, runs: how many of each are in the dataset.
+        rejects: how many there are for each reason, most first.
+    """
+
+    events: int
+    runs: int
+    rejects: dict[str, int]
+
+
+class NothingReadError(Exception):
+    """There was something to read, and no event in it; no dataset was written. Says why, by reason."""
+
+
+def ingest(spark: SparkSession, paths: Iterable[Path | str], to: Path, batch: str | None = None) -> Ingested:
+    """Write events, and what should have been some, to a new dataset; whole, or not at all.
+
+    Args: as of read_events; `to` must not exist.
+
+    Raises: PathExistsError before any work; what read_events raises; NothingReadError; what Spark raises for a failed job.
+    """
+    refuse_existing(to)
+    read = read_events(spark, paths, batch)
+    with being_written(to) as folder:
+        dataset = Dataset(folder)
+        write_table(read.rejects, dataset.rejects(), (), ("file", "line"))
+        rejects = _counted_rejects(spark, dataset)
+        write_events(read.events, dataset.events())
+        written = spark.read.parquet(str(dataset.events())) if dataset.batches() else None
+        events = 0 if written is None else written.count()
+        if written is None or events == 0:
+            told = ", ".join(f"{count} {reason}" for reason, count in rejects.items())
+            raise NothingReadError(f"there is no event in what was read: {told or 'it is empty'}")
+        return Ingested(events, written.select(BATCH, RUN).distinct().count(), rejects)
+
+
+def _counted_rejects(spark: SparkSession, dataset: Dataset) -> dict[str, int]:
+    if not dataset.batches("rejects"):
+        return {}
+    rejects = read_table(spark, dataset.rejects(), rejects_arrow_schema())
+    counted = rejects.groupBy("reason").count().collect()
+    return {row["reason"]: row["count"] for row in sorted(counted, key=lambda row: (-row["count"], row["reason"]))}

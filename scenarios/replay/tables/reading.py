@@ -1,0 +1,131 @@
+"""Reads events, of loose traces, of datasets, of many at once; what is no event is told apart, with the reason.
+
+A dataset is read by Spark itself: its files are laid out already, and stay so (dataset_reading.py). A trace, JSONL or
+Parquet, is read in Python (trace_lines.py, trace_rows.py) with the very decoder that the rest of the project reads it with,
+so that an event here is an event there.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kcsim.scenarios.replay.tables.dataset import Dataset
+from kcsim.scenarios.replay.tables.dataset_reading import read_dataset
+from kcsim.scenarios.replay.tables.events_table import events_arrow_schema, events_schema, spark_schema
+from kcsim.scenarios.replay.tables.portion import Portion, reject
+from kcsim.scenarios.replay.tables.problems import Problem
+from kcsim.scenarios.replay.tables.rejects_table import Reason, rejects_arrow_schema
+from kcsim.scenarios.replay.tables.trace_files import SPLIT_BYTES, Split, Trace, find, shared_out, splits_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TASKS_PER_CORE = 3
+TASK_BYTES = 2**20
+"""Less than that is not worth a task of its own."""
+
+
+class SameBatchError(Exception):
+    """Two that are read together have a batch of the same name: their runs could not be told apart."""
+
+
+class Read(NamedTuple):
+    """The two tables: events (tables/events_table.py) and rejects (tables/rejects_table.py). Both are lazy."""
+
+    events: DataFrame
+    rejects: DataFrame
+
+
+def read_events(spark: SparkSession, paths: Iterable[Path | str] | Path | str, batch: str | None = None) -> Read:
+    """Read events.
+
+    Args:
+        paths: datasets (folders with a table of events), traces (.parquet; anything else is JSONL, or compressed .gz and
+        .zst),
+            folders with traces, patterns as the shell has them. On a cluster every machine sees them under these names.
+        batch: of the loose traces; if None, the day (UTC) that a trace was last written on.
+
+    Returns:
+        Rows in no certain order, but for a single dataset, which is read as it lies. Each of the two is read by itself: who
+        wants both reads all twice.
+
+    Raises: NoTraceError for a path where nothing is; SameBatchError; OSError.
+    """
+    datasets, traces = find([paths] if isinstance(paths, (Path, str)) else paths, batch)
+    _refuse_shared_batches(datasets, traces)
+    parts = [read_dataset(spark, dataset) for dataset in datasets]
+    if traces:
+        parts.append(read_traces(spark, traces))
+    return Read(*(reduce(DataFrame.unionByName, tables) for tables in zip(*parts, strict=True)))
+
+
+def _refuse_shared_batches(datasets: Sequence[Dataset], traces: Sequence[Trace]) -> None:
+    owner: dict[str, str] = {trace.batch: trace.path for trace in traces}
+    for dataset in datasets:
+        for batch in dataset.batches():
+            if batch in owner:
+                raise SameBatchError(f"batch {batch} is in {owner[batch]} and in {dataset.path}; read one after the other")
+            owner[batch] = str(dataset.path)
+
+
+def read_traces(spark: SparkSession, traces: Sequence[Trace]) -> Read:
+    """Read loose traces: each whole in one task, or in several if it is large; small ones many in one."""
+    splits = [split for trace in traces for split in splits_of(trace)]
+    total = sum(trace.size for trace in traces)
+    target = min(SPLIT_BYTES, max(TASK_BYTES, total // (TASKS_PER_CORE * spark.sparkContext.defaultParallelism)))
+    groups = shared_out(splits, target)
+
+    def events(numbers: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        return (batch for group in _groups(numbers, groups) for split in group for batch in _events_of(split))
+
+    def rejects(numbers: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        return (batch for group in _groups(numbers, groups) for split in group for batch in _rejects_of(split))
+
+    tasks = spark.range(0, len(groups), 1, len(groups))  # one row, the number of a group, for each task
+    return Read(
+        tasks.mapInArrow(events, events_schema()),
+        tasks.mapInArrow(rejects, spark_schema(rejects_arrow_schema())),
+    )
+
+
+def _groups(numbers: "Iterator[pa.RecordBatch]", groups: Sequence[Sequence[Split]]) -> Iterator[Sequence[Split]]:
+    return (groups[number] for batch in numbers for number in batch.column("id").to_pylist())
+
+
+def _events_of(split: Split) -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+
+    schema = events_arrow_schema()
+    for portion in _portions(split):
+        if portion.events is not None:
+            own = [pa.repeat(name, len(portion.events)) for name in (split.trace.batch, split.trace.run)]
+            yield pa.RecordBatch.from_arrays([*own, *portion.events.columns], schema=schema)
+
+
+def _rejects_of(split: Split) -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+
+    schema = rejects_arrow_schema()
+    for portion in _portions(split):
+        if portion.rejects:
+            yield pa.RecordBatch.from_pylist([row._asdict() for row in portion.rejects], schema=schema)
+
+
+def _portions(split: Split) -> Iterator[Portion]:
+    """All of a split, by whoever reads its format."""
+    from kcsim.scenarios.replay.tables.trace_lines import read_lines
+    from kcsim.scenarios.replay.tables.trace_rows import read_rows
+
+    if split.trace.size == 0:
+        empty = Problem(Reason.EMPTY, "there is nothing in it")
+        return iter([Portion(None, [reject(split.trace, None, empty)])])
+    return read_rows(split) if split.trace.is_parquet else read_lines(split)
+
+
+def read_table(spark: SparkSession, path: Path | str, schema: Any) -> DataFrame:
+    """Read a table of a dataset (transitions, rejects, …): `path` its folder, `schema` its pyarrow.Schema, `batch` in it."""
+    columns = spark_schema(schema)
+    return spark.read.schema(columns).parquet(str(path)).select(*columns.names)

@@ -1,0 +1,1 @@
+"""The fold: runs of the simulator once more."""

@@ -1,0 +1,201 @@
+"""The replay on Spark: the same as in one process, however it is divided; and the command."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from typer.testing import CliRunner, Result
+
+from kcsim.scenarios.cli import app
+from kcsim.scenarios.history import trace_to
+from kcsim.scenarios.language.scenario_file import library_names
+from kcsim.scenarios.replay.folding.fact import fact_of
+from kcsim.scenarios.replay.folding.folding_runs import fold_events
+from kcsim.scenarios.replay.folding.transition import Transition
+from kcsim.scenarios.replay.one_process import is_laid_out, replay_in_one_process
+from kcsim.scenarios.replay.replay import mismatches_of, replayed, replayed_files, transitions_of
+from kcsim.scenarios.replay.replay_summary import by_partition
+from kcsim.scenarios.replay.tables.dataset import Dataset
+from kcsim.scenarios.replay.tables.events_table import events_arrow_schema
+from kcsim.scenarios.replay.tables.writing import write_events
+from kcsim.zk.events import Event, EventKind
+from tests.scenarios.replay.folding.runs import library_run
+
+A_SHARE = library_names()[:: 1 if os.environ.get("KCSIM_LIBRARY") == "all" else 8]
+
+
+def table(runs: dict[str, Sequence[Event]], *, is_laid_out: bool = False) -> pa.Table:
+    """Runs as a table of events; laid out: with the changes of state znodes under their partition."""
+    rows = []
+    for run, events in runs.items():
+        for event in events:
+            row = {"batch": "library", "run": run, **msgspec.structs.asdict(event), "kind": str(event.kind)}
+            fact = fact_of(event) if is_laid_out else None
+            if fact is not None:
+                row |= {"topic": fact.topic, "partition": fact.partition}
+            rows.append(row)
+    return pa.Table.from_pylist(rows, schema=events_arrow_schema())
+
+
+def rows_of(frame: DataFrame) -> list[tuple[object, ...]]:
+    names = Transition.__struct_fields__
+    found = ([row[name] for name in names] for row in frame.select(*names).collect())
+    return sorted(tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in found)
+
+
+def expected(runs: dict[str, Sequence[Event]]) -> list[tuple[object, ...]]:
+    """What one process comes to."""
+    folded = [fold_events("library", run, events).transitions for run, events in runs.items()]
+    return sorted(msgspec.structs.astuple(row) for transitions in folded for row in transitions)
+
+
+@pytest.fixture(scope="session")
+def runs() -> dict[str, Sequence[Event]]:
+    return {name: library_run(name) for name in A_SHARE}
+
+
+@pytest.mark.parametrize(("by_run", "partitions"), [(True, 3), (False, 1), (False, 8)])
+def test_however_it_is_divided_the_result_is_that_of_one_process(
+    spark: SparkSession, runs: dict[str, Sequence[Event]], by_run: bool, partitions: int
+) -> None:
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    try:
+        found = replayed(spark, spark.createDataFrame(table(runs)), by_run=by_run).cache()
+        assert rows_of(transitions_of(found)) == expected(runs)
+        assert mismatches_of(found).count() == 0
+        found.unpersist()
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before or "4")
+
+
+def test_files_that_are_laid_out_are_replayed_as_they_lie(
+    spark: SparkSession, runs: dict[str, Sequence[Event]], tmp_path: Path
+) -> None:
+    few = dict(list(runs.items())[:3])
+    write_events(spark.createDataFrame(table(few, is_laid_out=True)), tmp_path / "events", 3)
+    files = sorted((tmp_path / "events").glob("batch=*/*.parquet"))
+    assert len(files) > 1
+    assert is_laid_out(files)
+    assert rows_of(transitions_of(replayed_files(spark, files))) == expected(few)
+    here = [row for transitions, _ in replay_in_one_process(files) for row in transitions]
+    assert sorted(map(msgspec.structs.astuple, here)) == expected(few)
+
+
+def test_time_without_a_leader_is_counted_until_somebody_leads(spark: SparkSession) -> None:
+    """Offline from 10 to 30, and from 70 to the end; an election that finds nobody in between changes nothing."""
+    told = [(0, 1, 0), (10, -1, 1), (20, None, 1), (30, 2, 2), (70, -1, 3)]
+    rows = [_election(n, t_ms, leader, epoch) for n, (t_ms, leader, epoch) in enumerate(told)]
+    frame = spark.createDataFrame(pa.Table.from_pylist([msgspec.structs.asdict(row) for row in rows]))
+    ends = spark.createDataFrame([("b", "r", 100)], "batch string, run string, ended_ms long")
+    (counted,) = by_partition(frame, ends, min_insync_replicas=2).collect()
+    assert (counted.offline_ms, counted.elections, counted.unclean) == (50, 2, 0)
+    assert counted.under_min_isr_ms == 50
+
+
+def _election(n: int, t_ms: int, leader: int | None, leader_epoch: int) -> Transition:
+    """Of a leader, or of nobody; -1: the last leader is taken out."""
+    kind = "ReplicaRemovedFromIsr" if leader == -1 else "LeaderElection"
+    two: tuple[int, ...] = (2,)
+    return Transition(
+        "b",
+        "r",
+        "orders",
+        0,
+        n,
+        n,
+        t_ms,
+        kind,
+        leader,
+        leader_epoch,
+        two,
+        two,
+        (),
+        (),
+        1,
+        n,
+        None,
+        None,
+        "BrokerFailed",
+        None,
+        True,
+        False,
+    )
+
+
+# --- the command -----------------------------------------------------------------------------------------------------------
+
+
+def replay(*arguments: Path | str) -> Result:
+    return CliRunner().invoke(app, ["spark", "replay", *map(str, arguments)])
+
+
+def trace(path: Path, events: Sequence[Event]) -> Path:
+    writer = trace_to(path)
+    for event in events:
+        writer.write(event)
+    writer.close()
+    return path
+
+
+def test_a_trace_becomes_transitions_and_what_happened_is_counted(spark: SparkSession, tmp_path: Path) -> None:
+    events = library_run("broker-crash-and-return")
+    run = trace(tmp_path / "run.jsonl", events)
+    result = replay(run, "-o", tmp_path / "out", "--output", "json")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert (told["runs"], told["mismatches"], told["comparison"]) == (1, 0, None)
+    wanted = fold_events("b", "run", events).transitions
+    assert sum(row["count"] for row in told["transitions"]) == len(wanted)
+    assert Dataset(tmp_path / "out").has("transitions")
+    assert not Dataset(tmp_path / "out").has("mismatches")
+    again = replay(run, "-o", tmp_path / "out")
+    assert (again.exit_code, again.stderr) == (
+        64,
+        f"{tmp_path / 'out'} exists, and nothing is overwritten; choose another path, or remove it\n",
+    )
+
+
+def test_a_history_that_tells_something_else_ends_with_status_1_and_says_where(spark: SparkSession, tmp_path: Path) -> None:
+    events = list(library_run("broker-crash-and-return"))
+    place = [n for n, e in enumerate(events) if e.kind is EventKind.LEADER_ELECTION][-1]
+    events[place] = msgspec.structs.replace(events[place], leader=9)
+    result = replay(trace(tmp_path / "run.jsonl", events), "-o", tmp_path / "out")
+    assert result.exit_code == 1
+    assert f"event {events[place].seq} of {events[place].topic}-{events[place].partition}: election" in result.stderr
+    assert Dataset(tmp_path / "out").has("mismatches")
+
+
+def test_a_what_if_says_what_would_have_been_different(spark: SparkSession, tmp_path: Path) -> None:
+    run = trace(tmp_path / "run.jsonl", library_run("last-isr-member-lost"))
+    result = replay(run, "-o", tmp_path / "out", "--unclean", "on", "--min-insync-replicas", "2")
+    assert result.exit_code == 0, result.output
+    assert "leaders elected: 6, 2 of them unclean (as it was: 6, 1)" in result.stdout
+    assert "an unclean election may lose what only the replicas had that were in sync" in result.stdout
+    assert "  ledger-0 of run: offline " in result.stdout
+    assert json.loads((tmp_path / "out" / "replay.json").read_text())["what_if"]["unclean"] is True
+
+
+def test_where_there_is_no_event_nothing_is_written(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl").write_bytes(b"garbage\n")
+    result = replay(tmp_path / "run.jsonl", "-o", tmp_path / "out")
+    assert (result.exit_code, result.stderr) == (2, f"kcsim: there are no events in {tmp_path / 'run.jsonl'}\n")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--catch-up", "soon"), "--catch-up: 'soon' is no duration"),
+        (("--placement", "nowhere.json"), "--placement: nowhere.json: No such file or directory"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_any_work(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+    result = replay(tmp_path / "run.jsonl", "-o", tmp_path / "out", *arguments)
+    assert result.exit_code == 64
+    assert told in result.stderr
