@@ -1,0 +1,133 @@
+"""Makes up the history of a cluster of any size, in parallel; the same bytes from the same settings, whoever does the work.
+
+    from kcsim.scenarios.replay.generate import generate, generate_dataset
+    from kcsim.scenarios.replay.generating.settings import Settings
+
+    events = generate(spark, Settings(brokers=50, partitions=20_000))
+    generate_dataset(spark, Settings(brokers=50, partitions=20_000), "history")
+
+The first yields a table of events, the second writes a dataset: each task writes its file itself, several times as fast as
+through Spark's own rows.
+"""
+
+import gc
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kcsim.scenarios.replay.generating.history_file import FileWritten, HistoryFile
+from kcsim.scenarios.replay.generating.portions import expected_rows, portions_of, rows_of_partitions
+from kcsim.scenarios.replay.generating.rows import batches_of_events, batches_of_rows
+from kcsim.scenarios.replay.generating.settings import Settings
+from kcsim.scenarios.replay.generating.world import World, WorldMaker
+from kcsim.scenarios.replay.tables.dataset import Dataset, being_written
+from kcsim.scenarios.replay.tables.events_table import BATCH, events_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SETTINGS_FILE = "settings.json"
+FILES_SCHEMA = "file string, kind string, rows long, bytes long"
+
+
+class Generated(NamedTuple):
+    """What was written: how many events of each kind, files, bytes on disk."""
+
+    events: dict[str, int]
+    files: int
+    bytes: int
+
+    @property
+    def total(self) -> int:
+        return sum(self.events.values())
+
+
+def generate(spark: "SparkSession", settings: Settings) -> "DataFrame":
+    """The table of events. Raises: SettingsError."""
+    maker = WorldMaker(settings)
+    cluster = list(batches_of_events(maker.events(), settings.batch, settings.run))
+    world, portions = _shared(spark, maker.world)
+
+    def make(tasks: Iterable[Any]) -> Iterator[Any]:
+        for number in _numbers(tasks):
+            with _collector_at_rest():
+                yield from _portion(world.value, portions[number])
+
+    import pyarrow as pa
+
+    of_cluster = spark.createDataFrame(pa.Table.from_batches(cluster), events_schema())
+    return of_cluster.union(_tasks(spark, len(portions)).mapInArrow(make, events_schema()))
+
+
+def generate_dataset(spark: "SparkSession", settings: Settings, path: Path | str) -> Generated:
+    """Write the dataset `path`, which all workers see under this name, and say in it how it was made.
+
+    Raises: SettingsError; PathExistsError, before any work; OSError; whatever Spark raises for a job that fails.
+        Then nothing is left.
+    """
+    maker = WorldMaker(settings)
+    with being_written(path) as folder:
+        (folder / SETTINGS_FILE).write_text(json.dumps(settings.as_json(), indent=2) + "\n")
+        where = str((Dataset(folder).events() / f"{BATCH}={settings.batch}").resolve())
+        Path(where).mkdir(parents=True)
+        first = HistoryFile(where, 0)
+        for batch in batches_of_events(maker.events(), settings.batch, settings.run):
+            first.write(batch)
+        written = [*first.close()]
+        world, portions = _shared(spark, maker.world)
+
+        def make(tasks: Iterable[Any]) -> Iterator[Any]:
+            for number in _numbers(tasks):
+                file = HistoryFile(where, number + 1)
+                with _collector_at_rest():
+                    for batch in _portion(world.value, portions[number]):
+                        file.write(batch)
+                yield _batch_of(file.close())
+
+        files = _tasks(spark, len(portions)).mapInArrow(make, FILES_SCHEMA)
+        written += [FileWritten(*row) for row in files.collect()]
+    kinds: Counter[str] = Counter()
+    for part in written:
+        kinds[part.kind] += part.rows
+    sizes = {part.file: part.bytes for part in written}
+    return Generated(dict(kinds.most_common()), len(sizes), sum(sizes.values()))
+
+
+def _shared(spark: "SparkSession", world: World) -> tuple[Any, list[range]]:
+    return spark.sparkContext.broadcast(world), portions_of(world.layout.partitions, expected_rows(world))
+
+
+def _tasks(spark: "SparkSession", count: int) -> "DataFrame":
+    return spark.range(0, count, 1, count)
+
+
+def _portion(world: World, indices: range) -> Iterator[Any]:
+    """The record batches of these partitions."""
+    rows = (row for found in rows_of_partitions(world, indices) for row in found)
+    return batches_of_rows(rows, world.settings.batch, world.settings.run)
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Rows are many and in no cycle: looking for one among them would take as long as making them."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _numbers(tasks: Iterable[Any]) -> Iterator[int]:
+    for batch in tasks:
+        yield from batch.column(0).to_pylist()
+
+
+def _batch_of(parts: Iterable[FileWritten]) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pylist([part._asdict() for part in parts])

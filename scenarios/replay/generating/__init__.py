@@ -1,0 +1,1 @@
+"""Made-up histories of clusters of any size, from a seed."""
