@@ -15,7 +15,7 @@ INSTALLED = .venv/installed
 SYNC = --require-hashes --no-build-isolation
 
 help:
-	@awk -F ' *## ' '/^[a-z]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ' *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 setup: $(INSTALLED) ## install everything into .venv, versions and hashes as in requirements.lock
 
@@ -33,6 +33,9 @@ check: $(INSTALLED) ## lint, formatting, types (strict), and the direction of im
 
 bench: $(INSTALLED) ## measure: a real ZooKeeper under load, and a million partitions in virtual time (KCSIM_BENCH=100000: fewer)
 	@$(BIN)/python -m tests.bench
+
+spark-demo: $(INSTALLED) ## make up 10 million events on Spark, replay and analyse them, and write a page on them
+	@$(BIN)/python -m tests.bench.spark_demo
 
 kafka: .kafka/$(KAFKA)/fetched ## fetch the jars of Apache Kafka with Maven, to run real brokers (KAFKA=3.9.1: of another version)
 
@@ -76,4 +79,4 @@ $(INSTALLED): requirements.lock pyproject.toml
 	  echo "make: Maven could not fetch Apache Kafka $(KAFKA)" >&2; exit 1; }
 	@touch $@
 
-.PHONY: help setup demo test check bench kafka lock clean
+.PHONY: help setup demo test check bench spark-demo kafka lock clean

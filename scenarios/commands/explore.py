@@ -85,7 +85,7 @@ def explore(
     faults = all_known_faults() if known_faults else ()
     jobs = jobs or processors()
     if exhaustive is None:
-        drawn_from = _profile(profile, weight or [])
+        drawn_from = chosen_profile(profile, weight or [])
         asked, how_many = _seeds(seeds, minutes)
         what, tries = drawn_from.name, in_order(jobs, partial(try_seed, drawn_from, faults=faults), asked)
     else:
@@ -94,7 +94,7 @@ def explore(
         tries = in_order(jobs, partial(try_tree, seed=EXHAUSTIVE_SEED, faults=faults), trees)
     with closing(tries) as answers:
         campaign, is_interrupted = _collect(answers, what, how_many, stop_at_first)
-    cases, is_cut_short = ([], True) if is_interrupted else _write_cases(campaign, shrink, faults, out)
+    cases, is_cut_short = ([], True) if is_interrupted else write_cases(campaign, shrink, faults, out)
     print_report(campaign, cases, what, is_interrupted or is_cut_short, output)
     if is_interrupted or is_cut_short:
         raise Finished(ExitStatus.INTERRUPTED)
@@ -104,7 +104,8 @@ def explore(
 # --- what is asked for -----------------------------------------------------------------------------------------------------
 
 
-def _profile(name: str, changes: Sequence[str]) -> "Profile":
+def chosen_profile(name: str, changes: Sequence[str]) -> "Profile":
+    """Read --profile and --weight; what makes no sense ends the command."""
     from kcsim.scenarios.exploring.profile import ProfileError, load_profile
 
     try:
@@ -122,7 +123,7 @@ def _weight(text: str) -> tuple[str, int]:
 
 def _seeds(text: str | None, minutes: float | None) -> tuple[Iterable[int], int | None]:
     """The seeds, and how many they are if that is known."""
-    first, last = _range(text if text is not None else DEFAULT_SEEDS if minutes is None else FROM_THE_FIRST)
+    first, last = seed_range(text if text is not None else DEFAULT_SEEDS if minutes is None else FROM_THE_FIRST)
     if minutes is None:
         return range(first, last + 1), last + 1 - first
     until = time.monotonic() + minutes * SECONDS_PER_MINUTE
@@ -130,7 +131,8 @@ def _seeds(text: str | None, minutes: float | None) -> tuple[Iterable[int], int 
     return takewhile(lambda _: time.monotonic() < until, bounded), None
 
 
-def _range(text: str) -> tuple[int, int]:
+def seed_range(text: str) -> tuple[int, int]:
+    """Read --seeds: the first and the last; what makes no sense ends the command."""
     first, dots, last = text.partition(RANGE)
     if not dots:
         first, last = "0", str(int(text) - 1) if text.isdecimal() else text
@@ -179,7 +181,7 @@ def _collect(answers: Iterator["Tried"], what: str, how_many: int | None, stop_a
     return campaign, False
 
 
-def _write_cases(
+def write_cases(
     campaign: "Campaign", most_runs: int, faults: Sequence["KnownFault"], out: Path
 ) -> "tuple[list[WrittenCase], bool]":
     """Make the first run of each violation small, and write it. Returns: what was written, whether it was interrupted."""

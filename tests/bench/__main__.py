@@ -13,6 +13,8 @@ from tests.bench import (
     loss_of_a_broker,
     partition_states,
     simulated,
+    spark_analyses,
+    spark_replay,
     zk_files,
 )
 from tests.bench.report import print_environment
@@ -29,6 +31,8 @@ BENCHMARKS = {
     "kafka-logs": kafka_logs.main,
     "library": library.main,
     "loss-of-a-broker": loss_of_a_broker.main,
+    "spark-replay": spark_replay.main,
+    "spark-analyses": spark_analyses.main,
 }
 
 

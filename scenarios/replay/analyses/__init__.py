@@ -1,0 +1,1 @@
+"""What histories tell: DataFrames in, DataFrames out."""

@@ -1,0 +1,1 @@
+"""Whole simulated runs of many seeds inside executors."""

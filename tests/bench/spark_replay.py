@@ -1,0 +1,97 @@
+"""The replay on Spark against the same fold in one process, and how generating and replaying grow.
+
+Both make the table of transitions, and keep none of it; that they are the same is a test's business, that they are as many
+is seen here. What starts Spark and its workers is timed apart. KCSIM_BENCH_EVENTS is the size of the largest history (10
+million; the first is a tenth of it): 100 million take half an hour.
+"""
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from kcsim.scenarios.replay.folding.arrow_rows import batches_of
+from kcsim.scenarios.replay.generate import generate_dataset
+from kcsim.scenarios.replay.generating.portions import length_for
+from kcsim.scenarios.replay.generating.settings import Settings
+from kcsim.scenarios.replay.one_process import replay_in_one_process
+from kcsim.scenarios.replay.replay import replayed_files
+from kcsim.scenarios.replay.tables.dataset import Dataset
+from kcsim.scenarios.replay.tables.spark_session import spark_session
+from tests.bench.report import Measured, measure
+
+VARIABLE = "KCSIM_BENCH_EVENTS"
+LARGEST = 10_000_000
+TIMES = 10
+CORES = 2
+SIZE = Settings(brokers=24, topics=200, partitions=5_000)
+MB = 1_000_000
+
+
+def main() -> None:
+    """Print, for each size, events a second of each way and the growth; at the largest, what Spark tells of its work."""
+    sessions: list[SparkSession] = []
+    start = measure("start", 1, lambda: sessions.append(spark_session(f"local[{CORES}]")), rounds=1)
+    [spark] = sessions
+    warm = measure("workers", 1, lambda: _warm_up(spark), rounds=1)
+    print(f"\nReplay on Spark, local[{CORES}]: it starts in {start.seconds:.1f} s, its workers in {warm.seconds:.1f} s")
+    largest = int(os.environ.get(VARIABLE) or LARGEST)
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            before: tuple[int, float, float] | None = None
+            for events in (largest // TIMES, largest):
+                before = _measure(spark, events, Path(scratch) / str(events), before)
+        _print_work(spark)
+    finally:
+        spark.stop()
+
+
+def _warm_up(spark: SparkSession) -> None:
+    spark.range(CORES, numPartitions=CORES).mapInArrow(lambda batches: batches, "id long").collect()
+
+
+def _measure(
+    spark: SparkSession, wanted: int, place: Path, before: tuple[int, float, float] | None
+) -> tuple[int, float, float]:
+    settings = replace(SIZE, length_ms=length_for(SIZE, wanted))
+    made: list[Any] = []
+    generated = measure("generate", 1, lambda: made.append(generate_dataset(spark, settings, place)), rounds=1)
+    events = made[0].total
+    files = sorted(Dataset(place).events().glob("batch=*/*.parquet"))
+    on_spark: list[int] = []
+    alone: list[int] = []
+    side_by_side = measure("Spark", events, lambda: on_spark.append(_on_spark(spark, files)), rounds=1)
+    by_itself = measure("one process", events, lambda: alone.append(_alone(files)), rounds=1)
+    assert on_spark == alone, f"Spark made {on_spark} rows, one process {alone}"
+    print(f"\n{events:,} events in {len(files)} files, {made[0].bytes / MB:,.0f} MB; {alone[0]:,} transitions")
+    for measured in (Measured("generated, Spark", events, generated.seconds, generated.spread), by_itself, side_by_side):
+        print(f"  {measured.name:<18} {measured.seconds:8.1f} s {measured.per_second:12,.0f} events/s")
+    ratio = by_itself.seconds / side_by_side.seconds
+    print(f"  Spark : one process {ratio:.2f}, {ratio / CORES:.2f} for each core")
+    if before is not None:
+        for name, now, then in (("generate", generated.seconds, before[1]), ("replay", side_by_side.seconds, before[2])):
+            print(f"  {events / before[0]:.1f} times the events take {now / then:.1f} times as long to {name}")
+    return events, generated.seconds, side_by_side.seconds
+
+
+def _on_spark(spark: SparkSession, files: list[Path]) -> int:
+    return replayed_files(spark, files, None).count()
+
+
+def _alone(files: list[Path]) -> int:
+    return sum(batch.num_rows for batch in batches_of(replay_in_one_process(files)))
+
+
+def _print_work(spark: SparkSession) -> None:
+    """What Spark's own metrics say of all its stages."""
+    context: Any = spark.sparkContext
+    gateway = context._gateway
+    none, quantiles = gateway.jvm.java.util.ArrayList(), gateway.new_array(gateway.jvm.double, 0)
+    stages = context._jsc.sc().statusStore().stageList(none, False, False, quantiles, none)
+    told = [stages.apply(n) for n in range(stages.size())]
+    shuffled = sum(stage.shuffleWriteBytes() for stage in told)
+    spilled = sum(stage.memoryBytesSpilled() + stage.diskBytesSpilled() for stage in told)
+    print(f"\nSpark's own metrics, {len(told)} stages: {shuffled / MB:,.1f} MB shuffled, {spilled / MB:,.1f} MB spilled")
