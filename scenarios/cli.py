@@ -14,6 +14,7 @@ from kcsim.scenarios.commands import (
     assign,
     compare,
     diagram,
+    diff,
     doctor,
     elect_leaders,
     explore,
@@ -23,14 +24,17 @@ from kcsim.scenarios.commands import (
     infer,
     learn,
     reassign,
+    report,
     run,
     scenario,
+    show,
     topics,
     up,
     why,
     zk,
 )
 from kcsim.scenarios.commands.ending import ExitStatus, Finished
+from kcsim.scenarios.commands.spark import app as spark
 
 LIBRARY_STATUSES = {1: ExitStatus.UNDECIDED, 2: ExitStatus.USAGE}
 """What the command-line library ends with when nobody reads on (kcsim run … | head), or the arguments make no sense."""
@@ -63,12 +67,16 @@ app.command()(compare.compare)
 app.command()(up.up)
 app.command()(fault.fault)
 app.command()(why.why)
-app.command()(explore.explore)
+app.command()(show.show)
+app.command()(diff.diff)
+app.command()(report.report)
 app.command()(learn.learn)
 app.command()(diagram.diagram)
+app.command()(explore.explore)
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(zk.app, name="zk")
 app.add_typer(import_.app, name="import")
+app.add_typer(spark.app, name="spark")
 app.command()(topics.topics)
 app.command()(reassign.reassign)
 app.command()(elect_leaders.elect_leaders)

@@ -296,8 +296,13 @@ def _read_parquet(path: Path) -> Iterator[Event]:
 
     try:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches():
-                for row in batch.to_pylist():
-                    yield msgspec.convert(row, Event)
+            for group in range(file.num_row_groups):  # each for itself: what comes before a damaged one can be read
+                for batch in file.iter_batches(row_groups=[group]):
+                    for row in batch.to_pylist():
+                        yield msgspec.convert(row, Event)
     except (pa.ArrowException, msgspec.ValidationError) as error:
         raise BadTraceError(f"{path}: not a trace: {error}") from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise BadTraceError(f"{path}: damaged: {' '.join(str(error).split())}") from None

@@ -1,6 +1,6 @@
 """What a test needs from the machine: missing, it skips with the reason, or fails where KCSIM_REQUIRE insists on it.
 
-KCSIM_REQUIRE=docker,java,kafka is for machines that are known to have them: there a skip would hide that something broke.
+KCSIM_REQUIRE=chromium,docker,java,kafka is for machines that are known to have them: a skip would hide that something broke.
 """
 
 import os
@@ -14,6 +14,7 @@ from kcsim.zk.servers.container import DEFAULT_IMAGE, IMAGE_VARIABLE, connect, r
 from kcsim.zk.servers.embedded import zookeeper_jars
 from kcsim.zk.servers.errors import ServerError
 from kcsim.zk.servers.java import find_java
+from tests.chromium import NoBrowserError, find_chromium
 
 VARIABLE = "KCSIM_REQUIRE"
 
@@ -35,7 +36,16 @@ def look_for_kafka() -> None:
     find_kafka(None)
 
 
-LOOKS: Mapping[str, Callable[[], None]] = {"docker": look_for_docker, "java": look_for_java, "kafka": look_for_kafka}
+def look_for_chromium() -> None:
+    find_chromium()
+
+
+LOOKS: Mapping[str, Callable[[], None]] = {
+    "chromium": look_for_chromium,
+    "docker": look_for_docker,
+    "java": look_for_java,
+    "kafka": look_for_kafka,
+}
 
 
 @cache
@@ -43,7 +53,7 @@ def problem_with(need: str) -> str | None:
     """Say what is missing, in one line; None if nothing is. Looked for once."""
     try:
         LOOKS[need]()
-    except ServerError as error:
+    except (ServerError, NoBrowserError) as error:
         return str(error)
     return None
 

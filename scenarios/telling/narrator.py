@@ -5,6 +5,7 @@ should be able to follow.
 """
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -19,6 +20,9 @@ from kcsim.zk.events import Event, EventKind
 
 CROWD = 10
 """In a cluster with more brokers than this, those that merely come too late for an election are not told one by one."""
+
+REFUSED_REMEMBERED = 10_000
+"""Writes whose first operation was refused: more answers may follow, and nobody knows how many."""
 
 FINAL_REFUSALS = ("SESSIONEXPIRED", "SESSIONMOVED", "SESSIONCLOSED")
 ARMED = "armed: "
@@ -58,6 +62,7 @@ class Narrator:
         self._owners: dict[str, str] = {}  # session id -> broker-N
         self._sessions: dict[str, tuple[str, str]] = {}  # broker-N -> its session id and state, as it knows them
         self._writes: dict[int, Event] = {}  # seq of a ZkWrite -> it, until it is answered
+        self._refused: OrderedDict[int, Event] = OrderedDict()  # the same of those that were refused lately
         self._acts: dict[int, Event] = {}  # faults and admin acts: seq -> event
         self._epoch_zk_version: int | None = None
         self._epochs: dict[str, int] = {}  # broker-N -> the first epoch under which it registered
@@ -185,7 +190,7 @@ class Narrator:
     def _write_refused(self, event: Event) -> str | None:
         cause = event.cause if event.cause is not None else -1
         given_up = self._unanswered.pop(cause, None)
-        begun = given_up or self._writes.get(cause, event)
+        begun = given_up or self._begun(cause) or event
         write = f"its write ({begun.op} {begun.path})"
         if given_up is not None:
             return f"{write} is refused for good, its session has expired{self._fence(begun)}"
@@ -197,6 +202,15 @@ class Narrator:
         if begun.controller_epoch_zk_version is None or event.error != "BADVERSION" or event.path != paths.CONTROLLER_EPOCH:
             return None
         return f"{write} is refused: nothing was changed{self._fence(begun)}"
+
+    def _begun(self, seq: int) -> Event | None:
+        """The write that was refused just now, in one of its operations."""
+        begun = self._writes.pop(seq, None) or self._refused.get(seq)
+        if begun is not None:
+            self._refused[seq] = begun
+            if len(self._refused) > REFUSED_REMEMBERED:
+                self._refused.popitem(last=False)
+        return begun
 
     def _fence(self, begun: Event) -> str:
         """What became of the fence of a refused write, in brackets; empty for a write without one."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcsim.scenarios.telling.narrator import CROWD, Narrator, describe
+from kcsim.scenarios.telling.narrator import CROWD, REFUSED_REMEMBERED, Narrator, describe
 from kcsim.zk.events import EventKind
 from tests.scenarios.made_up import Story
 
@@ -88,6 +88,28 @@ def test_a_zombie_whose_session_is_gone() -> None:
         "broker-1: opens a new session, 0x10000aaaa000002",
         "broker-1: registers anew, with broker epoch 12 (at first 3)",
     ]
+
+
+def test_every_operation_of_a_refused_write_is_told_with_its_fence_and_answered_writes_are_forgotten() -> None:
+    """A run may be longer than memory."""
+    story, narrator = Story(), Narrator()
+    write = frozen_in_a_write(story)
+    refusals = [
+        story.tell("broker-1", EventKind.ZK_WRITE_REFUSED, write, op="delete", path=NOTIFICATION, error="SESSIONEXPIRED")
+        for _ in range(2)
+    ]
+    lines = {event.seq: narrator.tell(event) for event in story.events}
+    assert len({lines[seq] for seq in refusals}) == 1
+    assert "(its fence: /controller_epoch at version 1)" in (lines[refusals[0]] or "")
+    for _ in range(REFUSED_REMEMBERED + 1):
+        begun = story.tell("broker-2", EventKind.ZK_WRITE, op="create", path="/consumers", count=1)
+        refused = story.tell(
+            "broker-2", EventKind.ZK_WRITE_REFUSED, begun, op="create", path="/consumers", error="NODEEXISTS"
+        )
+        for seq in (begun, refused):
+            narrator.tell(story.events[seq])
+    late = story.tell("broker-1", EventKind.ZK_WRITE_REFUSED, write, op="delete", path=NOTIFICATION, error="SESSIONEXPIRED")
+    assert "fence" not in (narrator.tell(story.events[late]) or "")
 
 
 def test_a_zombie_that_only_its_fence_stops() -> None:

@@ -63,9 +63,12 @@ def _begun(master: str, settings: dict[str, str]) -> Iterator["SparkSession"]:
 
 
 def _stop(spark: "SparkSession") -> None:
+    import gc
+
     from kcsim.scenarios.replay.tables.job_errors import SPARK_ERRORS
 
     try:
+        gc.collect()  # what is left of the tables takes its leave of the JVM while there is one
         spark.stop()
     except SPARK_ERRORS:  # the JVM is not there any more: what failed for that is what is told
         return

@@ -1,6 +1,5 @@
 """kcsim spark report: what a history tells, as one page of HTML."""
 
-import gc
 import json
 import sys
 from collections.abc import Sequence
@@ -66,7 +65,6 @@ def report(
         facts["transitions"] = str(transitions)
     with session(master, conf) as spark:
         contents = _contents(spark, paths, transitions, scope, facts, (batch, run))
-        gc.collect()  # what is left of the tables takes its leave of the JVM while there is one
     if contents.focus is None and (batch, run) != (None, None):
         give_up(f"--run: there is no run {run or 'at all'} in batch {batch or 'any'} that has partitions", ExitStatus.USAGE)
     from kcsim.scenarios.replay.report.page import page

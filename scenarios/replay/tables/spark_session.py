@@ -40,6 +40,7 @@ ON_THIS_MACHINE = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "16",  # the 200 of Spark's own are meant for a cluster
 }
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """PySpark's, which write what an exception says once more, with all of Java's lines, to stderr."""

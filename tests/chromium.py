@@ -1,0 +1,219 @@
+"""A Chromium without a window, driven over its debugging pipe: NUL-terminated JSON on its file descriptors 3 and 4.
+
+No library and no port: nothing but the browser's own protocol (chromedevtools.github.io), as far as tests of a page need it.
+"""
+
+import base64
+import fcntl
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PATIENCE_S = 20.0
+LOOK_EVERY_MS = 5
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
+)
+READS_FROM, WRITES_TO = 3, 4
+KEY_CODES = {" ": "Space", "?": "Slash", "/": "Slash"}
+
+
+class NoBrowserError(Exception):
+    """There is no Chromium on this machine."""
+
+    def __init__(self) -> None:
+        super().__init__("no Chromium found: Debian has it as the package chromium")
+
+
+def find_chromium() -> str:
+    """The path of a Chromium or a Chrome on this machine. Raises: NoBrowserError."""
+    found = next((found for name in NAMES if (found := shutil.which(name))), None)
+    if found is None:
+        raise NoBrowserError
+    return found
+
+
+class BrowserError(Exception):
+    """The browser refused something, or did not answer in time; or a script of the page threw."""
+
+
+class Tab:
+    """One page in the browser.
+
+    Attributes:
+        complaints: what it wrote to its console as warning or error, exceptions that nobody caught, and each request for
+            anything but the page itself.
+    """
+
+    def __init__(self, browser: "Chromium", session: str, url: str) -> None:
+        self._browser = browser
+        self._session = session
+        self._url = url
+        self.complaints: list[str] = []
+
+    def call(self, method: str, **params: Any) -> Any:
+        return self._browser.call(method, self._session, **params)
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of an expression in the page, awaited if it is a promise."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            thrown = answer["exceptionDetails"]
+            raise BrowserError(f"{expression}: {thrown.get('exception', {}).get('description', thrown['text'])}")
+        return answer["result"].get("value")
+
+    def wait_for(self, expression: str) -> None:
+        """Wait until an expression is true in the page. Raises: BrowserError, with what it was last."""
+        deadline = time.monotonic() + PATIENCE_S
+        look = f"new Promise((look) => setTimeout(look, {LOOK_EVERY_MS})).then(() => {expression})"
+        while not (seen := self.evaluate(look)):
+            if time.monotonic() > deadline:
+                raise BrowserError(f"{expression} is still {seen!r}")
+
+    def text(self, selector: str) -> str:
+        """What people read in an element."""
+        return str(self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))
+
+    def click(self, selector: str) -> None:
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
+
+    def press(self, key: str, shift: bool = False) -> None:
+        """Press a key and let it go: as people do, wherever the focus is."""
+        told = {"key": key, "code": KEY_CODES.get(key, key), "modifiers": 8 * shift}
+        if len(key) == 1:
+            told["text"] = key
+        self.call("Input.dispatchKeyEvent", type="keyDown", **told)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **told)
+
+    def screenshot(self, path: Path) -> bytes:
+        """Write what is to be seen as PNG, and return it."""
+        png = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+        path.write_bytes(png)
+        return png
+
+    def close(self) -> None:
+        self.call("Page.close")
+
+    def heard(self, method: str, params: dict[str, Any]) -> None:
+        """Note what the browser tells of its own accord."""
+        match method:
+            case "Runtime.consoleAPICalled" if params["type"] in ("error", "warning"):
+                self.complaints.append(str([argument.get("value") for argument in params["args"]]))
+            case "Runtime.exceptionThrown":
+                self.complaints.append(str(params["exceptionDetails"].get("exception", params["exceptionDetails"])))
+            case "Log.entryAdded" if params["entry"]["level"] in ("error", "warning"):
+                self.complaints.append(params["entry"]["text"])
+            case "Network.requestWillBeSent" if not params["request"]["url"].startswith((self._url, "data:")):
+                self.complaints.append(f"it asks for {params['request']['url']}")
+            case _:
+                pass
+
+
+def _move(theirs_in: int, theirs_out: int) -> None:
+    """Give the pipes the numbers under which the browser looks for them, whatever numbers they have here."""
+    reads, writes = (fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (theirs_in, theirs_out))
+    os.dup2(reads, READS_FROM)
+    os.dup2(writes, WRITES_TO)
+
+
+class Chromium:
+    """A running browser; a context manager."""
+
+    def __init__(self, program: str) -> None:
+        self._profile = tempfile.TemporaryDirectory(prefix="kcsim-chromium-", ignore_cleanup_errors=True)
+        theirs_in, self._to = os.pipe()
+        self._from, theirs_out = os.pipe()
+        self._process = subprocess.Popen(
+            [program, *FLAGS, f"--user-data-dir={self._profile.name}", "about:blank"],
+            pass_fds=(READS_FROM, WRITES_TO),
+            preexec_fn=lambda: _move(theirs_in, theirs_out),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self._unread = b""
+        self._next_id = 0
+        self._tabs: dict[str, Tab] = {}
+
+    def __enter__(self) -> "Chromium":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._to)
+        os.close(self._from)
+        self._profile.cleanup()
+
+    def call(self, method: str, session: str | None = None, **params: Any) -> Any:
+        """Ask for something, and return the answer. Raises: BrowserError."""
+        self._next_id += 1
+        asked = {"id": self._next_id, "method": method, "params": params} | ({"sessionId": session} if session else {})
+        os.write(self._to, json.dumps(asked).encode() + b"\0")
+        deadline = time.monotonic() + PATIENCE_S
+        while (told := self._read(deadline, method)).get("id") != self._next_id:
+            if (tab := self._tabs.get(told.get("sessionId", ""))) is not None:
+                tab.heard(told["method"], told["params"])
+        if "error" in told:
+            raise BrowserError(f"{method}: {told['error']['message']}")
+        return told["result"]
+
+    def _read(self, deadline: float, method: str) -> dict[str, Any]:
+        while b"\0" not in self._unread:
+            ready, _, _ = select.select([self._from], [], [], max(deadline - time.monotonic(), 0))
+            if not ready:
+                raise BrowserError(f"{method}: no answer within {PATIENCE_S:.0f} s")
+            got = os.read(self._from, 1 << 20)
+            if not got:
+                raise BrowserError(f"{method}: the browser has ended")
+            self._unread += got
+        told, _, self._unread = self._unread.partition(b"\0")
+        answer: dict[str, Any] = json.loads(told)
+        return answer
+
+    @contextmanager
+    def open(
+        self, url: str, width: int = 1280, height: int = 800, *, dark: bool = False, density: float = 1
+    ) -> Iterator[Tab]:
+        """Open a page in a window of that size, and wait until it has shown itself."""
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        tab = self._tabs[session] = Tab(self, session, url.partition("#")[0])
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            tab.call(f"{domain}.enable")
+        tab.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=density, mobile=width < 500
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        tab.call("Emulation.setEmulatedMedia", features=[scheme])
+        tab.call("Page.navigate", url=url)
+        tab.wait_for("document.readyState === 'complete'")
+        tab.wait_for("typeof kcsim !== 'undefined' && kcsim.ready.then(() => true)")
+        try:
+            yield tab
+        finally:
+            del self._tabs[session]
+            self.call("Target.closeTarget", targetId=target)

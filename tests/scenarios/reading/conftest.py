@@ -1,0 +1,27 @@
+"""Runs to read, in virtual time, each made once."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from kcsim.scenarios.cli import app
+from tests.scenarios.reporting.conftest import run_of, written
+
+
+def kcsim(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+@pytest.fixture(scope="session")
+def trace_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """The trace of a scenario of the library: of its run with seed 1."""
+    folder = tmp_path_factory.mktemp("traces")
+
+    @cache
+    def made(name: str, suffix: str = "jsonl") -> Path:
+        return written(folder / f"{name}.{suffix}", run_of(name))
+
+    return made
