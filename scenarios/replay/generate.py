@@ -10,14 +10,13 @@ The first yields a table of events, the second writes a dataset: each task write
 through Spark's own rows.
 """
 
-import gc
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kcsim.scenarios.replay.collector import collector_at_rest
 from kcsim.scenarios.replay.generating.history_file import FileWritten, HistoryFile
 from kcsim.scenarios.replay.generating.portions import expected_rows, portions_of, rows_of_partitions
 from kcsim.scenarios.replay.generating.rows import batches_of_events, batches_of_rows
@@ -53,7 +52,7 @@ def generate(spark: "SparkSession", settings: Settings) -> "DataFrame":
 
     def make(tasks: Iterable[Any]) -> Iterator[Any]:
         for number in _numbers(tasks):
-            with _collector_at_rest():
+            with collector_at_rest():
                 yield from _portion(world.value, portions[number])
 
     import pyarrow as pa
@@ -82,7 +81,7 @@ def generate_dataset(spark: "SparkSession", settings: Settings, path: Path | str
         def make(tasks: Iterable[Any]) -> Iterator[Any]:
             for number in _numbers(tasks):
                 file = HistoryFile(where, number + 1)
-                with _collector_at_rest():
+                with collector_at_rest():
                     for batch in _portion(world.value, portions[number]):
                         file.write(batch)
                 yield _batch_of(file.close())
@@ -108,18 +107,6 @@ def _portion(world: World, indices: range) -> Iterator[Any]:
     """The record batches of these partitions."""
     rows = (row for found in rows_of_partitions(world, indices) for row in found)
     return batches_of_rows(rows, world.settings.batch, world.settings.run)
-
-
-@contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """Rows are many and in no cycle: looking for one among them would take as long as making them."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _numbers(tasks: Iterable[Any]) -> Iterator[int]:

@@ -197,10 +197,10 @@ def test_doctor_says_one_line_about_each_thing_and_is_content(monkeypatch: pytes
     assert result.exit_code == 0
     lines = [line.split(maxsplit=1) for line in result.stdout.splitlines()]
     assert [rest.split("  ")[0] for _, rest in lines] == [
-        *("Python", "kcsim", "Java", "ZooKeeper", "Docker engine", "Docker image", "Memory", "Disk")
+        *("Python", "kcsim", "Java", "ZooKeeper", "Spark", "Docker engine", "Docker image", "Memory", "Disk")
     ]
-    assert lines[4][0] == "missing"
-    assert "point DOCKER_HOST at it" in lines[4][1]
+    assert lines[5][0] == "missing"
+    assert "point DOCKER_HOST at it" in lines[5][1]
     findings = json.loads(kcsim("doctor", "--output", "json").stdout)
     assert [finding["is_ok"] for finding in findings] == [state == "ok" for state, _ in lines]
 
@@ -213,7 +213,9 @@ def test_the_version_is_told() -> None:
     "command",
     [
         *("", "run", "doctor", "scenario", "scenario list", "scenario check", "zk", "zk start", "zk tree", "zk diff"),
-        *("topics", "reassign", "elect-leaders"),
+        *("topics", "reassign", "elect-leaders", "show", "diff", "report", "learn", "diagram"),
+        *("spark", "spark ingest", "spark generate", "spark replay", "spark explore", "spark odds", "spark analyse"),
+        *("spark report", "spark import", "spark import zookeeper", "spark import kafka-logs"),
     ],
 )
 def test_every_command_explains_itself(command: str) -> None:
@@ -222,7 +224,7 @@ def test_every_command_explains_itself(command: str) -> None:
     assert result.stdout.startswith("Usage: ")
 
 
-HEAVY = ("pyspark", "docker", "kazoo", "pandas", "pyarrow", "simpy", "pydantic", "ruamel.yaml", "asyncio")
+HEAVY = ("pyspark", "docker", "kazoo", "numpy", "pandas", "pyarrow", "simpy", "pydantic", "ruamel.yaml", "asyncio")
 
 
 def test_help_costs_nothing() -> None:

@@ -57,27 +57,26 @@ def _members(history: History, by_rack: bool) -> DataFrame:
     name: Callable[[Column], Column] = (
         (lambda b: F.try_element_at("rack_of", b)) if by_rack else (lambda b: b.cast("string"))
     )
-    names = F.array_distinct(F.array_compact(F.transform("live", name)))
+    named = states.select(
+        *(*PARTITION, "min_isr"),
+        F.array_compact(F.transform("live", name)).alias("grouped"),
+        F.array_compact(F.transform("live_isr", name)).alias("grouped_isr"),
+        F.when(F.array_contains("live", F.col("leader")), name(F.col("leader"))).alias("leading"),
+        F.size("live").cast("long").alias("k_live"),
+        F.size("live_isr").cast("long").alias("k"),
+    )
 
     def figures(group: Column) -> Column:
         def count(of: str) -> Column:
-            return F.size(F.filter(of, lambda b: name(b) == group)).cast("long")
+            return F.size(F.filter(of, lambda member: member == group)).cast("long")
 
-        leads = F.coalesce(F.array_contains("live", F.col("leader")) & (name(F.col("leader")) == group), F.lit(False))
+        leads = F.coalesce((F.col("leading") == group).cast("long"), F.lit(0).cast("long"))
         return F.struct(
-            group.alias("name"),
-            count("live").alias("live"),
-            count("live_isr").alias("isr"),
-            leads.cast("long").alias("leads"),
+            group.alias("name"), count("grouped").alias("live"), count("grouped_isr").alias("isr"), leads.alias("leads")
         )
 
-    return states.select(
-        *PARTITION,
-        F.col("min_isr").cast("long").alias("min_isr"),
-        F.size("live").cast("long").alias("k_live"),
-        F.size("live_isr").cast("long").alias("k"),
-        F.transform(F.array_sort(names), figures).alias("groups"),
-    )
+    groups = F.transform(F.array_sort(F.array_distinct("grouped")), figures)
+    return named.select(*PARTITION, "min_isr", "k_live", "k", groups.alias("groups"))
 
 
 def _damage(isr_lost: Column, live_lost: Column) -> dict[str, Column]:

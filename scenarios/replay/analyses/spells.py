@@ -105,7 +105,7 @@ def _cut(told: DataFrame, ends: DataFrame, scope: Scope) -> DataFrame:
         is_open.alias("open"),
         "is_change",
         *(F.col(f"now.{name}").alias(name) for name in _OF_STATE),
-        F.size(F.array_except("now.replicas", F.coalesce("now.adding", F.array().cast("array<bigint>")))).alias("wanted"),
+        F.size(origin_replicas("now.")).alias("wanted"),
         F.coalesce(F.nullif("min_isr", F.lit(0)), F.lit(scope.min_insync_replicas)).cast("long").alias("min_isr"),
         F.when(~F.col("before.gone"), F.col("before.leader")).alias("leader_before"),
         F.when(~F.col("before.gone"), F.col("before.isr")).alias("isr_before"),
@@ -117,9 +117,10 @@ def _cut(told: DataFrame, ends: DataFrame, scope: Scope) -> DataFrame:
     return named if scope.until_ms is None else named.where(F.col("t_ms") < scope.until_ms)
 
 
-def origin_replicas() -> Column:
-    """The replicas that should be in sync: those before any being added."""
-    return F.array_except("replicas", F.coalesce("adding", F.array().cast("array<bigint>")))
+def origin_replicas(prefix: str = "") -> Column:
+    """The replicas that should be in sync: those before any being added, which seldom happens."""
+    replicas, adding = F.col(f"{prefix}replicas"), F.col(f"{prefix}adding")
+    return F.when(F.coalesce(F.size(adding) > 0, F.lit(False)), F.array_except(replicas, adding)).otherwise(replicas)
 
 
 def out_of_sync(of_partitions: DataFrame) -> DataFrame:

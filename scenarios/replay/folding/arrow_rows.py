@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from kcsim.scenarios.history import arrow_schema
+from kcsim.scenarios.replay.collector import collector_at_rest
 from kcsim.scenarios.replay.folding.fact import FACT_COLUMNS, Fact
 from kcsim.scenarios.replay.folding.folding_runs import Rows
 from kcsim.scenarios.replay.folding.mismatch import Mismatch
@@ -83,17 +84,18 @@ def _lists(column: Any) -> list[tuple[Any, ...] | None]:
 
 
 def batches_of(folded: Iterable[Rows]) -> Iterator[Any]:
-    """Record batches of replayed_arrow_schema."""
+    """Record batches of replayed_arrow_schema. The garbage collector rests until the last is taken."""
     transitions: list[Transition] = []
-    for told, mismatches in folded:
-        transitions.extend(told)
-        if mismatches:
-            yield _of_mismatches(mismatches)
-        if len(transitions) >= ROWS_PER_BATCH:
+    with collector_at_rest():
+        for told, mismatches in folded:
+            transitions.extend(told)
+            if mismatches:
+                yield _of_mismatches(mismatches)
+            if len(transitions) >= ROWS_PER_BATCH:
+                yield _of_transitions(transitions)
+                transitions = []
+        if transitions:
             yield _of_transitions(transitions)
-            transitions = []
-    if transitions:
-        yield _of_transitions(transitions)
 
 
 def _of_transitions(rows: Sequence[Transition]) -> Any:

@@ -146,6 +146,7 @@ class Bars:
         rows: name, the size of each part, and what is written at its end (the sum, if None).
         shown: a size as text.
         unit: what the axis counts.
+        up_to: round sizes up to one, about so many.
     """
 
     series: Sequence[Series]
@@ -153,6 +154,7 @@ class Bars:
     title: str
     unit: str
     shown: Callable[[float], str] = count
+    up_to: Callable[[float, int], list[float]] = ticks
 
     def draw(self, width: int) -> str:
         names = min(width * 0.34, 14 + CHARACTER * max((len(name) for name, _, _ in self.rows), default=0))
@@ -160,7 +162,7 @@ class Bars:
         height = top + LINE_HEIGHT * len(self.rows) + 42
         ends = [told if told is not None else self.shown(sum(parts)) for _, parts, told in self.rows]
         room = 10 + CHARACTER * max(map(len, ends), default=0)
-        up = ticks(max((sum(parts) for _, parts, _ in self.rows), default=0), 5 if width > NARROW else 3)
+        up = self.up_to(max((sum(parts) for _, parts, _ in self.rows), default=0), 5 if width > NARROW else 3)
         scale = (width - names - room) / up[-1]
         drawn = [legend]
         base = top + LINE_HEIGHT * len(self.rows) + 4

@@ -71,6 +71,12 @@ def round_step_ms(span_ms: float, about: int) -> int:
     return next(enough, _STEPS_MS[-1])
 
 
+def duration_ticks(high: float, about: int = 5) -> list[float]:
+    """As `ticks`, of milliseconds: round as clocks and calendars are."""
+    step = round_step_ms(max(1, high), about)
+    return [float(step * n) for n in range(math.ceil(high / step) + 1)] if high > 0 else [0.0, 1.0]
+
+
 def time_ticks(span_ms: int, about: int = 6) -> list[int]:
     """Round moments from 0 to at most `span_ms`."""
     step = round_step_ms(span_ms, about)

@@ -6,7 +6,7 @@ from typing import Any
 
 from kcsim.scenarios.replay.report.charts import Bars, Distribution, Lanes, OverTime, Series
 from kcsim.scenarios.replay.report.contents import Contents, Focus, Spread
-from kcsim.scenarios.replay.report.human import DURATION_EDGES_MS, class_of, count, duration, percent
+from kcsim.scenarios.replay.report.human import DURATION_EDGES_MS, class_of, count, duration, duration_ticks, percent
 
 MOST_BARS = 15
 MOST_LANES = 12
@@ -268,6 +268,7 @@ def _affected(contents: Contents) -> Iterator[Figure]:
             of,
             "time, summed up over partitions",
             lambda ms: duration(ms) if ms else "0",
+            duration_ticks,
         )
         caption = "The time of each of its partitions without a live leader, added up." if rows else NOTHING
         yield Figure(of, caption, chart.draw if rows else None)

@@ -1,12 +1,10 @@
 """Reads JSONL, line by line, and goes on after a line that is no event. Pure Python: Spark's workers run it."""
 
-import gc
 import gzip
 import io
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import IO, Any
 
 import msgspec
@@ -14,6 +12,7 @@ import pyarrow as pa
 from msgspec import structs
 
 from kcsim.scenarios.history import arrow_schema
+from kcsim.scenarios.replay.collector import collector_at_rest
 from kcsim.scenarios.replay.tables import problems
 from kcsim.scenarios.replay.tables.portion import Portion, reject
 from kcsim.scenarios.replay.tables.problems import Problem
@@ -101,7 +100,7 @@ def _portion(split: Split, lines: Sequence[bytes], before: int, newer: Problem |
     check_size = _LONG_NUMBER.search(b"".join(lines)) is not None
     events: list[Event] = []
     wrong: list[tuple[int, Problem, bytes]] = []
-    with _garbage_left():
+    with collector_at_rest():
         for number, line in enumerate(lines, before + 1):
             event = _event_or_problem(line, check_size)
             if newer is not None:
@@ -135,18 +134,6 @@ def columns_of(events: Sequence[Event]) -> Any:
 def _column(values: Sequence[Any], kind: Any) -> Any:
     is_empty = values.count(None) == len(values)  # most are
     return pa.nulls(len(values), kind) if is_empty else pa.array(values, kind)
-
-
-@contextmanager
-def _garbage_left() -> Iterator[None]:
-    """Looking for cycles among thousands of new events, which can have none, takes four times as long as reading them."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _lines_before(split: Split) -> int:

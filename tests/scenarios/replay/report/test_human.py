@@ -11,6 +11,7 @@ from kcsim.scenarios.replay.report.human import (
     class_of,
     count,
     duration,
+    duration_ticks,
     percent,
     round_step_ms,
     ticks,
@@ -88,6 +89,19 @@ def test_steps_are_those_that_clocks_and_calendars_have() -> None:
         3_600_000,
         7 * 86_400_000,
     ]
+
+
+def test_an_axis_of_durations_has_steps_that_clocks_have_and_reaches_all() -> None:
+    """A length of 64 minutes is measured in quarters of an hour, and not in thousands of seconds."""
+    assert [duration(tick) for tick in duration_ticks(64 * 60_000)] == [
+        "0 ms",
+        "15 min",
+        "30 min",
+        "45 min",
+        "1 h",
+        "1 h 15 min",
+    ]
+    assert duration_ticks(0) == [0, 1]
 
 
 def test_classes_of_durations_are_told_by_their_edges() -> None:
