@@ -3,8 +3,9 @@
 
 # The Python that builds .venv: 3.11 or newer. Empty: the first such among python3, python3.13, python3.12, python3.11.
 PYTHON =
-# Processes that share the tests: `make test WORKERS=0` runs them in one.
-WORKERS = 2
+# Processes that share the tests, one more than a small machine has cores, as many wait for servers: `make test WORKERS=0` runs
+# them in one.
+WORKERS = 3
 # The Apache Kafka that `make kafka` fetches: one from 2.4 to 3.9.
 KAFKA = 2.8.2
 
