@@ -27,6 +27,7 @@ from kcsim.scenarios.replay.generating.settings import Settings
 from kcsim.scenarios.replay.tables.dataset import Dataset
 from kcsim.scenarios.replay.tables.spark_session import spark_session
 from tests.bench.report import Measured, measure, print_table
+from tests.bench.spark_work import print_work
 
 Rows = list[tuple[Any, ...]]
 
@@ -316,6 +317,7 @@ def main() -> None:
             given = os.environ.get("KCSIM_BENCH_DATASET")
             dataset = Path(given) if given else _made_up(spark, Path(folder) / "history")
             _compare(spark, dataset)
+        print_work(spark)
     finally:
         spark.stop()
 

@@ -22,6 +22,7 @@ from kcsim.scenarios.replay.replay import replayed_files
 from kcsim.scenarios.replay.tables.dataset import Dataset
 from kcsim.scenarios.replay.tables.spark_session import spark_session
 from tests.bench.report import Measured, measure
+from tests.bench.spark_work import print_work
 
 VARIABLE = "KCSIM_BENCH_EVENTS"
 LARGEST = 10_000_000
@@ -44,7 +45,7 @@ def main() -> None:
             before: tuple[int, float, float] | None = None
             for events in (largest // TIMES, largest):
                 before = _measure(spark, events, Path(scratch) / str(events), before)
-        _print_work(spark)
+        print_work(spark)
     finally:
         spark.stop()
 
@@ -83,15 +84,3 @@ def _on_spark(spark: SparkSession, files: list[Path]) -> int:
 
 def _alone(files: list[Path]) -> int:
     return sum(batch.num_rows for batch in batches_of(replay_in_one_process(files)))
-
-
-def _print_work(spark: SparkSession) -> None:
-    """What Spark's own metrics say of all its stages."""
-    context: Any = spark.sparkContext
-    gateway = context._gateway
-    none, quantiles = gateway.jvm.java.util.ArrayList(), gateway.new_array(gateway.jvm.double, 0)
-    stages = context._jsc.sc().statusStore().stageList(none, False, False, quantiles, none)
-    told = [stages.apply(n) for n in range(stages.size())]
-    shuffled = sum(stage.shuffleWriteBytes() for stage in told)
-    spilled = sum(stage.memoryBytesSpilled() + stage.diskBytesSpilled() for stage in told)
-    print(f"\nSpark's own metrics, {len(told)} stages: {shuffled / MB:,.1f} MB shuffled, {spilled / MB:,.1f} MB spilled")
