@@ -28,6 +28,15 @@ def import_() -> None:
     """Make an event log out of what a real cluster has left behind."""
 
 
+Zone = Annotated[
+    str | None,
+    typer.Option(
+        metavar="+HH:MM|UTC|Area/City",
+        help="The zone of the files' times; else as a server.log gives it away, and UTC if none does.",
+    ),
+]
+
+
 @app.command()
 def zookeeper(
     directory: Annotated[Path, typer.Argument(help="dataDir of one server, or version-2 in it.")],
@@ -91,13 +100,7 @@ def kafka_logs(
     trace: Annotated[
         Path, typer.Option("--output", "-o", metavar="TRACE", help="Parquet if the name ends in .parquet, else JSON lines.")
     ],
-    zone: Annotated[
-        str | None,
-        typer.Option(
-            metavar="+HH:MM|UTC|Area/City",
-            help="The zone of the files' times; else as a server.log gives it away, and UTC if none does.",
-        ),
-    ] = None,
+    zone: Zone = None,
 ) -> None:
     """Make an event log out of the log files of Kafka's brokers: who led, who was in the ISR, who was the controller.
 

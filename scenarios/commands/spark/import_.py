@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kcsim.scenarios.commands.ending import ExitStatus, Output, give_up
+from kcsim.scenarios.commands.import_ import Zone
 from kcsim.scenarios.commands.spark.ingest import check_batch
 from kcsim.scenarios.commands.spark.options import DEFAULT_MASTER, Conf, Master, refuse_existing, session
 from kcsim.scenarios.commands.zk_files import checked_chroot, files_at_fault, moment
@@ -118,13 +119,7 @@ def kafka_logs(
         ),
     ],
     out: Out,
-    zone: Annotated[
-        str | None,
-        typer.Option(
-            metavar="+HH:MM|UTC|Area/City",
-            help="The zone of the files' times; else as a server.log gives it away, and UTC if none does.",
-        ),
-    ] = None,
+    zone: Zone = None,
     batch: Batch = None,
     master: Master = DEFAULT_MASTER,
     conf: Conf = None,
