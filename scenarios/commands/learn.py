@@ -1,6 +1,7 @@
 """kcsim learn: lessons, played in the terminal; the run itself says what is right."""
 
 import json
+import select
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -218,11 +219,17 @@ STYLES = {
 """Colour only repeats what the words say."""
 
 
+HEARD_WITHIN_S = 0.1
+"""A Ctrl-C that comes while we turn to the terminal interrupts no read that has yet to begin: so none lasts longer."""
+
+
 def _from_terminal(prompt: str) -> str | None:
+    print(prompt, end="", flush=True)
     try:
-        return input(prompt)
-    except EOFError:
-        return None
+        while not select.select([sys.stdin], [], [], HEARD_WITHIN_S)[0]:
+            pass
+        line = sys.stdin.readline()
+        return line.removesuffix("\n") if line else None
     except KeyboardInterrupt:
         print()  # the shell's prompt begins on a line of its own
         raise

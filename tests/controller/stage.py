@@ -193,9 +193,9 @@ class Stage:
             raise error
 
     async def ask(self, *requests: Request) -> list[ReplyOrError]:
-        replies = await self.admin.call(list(requests))
-        self.notebook.keep(requests, replies)
-        return replies
+        # Noted first: on a real server a controller may hear of a write, and write itself, before its reply is here.
+        self.notebook.keep(write for request in requests for write in writes_of(request))
+        return await self.admin.call(list(requests))
 
     async def put(self, path: str, data: bytes | None) -> None:
         """Create a znode, with its missing ancestors, or set it."""

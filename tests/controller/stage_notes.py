@@ -6,7 +6,7 @@ the line does not say `unfenced`. A flush of requests begins with a dash; broker
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -82,9 +82,14 @@ class Notebook:
     def take(self) -> list[str]:
         """All lines since the last time, broker by broker: what two of them do at one time has no order."""
         self._end_flush()
-        lines = [line for broker in sorted(self._lines) for line in self._lines[broker]]
+        lines = [self._whose(broker, line) for broker in sorted(self._lines) for line in self._lines[broker]]
         self._forget()
         return lines
+
+    def _whose(self, broker: BrokerId, line: str) -> str:
+        """A heading says whose event it is, if several act."""
+        is_heading = not line.startswith("  ")
+        return f"broker {broker}: {line}" if is_heading and len(self._acting) > 1 else line
 
     def _forget(self) -> None:
         self._lines.clear()
@@ -97,8 +102,7 @@ class Notebook:
         heading = self._events.get(broker, "")
         if heading != self._headings.get(broker):
             self._headings[broker] = heading
-            whose = f"broker {broker}: " if len(self._acting) > 1 else ""
-            added.append(whose + heading)
+            added.append(heading)
         added.extend(f"  {line}" for line in lines)
 
     # --- the event log
@@ -124,16 +128,13 @@ class Notebook:
 
     # --- ZooKeeper
 
-    def keep(self, requests: Sequence[Request], replies: Sequence[ReplyOrError]) -> None:
-        """Remember what was written, without noting it."""
-        for request, reply in zip(requests, replies, strict=True):
-            if isinstance(reply, ZooKeeperError) or (isinstance(reply, MultiDone) and reply.error is not None):
-                continue
-            for write in writes_of(request):
-                if isinstance(write, Delete):
-                    self.znodes.pop(write.path, None)
-                elif isinstance(write, Create | SetData):
-                    self.znodes[write.path] = write.data
+    def keep(self, writes: Iterable[WriteOp]) -> None:
+        """Remember what is written, without noting it."""
+        for write in writes:
+            if isinstance(write, Delete):
+                self.znodes.pop(write.path, None)
+            elif isinstance(write, Create | SetData):
+                self.znodes[write.path] = write.data
 
     def wrote(self, broker: BrokerId, requests: Sequence[Request], replies: Sequence[ReplyOrError]) -> None:
         """Note the writes of a controller, and those that were refused."""
@@ -142,12 +143,13 @@ class Notebook:
             if lines:
                 self._end_flush()
                 self._add(broker, *lines)
-            self.keep([request], [reply])
+            if not isinstance(_error_in(reply), ZooKeeperError):
+                self.keep(writes_of(request))
 
     def _written(self, request: Request, reply: ReplyOrError) -> Iterator[str]:
         ops = list(writes_of(request))
         fence = "" if _is_fenced(request) else "unfenced "
-        error = reply.error if isinstance(reply, MultiDone) else reply
+        error = _error_in(reply)
         if not isinstance(error, ZooKeeperError):
             yield from (fence + self._described(op) for op in ops)
         elif isinstance(request, Multi) and isinstance(reply, MultiDone):
@@ -194,6 +196,11 @@ class Notebook:
         lines = [f"{name} to {ids(brokers)}: {asked}" for (name, asked), brokers in recipients.items()]
         if lines:
             self._add(flush[0].sender, f"- {lines[0]}", *(f"  {line}" for line in lines[1:]))
+
+
+def _error_in(reply: ReplyOrError) -> object:
+    """The error that a reply is or has; anything else if there is none."""
+    return reply.error if isinstance(reply, MultiDone) else reply
 
 
 def writes_of(request: Request) -> Iterator[WriteOp]:

@@ -97,7 +97,7 @@ def analyse(
     _check(scope)
     chosen = _named(name)
     refuse_existing(out)
-    with session(master, conf) as spark:
+    with session(master, conf, out) as spark:
         history = _history(spark, paths, transitions, scope, keep=len(chosen) > 1)
         if out is None:
             _print(chosen[0], history, limit, output)
@@ -161,8 +161,6 @@ def _history(spark: "SparkSession", paths: list[Path], transitions: Path | None,
         history, unread = read_history(spark, paths, transitions, scope, keep)
     except NoEventsError as error:
         give_up(str(error), ExitStatus.UNDECIDED)
-    except OSError as error:
-        give_up(f"{error.filename or paths[0]}: {error.strerror or error}", ExitStatus.USAGE)
     for line in unread:
         print(line, file=sys.stderr)
     return history
@@ -200,8 +198,6 @@ def _write(spark: "SparkSession", analyses: "Sequence[Analysis]", history: "Hist
                 rows = spark.read.parquet(str(folder / analysis.name)).count()
                 told.append((analysis.name, rows, round(time.monotonic() - began, 1)))
                 print(f"{analysis.name}: {rows} rows", file=sys.stderr)
-    except OSError as error:
-        give_up(f"--out: {out}: {error.strerror or error}", ExitStatus.UNDECIDED)
     finally:
         history.release()
     print("\n".join(aligned(("analysis", "rows", "seconds"), told)))

@@ -89,7 +89,7 @@ def explore(
         "known_faults": known_faults,
         "traces": traces,
     }
-    with session(master, conf) as spark:
+    with session(master, conf, out) as spark:
         from kcsim.scenarios.replay.campaigns import exploring
 
         trials = exploring.explore(

@@ -105,16 +105,13 @@ def generate(
         rebalance=rebalance,
     )
     settings = _with_length(wanted, days, events)
-    with session(master, conf) as spark:
+    with session(master, conf, out) as spark:
         from kcsim.scenarios.commands.spark.progress import progress
         from kcsim.scenarios.replay.generate import generate_dataset
 
         begun = time.monotonic()
-        try:
-            with progress(spark, "generate"):
-                made = generate_dataset(spark, settings, out)
-        except OSError as error:
-            give_up(f"{error.filename or out}: {error.strerror or error}", ExitStatus.UNDECIDED)
+        with progress(spark, "generate"):
+            made = generate_dataset(spark, settings, out)
     _print(settings, made, time.monotonic() - begun, out, output)
 
 

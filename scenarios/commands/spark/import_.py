@@ -86,7 +86,7 @@ def zookeeper(
         give_up("--log-dir: it is for one DIR; name the logs of several as DIRs, each with its snapshots", ExitStatus.USAGE)
     with files_at_fault():
         clusters = [_zookeeper_cluster(run, paths, log_dir, to) for run, paths in groups.items()]
-        with session(master, conf) as spark:
+        with session(master, conf, out) as spark:
             from kcsim.scenarios.commands.spark.progress import progress
             from kcsim.scenarios.replay.importing.writing import write_imported
             from kcsim.scenarios.replay.importing.zookeeper.import_zookeeper import import_zookeeper
@@ -147,7 +147,7 @@ def kafka_logs(
         if zone is not None:
             zone_named(zone)
         clusters = [_kafka_cluster(run, given) for run, given in named(paths).items()]
-        with session(master, conf) as spark:
+        with session(master, conf, out) as spark:
             from kcsim.scenarios.commands.spark.progress import progress
             from kcsim.scenarios.replay.importing.kafka_logs.import_kafka_logs import import_kafka_logs
             from kcsim.scenarios.replay.importing.writing import write_imported

@@ -43,7 +43,7 @@ def ingest(
     """
     refuse_existing(out)
     check_batch(batch)
-    with session(master, conf) as spark:
+    with session(master, conf, out) as spark:
         from kcsim.scenarios.replay.tables.ingest import NothingReadError
         from kcsim.scenarios.replay.tables.ingest import ingest as ingest_traces
 
@@ -51,8 +51,6 @@ def ingest(
             done = ingest_traces(spark, traces, out, batch)
         except NothingReadError as error:
             give_up(str(error), ExitStatus.UNDECIDED)
-        except OSError as error:
-            give_up(f"{error.filename or out}: {error.strerror or error}", ExitStatus.UNDECIDED)
     if output is Output.JSON:
         print(json.dumps({"dataset": str(out), **done._asdict()}, indent=2, ensure_ascii=False))
         return

@@ -21,23 +21,30 @@ def ctrl_c_ends_jobs() -> Iterator[Callable[[], None]]:
         cancel the jobs, through the connection that we are waiting at.
     """
     before = signal.getsignal(signal.SIGINT)
+    is_heard = False
+
+    def end_jobs(number: int, frame: FrameType | None) -> None:
+        from kcsim.scenarios.replay.tables.spark_session import end_jvm
+
+        nonlocal is_heard
+        is_heard = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # the next one is for the impatient
+        end_jvm()
+        raise KeyboardInterrupt
 
     def hear() -> None:
-        signal.signal(signal.SIGINT, before if before is signal.SIG_IGN else _end_jobs)
+        signal.signal(signal.SIGINT, before if before is signal.SIG_IGN else end_jobs)
 
     with _py4j_quiet(), sigterm_as_ctrl_c():
         try:
             yield hear
+        except Exception:
+            # Raised while Python was clearing up an object, the interrupt was lost; then the missing JVM is what is found.
+            if is_heard:
+                raise KeyboardInterrupt from None
+            raise
         finally:
             signal.signal(signal.SIGINT, before)
-
-
-def _end_jobs(number: int, frame: FrameType | None) -> None:
-    from kcsim.scenarios.replay.tables.spark_session import end_jvm
-
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # the next one is for the impatient
-    end_jvm()
-    raise KeyboardInterrupt
 
 
 @contextmanager

@@ -21,11 +21,12 @@ Conf = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A set
 
 
 @contextmanager
-def session(master: str, conf: Sequence[str] | None) -> Iterator["SparkSession"]:
+def session(master: str, conf: Sequence[str] | None, out: Path | None = None) -> Iterator["SparkSession"]:
     """The session of a command; ends with it, unless it was there before.
 
     What goes wrong in it, or with what is read and written, ends the command: with status 64 for a setting or a path that
-    makes no sense (also one that exists and should be written), with 2 for a job that failed, and without a Java.
+    makes no sense (also one that exists and should be written), with 2 for a job that failed, for a file or folder that the
+    system refuses, `out` if it does not say which, and without a Java.
     """
     settings = dict(map(_setting, conf or ()))
     from kcsim.scenarios.replay.tables.dataset import NoDatasetError, PathExistsError
@@ -44,6 +45,8 @@ def session(master: str, conf: Sequence[str] | None) -> Iterator["SparkSession"]
         give_up(str(error), ExitStatus.UNDECIDED)
     except SPARK_ERRORS as error:
         give_up(sentence(error), ExitStatus.UNDECIDED)
+    except OSError as error:
+        give_up(f"{error.filename or out or master}: {error.strerror or error}", ExitStatus.UNDECIDED)
 
 
 @contextmanager

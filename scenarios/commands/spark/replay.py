@@ -70,7 +70,7 @@ def replay(
     refuse_existing(out)
     what_if = _what_if(unclean, replication_factor, placement, preferred_rebalance, min_insync_replicas, catch_up, seed)
     began = time.monotonic()
-    with session(master, conf) as spark:
+    with session(master, conf, out) as spark:
         from kcsim.controller.decisions.kafka_refusals import RefusedError
         from kcsim.scenarios.replay.replay_dataset import NothingToReplayError, replay_to
 
@@ -80,8 +80,6 @@ def replay(
             give_up(str(error), ExitStatus.UNDECIDED)
         except RefusedError as error:
             give_up(str(error), ExitStatus.USAGE)
-        except OSError as error:
-            give_up(f"{error.filename or out}: {error.strerror or error}", ExitStatus.UNDECIDED)
     seconds = time.monotonic() - began
     print(as_json(done, out, seconds) if output is Output.JSON else "\n".join(lines(done, out, seconds)))
     for mismatch in done.first_mismatches:
