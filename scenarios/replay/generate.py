@@ -17,19 +17,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kcsim.scenarios.replay.collector import collector_at_rest
-from kcsim.scenarios.replay.generating.history_file import FileWritten, HistoryFile
 from kcsim.scenarios.replay.generating.portions import expected_rows, portions_of, rows_of_partitions
 from kcsim.scenarios.replay.generating.rows import batches_of_events, batches_of_rows
 from kcsim.scenarios.replay.generating.settings import Settings
 from kcsim.scenarios.replay.generating.world import World, WorldMaker
 from kcsim.scenarios.replay.tables.dataset import Dataset, being_written
-from kcsim.scenarios.replay.tables.events_table import BATCH, events_schema
+from kcsim.scenarios.replay.tables.events_table import BATCH, events_arrow_schema, events_schema
+from kcsim.scenarios.replay.tables.part_file import PartFile, remove_unfinished
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SETTINGS_FILE = "settings.json"
 FILES_SCHEMA = "file string, kind string, rows long, bytes long"
+
+
+class FileWritten(NamedTuple):
+    """How many rows of a kind are in a file, and how large that is in all."""
+
+    file: str
+    kind: str
+    rows: int
+    bytes: int
 
 
 class Generated(NamedTuple):
@@ -71,23 +80,18 @@ def generate_dataset(spark: "SparkSession", settings: Settings, path: Path | str
     with being_written(path) as folder:
         (folder / SETTINGS_FILE).write_text(json.dumps(settings.as_json(), indent=2) + "\n")
         where = str((Dataset(folder).events() / f"{BATCH}={settings.batch}").resolve())
-        Path(where).mkdir(parents=True)
-        first = HistoryFile(where, 0)
-        for batch in batches_of_events(maker.events(), settings.batch, settings.run):
-            first.write(batch)
-        written = [*first.close()]
+        written = _write(where, 0, batches_of_events(maker.events(), settings.batch, settings.run))
         world, portions = _shared(spark, maker.world)
 
         def make(tasks: Iterable[Any]) -> Iterator[Any]:
             for number in _numbers(tasks):
-                file = HistoryFile(where, number + 1)
                 with collector_at_rest():
-                    for batch in _portion(world.value, portions[number]):
-                        file.write(batch)
-                yield _batch_of(file.close())
+                    parts = _write(where, number + 1, _portion(world.value, portions[number]))
+                yield _batch_of(parts)
 
         files = _tasks(spark, len(portions)).mapInArrow(make, FILES_SCHEMA)
         written += [FileWritten(*row) for row in files.collect()]
+        remove_unfinished([Path(where)])
     kinds: Counter[str] = Counter()
     for part in written:
         kinds[part.kind] += part.rows
@@ -107,6 +111,19 @@ def _portion(world: World, indices: range) -> Iterator[Any]:
     """The record batches of these partitions."""
     rows = (row for found in rows_of_partitions(world, indices) for row in found)
     return batches_of_rows(rows, world.settings.batch, world.settings.run)
+
+
+def _write(folder: str, number: int, batches: Iterable[Any]) -> list[FileWritten]:
+    import pyarrow.compute as pc
+
+    file = PartFile(folder, number, events_arrow_schema())
+    kinds: Counter[str] = Counter()
+    for batch in batches:
+        for counted in pc.value_counts(batch.column("kind")).to_pylist():
+            kinds[counted["values"]] += counted["counts"]
+        file.write(batch)
+    name, size = file.close()
+    return [FileWritten(name, kind, rows, size) for kind, rows in sorted(kinds.items())]
 
 
 def _numbers(tasks: Iterable[Any]) -> Iterator[int]:

@@ -7,8 +7,7 @@ each of them small, the runs are spread instead, and every task makes the timeli
 What comes of a partition depends on nothing but its own events and its run's, so that the number of tasks changes nothing.
 """
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,8 +18,6 @@ from kcsim.scenarios.replay.folding.arrow_rows import (
     MISMATCH,
     OF_MISMATCH,
     batches_of,
-    facts_arrow_schema,
-    facts_batches,
     facts_in,
     replayed_arrow_schema,
 )
@@ -36,16 +33,13 @@ from kcsim.scenarios.replay.folding.fact import (
 from kcsim.scenarios.replay.folding.folding_runs import FoldPartition, fold_facts, fold_of_many
 from kcsim.scenarios.replay.folding.folds import fold_for
 from kcsim.scenarios.replay.folding.mismatch import mismatches_arrow_schema
-from kcsim.scenarios.replay.folding.timeline import Timeline
-from kcsim.scenarios.replay.folding.timeline_builder import TimelineBuilder
+from kcsim.scenarios.replay.folding.timeline import Run, Timeline
+from kcsim.scenarios.replay.folding.timeline_builder import timelines_of
 from kcsim.scenarios.replay.folding.what_if import WhatIf
-from kcsim.scenarios.replay.one_process import rows_of_files
 from kcsim.scenarios.replay.tables.events_table import BATCH, RUN, spark_schema
 
 MANY_RUNS = 64
 """From here on runs are spread over the tasks, and not the partitions of each."""
-
-Run = tuple[str, str]
 
 
 def replay(spark: SparkSession, events: DataFrame, what_if: WhatIf | None = None) -> DataFrame:
@@ -80,24 +74,10 @@ def replayed(
         order = [F.col(BATCH), F.col(RUN), F.col("partition").isNotNull(), F.col("topic"), F.col("partition"), F.col("seq")]
         grouped = facts.repartition(BATCH, RUN).sortWithinPartitions(*order)
         return grouped.mapInArrow(_whole_runs(fold), schema)
-    timelines = spark.sparkContext.broadcast(timelines_of(facts))
+    timelines = spark.sparkContext.broadcast(_timelines(facts))
     key = [BATCH, RUN, "topic", "partition"]
     own = facts.where(F.col("partition").isNotNull()).repartition(*key).sortWithinPartitions(*key, "seq")
     return own.mapInArrow(_partitions(fold, timelines), schema)
-
-
-def replayed_files(spark: SparkSession, files: Sequence[Path | str], what_if: WhatIf | None = None) -> DataFrame:
-    """The same of files in which each partition's events are together and in order, as a generated dataset has them.
-
-    One task a file, which reads it by itself: nothing is shuffled, and no row passes through the JVM. `is_laid_out` finds
-    out whether a dataset's files are such.
-    """
-    paths = [str(file) for file in files]
-    listed = spark.createDataFrame([(path,) for path in paths], "path string").repartitionByRange(len(paths), "path")
-    facts_schema = spark_schema(facts_arrow_schema())
-    cluster = listed.mapInArrow(_cluster_facts, facts_schema)
-    timelines = spark.sparkContext.broadcast(timelines_of(cluster))
-    return listed.mapInArrow(_files(fold_for(what_if), timelines), spark_schema(replayed_arrow_schema()))
 
 
 def transitions_of(rows: DataFrame) -> DataFrame:
@@ -135,14 +115,9 @@ def facts_of(events: DataFrame) -> DataFrame:
     return wanted.select(BATCH, RUN, *(named[c].alias(c) if c in named else F.col(c) for c in FACT_COLUMNS))
 
 
-def timelines_of(facts: DataFrame) -> dict[Run, Timeline]:
-    """The timelines of all runs, made here; for runs that are few."""
-    builders: dict[Run, TimelineBuilder] = {}
+def _timelines(facts: DataFrame) -> dict[Run, Timeline]:
     rows = facts.where(F.col("partition").isNull()).select(*COLUMNS).toArrow()
-    told = sorted(facts_in(rows.to_batches()), key=lambda row: (row[0], row[1], row[2].seq))
-    for batch, run, fact in told:
-        builders.setdefault((batch, run), TimelineBuilder()).take(fact)
-    return {run: builder.timeline for run, builder in builders.items()}
+    return timelines_of(facts_in(rows.to_batches()))
 
 
 # --- in the executors ------------------------------------------------------------------------------------------------------
@@ -153,21 +128,6 @@ def _whole_runs(fold: FoldPartition) -> Any:
         return batches_of(fold_facts(facts_in(batches), fold))
 
     return work
-
-
-def _cluster_facts(batches: Iterator[Any]) -> Iterator[Any]:
-    return facts_batches(rows_of_files(_paths(batches), of_partitions=False))
-
-
-def _files(fold: FoldPartition, timelines: Any) -> Any:
-    def work(batches: Iterator[Any]) -> Iterator[Any]:
-        return batches_of(fold_of_many(rows_of_files(_paths(batches), of_partitions=True), timelines.value, fold))
-
-    return work
-
-
-def _paths(batches: Iterator[Any]) -> Iterator[str]:
-    return (path for batch in batches for path in batch.column("path").to_pylist())
 
 
 def _partitions(fold: FoldPartition, timelines: Any) -> Any:

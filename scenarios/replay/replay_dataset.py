@@ -19,15 +19,15 @@ from kcsim.scenarios.replay.folding.derived_history import PASSED_OVER
 from kcsim.scenarios.replay.folding.mismatch import Mismatch, mismatches_arrow_schema
 from kcsim.scenarios.replay.folding.transition import transitions_arrow_schema
 from kcsim.scenarios.replay.folding.what_if import WhatIf
-from kcsim.scenarios.replay.one_process import is_laid_out
-from kcsim.scenarios.replay.replay import mismatches_of, replayed, replayed_files, transitions_of
+from kcsim.scenarios.replay.laid_out import Replayed, is_laid_out
+from kcsim.scenarios.replay.replay import mismatches_of, replayed, transitions_of
+from kcsim.scenarios.replay.replay_files import replay_files_to, replayed_files
 from kcsim.scenarios.replay.replay_summary import Comparison, by_partition, compare, counts, ends_of
 from kcsim.scenarios.replay.tables.dataset import Dataset, being_written, refuse_existing
 from kcsim.scenarios.replay.tables.events_table import BATCH, RUN
 from kcsim.scenarios.replay.tables.reading import read_events, read_table
 from kcsim.scenarios.replay.tables.writing import write_table
 
-MISMATCHES = "mismatches"
 ORDER = (RUN, "topic", "partition", "n")
 SHOWN = 5
 
@@ -72,24 +72,19 @@ def replay_to(spark: SparkSession, paths: Sequence[Path | str], to: Path | str, 
     source = _Source(spark, paths)
     with being_written(to) as folder:
         written = Dataset(folder)
-        found = _write(source.replayed(what_if), written)
+        done = source.replay_to(written, what_if)
         (folder / "replay.json").write_text(json.dumps({"of": [str(p) for p in paths], "what_if": _told(what_if)}, indent=2))
         transitions = read_table(spark, written.transitions(), transitions_arrow_schema())
-        counted = {(kind, trigger): count for kind, trigger, count in counts(transitions)}
-        size = transitions.agg(
-            F.count_distinct(BATCH, RUN).alias("runs"),
-            F.count_distinct(BATCH, RUN, "topic", "partition").alias("partitions"),
-        ).collect()[0]
-        if not size["runs"] and source.events.isEmpty():
+        if not done.runs and source.events.isEmpty():
             raise NothingToReplayError(f"there are no events in {', '.join(map(str, paths))}")
         first = _first_mismatches(spark, written)
         return Done(
-            size["runs"],
-            size["partitions"],
-            counted,
-            found["mismatches"],
+            len(done.runs),
+            done.partitions,
+            {(kind, trigger): count for kind, trigger, count in done.transitions},
+            done.mismatches,
             first,
-            found["passed_over"],
+            done.passed_over,
             source.rejected,
             None if what_if is None else source.compared(transitions, what_if.min_insync_replicas),
         )
@@ -104,6 +99,12 @@ class _Source:
         self.rejected = None if datasets else read.rejects.count()
         files = [file for dataset in datasets for file in sorted(dataset.events().glob("batch=*/*.parquet"))]
         self._files = files if files and len(datasets) == len(paths) and is_laid_out(files) else []
+
+    def replay_to(self, written: Dataset, what_if: WhatIf | None) -> Replayed:
+        """Write both tables."""
+        if self._files:
+            return replay_files_to(self._spark, self._files, written.path, what_if)
+        return _write(self.replayed(what_if), written)
 
     def replayed(self, what_if: WhatIf | None) -> DataFrame:
         if self._files:
@@ -123,8 +124,8 @@ class _Source:
                 table.unpersist()
 
 
-def _write(rows: DataFrame, to: Dataset) -> dict[str, int]:
-    """Write both tables. Returns: how many mismatches there are, and how many facts were passed over."""
+def _write(rows: DataFrame, to: Dataset) -> Replayed:
+    """Write both tables, and look at the one of transitions once more, to count."""
     looked_at = Observation()
     is_mismatch, is_passed_over = F.col("kind") == MISMATCH, F.col("what") == PASSED_OVER
     watched = rows.observe(
@@ -135,14 +136,17 @@ def _write(rows: DataFrame, to: Dataset) -> dict[str, int]:
     write_table(transitions_of(watched), to.transitions(), (), ORDER)
     found: dict[str, int] = looked_at.get
     if any(found.values()):
-        write_table(mismatches_of(rows), to.table(MISMATCHES), (), (RUN, "topic", "partition", "seq"))
-    return found
+        write_table(mismatches_of(rows), to.mismatches(), (), (RUN, "topic", "partition", "seq"))
+    transitions = read_table(rows.sparkSession, to.transitions(), transitions_arrow_schema())
+    keys = transitions.select(BATCH, RUN, "topic", "partition").distinct()
+    runs = [(row[BATCH], row[RUN]) for row in keys.select(BATCH, RUN).distinct().orderBy(BATCH, RUN).collect()]
+    return Replayed(runs, keys.count(), counts(transitions), found["mismatches"], found["passed_over"])
 
 
 def _first_mismatches(spark: SparkSession, written: Dataset) -> tuple[Mismatch, ...]:
-    if not written.has(MISMATCHES):
+    if not written.mismatches().is_dir():
         return ()
-    rows = read_table(spark, written.table(MISMATCHES), mismatches_arrow_schema()).where(F.col("what") != PASSED_OVER)
+    rows = read_table(spark, written.mismatches(), mismatches_arrow_schema()).where(F.col("what") != PASSED_OVER)
     first = rows.orderBy(BATCH, RUN, "seq").limit(SHOWN).collect()
     return tuple(Mismatch(*(row[name] for name in Mismatch.__struct_fields__)) for row in first)
 

@@ -1,24 +1,25 @@
 """The replay on Spark against the same fold in one process, and how generating and replaying grow.
 
-Both make the table of transitions, and keep none of it; that they are the same is a test's business, that they are as many
-is seen here. What starts Spark and its workers is timed apart. KCSIM_BENCH_EVENTS is the size of the largest history (10
+Both write the table of transitions; that they are the same is a test's business, that they are as many of each kind is seen
+here. What starts Spark and its workers is timed apart. KCSIM_BENCH_EVENTS is the size of the largest history (10
 million; the first is a tenth of it): 100 million take half an hour.
 """
 
 import os
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kcsim.scenarios.replay.folding.arrow_rows import batches_of
 from kcsim.scenarios.replay.generate import generate_dataset
 from kcsim.scenarios.replay.generating.portions import length_for
 from kcsim.scenarios.replay.generating.settings import Settings
-from kcsim.scenarios.replay.one_process import replay_in_one_process
-from kcsim.scenarios.replay.replay import replayed_files
+from kcsim.scenarios.replay.laid_out import Replayed
+from kcsim.scenarios.replay.one_process import replay_to_in_one_process
+from kcsim.scenarios.replay.replay_files import replay_files_to
 from kcsim.scenarios.replay.tables.dataset import Dataset
 from kcsim.scenarios.replay.tables.spark_session import spark_session
 from tests.bench.report import Measured, measure
@@ -51,7 +52,14 @@ def main() -> None:
 
 
 def _warm_up(spark: SparkSession) -> None:
-    spark.range(CORES, numPartitions=CORES).mapInArrow(lambda batches: batches, "id long").collect()
+    """Have the workers started, and the fold's modules in them, as they are here."""
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import kcsim.scenarios.replay.laid_out  # noqa: F401
+
+        yield from batches
+
+    spark.range(CORES, numPartitions=CORES).mapInArrow(work, "id long").collect()
 
 
 def _measure(
@@ -62,12 +70,13 @@ def _measure(
     generated = measure("generate", 1, lambda: made.append(generate_dataset(spark, settings, place)), rounds=1)
     events = made[0].total
     files = sorted(Dataset(place).events().glob("batch=*/*.parquet"))
-    on_spark: list[int] = []
-    alone: list[int] = []
-    side_by_side = measure("Spark", events, lambda: on_spark.append(_on_spark(spark, files)), rounds=1)
-    by_itself = measure("one process", events, lambda: alone.append(_alone(files)), rounds=1)
-    assert on_spark == alone, f"Spark made {on_spark} rows, one process {alone}"
-    print(f"\n{events:,} events in {len(files)} files, {made[0].bytes / MB:,.0f} MB; {alone[0]:,} transitions")
+    done: list[Replayed] = []
+    parallel, alone = place / "parallel", place / "alone"
+    side_by_side = measure("Spark", events, lambda: done.append(replay_files_to(spark, files, parallel)), rounds=1)
+    by_itself = measure("one process", events, lambda: done.append(replay_to_in_one_process(files, alone)), rounds=1)
+    assert done[0] == done[1], f"Spark made {done[0]}, one process {done[1]}"
+    transitions = sum(count for *_, count in done[0].transitions)
+    print(f"\n{events:,} events in {len(files)} files, {made[0].bytes / MB:,.0f} MB; {transitions:,} transitions")
     for measured in (Measured("generated, Spark", events, generated.seconds, generated.spread), by_itself, side_by_side):
         print(f"  {measured.name:<18} {measured.seconds:8.1f} s {measured.per_second:12,.0f} events/s")
     ratio = by_itself.seconds / side_by_side.seconds
@@ -76,11 +85,3 @@ def _measure(
         for name, now, then in (("generate", generated.seconds, before[1]), ("replay", side_by_side.seconds, before[2])):
             print(f"  {events / before[0]:.1f} times the events take {now / then:.1f} times as long to {name}")
     return events, generated.seconds, side_by_side.seconds
-
-
-def _on_spark(spark: SparkSession, files: list[Path]) -> int:
-    return replayed_files(spark, files, None).count()
-
-
-def _alone(files: list[Path]) -> int:
-    return sum(batch.num_rows for batch in batches_of(replay_in_one_process(files)))

@@ -1,7 +1,5 @@
 """Ctrl-C in a command that works on Spark: the jobs end first, then the command, and nothing is said of it."""
 
-import logging
-import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,7 +33,7 @@ def ctrl_c_ends_jobs() -> Iterator[Callable[[], None]]:
     def hear() -> None:
         signal.signal(signal.SIGINT, before if before is signal.SIG_IGN else end_jobs)
 
-    with _py4j_quiet(), sigterm_as_ctrl_c():
+    with sigterm_as_ctrl_c():
         try:
             yield hear
         except Exception:
@@ -45,23 +43,3 @@ def ctrl_c_ends_jobs() -> Iterator[Callable[[], None]]:
             raise
         finally:
             signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _py4j_quiet() -> Iterator[None]:
-    """py4j tells the root logger, with a traceback, when it is interrupted; so do we, with the exit status."""
-    from kcsim.scenarios.replay.tables.driver_jvm import LOG_VARIABLE
-
-    root = logging.getLogger()
-    if LOG_VARIABLE in os.environ:
-        yield
-        return
-    root.addFilter(_is_of_others)
-    try:
-        yield
-    finally:
-        root.removeFilter(_is_of_others)
-
-
-def _is_of_others(record: logging.LogRecord) -> bool:
-    return not str(record.msg).endswith("while sending command.")

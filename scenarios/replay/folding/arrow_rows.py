@@ -98,14 +98,21 @@ def batches_of(folded: Iterable[Rows]) -> Iterator[Any]:
             yield _of_transitions(transitions)
 
 
+def record_batch(rows: Sequence[msgspec.Struct], schema: Any) -> Any:
+    """Rows of one kind, at least one, as a record batch; their attributes are the columns."""
+    import pyarrow as pa
+
+    columns = zip(*map(msgspec.structs.astuple, rows), strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
 def _of_transitions(rows: Sequence[Transition]) -> Any:
     import pyarrow as pa
 
-    schema = replayed_arrow_schema()
-    columns = [*zip(*map(msgspec.structs.astuple, rows), strict=True)]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=False)]
-    arrays.extend(pa.nulls(len(rows), pa.string()) for _ in OF_MISMATCH)
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    columns = record_batch(rows, transitions_arrow_schema()).columns
+    columns.extend(pa.nulls(len(rows), pa.string()) for _ in OF_MISMATCH)
+    return pa.RecordBatch.from_arrays(columns, schema=replayed_arrow_schema())
 
 
 def _of_mismatches(rows: Sequence[Mismatch]) -> Any:

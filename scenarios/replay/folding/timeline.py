@@ -14,6 +14,9 @@ from kcsim.zk.vocabulary import ReplicaAssignment, TopicState
 
 NO_VIEW = View()
 
+Run = tuple[str, str]
+"""Which run: its batch, its name."""
+
 
 @dataclass
 class Views:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from kcsim.controller.decisions.hash_order import hash_order
 from kcsim.scenarios.replay.folding.fact import CREATED, DELETED, ZNODE_KINDS, Fact
 from kcsim.scenarios.replay.folding.moment import Moment, MomentKind, View
-from kcsim.scenarios.replay.folding.timeline import Timeline, TopicStory, Views
+from kcsim.scenarios.replay.folding.timeline import Run, Timeline, TopicStory, Views
 from kcsim.scenarios.replay.folding.trigger import Trigger
 from kcsim.zk import paths, znodes
 from kcsim.zk.events import EventKind
@@ -322,6 +322,14 @@ class TimelineBuilder:
         if not self.timeline.has_decisions:
             view = View(self._epoch, self._registered, phase=trigger, since=self._epoch)
             self.timeline.moments.append(Moment(fact.seq, fact.t_ms, kind, view, brokers, trigger=trigger))
+
+
+def timelines_of(rows: Iterable[tuple[str, str, Fact]]) -> dict[Run, Timeline]:
+    """The timelines of runs that are few, from rows of (batch, run, fact) in any order, none of a partition."""
+    builders: dict[Run, TimelineBuilder] = {}
+    for batch, run, fact in sorted(rows, key=lambda row: (row[0], row[1], row[2].seq)):
+        builders.setdefault((batch, run), TimelineBuilder()).take(fact)
+    return {run: builder.timeline for run, builder in builders.items()}
 
 
 def timeline_of(facts: Iterable[Fact]) -> Timeline:

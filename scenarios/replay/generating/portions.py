@@ -21,7 +21,7 @@ EVENTS_OF_CREATION = 3
 MINUTE_MS = 60_000
 ROWS_OF_A_LARGE_FILE = 3_000_000
 ROWS_OF_A_SMALL_FILE = 200_000
-FILES_OF_A_SMALL_HISTORY = 8
+FILES_OF_A_SMALL_HISTORY = 16
 
 
 def rows_of_partitions(world: World, indices: range) -> Iterator[list[Row]]:

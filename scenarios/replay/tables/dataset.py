@@ -41,6 +41,10 @@ class Dataset:
         """The changes of every partition's state: folding/transition.py."""
         return self.table("transitions")
 
+    def mismatches(self) -> Path:
+        """Where a replay came to something else than the history tells: folding/mismatch.py."""
+        return self.table("mismatches")
+
     def rejects(self) -> Path:
         """What could not be read as an event: tables/rejects_table.py."""
         return self.table("rejects")

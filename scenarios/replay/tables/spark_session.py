@@ -142,8 +142,15 @@ def end_jvm() -> None:
 
 
 def _end(jvm: DriverJvm) -> None:
-    """Where the session was not stopped before, nobody is told that PySpark misses it."""
+    """Where the session was not stopped before, nobody is told that PySpark and py4j miss it."""
+    if LOG_VARIABLE not in os.environ:
+        logging.getLogger().addFilter(_is_of_others)
     context = SparkContext._active_spark_context
     if context is not None and hasattr(context, "_accumulatorServer"):
         vars(context._accumulatorServer)["handle_error"] = lambda *_: None
     jvm.stop()
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """py4j tells the root logger, with a traceback, that there is no JVM where it sends a command."""
+    return not str(record.msg).endswith("while sending command.")

@@ -16,12 +16,17 @@ from kcsim.scenarios.history import trace_to
 from kcsim.scenarios.language.scenario_file import library_names
 from kcsim.scenarios.replay.folding.fact import fact_of
 from kcsim.scenarios.replay.folding.folding_runs import fold_events
-from kcsim.scenarios.replay.folding.transition import Transition
-from kcsim.scenarios.replay.one_process import is_laid_out, replay_in_one_process
-from kcsim.scenarios.replay.replay import mismatches_of, replayed, replayed_files, transitions_of
-from kcsim.scenarios.replay.replay_summary import by_partition
+from kcsim.scenarios.replay.folding.mismatch import Mismatch, mismatches_arrow_schema
+from kcsim.scenarios.replay.folding.transition import Transition, transitions_arrow_schema
+from kcsim.scenarios.replay.laid_out import is_laid_out
+from kcsim.scenarios.replay.one_process import replay_in_one_process, replay_to_in_one_process
+from kcsim.scenarios.replay.replay import mismatches_of, replayed, transitions_of
+from kcsim.scenarios.replay.replay_dataset import replay_to
+from kcsim.scenarios.replay.replay_files import replay_files_to, replayed_files
+from kcsim.scenarios.replay.replay_summary import by_partition, counts
 from kcsim.scenarios.replay.tables.dataset import Dataset
 from kcsim.scenarios.replay.tables.events_table import events_arrow_schema
+from kcsim.scenarios.replay.tables.reading import read_table
 from kcsim.scenarios.replay.tables.writing import write_events
 from kcsim.zk.events import Event, EventKind
 from tests.scenarios.replay.folding.runs import library_run
@@ -85,6 +90,42 @@ def test_files_that_are_laid_out_are_replayed_as_they_lie(
     assert rows_of(transitions_of(replayed_files(spark, files))) == expected(few)
     here = [row for transitions, _ in replay_in_one_process(files) for row in transitions]
     assert sorted(map(msgspec.structs.astuple, here)) == expected(few)
+
+
+def test_files_that_are_laid_out_become_files_of_transitions(
+    spark: SparkSession, runs: dict[str, Sequence[Event]], tmp_path: Path
+) -> None:
+    """A file of each, the same bytes from Spark's workers and from one process; and what is counted is what is written."""
+    few = dict(list(runs.items())[:3])
+    write_events(spark.createDataFrame(table(few, is_laid_out=True)), tmp_path / "events", 3)
+    files = sorted((tmp_path / "events").glob("batch=*/*.parquet"))
+    parallel, alone = Dataset(tmp_path / "parallel"), Dataset(tmp_path / "alone")
+    done = replay_files_to(spark, files, parallel.path)
+    assert done == replay_to_in_one_process(files, alone.path)
+    written = sorted(path.relative_to(parallel.path) for path in parallel.path.rglob("*") if path.is_file())
+    assert len(written) == len(files)
+    assert all((parallel.path / path).read_bytes() == (alone.path / path).read_bytes() for path in written)
+    transitions = read_table(spark, parallel.transitions(), transitions_arrow_schema())
+    assert rows_of(transitions) == expected(few)
+    assert done.runs == [("library", run) for run in sorted(few)]
+    assert done.partitions == transitions.select("run", "topic", "partition").distinct().count()
+    assert done.transitions == counts(transitions)
+    assert (done.mismatches, done.passed_over) == (0, 0)
+
+
+def test_what_differs_in_files_that_are_laid_out_is_written_too(
+    spark: SparkSession, runs: dict[str, Sequence[Event]], tmp_path: Path
+) -> None:
+    (name, events), *_ = runs.items()
+    place = [n for n, e in enumerate(events) if e.kind is EventKind.LEADER_ELECTION][-1]
+    changed = [*events[:place], msgspec.structs.replace(events[place], leader=9), *events[place + 1 :]]
+    write_events(spark.createDataFrame(table({name: changed}, is_laid_out=True)), tmp_path / "dataset" / "events", 2)
+    done = replay_to(spark, [tmp_path / "dataset"], tmp_path / "replayed")
+    wanted = fold_events("library", name, changed).mismatches
+    assert done.mismatches == len(wanted) > 0
+    assert set(done.first_mismatches) <= set(wanted)
+    written = read_table(spark, Dataset(tmp_path / "replayed").mismatches(), mismatches_arrow_schema())
+    assert {Mismatch(**row.asDict()) for row in written.collect()} == set(wanted)
 
 
 def test_time_without_a_leader_is_counted_until_somebody_leads(spark: SparkSession) -> None:

@@ -55,7 +55,20 @@ def ensemble(shared_ensemble: ManagedZooKeeper) -> ManagedZooKeeper:
         await shared_ensemble.wait_for_leader()
 
     asyncio.run(mend())
+    # One that is killed while it begins to follow may never start again (ZOOKEEPER-2354).
+    until(lambda: modes_of(shared_ensemble), lambda modes: None not in modes, "all members to serve")
     return shared_ensemble
+
+
+def modes_of(servers: ManagedZooKeeper) -> list[str | None]:
+    """Leader, follower; None: it does not serve."""
+    modes: list[str | None] = []
+    for address in parse_connect_string(servers.connect_string).addresses:
+        try:
+            modes.append(ask_server(address.host, address.port).mode)
+        except OSError:
+            modes.append(None)
+    return modes
 
 
 async def error_of(attempt: Awaitable[object]) -> str:

@@ -38,8 +38,8 @@ def traces(tmp_path: Path) -> Path:
     return tmp_path / "traces"
 
 
-def in_cluster(traces: Path, *arguments: str) -> list[object]:
-    command = [sys.executable, "-m", cluster_job.__name__, "local-cluster[2,1,1024]", str(traces), *arguments]
+def in_cluster(traces: Path, *paths: Path) -> list[object]:
+    command = [sys.executable, "-m", cluster_job.__name__, "local-cluster[2,1,1024]", *map(str, (traces, *paths))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     told: list[object] = json.loads(done.stdout)
@@ -50,8 +50,11 @@ def test_executors_of_their_own_give_what_one_process_gives_also_if_one_is_kille
     spark: SparkSession, traces: Path, tmp_path: Path
 ) -> None:
     require("java")
-    histories, transitions, rejects = here = cluster_job.result(spark, traces)
+    here = json.loads(json.dumps(cluster_job.results(spark, traces, tmp_path / "here")))
+    histories, transitions, rejects, done, files = here
     assert (len(histories) > 200, len(transitions) > 5, rejects) == (True, True, 1)
-    assert in_cluster(traces) == here
-    assert in_cluster(traces, str(tmp_path / "killed")) == here
-    assert (tmp_path / "killed").read_text().isdigit()
+    assert (len(files) > 6, done[-2:]) == (True, [0, 0])
+    assert in_cluster(traces, tmp_path / "there") == here
+    killed = tmp_path / "killed"
+    assert in_cluster(traces, tmp_path / "again", killed) == here
+    assert len(killed.read_text().split()) == 2
