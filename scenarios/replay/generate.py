@@ -118,9 +118,16 @@ def _write(folder: str, number: int, batches: Iterable[Any]) -> list[FileWritten
 
     file = PartFile(folder, number, events_arrow_schema())
     kinds: Counter[str] = Counter()
+    of_no_partition = []
     for batch in batches:
         for counted in pc.value_counts(batch.column("kind")).to_pylist():
             kinds[counted["values"]] += counted["counts"]
+        if batch.column("partition").null_count:
+            of_no_partition.append(batch.filter(batch.column("partition").is_null()))
+            batch = batch.filter(batch.column("partition").is_valid())
+        file.write(batch)
+    file.end_group()  # who reads these alone, for the timeline, need not look at the others
+    for batch in of_no_partition:
         file.write(batch)
     name, size = file.close()
     return [FileWritten(name, kind, rows, size) for kind, rows in sorted(kinds.items())]

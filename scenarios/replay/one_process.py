@@ -7,6 +7,7 @@ first for the timelines; one partition is in memory.
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from kcsim.scenarios.replay.collector import collector_at_rest
 from kcsim.scenarios.replay.folding.folding_runs import Rows, fold_of_many
 from kcsim.scenarios.replay.folding.folds import fold_for
 from kcsim.scenarios.replay.folding.timeline import Run, Timeline
@@ -29,4 +30,5 @@ def replay_to_in_one_process(files: Iterable[Path | str], to: Path | str, what_i
 
 
 def _timelines(paths: Iterable[Path | str]) -> dict[Run, Timeline]:
-    return timelines_of(rows_of_files(paths, of_partitions=False))
+    with collector_at_rest():
+        return timelines_of(rows_of_files(paths, of_partitions=False))

@@ -3,7 +3,7 @@
 Nothing is shuffled, and no row of a partition passes through the JVM.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import msgspec
 from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 
+from kcsim.scenarios.replay.collector import collector_at_rest
 from kcsim.scenarios.replay.folding.arrow_rows import (
     batches_of,
     facts_arrow_schema,
@@ -30,60 +31,69 @@ from kcsim.scenarios.replay.tables.part_file import remove_unfinished
 
 Batches = Iterator[Any]
 """Record batches."""
+ONE_VALUE = "value binary"
 
 
 def replayed_files(spark: SparkSession, files: Sequence[Path | str], what_if: WhatIf | None = None) -> DataFrame:
     """Transitions and mismatches as one table, as `replayed` gives them."""
-    listed, timelines, fold = _listed(spark, files), _timelines(spark, files), fold_for(what_if)
+    timelines, fold = _timelines(spark, files), fold_for(what_if)
 
-    def work(tasks: Batches) -> Batches:
-        paths = (path for path, _ in _tasks(tasks))
-        return batches_of(fold_of_many(rows_of_files(paths, of_partitions=True), timelines.value, fold))
+    def work(file: str, _: int) -> Batches:
+        return batches_of(fold_of_many(rows_of_files([file], of_partitions=True), timelines.value, fold))
 
-    return listed.mapInArrow(work, spark_schema(replayed_arrow_schema()))
+    return _of_each(spark, files, work, spark_schema(replayed_arrow_schema()))
 
 
 def replay_files_to(
     spark: SparkSession, files: Sequence[Path | str], to: Path | str, what_if: WhatIf | None = None
 ) -> Replayed:
     """Write the tables `transitions`, and `mismatches` if there are any, into the folder `to`, which all workers see."""
-    listed, timelines, fold, where = (
-        _listed(spark, files),
-        _timelines(spark, files),
-        fold_for(what_if),
-        str(Path(to).resolve()),
-    )
+    timelines, fold, where = _timelines(spark, files), fold_for(what_if), str(Path(to).resolve())
 
-    def work(tasks: Batches) -> Batches:
-        import pyarrow as pa
+    def work(file: str, number: int) -> Batches:
+        with collector_at_rest():  # the timelines come out of their pickle faster, too
+            done = replay_file(file, number, where, timelines.value, fold)
+        yield _one_value(msgspec.json.encode(done))
 
-        for path, number in _tasks(tasks):
-            done = replay_file(path, number, where, timelines.value, fold)
-            yield pa.RecordBatch.from_pydict({"done": [msgspec.json.encode(done).decode()]})
-
-    parts = listed.mapInArrow(work, "done string").collect()
+    parts = _of_each(spark, files, work, ONE_VALUE).collect()
     written = Dataset(to)
     for table in (written.transitions(), written.mismatches()):
         remove_unfinished(table.glob(f"{BATCH}=*"))
-    return summed([msgspec.json.decode(part.done, type=Replayed) for part in parts])
-
-
-def _listed(spark: SparkSession, files: Sequence[Path | str]) -> DataFrame:
-    """One task for each file."""
-    listed = [(str(file), number) for number, file in enumerate(files)]
-    return spark.createDataFrame(listed, "file string, number int").repartitionByRange(len(listed), "number")
-
-
-def _tasks(batches: Batches) -> Iterator[tuple[str, int]]:
-    for batch in batches:
-        yield from zip(batch.column("file").to_pylist(), batch.column("number").to_pylist(), strict=True)
+    return summed([msgspec.json.decode(part.value, type=Replayed) for part in parts])
 
 
 def _timelines(spark: SparkSession, files: Sequence[Path | str]) -> Broadcast[dict[Run, Timeline]]:
-    """Of all runs; made here, of what all tasks have found."""
+    """Of all runs; made here, of what all tasks have found. They hand it over as Arrow writes it, a value for the JVM."""
+    import pyarrow as pa
 
-    def work(tasks: Batches) -> Batches:
-        return facts_batches(rows_of_files((path for path, _ in _tasks(tasks)), of_partitions=False))
+    def work(file: str, _: int) -> Batches:
+        written = pa.BufferOutputStream()
+        with collector_at_rest(), pa.ipc.new_stream(written, facts_arrow_schema()) as stream:
+            for batch in facts_batches(rows_of_files([file], of_partitions=False)):
+                stream.write_batch(batch)
+        yield _one_value(written.getvalue().to_pybytes())
 
-    found = _listed(spark, files).mapInArrow(work, spark_schema(facts_arrow_schema())).toArrow()
-    return spark.sparkContext.broadcast(timelines_of(facts_in(found.to_batches())))
+    told = [part.value for part in _of_each(spark, files, work, ONE_VALUE).collect()]
+    batches = (batch for value in told for batch in pa.ipc.open_stream(value))
+    with collector_at_rest():
+        return spark.sparkContext.broadcast(timelines_of(facts_in(batches)))
+
+
+def _of_each(
+    spark: SparkSession, files: Sequence[Path | str], work: Callable[[str, int], Batches], schema: Any
+) -> DataFrame:
+    """What `work` makes of each file and its number; a task each."""
+    paths = [str(Path(file).resolve()) for file in files]
+
+    def tasks(numbers: Batches) -> Batches:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from work(paths[number], number)
+
+    return spark.range(0, len(paths), 1, len(paths)).mapInArrow(tasks, schema)
+
+
+def _one_value(value: bytes) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays([pa.array([value], pa.binary())], names=["value"])

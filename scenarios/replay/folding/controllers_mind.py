@@ -18,7 +18,7 @@ _MOVING = re.compile(r"adding (.*), removing (.*)")
 _ID = re.compile(r"-?\d+")
 
 
-@dataclass
+@dataclass(slots=True)
 class _Known:
     """Of one controller in one term of office; `noted` of the notes on the topic have been gone through."""
 

@@ -67,6 +67,8 @@ class Moment:
 class Brokers:
     """Sets of brokers as whole numbers, a bit for each: views of a thousand brokers are kept by the hundred thousand."""
 
+    __slots__ = ("_bits",)
+
     def __init__(self, ids: Sequence[int] = ()) -> None:
         self._bits: dict[int, int] = {}
         self.set_of(ids)

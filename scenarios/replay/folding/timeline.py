@@ -18,7 +18,7 @@ Run = tuple[str, str]
 """Which run: its batch, its name."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Views:
     """One node's, in order."""
 
@@ -39,7 +39,7 @@ class Views:
         return self.views[place - 1] if place else NO_VIEW
 
 
-@dataclass
+@dataclass(slots=True)
 class TopicStory:
     """The versions of a topic's znode, and who of the controllers took note of it, or forgot it.
 
@@ -73,7 +73,7 @@ class TopicStory:
 NO_STORY = TopicStory()
 
 
-@dataclass
+@dataclass(slots=True)
 class Timeline:
     """One run's.
 

@@ -23,7 +23,8 @@ class Dataset:
     """The paths of a dataset. On a cluster they are seen by every machine under the same name.
 
     `DIR/events/batch=NAME/part-*.parquet`, and the same for every other table. A file holds whole histories of partitions,
-    sorted by (run, topic, partition, t_ms, seq); what concerns the cluster (topic null) comes first in its run.
+    one after the other, each sorted by (t_ms, seq). What is of no partition is sorted likewise, and lies apart from them:
+    before the partitions of its topic or of its run where events were read, at the end of the file where they were made up.
     """
 
     def __init__(self, path: Path | str) -> None:

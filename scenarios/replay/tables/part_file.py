@@ -45,18 +45,19 @@ class PartFile:
         self._waiting.append(batch.select(self._schema.names))
         self._rows += batch.num_rows
         if self._rows >= ROWS_PER_GROUP:
-            self._write_group()
+            self.end_group()
 
-    def _write_group(self) -> None:
+    def end_group(self) -> None:
+        """What comes next begins a new row group."""
         import pyarrow as pa
 
-        if self._waiting:
+        if self._rows:
             self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema), row_group_size=self._rows)
             self._waiting, self._rows = [], 0
 
     def close(self) -> PartWritten:
         """Complete it."""
-        self._write_group()
+        self.end_group()
         self._writer.close()
         self._beside.rename(self._path)
         return PartWritten(self._name, self._path.stat().st_size)
