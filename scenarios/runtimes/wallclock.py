@@ -136,7 +136,7 @@ class WallClockRuntime:
             with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
                 return runner.run(self._supervise(main))
         finally:
-            if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            if _is_main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
                 signal.signal(signal.SIGINT, interrupt)
 
     async def _supervise(self, main: Coroutine[Any, Any, T]) -> T:
@@ -152,7 +152,7 @@ class WallClockRuntime:
         except Killed:
             # Ctrl-C: asyncio cancelled us; main unwinds first, then the runner turns this into KeyboardInterrupt. A second
             # one would tear the unwinding apart, and leave behind what it is about to clean up.
-            if threading.current_thread() is threading.main_thread():
+            if _is_main_thread():
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
             task.kill()
             await task.join()
@@ -166,3 +166,8 @@ class WallClockRuntime:
             task.kill()
         for task in list(self._tasks):
             await task.join()
+
+
+def _is_main_thread() -> bool:
+    """The only one that may say what a signal does."""
+    return threading.current_thread() is threading.main_thread()
