@@ -24,6 +24,7 @@ from kcsim.scenarios.replay.generating.world import World, WorldMaker
 from kcsim.scenarios.replay.tables.dataset import Dataset, being_written
 from kcsim.scenarios.replay.tables.events_table import BATCH, events_arrow_schema, events_schema
 from kcsim.scenarios.replay.tables.part_file import PartFile, remove_unfinished
+from kcsim.scenarios.replay.tables.task_each import task_each
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,15 +60,14 @@ def generate(spark: "SparkSession", settings: Settings) -> "DataFrame":
     cluster = list(batches_of_events(maker.events(), settings.batch, settings.run))
     world, portions = _shared(spark, maker.world)
 
-    def make(tasks: Iterable[Any]) -> Iterator[Any]:
-        for number in _numbers(tasks):
-            with collector_at_rest():
-                yield from _portion(world.value, portions[number])
+    def make(_: int, portion: range) -> Iterator[Any]:
+        with collector_at_rest():
+            yield from _portion(world.value, portion)
 
     import pyarrow as pa
 
     of_cluster = spark.createDataFrame(pa.Table.from_batches(cluster), events_schema())
-    return of_cluster.union(_tasks(spark, len(portions)).mapInArrow(make, events_schema()))
+    return of_cluster.union(task_each(spark, portions, make, events_schema()))
 
 
 def generate_dataset(spark: "SparkSession", settings: Settings, path: Path | str) -> Generated:
@@ -83,13 +83,12 @@ def generate_dataset(spark: "SparkSession", settings: Settings, path: Path | str
         written = _write(where, 0, batches_of_events(maker.events(), settings.batch, settings.run))
         world, portions = _shared(spark, maker.world)
 
-        def make(tasks: Iterable[Any]) -> Iterator[Any]:
-            for number in _numbers(tasks):
-                with collector_at_rest():
-                    parts = _write(where, number + 1, _portion(world.value, portions[number]))
-                yield _batch_of(parts)
+        def make(number: int, portion: range) -> Iterator[Any]:
+            with collector_at_rest():
+                parts = _write(where, number + 1, _portion(world.value, portion))
+            yield _batch_of(parts)
 
-        files = _tasks(spark, len(portions)).mapInArrow(make, FILES_SCHEMA)
+        files = task_each(spark, portions, make, FILES_SCHEMA)
         written += [FileWritten(*row) for row in files.collect()]
         remove_unfinished([Path(where)])
     kinds: Counter[str] = Counter()
@@ -101,10 +100,6 @@ def generate_dataset(spark: "SparkSession", settings: Settings, path: Path | str
 
 def _shared(spark: "SparkSession", world: World) -> tuple[Any, list[range]]:
     return spark.sparkContext.broadcast(world), portions_of(world.layout.partitions, expected_rows(world))
-
-
-def _tasks(spark: "SparkSession", count: int) -> "DataFrame":
-    return spark.range(0, count, 1, count)
 
 
 def _portion(world: World, indices: range) -> Iterator[Any]:
@@ -131,11 +126,6 @@ def _write(folder: str, number: int, batches: Iterable[Any]) -> list[FileWritten
         file.write(batch)
     name, size = file.close()
     return [FileWritten(name, kind, rows, size) for kind, rows in sorted(kinds.items())]
-
-
-def _numbers(tasks: Iterable[Any]) -> Iterator[int]:
-    for batch in tasks:
-        yield from batch.column(0).to_pylist()
 
 
 def _batch_of(parts: Iterable[FileWritten]) -> Any:

@@ -3,7 +3,7 @@
 Nothing is shuffled, and no row of a partition passes through the JVM.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from kcsim.scenarios.replay.laid_out import Replayed, replay_file, rows_of_files
 from kcsim.scenarios.replay.tables.dataset import Dataset
 from kcsim.scenarios.replay.tables.events_table import BATCH, spark_schema
 from kcsim.scenarios.replay.tables.part_file import remove_unfinished
+from kcsim.scenarios.replay.tables.task_each import task_each
 
 Batches = Iterator[Any]
 """Record batches."""
@@ -38,10 +39,10 @@ def replayed_files(spark: SparkSession, files: Sequence[Path | str], what_if: Wh
     """Transitions and mismatches as one table, as `replayed` gives them."""
     timelines, fold = _timelines(spark, files), fold_for(what_if)
 
-    def work(file: str, _: int) -> Batches:
+    def work(_: int, file: str) -> Batches:
         return batches_of(fold_of_many(rows_of_files([file], of_partitions=True), timelines.value, fold))
 
-    return _of_each(spark, files, work, spark_schema(replayed_arrow_schema()))
+    return task_each(spark, _paths(files), work, spark_schema(replayed_arrow_schema()))
 
 
 def replay_files_to(
@@ -50,12 +51,12 @@ def replay_files_to(
     """Write the tables `transitions`, and `mismatches` if there are any, into the folder `to`, which all workers see."""
     timelines, fold, where = _timelines(spark, files), fold_for(what_if), str(Path(to).resolve())
 
-    def work(file: str, number: int) -> Batches:
+    def work(number: int, file: str) -> Batches:
         with collector_at_rest():  # the timelines come out of their pickle faster, too
             done = replay_file(file, number, where, timelines.value, fold)
         yield _one_value(msgspec.json.encode(done))
 
-    parts = _of_each(spark, files, work, ONE_VALUE).collect()
+    parts = task_each(spark, _paths(files), work, ONE_VALUE).collect()
     written = Dataset(to)
     for table in (written.transitions(), written.mismatches()):
         remove_unfinished(table.glob(f"{BATCH}=*"))
@@ -66,31 +67,22 @@ def _timelines(spark: SparkSession, files: Sequence[Path | str]) -> Broadcast[di
     """Of all runs; made here, of what all tasks have found. They hand it over as Arrow writes it, a value for the JVM."""
     import pyarrow as pa
 
-    def work(file: str, _: int) -> Batches:
+    def work(_: int, file: str) -> Batches:
         written = pa.BufferOutputStream()
         with collector_at_rest(), pa.ipc.new_stream(written, facts_arrow_schema()) as stream:
             for batch in facts_batches(rows_of_files([file], of_partitions=False)):
                 stream.write_batch(batch)
         yield _one_value(written.getvalue().to_pybytes())
 
-    told = [part.value for part in _of_each(spark, files, work, ONE_VALUE).collect()]
+    told = [part.value for part in task_each(spark, _paths(files), work, ONE_VALUE).collect()]
     batches = (batch for value in told for batch in pa.ipc.open_stream(value))
     with collector_at_rest():
         return spark.sparkContext.broadcast(timelines_of(facts_in(batches)))
 
 
-def _of_each(
-    spark: SparkSession, files: Sequence[Path | str], work: Callable[[str, int], Batches], schema: Any
-) -> DataFrame:
-    """What `work` makes of each file and its number; a task each."""
-    paths = [str(Path(file).resolve()) for file in files]
-
-    def tasks(numbers: Batches) -> Batches:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from work(paths[number], number)
-
-    return spark.range(0, len(paths), 1, len(paths)).mapInArrow(tasks, schema)
+def _paths(files: Sequence[Path | str]) -> list[str]:
+    """As all workers see them."""
+    return [str(Path(file).resolve()) for file in files]
 
 
 def _one_value(value: bytes) -> Any:

@@ -50,13 +50,9 @@ def facts_arrow_schema() -> Any:
 
 def facts_batches(rows: Iterable[tuple[str, str, Fact]]) -> Iterator[Any]:
     """Record batches of facts_arrow_schema."""
-    import pyarrow as pa
-
     schema, remaining = facts_arrow_schema(), iter(rows)
     while portion := [(batch, run, *fact) for batch, run, fact in islice(remaining, ROWS_PER_BATCH)]:
-        columns = zip(*portion, strict=True)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        yield _of_tuples(portion, schema)
 
 
 def values(column: Any) -> Iterable[Any]:
@@ -100,9 +96,13 @@ def batches_of(folded: Iterable[Rows]) -> Iterator[Any]:
 
 def record_batch(rows: Sequence[msgspec.Struct], schema: Any) -> Any:
     """Rows of one kind, at least one, as a record batch; their attributes are the columns."""
+    return _of_tuples(map(msgspec.structs.astuple, rows), schema)
+
+
+def _of_tuples(rows: Iterable[tuple[Any, ...]], schema: Any) -> Any:
     import pyarrow as pa
 
-    columns = zip(*map(msgspec.structs.astuple, rows), strict=True)
+    columns = zip(*rows, strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

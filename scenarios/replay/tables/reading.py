@@ -18,6 +18,7 @@ from kcsim.scenarios.replay.tables.events_table import events_arrow_schema, even
 from kcsim.scenarios.replay.tables.portion import Portion, reject
 from kcsim.scenarios.replay.tables.problems import Problem
 from kcsim.scenarios.replay.tables.rejects_table import Reason, rejects_arrow_schema
+from kcsim.scenarios.replay.tables.task_each import task_each
 from kcsim.scenarios.replay.tables.trace_files import SPLIT_BYTES, Split, Trace, find, shared_out, splits_of
 
 if TYPE_CHECKING:
@@ -78,21 +79,16 @@ def read_traces(spark: SparkSession, traces: Sequence[Trace]) -> Read:
     target = min(SPLIT_BYTES, max(TASK_BYTES, total // (TASKS_PER_CORE * spark.sparkContext.defaultParallelism)))
     groups = shared_out(splits, target)
 
-    def events(numbers: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        return (batch for group in _groups(numbers, groups) for split in group for batch in _events_of(split))
+    def events(_: int, group: Sequence[Split]) -> "Iterator[pa.RecordBatch]":
+        return (batch for split in group for batch in _events_of(split))
 
-    def rejects(numbers: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        return (batch for group in _groups(numbers, groups) for split in group for batch in _rejects_of(split))
+    def rejects(_: int, group: Sequence[Split]) -> "Iterator[pa.RecordBatch]":
+        return (batch for split in group for batch in _rejects_of(split))
 
-    tasks = spark.range(0, len(groups), 1, len(groups))  # one row, the number of a group, for each task
     return Read(
-        tasks.mapInArrow(events, events_schema()),
-        tasks.mapInArrow(rejects, spark_schema(rejects_arrow_schema())),
+        task_each(spark, groups, events, events_schema()),
+        task_each(spark, groups, rejects, spark_schema(rejects_arrow_schema())),
     )
-
-
-def _groups(numbers: "Iterator[pa.RecordBatch]", groups: Sequence[Sequence[Split]]) -> Iterator[Sequence[Split]]:
-    return (groups[number] for batch in numbers for number in batch.column("id").to_pylist())
 
 
 def _events_of(split: Split) -> "Iterator[pa.RecordBatch]":

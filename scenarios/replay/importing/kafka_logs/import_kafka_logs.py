@@ -49,6 +49,7 @@ from kcsim.scenarios.replay.importing.kafka_logs.log_file import (
 )
 from kcsim.scenarios.replay.importing.tasks import packed, size_of, tasks_of
 from kcsim.scenarios.replay.tables.rejects_table import Reject, rejects_arrow_schema
+from kcsim.scenarios.replay.tables.task_each import task_each
 
 HISTORY = -4
 """The share of entries of a history, in its order."""
@@ -141,14 +142,12 @@ def _said(spark: SparkSession, clusters: Sequence[Cluster], most: int) -> DataFr
     files = [(cluster.run, number, str(path)) for cluster in clusters for number, path in enumerate(cluster.files)]
     tasks = packed([size_of(path) for _, _, path in files], most)
 
-    def read(batches: Iterable[Any]) -> Iterator[Any]:
-        for batch in batches:
-            for place in (place for task in batch.column(0).to_pylist() for place in tasks[task]):
-                run, number, path = files[place]
-                for portion in read_log_file(Path(path)):
-                    yield _batch([Row(run, portion.share, number, portion.number, portion.content)])
+    def read(_: int, places: Sequence[int]) -> Iterator[Any]:
+        for run, number, path in (files[place] for place in places):
+            for portion in read_log_file(Path(path)):
+                yield _batch([Row(run, portion.share, number, portion.number, portion.content)])
 
-    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, frame_of(spark, [], _rows_schema()).schema)
+    return task_each(spark, tasks, read, frame_of(spark, [], _rows_schema()).schema)
 
 
 # --- second step: shares of partitions -------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from kcsim.scenarios.replay.importing.zookeeper.operation import (
     operations_batch,
 )
 from kcsim.scenarios.replay.tables.rejects_table import rejects_arrow_schema
+from kcsim.scenarios.replay.tables.task_each import task_each
 from kcsim.zk import paths
 from kcsim.zk.files.past_tree import PastTree
 from kcsim.zk.vocabulary import Zxid
@@ -103,14 +104,13 @@ def _decoded(
 
     tasks = packed([size_of(log.path) for log in logs], most)
 
-    def read(batches: Iterable[Any]) -> Iterator[Any]:
-        for batch in batches:
-            for log in (logs[place] for task in batch.column(0).to_pylist() for place in tasks[task]):
-                found = operations_of_file(log.run, Path(log.path), chroot, Zxid(log.after), Zxid(log.to))
-                yield from map(operations_batch, _portions(found))
+    def read(_: int, places: Sequence[int]) -> Iterator[Any]:
+        for log in (logs[place] for place in places):
+            found = operations_of_file(log.run, Path(log.path), chroot, Zxid(log.after), Zxid(log.to))
+            yield from map(operations_batch, _portions(found))
 
     schema = frame_of(spark, [], operations_arrow_schema()).schema
-    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, schema)
+    return task_each(spark, tasks, read, schema)
 
 
 def _portions(operations: Iterable[Operation]) -> Iterator[list[Operation]]:
