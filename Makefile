@@ -14,17 +14,25 @@ INSTALLED = .venv/installed
 # PySpark comes as a source distribution, and is most of the work. Its build back end is in the lock like all else (so no
 # isolated build), and the wheel made on the way need not be compressed: together with uv, 10 seconds instead of 40.
 SYNC = --require-hashes --no-build-isolation
+# Tests start hundreds of Python processes: without bytecode files each of them would compile all modules anew.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 help:
-	@awk -F ' *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ' *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: $(INSTALLED) ## install everything into .venv, versions and hashes as in requirements.lock
 
 demo: $(INSTALLED) ## watch a controller be elected on a real ZooKeeper, freeze, be replaced, and be refused
 	@$(BIN)/kcsim run controller-failover
 
-test: $(INSTALLED) ## run the tests
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+test: $(INSTALLED) ## run the fast tests, in about three minutes: what one change can break
+	@$(PYTEST) -m "not slow and not nightly"
+
+test-all: $(INSTALLED) ## run the slow tests too: every scenario on a real ZooKeeper, Spark, browsers, real Kafka brokers
+	@$(PYTEST) -m "not nightly"
+
+test-nightly: $(INSTALLED) ## run everything, for hours: all crash points, thousands of random scenarios, other examples each time
+	@$(PYTEST) -m "slow or not slow" --hypothesis-profile=nightly
 
 check: $(INSTALLED) ## lint, formatting, types (strict), and the direction of imports
 	@$(BIN)/ruff check
@@ -32,11 +40,14 @@ check: $(INSTALLED) ## lint, formatting, types (strict), and the direction of im
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(INSTALLED) ## measure: a real ZooKeeper under load, and a million partitions in virtual time (KCSIM_BENCH=100000: fewer)
-	@$(BIN)/python -m tests.bench
+bench: $(INSTALLED) ## measure: a real ZooKeeper under load, a million partitions in virtual time (BENCH="failover simulated=100000")
+	@$(BIN)/python -m tests.bench $(BENCH)
 
 spark-demo: $(INSTALLED) ## make up 10 million events on Spark, replay and analyse them, and write a page on them
 	@$(BIN)/python -m tests.bench.spark_demo
+
+docs: $(INSTALLED) ## write the reference pages in docs/reference anew from the code
+	@$(BIN)/python -m tests.documents
 
 kafka: .kafka/$(KAFKA)/fetched ## fetch the jars of Apache Kafka with Maven, to run real brokers (KAFKA=3.9.1: of another version)
 
@@ -80,4 +91,4 @@ $(INSTALLED): requirements.lock pyproject.toml
 	  echo "make: Maven could not fetch Apache Kafka $(KAFKA)" >&2; exit 1; }
 	@touch $@
 
-.PHONY: help setup demo test check bench spark-demo kafka lock clean
+.PHONY: help setup demo test test-all test-nightly check bench spark-demo docs kafka lock clean

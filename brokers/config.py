@@ -5,30 +5,55 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Literal, get_type_hints
 
-from kcsim.brokers.log_segments import LogConfig
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.protections import ALL_ON, Protections
 
 SettingType = Literal["boolean", "int", "string"]
 Value = str | int | bool
 MAX_INT = 2**31 - 1
-"""Of a setting of type INT, as in Kafka."""
+"""The largest value of a setting of type INT, as in Kafka."""
 TRUE, FALSE = "true", "false"
 FIRST_PORT = 9092
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 
 
 class SettingError(ValueError):
-    """A setting that Kafka does not have, or a value that it would refuse: says which, and what it takes."""
+    """A setting that Kafka does not have, or a value that Kafka refuses. The message names the valid values."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """The settings of one partition's log: Kafka's names for topics, and its defaults. Sizes in bytes."""
+
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 604_800_000
+    segment_jitter_ms: int = 0
+    segment_index_bytes: int = 10 << 20
+    index_interval_bytes: int = 4_096
+    retention_ms: int = 604_800_000  # negative: no limit
+    retention_bytes: int = -1  # negative: no limit
+    cleanup_policy: tuple[str, ...] = ("delete",)
+    max_compaction_lag_ms: int = 2**63 - 1
+    max_message_bytes: int = 1_048_588  # the largest batch that a producer may send
+
+    @property
+    def max_segment_ms(self) -> int:
+        """The longest time for which a segment stays active.
+
+        With compaction the limit ensures that no record waits longer than max_compaction_lag_ms.
+        """
+        if "compact" in self.cleanup_policy:
+            return min(self.segment_ms, self.max_compaction_lag_ms)
+        return self.segment_ms
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
-    """The settings that this simulator knows; each field is Kafka's dotted name with underscores, in Kafka's unit.
+    """The settings that this simulator supports; each field is Kafka's dotted name with underscores, in Kafka's unit.
 
     Attributes:
-        log_dirs: names of directories, with commas between; they exist in the simulation only.
-        controller: the settings by which the controller module goes.
+        log_dirs: names of directories, separated by commas; they exist in the simulation only.
+        controller: the settings of the controller module.
 
     Source: Kafka 2.8, KafkaConfig.
     """
@@ -39,7 +64,7 @@ class BrokerConfig:
     port: int | None = None  # unset: FIRST_PORT + broker id, so that brokers of one cluster differ
     log_dirs: str = "/tmp/kafka-logs"
     controlled_shutdown_enable: bool = True
-    controlled_shutdown_max_retries: int = 3  # attempts in all
+    controlled_shutdown_max_retries: int = 3  # the total number of attempts
     controlled_shutdown_retry_backoff_ms: int = 5_000
     replica_lag_time_max_ms: int = 30_000
     replica_fetch_wait_max_ms: int = 500
@@ -51,14 +76,14 @@ class BrokerConfig:
     min_insync_replicas: int = 1
     message_max_bytes: int = 1_048_588
     log_segment_bytes: int = 1 << 30
-    log_roll_ms: int | None = None  # unset: the hours
+    log_roll_ms: int | None = None  # unset: log_roll_hours
     log_roll_hours: int = 168
-    log_roll_jitter_ms: int | None = None  # unset: the hours
+    log_roll_jitter_ms: int | None = None  # unset: log_roll_jitter_hours
     log_roll_jitter_hours: int = 0
     log_index_size_max_bytes: int = 10 << 20
     log_index_interval_bytes: int = 4_096
-    log_retention_ms: int | None = None  # unset: the minutes; -1: for ever, as in all three
-    log_retention_minutes: int | None = None  # unset: the hours
+    log_retention_ms: int | None = None  # unset: the minutes; -1 in any of the three: no limit
+    log_retention_minutes: int | None = None  # unset: log_retention_hours
     log_retention_hours: int = 168
     log_retention_bytes: int = -1  # -1: no limit
     log_retention_check_interval_ms: int = 300_000
@@ -74,7 +99,7 @@ class BrokerConfig:
 
     @classmethod
     def of(cls, settings: Mapping[str, Value], protections: Protections = ALL_ON) -> "BrokerConfig":
-        """Make it from Kafka's dotted names. Raises: SettingError, a ValueError, for what Kafka would refuse."""
+        """Create it from Kafka's dotted names. Raises: SettingError, a ValueError, for a setting that Kafka refuses."""
         parsed = {name: parse_setting(name, given) for name, given in settings.items()}
         own = {KAFKA_NAMES[name]: value for name, value in parsed.items() if name in _BROKER_SETTINGS}
         of_controller = {KAFKA_NAMES[name]: value for name, value in parsed.items() if name in _CONTROLLER_SETTINGS}
@@ -89,18 +114,18 @@ class BrokerConfig:
         return self.zookeeper_connection_timeout_ms or self.zookeeper_session_timeout_ms
 
     def port_of(self, broker_id: int) -> int:
-        """Where a broker of that id listens."""
+        """Return the port of the broker with that id."""
         return self.port if self.port is not None else FIRST_PORT + broker_id
 
     @property
     def longest_controlled_shutdown_ms(self) -> int:
-        """How long asking for a controlled shutdown may take, if every attempt comes to nothing as late as it can."""
+        """The longest time that a controlled shutdown may take, if every attempt fails as late as possible."""
         longest_attempt_ms = 2 * self.controller.controller_socket_timeout_ms + self.controlled_shutdown_retry_backoff_ms
         return self.controlled_shutdown_max_retries * longest_attempt_ms
 
     @property
     def log_config(self) -> LogConfig:
-        """What holds for a topic that has no settings of its own; the finer of two units wins."""
+        """The log settings of a topic without settings of its own; the setting with the finer unit takes precedence."""
         minutes = self.log_retention_hours * 60 if self.log_retention_minutes is None else self.log_retention_minutes
         retention_ms = minutes * MINUTE_MS if self.log_retention_ms is None else self.log_retention_ms
         jitter_ms = self.log_roll_jitter_hours * HOUR_MS if self.log_roll_jitter_ms is None else self.log_roll_jitter_ms
@@ -122,7 +147,7 @@ class BrokerConfig:
 
 
 def parse_setting(name: str, given: Value) -> Value:
-    """Return a setting's value in its own type; text is read as in a server.properties file. Raises: SettingError."""
+    """Return a setting's value in its own type; text is parsed as in a server.properties file. Raises: SettingError."""
     if name not in SETTING_TYPES:
         raise SettingError(f"unknown setting {name}")
     match SETTING_TYPES[name]:
@@ -157,7 +182,10 @@ def _string(name: str, given: Value) -> str:
 
 
 def _types_of(config: type) -> dict[str, SettingType]:
-    """Kafka's dotted name -> type, of the fields of a settings class that are settings."""
+    """Return the type of each setting of a settings class, by Kafka's dotted name.
+
+    Fields that are no settings are left out.
+    """
     hints = get_type_hints(config)
     named: dict[object, SettingType] = {bool: "boolean", int: "int", int | None: "int", str: "string"}
     return {f.name.replace("_", "."): named[hints[f.name]] for f in fields(config) if hints[f.name] in named}
@@ -167,15 +195,13 @@ _BROKER_SETTINGS = _types_of(BrokerConfig)
 _CONTROLLER_SETTINGS = _types_of(ControllerConfig)
 
 SETTING_TYPES: Mapping[str, SettingType] = MappingProxyType({**_BROKER_SETTINGS, **_CONTROLLER_SETTINGS})
-"""Every setting that there is, by Kafka's dotted name."""
+"""Every supported setting, by Kafka's dotted name."""
 
 KAFKA_NAMES = MappingProxyType({name: name.replace(".", "_") for name in SETTING_TYPES})
-"""Kafka's dotted name -> field of BrokerConfig, or of ControllerConfig."""
+"""The field of BrokerConfig or ControllerConfig for each of Kafka's dotted names."""
 
 INT_SETTINGS = frozenset(name for name, kind in SETTING_TYPES.items() if kind == "int")
-"""Settings whose value is a whole number, from LEAST_VALUES (1 where it names none) to MAX_INT."""
-
-BOOLEAN_SETTINGS = frozenset(name for name, kind in SETTING_TYPES.items() if kind == "boolean")
+"""Settings whose value is an integer, from LEAST_VALUES (1 where it has no entry) to MAX_INT."""
 
 LEAST_VALUES: Mapping[str, int] = MappingProxyType(
     {

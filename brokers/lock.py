@@ -1,10 +1,10 @@
-"""A lock on the Runtime port: whoever waits longest is next."""
+"""A lock on the Runtime port; waiting tasks get it in FIFO order."""
 
-from kcsim.zk.ports import Mailbox, Runtime
+from kcsim.runtime.ports import Mailbox, Runtime
 
 
 class Lock:
-    """Held by one task at a time: `async with lock`."""
+    """A lock that one task at a time can hold: `async with lock`."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._free: Mailbox[None] = runtime.mailbox()

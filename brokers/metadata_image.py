@@ -1,52 +1,57 @@
-"""What a broker was told of the cluster's partitions, as a value that brokers share.
+"""A broker's view of the cluster's partitions, as a value that brokers share.
 
-The controller tells all brokers the same, in the same order, so hundreds of them know the same of a million partitions: once
-in memory, and once worked out. A broker that was told otherwise, or began later, has a value of its own. Nothing of this
-can be seen from outside: it only spares memory and time.
+The controller sends the same updates to all brokers, in the same order, so hundreds of brokers have the same view of a
+million partitions. It is stored once and computed once. A broker that received other updates, or started later, has a value
+of its own. Sharing is not visible from outside: it only saves memory and time.
 """
 
 from collections.abc import Collection, Iterator, Mapping
 from weakref import ref
 
 from kcsim.controller.requests import UpdateMetadataPartitionState
-from kcsim.zk.vocabulary import TopicPartition
+from kcsim.vocabulary import TopicPartition
 
-Told = Mapping[TopicPartition, UpdateMetadataPartitionState]
+PartitionUpdates = Mapping[TopicPartition, UpdateMetadataPartitionState]
 OfTopic = Mapping[int, UpdateMetadataPartitionState]
 
 
 class MetadataImage(Mapping[TopicPartition, UpdateMetadataPartitionState]):
-    """Partitions by topic; never changed.
+    """Partitions by topic; immutable.
 
     Args:
-        forgotten: partitions that the image before this one had, and that what was `told` then said to forget.
+        of_topics: the partitions' states, per topic.
+        update: the mapping from which this image was made; None for an image without a predecessor.
+        forgotten: partitions that the image before this one had and that `update` removed.
     """
 
-    __slots__ = ("__weakref__", "_next", "_of_topics", "_told", "forgotten")
+    __slots__ = ("__weakref__", "_next", "_of_topics", "_update", "forgotten")
 
     def __init__(
-        self, of_topics: Mapping[str, OfTopic], told: Told | None = None, forgotten: Collection[TopicPartition] = ()
+        self,
+        of_topics: Mapping[str, OfTopic],
+        update: PartitionUpdates | None = None,
+        forgotten: Collection[TopicPartition] = (),
     ) -> None:
         self.forgotten = forgotten
         self._of_topics = of_topics
-        self._told = told
-        self._next: ref[MetadataImage] | None = None  # weak: an image is kept by the brokers that have it
+        self._update = update
+        self._next: ref[MetadataImage] | None = None  # weak: an image is kept alive by the brokers that use it
 
-    def after(self, told: Told) -> "MetadataImage":
-        """What a broker knows that is told this next; the same object for all who are given the same mapping.
+    def after(self, update: PartitionUpdates) -> "MetadataImage":
+        """Return the image that follows after this update; the same object for all callers that pass the same mapping.
 
-        Nobody changes the mapping any more. Topics of which it says nothing are shared, not copied.
+        The mapping must not change any more. Topics without an update are shared, not copied.
         """
         made = self._next() if self._next is not None else None
-        if made is None or made._told is not told:
-            made = self._after(told)
+        if made is None or made._update is not update:
+            made = self._after(update)
             self._next = ref(made)
         return made
 
-    def _after(self, told: Told) -> "MetadataImage":
+    def _after(self, update: PartitionUpdates) -> "MetadataImage":
         touched: dict[str, dict[int, UpdateMetadataPartitionState]] = {}
         forgotten = []
-        for tp, state in told.items():
+        for tp, state in update.items():
             topic, number = tp
             known = touched.get(topic)
             if known is None:
@@ -56,17 +61,17 @@ class MetadataImage(Mapping[TopicPartition, UpdateMetadataPartitionState]):
             elif known.pop(number, None) is not None:
                 forgotten.append(tp)
         of_topics = {**self._of_topics, **touched}
-        return MetadataImage({topic: known for topic, known in of_topics.items() if known}, told, forgotten)
+        return MetadataImage({topic: known for topic, known in of_topics.items() if known}, update, forgotten)
 
-    # --- looks
+    # --- reads
 
     @property
     def topics(self) -> Collection[str]:
-        """Those of which it has a partition."""
+        """The topics with at least one partition."""
         return self._of_topics.keys()
 
     def of_topic(self, topic: str) -> list[TopicPartition]:
-        """The partitions of a topic, in order; none of an unknown one."""
+        """Return the partitions of a topic, in order; none of an unknown one."""
         return [TopicPartition(topic, number) for number in sorted(self._of_topics.get(topic, ()))]
 
     def __getitem__(self, tp: TopicPartition) -> UpdateMetadataPartitionState:
@@ -79,5 +84,5 @@ class MetadataImage(Mapping[TopicPartition, UpdateMetadataPartitionState]):
         return sum(map(len, self._of_topics.values()))
 
 
-NOTHING_TOLD = MetadataImage({})
-"""What every broker knows at its start."""
+EMPTY_IMAGE = MetadataImage({})
+"""The image of a broker at its start."""

@@ -1,59 +1,63 @@
-"""What a broker asks of the world beyond zk/ports.py: a network on which it is reached, and reaches others.
+"""What a broker needs beyond zk/ports.py: a network on which it accepts and opens connections.
 
-Adapter: scenarios/network.py. Requests and responses are passed as they are, by reference: nobody may change one once it is
-sent. Their types are left open, because a connection carries every kind: the controller's, controlled shutdowns, fetches.
+Adapter: brokers/network/network.py. Requests and responses are passed by reference: they must not change once they are sent.
+Their types are left open, because a connection carries every kind: the controller's requests, controlled shutdowns, fetches.
 """
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kcsim.controller.ports import Transport
+from kcsim.eventlog.sink import EventSink
+from kcsim.runtime.ports import Runtime
 
 
 class AddressInUseError(Exception):
-    """Somebody listens at this host and port already."""
+    """Another listener uses this host and port."""
 
 
 class ListenerClosedError(Exception):
-    """The listener was closed: no request comes in any more."""
+    """The listener was closed: no more requests arrive."""
 
 
-class Connection(Protocol):
-    """A connection to one broker. One request at a time is under way on it."""
+class BrokerConnection(Protocol):
+    """A connection to one broker, with at most one request under way."""
 
     @property
     def is_open(self) -> bool:
-        """False once it was closed, or is known to have broken, also while nothing was under way on it."""
+        """False once the connection was closed or is known to have broken, also if no request was under way on it."""
         ...
 
     async def send(self, request: Any, timeout_ms: int, cause: int) -> Any:
         """Send a request and wait for its answer.
 
         Args:
-            cause: the request's RequestSent event, or another: what the other side does about it follows from that.
+            cause: the request's RequestSent event, or another event, which is the cause of the recipient's own events for
+                it.
 
         Raises: BrokerConnectionError (controller/ports.py) when the connection breaks, or is broken already; TimedOutError
-            (zk/errors.py) after timeout_ms without an answer. In both cases the other side may have processed the request,
-            or be about to.
+        (zk/errors.py) after timeout_ms without an answer. In both cases the recipient may have processed the request, or may
+        still process it.
         """
         ...
 
     def close(self) -> None:
-        """Give the connection up; whatever was under way on it is not heard of again. Idempotent."""
+        """Close the connection. The answer to a request under way does not arrive any more. Idempotent."""
         ...
 
 
 class Incoming(Protocol):
-    """A request that has come in."""
+    """A received request."""
 
     @property
     def request(self) -> Any: ...
     @property
     def cause(self) -> int:
-        """The event that the sender gave with it."""
+        """The event that the sender passed as its cause."""
         ...
 
     def respond(self, response: Any) -> None:
-        """Answer it, once. Whoever has given the connection up meanwhile does not hear it."""
+        """Answer the request, once. A sender that has closed the connection meanwhile does not receive the answer."""
         ...
 
 
@@ -61,30 +65,49 @@ class Listening(Protocol):
     """A host and port where connections are accepted."""
 
     async def accept(self) -> Incoming:
-        """Take the oldest request that has come in, on whichever connection; several may wait, the longest is served first.
+        """Take the oldest request of all connections. If several tasks wait, the first of them gets it.
 
         Raises: ListenerClosedError once it is closed; Killed.
         """
         ...
 
     def close(self) -> None:
-        """Refuse connections from now on, break the open ones, forget the requests that nobody has accepted. Idempotent.
+        """Refuse connections from now on, break the open ones, and drop the requests that were not accepted. Idempotent.
 
-        What has been accepted can still be answered, but nobody hears it.
+        Accepted requests can still be answered, but the answers do not arrive.
         """
         ...
 
 
 class Network(Transport, Protocol):
-    """The network as one process has it."""
+    """The network as one process sees it."""
 
-    async def connect(self, host: str, port: int, timeout_ms: int) -> Connection:
-        """Open a connection; to oneself, too.
+    async def connect(self, host: str, port: int, timeout_ms: int) -> BrokerConnection:
+        """Open a connection; a process may connect to itself.
 
-        Raises: BrokerConnectionError when nobody listens there; TimedOutError when nothing answered in time.
+        Raises: BrokerConnectionError when no process listens there; TimedOutError when no answer arrived in time.
         """
         ...
 
     def listen(self, host: str, port: int) -> Listening:
-        """Accept connections there from now on, also before anybody calls accept. Raises: AddressInUseError."""
+        """Accept connections there from now on, even before accept is called. Raises: AddressInUseError."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPorts:
+    """What one broker reaches outside itself, besides ZooKeeper and its disk.
+
+    Args:
+        network: the network as the broker's process sees it.
+        epoch_ms: wall-clock time at the start of the run, in ms since 1970.
+    """
+
+    runtime: Runtime
+    network: Network
+    sink: EventSink
+    epoch_ms: int
+
+    def wall_clock_ms(self) -> int:
+        """Return the wall-clock time, in ms since 1970, as brokers write it into records and znodes."""
+        return self.epoch_ms + self.runtime.now_ms()

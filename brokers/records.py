@@ -1,15 +1,16 @@
-"""What a log holds: runs of records, without their bytes.
+"""The content of a log: runs of records, without their bytes.
 
-A record is known by who wrote it and by its place in that writer's sequence. Records of one writer that follow each other,
-in the log and in the sequence, under one leader epoch, are one run however many they are: a log costs what its history does.
+A record is identified by its writer and its place in that writer's sequence. Records of one writer that are consecutive in
+the log and in the sequence, under one leader epoch, form one run, however many they are: the memory of a log depends on its
+history, not on the number of its records.
 
-Left out: keys, headers and compression; a record's value only where the broker itself reads it (internal topics). A run has
-one timestamp, the largest of its records'.
+Left out: keys, headers and compression; a record's value, except where the broker itself reads it (internal topics). A run
+has one timestamp, the largest of its records'.
 """
 
 from dataclasses import dataclass
 
-from kcsim.zk.vocabulary import LeaderEpoch
+from kcsim.vocabulary import LeaderEpoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +19,12 @@ class Run:
 
     Attributes:
         base_offset: of the first record.
-        count: how many; at least one.
+        count: the number of records; at least one.
         leader_epoch: of the leader that appended them.
-        first_sequence: of the first record, in what its writer has written; those after it follow without a gap.
+        first_sequence: the first record's number in the writer's sequence; the others follow without a gap.
         timestamp_ms: largest of the records', ms since 1970; -1 if they have none.
         record_bytes: size of each record; at least one.
-        payloads: empty, or what each record says.
+        payloads: empty, or the value of each record.
     """
 
     base_offset: int
@@ -51,11 +52,11 @@ class Run:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size of all records in bytes."""
         return self.count * self.record_bytes
 
     def from_offset(self, offset: int) -> "Run":
-        """Its tail, from the record at `offset`, which must be in it."""
+        """Return the run's tail from the record at `offset`, which must be in it."""
         skipped = offset - self.base_offset
         assert 0 <= skipped < self.count, f"{offset} is not in {self.base_offset}..{self.end_offset - 1}"
         if not skipped:
@@ -63,7 +64,7 @@ class Run:
         return self._part(offset, self.count - skipped, self.first_sequence + skipped, self.payloads[skipped:])
 
     def until(self, offset: int) -> "Run":
-        """Its head, up to the record before `offset`; at least one record and at most all."""
+        """Return the run's head up to the record before `offset`; at least one record and at most all."""
         kept = offset - self.base_offset
         assert 0 < kept <= self.count, f"{offset} leaves nothing or too much of {self.base_offset}..{self.end_offset - 1}"
         if kept == self.count:
@@ -76,14 +77,14 @@ class Run:
         return Run(base_offset, count, epoch, self.writer, first_sequence, timestamp_ms, self.record_bytes, payloads)
 
     def appended_at(self, base_offset: int, leader_epoch: LeaderEpoch) -> "Run":
-        """The same records as a leader appends them."""
+        """Return the same records with the offset and leader epoch of an append."""
         sequence, timestamp_ms = self.first_sequence, self.timestamp_ms
         return Run(
             base_offset, self.count, leader_epoch, self.writer, sequence, timestamp_ms, self.record_bytes, self.payloads
         )
 
     def can_be_followed_by(self, other: "Run") -> bool:
-        """Whether the two are one run, but for the timestamp."""
+        """Return whether the two can be one run, apart from the timestamp."""
         return (
             other.base_offset == self.end_offset
             and other.writer == self.writer
@@ -95,7 +96,7 @@ class Run:
         )
 
     def followed_by(self, other: "Run") -> "Run":
-        """Both as one."""
+        """Return both runs as one."""
         assert self.can_be_followed_by(other), f"{other} does not continue {self}"
         return Run(
             self.base_offset,

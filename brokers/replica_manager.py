@@ -1,22 +1,22 @@
-"""What a broker does about the controller's requests: lead these partitions, follow those, stop, know of them.
+"""A broker's handling of the controller's requests: LeaderAndIsr, StopReplica and UpdateMetadata.
 
-One request at a time changes state. Source: Kafka 2.8, ReplicaManager; reference requests.md 4, controller.md 11.
+One request at a time changes state. Source: Kafka 2.8, ReplicaManager; docs/kafka/requests.md 4, docs/kafka/controller.md
+11.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from kcsim.brokers.api.epoch_checks import leader_and_isr_error, stop_replica_error
 from kcsim.brokers.data_path import DataPath
-from kcsim.brokers.disk import Disk
-from kcsim.brokers.fences import leader_and_isr_error, stop_replica_error
-from kcsim.brokers.fetcher import LeaderEndpoint
-from kcsim.brokers.groups.java_hashing import HashedKeys
-from kcsim.brokers.isr import UNAVAILABLE
 from kcsim.brokers.lock import Lock
+from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
-from kcsim.brokers.partition import Partition
-from kcsim.brokers.replica_events import ReplicaEvents, leadership_fields
+from kcsim.brokers.ports import BrokerPorts
+from kcsim.brokers.replication.fetcher import LeaderEndpoint
+from kcsim.brokers.replication.isr import UNAVAILABLE
+from kcsim.brokers.replication.partition import Partition
+from kcsim.brokers.replication.replica_events import ReplicaEvents, leadership_fields
 from kcsim.brokers.requests import FetchPartition
-from kcsim.controller.decisions.java_hash import string_hash
 from kcsim.controller.requests import (
     ErrorCode,
     LeaderAndIsrPartitionState,
@@ -28,13 +28,14 @@ from kcsim.controller.requests import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kcsim.zk.events import EventKind
-from kcsim.zk.kafka_zk import KafkaZk
-from kcsim.zk.ports import Cause, EventSink, Runtime
-from kcsim.zk.vocabulary import BrokerId, ControllerEpoch, TopicPartition
-from kcsim.zk.znodes import BadZnodeError
+from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.sink import Cause
+from kcsim.jvm_hash_order import HashedKeys, string_hash
+from kcsim.vocabulary import BrokerId, ControllerEpoch, TopicPartition
+from kcsim.zk.kafka.configs import ConfigZnodes
+from kcsim.znodes import BadZnodeError
 
-Told = Mapping[TopicPartition, LeaderAndIsrPartitionState]
+RequestedStates = Mapping[TopicPartition, LeaderAndIsrPartitionState]
 NO_CONTROLLER_YET = ControllerEpoch(0)
 RoleListener = Callable[[Sequence[TopicPartition], int], None]
 
@@ -43,19 +44,17 @@ class ReplicaManager:
     """The replicas of one broker, from start to stop of its process.
 
     Args:
-        listener: inter.broker.listener.name, by which leaders are reached.
+        listener: inter.broker.listener.name, the listener on which leaders are reached.
 
     Attributes:
         controller_epoch: the highest seen in a request since the process started.
-        is_shutting_down: from then on nothing more is fetched than already is.
+        is_shutting_down: while True, no fetching of further partitions begins.
     """
 
     def __init__(
         self,
-        broker_id: BrokerId,
-        runtime: Runtime,
-        kafka_zk: KafkaZk,
-        sink: EventSink,
+        ports: BrokerPorts,
+        configs: ConfigZnodes,
         disk: Disk,
         metadata: MetadataCache,
         data: DataPath,
@@ -64,30 +63,33 @@ class ReplicaManager:
         self.controller_epoch = NO_CONTROLLER_YET
         self.is_shutting_down = False
         self.hosted = data.hosted
-        self._broker_id = broker_id
-        self._runtime = runtime
-        self._kafka_zk = kafka_zk
-        self._sink = sink
+        self._broker_id = data.hosted.broker_id
+        self._runtime = ports.runtime
+        self._configs = configs
+        self._sink = ports.sink
         self._disk = disk
         self._metadata = metadata
         self._data = data
         self._fetchers = data.fetchers
-        self._committing = data.committing
+        self._high_watermarks = data.high_watermarks
         self._listener = listener
-        self._state_change_lock = Lock(runtime)
+        self._state_change_lock = Lock(ports.runtime)
         self._role_listeners: list[RoleListener] = []
 
     def watch_roles(self, listener: RoleListener) -> None:
-        """Call it with partitions whose role here has changed, or whose epoch, and with the event that says so."""
+        """Register a listener for changed roles or leader epochs.
+
+        It is called with the partitions, and with the event that caused the change.
+        """
         self._role_listeners.append(listener)
 
-    def _tell_roles(self, tps: Iterable[TopicPartition], cause: int) -> None:
+    def _notify_role_listeners(self, tps: Iterable[TopicPartition], cause: int) -> None:
         changed = list(tps)
         for listener in self._role_listeners:
             listener(changed, cause)
 
     def _is_stale(self, request: StateChangeRequest, name: str, cause: int) -> bool:
-        """Whether it comes from a controller that has a successor; else its epoch is the highest seen now."""
+        """Return whether a request has an old controller epoch; otherwise store its epoch as the highest seen."""
         if request.controller_epoch >= self.controller_epoch:
             self.controller_epoch = request.controller_epoch
             return False
@@ -106,21 +108,21 @@ class ReplicaManager:
     # --- UpdateMetadata
 
     async def update_metadata(self, request: UpdateMetadataRequest, cause: int) -> UpdateMetadataResponse:
-        """Merge what is told into the metadata cache."""
+        """Merge the request into the metadata cache."""
         async with self._state_change_lock:
             if self._is_stale(request, "UpdateMetadata", cause):
                 return UpdateMetadataResponse(ErrorCode.STALE_CONTROLLER_EPOCH)
-            self._committing.touch(self._metadata.update(request))
+            self._high_watermarks.touch(self._metadata.update(request))
             return UpdateMetadataResponse()
 
     # --- LeaderAndIsr
 
     async def become_leader_or_follower(self, request: LeaderAndIsrRequest, cause: int) -> LeaderAndIsrResponse:
-        """Lead some partitions and follow the others, leaders first; each is accepted or refused by itself."""
+        """Lead some partitions and follow the others, leaders first; each partition is accepted or refused on its own."""
         async with self._state_change_lock:
             if self._is_stale(request, "LeaderAndIsr", cause):
                 return all_refused(request, ErrorCode.STALE_CONTROLLER_EPOCH)
-            errors = {tp: self._check(tp, told) for tp, told in request.partitions.items()}
+            errors = {tp: self._check(tp, requested) for tp, requested in request.partitions.items()}
             accepted = [tp for tp, error in errors.items() if error is ErrorCode.NONE]
             events = ReplicaEvents(self._sink, cause, len(request.partitions))
             self._data.checkpoint.start()
@@ -129,16 +131,16 @@ class ReplicaManager:
             except (*UNAVAILABLE, BadZnodeError) as error:
                 self._report_failure(request, error, cause)
                 return all_refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-            # What has no log by now cannot be served before the process starts anew, a mere refusal by epoch aside.
+            # A partition without a log by now cannot be served until the process restarts, whatever its error is.
             self.hosted.mark_offline([tp for tp in request.partitions if tp not in self._disk])
             self._fetchers.shutdown_idle()
             events.refused("LeaderAndIsr", errors)
             return LeaderAndIsrResponse(ErrorCode.NONE, errors)
 
-    def _check(self, tp: TopicPartition, told: LeaderAndIsrPartitionState) -> ErrorCode:
+    def _check(self, tp: TopicPartition, requested: LeaderAndIsrPartitionState) -> ErrorCode:
         if tp in self.hosted.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        return leader_and_isr_error(self._broker_id, self.hosted.get_or_add(tp).leader_epoch, told)
+        return leader_and_isr_error(self._broker_id, self.hosted.get_or_add(tp).leader_epoch, requested)
 
     def _report_failure(self, request: LeaderAndIsrRequest, error: Exception, cause: int) -> None:
         self._sink.emit(
@@ -153,63 +155,67 @@ class ReplicaManager:
     async def _make(
         self, request: LeaderAndIsrRequest, accepted: Iterable[TopicPartition], events: ReplicaEvents, cause: int
     ) -> dict[TopicPartition, ErrorCode]:
-        """Make leaders and followers of those accepted; returns the errors of those whose log cannot be made."""
-        told = {tp: request.partitions[tp] for tp in in_map_order(accepted)}
-        to_lead = {tp: state for tp, state in told.items() if state.state.leader_and_isr.leader == self._broker_id}
-        to_follow = {tp: state for tp, state in told.items() if tp not in to_lead}
-        # Whoever is about to lead must not fetch any more; a late answer would be taken for its own records.
+        """Make the accepted partitions leaders and followers. Return the errors of those whose log cannot be created."""
+        requested = {tp: request.partitions[tp] for tp in in_map_order(accepted)}
+        to_lead = {tp: state for tp, state in requested.items() if state.state.leader_and_isr.leader == self._broker_id}
+        to_follow = {tp: state for tp, state in requested.items() if tp not in to_lead}
+        # A new leader must not fetch any more; records of a late response would be taken for its own.
         self._fetchers.remove(to_lead)
         errors = await self._make_leaders(to_lead, events, cause)
         return {**errors, **await self._make_followers(to_follow, events, cause)}
 
-    async def _make_leaders(self, told: Told, events: ReplicaEvents, cause: int) -> dict[TopicPartition, ErrorCode]:
-        errors = await self._create_logs(told, cause)
+    async def _make_leaders(
+        self, requested: RequestedStates, events: ReplicaEvents, cause: int
+    ) -> dict[TopicPartition, ErrorCode]:
+        errors = await self._create_logs(requested, cause)
         made = {}
-        for tp, state in told.items():
+        for tp, state in requested.items():
             if tp not in errors:
                 partition = await self._settled(tp)
                 partition.log = self._disk.log(tp)
                 partition.become_leader(state, self._runtime.now_ms())
                 made[tp] = partition
-        causes = events.told(
+        causes = events.emit(
             EventKind.BECAME_LEADER,
             made,
             lambda tp: leadership_fields(made[tp], made[tp].isr),
             f"leads {len(made)} partitions",
         )
         for tp, partition in made.items():
-            self._committing.advance(partition)
+            self._high_watermarks.advance(partition)
             self._data.expiration.watch(partition, causes[tp])
-        self._committing.touch(made)
-        self._tell_roles(made, cause)
+        self._high_watermarks.touch(made)
+        self._notify_role_listeners(made, cause)
         return errors
 
-    async def _make_followers(self, told: Told, events: ReplicaEvents, cause: int) -> dict[TopicPartition, ErrorCode]:
-        errors = await self._create_logs(told, cause)
-        leaders = self._endpoints(state.state.leader_and_isr.leader for state in told.values())
+    async def _make_followers(
+        self, requested: RequestedStates, events: ReplicaEvents, cause: int
+    ) -> dict[TopicPartition, ErrorCode]:
+        errors = await self._create_logs(requested, cause)
+        leaders = self._endpoints(state.state.leader_and_isr.leader for state in requested.values())
         made = {}
-        for tp, state in told.items():
-            # A leader that this broker has never heard of, or nobody: the partition stays what it was, its epoch too.
+        for tp, state in requested.items():
+            # A leader that this broker does not know, or no leader: the partition keeps its role and its leader epoch.
             if tp not in errors and state.state.leader_and_isr.leader in leaders:
                 partition = await self._settled(tp)
                 partition.log = self._disk.log(tp)
                 partition.become_follower(state)
                 made[tp] = partition
         self._fetchers.remove(made)
-        causes = events.told(
+        causes = events.emit(
             EventKind.BECAME_FOLLOWER,
             made,
-            lambda tp: leadership_fields(made[tp], told[tp].state.leader_and_isr.isr),
+            lambda tp: leadership_fields(made[tp], requested[tp].state.leader_and_isr.isr),
             f"follows in {len(made)} partitions",
         )
-        self._committing.touch(made)
-        self._tell_roles(made, cause)
+        self._high_watermarks.touch(made)
+        self._notify_role_listeners(made, cause)
         if not self.is_shutting_down:
             self._fetch(made, leaders, causes)
         return errors
 
     def _endpoints(self, brokers: Iterable[BrokerId | None]) -> dict[BrokerId | None, LeaderEndpoint]:
-        """Where those of these brokers are reached that are known to live."""
+        """Return the endpoints of the brokers among these that are known to be live."""
         found = {broker: self._metadata.endpoint(broker, self._listener) for broker in set(brokers) if broker is not None}
         return {broker: LeaderEndpoint(broker, at.host, at.port) for broker, at in found.items() if at is not None}
 
@@ -226,7 +232,7 @@ class ReplicaManager:
         self._fetchers.add(wanted)
 
     async def _settled(self, tp: TopicPartition) -> Partition:
-        """The partition, once no ISR write of it is under way."""
+        """Return the partition once no ISR write of it is under way."""
         partition = self.hosted.get_or_add(tp)
         while partition.isr_write is not None:
             await partition.isr_write.wait()
@@ -234,20 +240,20 @@ class ReplicaManager:
 
     # --- logs
 
-    async def _create_logs(self, told: Told, cause: int) -> dict[TopicPartition, ErrorCode]:
-        """Make the logs that are missing; returns the errors of those that cannot be made.
+    async def _create_logs(self, requested: RequestedStates, cause: int) -> dict[TopicPartition, ErrorCode]:
+        """Create the missing logs. Return the errors of those that cannot be created.
 
         Raises: ZooKeeperError, ZooKeeperClientExpiredError, BadZnodeError when the settings of a topic cannot be read.
         """
         errors: dict[TopicPartition, ErrorCode] = {}
-        missing = [tp for tp in told if tp not in self._disk]
+        missing = [tp for tp in requested if tp not in self._disk]
         for tp in missing:
-            # It may lie in the directory that failed: to make another would be to lose what is there.
-            if (self._disk.failed and not told[tp].is_new) or not self._disk.live_dirs:
+            # The log may be in the failed directory: a new log would replace it, and its records would be lost.
+            if (self._disk.failed and not requested[tp].is_new) or not self._disk.live_dirs:
                 errors[tp] = ErrorCode.KAFKA_STORAGE_ERROR
         to_make = [tp for tp in missing if tp not in errors]
         if to_make:
-            found = await self._kafka_zk.topic_configs(sorted({tp.topic for tp in to_make}), cause)
+            found = await self._configs.read_topics(sorted({tp.topic for tp in to_make}), cause)
             for topic, settings in found.items():
                 self._data.settings.learn(topic, settings)
         for tp in to_make:
@@ -258,19 +264,19 @@ class ReplicaManager:
         return errors
 
     async def read_settings(self, cause: Cause) -> None:
-        """Take up the settings of the topics of which there are logs from an earlier life.
+        """Read and apply the settings of the topics of which the disk has logs.
 
         Raises: ZooKeeperError, ZooKeeperClientExpiredError, BadZnodeError.
         """
         topics = sorted({log.tp.topic for log in self._disk})
         if topics:
-            for topic, settings in (await self._kafka_zk.topic_configs(topics, cause)).items():
+            for topic, settings in (await self._configs.read_topics(topics, cause)).items():
                 self._data.settings.learn(topic, settings)
             for log in self._disk:
                 log.config = self._data.settings.log_config(log.tp.topic)
 
     def change_settings(self, topic: str, settings: Mapping[str, str]) -> None:
-        """These are a topic's settings from now on."""
+        """Apply a topic's new settings to its logs."""
         self._data.settings.learn(topic, settings)
         for log in self._disk:
             if log.tp.topic == topic:
@@ -280,7 +286,7 @@ class ReplicaManager:
     # --- StopReplica
 
     async def stop_replicas(self, request: StopReplicaRequest, cause: int) -> StopReplicaResponse:
-        """Stop fetching these; forget and delete those of them for which it is said."""
+        """Stop fetching these partitions; remove and delete the replicas for which the request says so."""
         async with self._state_change_lock:
             if self._is_stale(request, "StopReplica", cause):
                 return StopReplicaResponse(ErrorCode.STALE_CONTROLLER_EPOCH)
@@ -290,10 +296,10 @@ class ReplicaManager:
             self._fetchers.remove(accepted)
             for tp in deleted:
                 await self._delete(tp)
-            self._committing.touch(accepted)
-            self._tell_roles(deleted, cause)
+            self._high_watermarks.touch(accepted)
+            self._notify_role_listeners(deleted, cause)
             events = ReplicaEvents(self._sink, cause, len(request.partitions))
-            self._tell_stopped(events, request, accepted, len(deleted))
+            self._emit_stopped(events, request, accepted, len(deleted))
             events.refused("StopReplica", errors)
             self._fetchers.shutdown_idle()
             return StopReplicaResponse(ErrorCode.NONE, errors)
@@ -308,18 +314,19 @@ class ReplicaManager:
         if self.hosted.get(tp) is not None:
             await self._settled(tp)
             self.hosted.remove(tp)
-        self._disk.delete(tp)  # what an earlier life of this broker left there, too
+        self._disk.delete(tp)  # including a log that an earlier run of this broker left
 
-    def _tell_stopped(
+    def _emit_stopped(
         self, events: ReplicaEvents, request: StopReplicaRequest, stopped: Collection[TopicPartition], deleted: int
     ) -> None:
-        told = request.partitions
-        events.told(
+        requested = request.partitions
+        events.emit(
             EventKind.REPLICA_STOPPED,
             stopped,
             lambda tp: {
-                "leader_epoch": told[tp].leader_epoch,
-                "detail": "deleted" if told[tp].delete_partition else "no longer fetched; its log stays",
+                "leader_epoch": requested[tp].leader_epoch,
+                "deleted": requested[tp].delete_partition,
+                "detail": "deleted" if requested[tp].delete_partition else "no longer fetched; its log stays",
             },
             f"{len(stopped)} replicas, {deleted} of them deleted",
         )
@@ -327,12 +334,12 @@ class ReplicaManager:
     # --- log directories
 
     def fail_log_dir(self, log_dir: str, cause: int) -> None:
-        """Lose a log directory, and all replicas in it."""
+        """Fail a log directory and take all replicas in it offline."""
         lost = self._disk.fail(log_dir)
         self._fetchers.remove(lost)
         self.hosted.mark_offline(lost)
-        self._committing.touch(lost)
-        self._tell_roles(lost, cause)
+        self._high_watermarks.touch(lost)
+        self._notify_role_listeners(lost, cause)
         self._fetchers.shutdown_idle()
         self._sink.emit(
             EventKind.LOG_DIR_FAILED,
@@ -349,9 +356,10 @@ def all_refused(request: LeaderAndIsrRequest, error: ErrorCode) -> LeaderAndIsrR
 
 
 def in_map_order(tps: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Sort partitions as a broker takes up those of one request: that of a hash map, by Kafka's hash of a partition.
+    """Sort partitions in the order of a hash map, by Kafka's hash of a partition.
 
-    It decides in which log directory each of several new replicas is made. Source: Kafka 2.8, Partition.hashCode.
+    A broker handles the partitions of one request in this order. It decides in which log directory each of several new
+    replicas is created. Source: Kafka 2.8, Partition.hashCode.
     """
     keys: HashedKeys[TopicPartition] = HashedKeys()
     hashes: dict[str, int] = {}

@@ -1,13 +1,13 @@
-"""Takes requests from the network and hands each to the part of the broker that it is for.
+"""Accepts requests from the network and passes each to the component of the broker that handles it.
 
-Every request is handled by a task of its own; what may not happen at once is kept apart where it happens. Source: Kafka 2.8,
-KafkaApis; reference requests.md 4.1.
+Every request is handled by a task of its own; each component serializes what must not run concurrently. Source: Kafka 2.8,
+KafkaApis; docs/kafka/requests.md 4.1.
 """
 
 from collections.abc import Awaitable, Callable
 
-from kcsim.brokers.data_requests import DataRequest, DataRequests, DataResponse
-from kcsim.brokers.fences import is_broker_epoch_stale
+from kcsim.brokers.api.data_requests import DataRequest, DataRequests, DataResponse
+from kcsim.brokers.api.epoch_checks import is_broker_epoch_stale
 from kcsim.brokers.groups.coordinator import GroupCoordinator
 from kcsim.brokers.groups.requests import (
     FindCoordinatorRequest,
@@ -20,7 +20,7 @@ from kcsim.brokers.groups.requests import (
     OffsetFetchRequest,
     SyncGroupRequest,
 )
-from kcsim.brokers.ports import Incoming, ListenerClosedError, Listening
+from kcsim.brokers.ports import BrokerPorts, Incoming, ListenerClosedError, Listening
 from kcsim.brokers.replica_manager import ReplicaManager, all_refused
 from kcsim.controller.requests import (
     BrokerRequest,
@@ -36,48 +36,47 @@ from kcsim.controller.requests import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kcsim.zk.events import EventKind
-from kcsim.zk.ports import EventSink, Runtime, Task
-from kcsim.zk.vocabulary import BrokerEpoch
+from kcsim.eventlog.events import EventKind
+from kcsim.runtime.ports import Task
+from kcsim.vocabulary import BrokerEpoch
 
-ControlledShutdown = Callable[[ControlledShutdownRequest, int], Awaitable[ControlledShutdownResponse]]
+AnswerControlledShutdown = Callable[[ControlledShutdownRequest, int], Awaitable[ControlledShutdownResponse]]
 
 
 class RequestHandlers:
-    """Serves one listener.
+    """The request handlers of one listener.
 
     Args:
-        own_epoch: this broker's epoch, as of its last registration.
-        controlled_shutdown: asks this broker's controller module.
+        own_epoch: returns this broker's epoch, as of its last registration.
+        controlled_shutdown: calls this broker's controller module.
     """
 
     def __init__(
         self,
-        runtime: Runtime,
-        sink: EventSink,
+        ports: BrokerPorts,
         replicas: ReplicaManager,
         data: DataRequests,
         groups: GroupCoordinator,
         own_epoch: Callable[[], BrokerEpoch],
-        controlled_shutdown: ControlledShutdown,
+        controlled_shutdown: AnswerControlledShutdown,
     ) -> None:
-        self._runtime = runtime
-        self._sink = sink
+        self._runtime = ports.runtime
+        self._sink = ports.sink
         self._replicas = replicas
         self._data = data
         self._groups = groups
         self._own_epoch = own_epoch
         self._controlled_shutdown = controlled_shutdown
         self._acceptor: Task | None = None
-        self._handling: dict[int, Task] = {}  # by number, in the order in which their requests came
+        self._handling: dict[int, Task] = {}  # by number, in the order in which the requests arrived
         self._handled = 0
 
     def start(self, listening: Listening) -> None:
-        """Begin with whatever has come in already."""
+        """Start to accept requests, including those that have arrived already."""
         self._acceptor = self._runtime.spawn("request-acceptor", self._accept(listening))
 
     def close(self) -> None:
-        """Stop processing; what is being processed comes to no end."""
+        """Stop processing; requests that are being processed are not completed."""
         if self._acceptor is not None:
             self._acceptor.kill()
         for task in list(self._handling.values()):
@@ -99,7 +98,7 @@ class RequestHandlers:
     async def handle(
         self, request: BrokerRequest | GroupRequest | DataRequest, cause: int
     ) -> BrokerResponse | GroupResponse | DataResponse:
-        """Return the answer to a request."""
+        """Return the response to a request."""
         match request:
             case ControlledShutdownRequest():
                 return await self._controlled_shutdown(request, cause)
@@ -128,7 +127,7 @@ class RequestHandlers:
                 return await self._replicas.stop_replicas(request, cause)
 
     def _fence(self, request: StateChangeRequest, cause: int) -> StateChangeResponse | None:
-        """Refuse what was meant for an earlier life of this broker."""
+        """Refuse a request that was meant for an earlier registration of this broker."""
         own = self._own_epoch()
         if not is_broker_epoch_stale(request.broker_epoch, own):
             return None

@@ -1,11 +1,11 @@
-"""What brokers ask of each other, and clients of brokers: records written and read, offsets, metadata.
+"""Requests between brokers, and from clients to brokers: records written and read, offsets, metadata.
 
-Records have no bytes: a batch says who writes it, how many records it has and how large each is. Of fetch sessions there is
-one trace: an answer names only the partitions about which there is something to say. What consumer groups ask is in
-groups/requests.py. Left out: transactions, isolation levels, topic ids, sessions of consumers.
+Records have no bytes: a batch holds its writer, the number of its records and the size of each. Fetch sessions are modelled
+in one respect: a response names only the partitions with news. Requests of consumer groups are in groups/requests.py. Left
+out: transactions, isolation levels, topic ids, sessions of consumers.
 
 Source: Kafka 2.8, ProduceRequest, FetchRequest 11, ListOffsetsRequest, OffsetsForLeaderEpochRequest, MetadataRequest;
-reference requests.md 7, 8, 14.
+docs/kafka/requests.md 7, 8, 14.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 
 from kcsim.brokers.records import Run
 from kcsim.controller.requests import ErrorCode
-from kcsim.zk.vocabulary import BrokerId, Endpoint, LeaderEpoch, TopicPartition
+from kcsim.vocabulary import BrokerId, Endpoint, LeaderEpoch, TopicPartition
 
 CONSUMER = BrokerId(-1)
-"""replica_id of whoever is no replica."""
+"""replica_id of a client that is not a replica."""
 ANY_LEADER_EPOCH = LeaderEpoch(-1)
-"""Of a client that does not know the leader's epoch: it is not compared."""
+"""Leader epoch of a client that does not know it: it is not compared."""
 UNDEFINED_EPOCH = LeaderEpoch(-1)
-"""Of an answer that cannot name an epoch."""
+"""Leader epoch of a response that cannot name one."""
 UNDEFINED_OFFSET = -1
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 LATEST_TIMESTAMP, EARLIEST_TIMESTAMP = -1, -2
@@ -34,12 +34,12 @@ class ProduceBatch:
     """Consecutive records of one writer, for one partition.
 
     Attributes:
-        first_sequence: of the first record, in what the writer has written to this partition.
+        first_sequence: the first record's number in the writer's sequence for this partition.
         record_bytes: size of each record.
         timestamp_ms: of the records, ms since 1970; -1: they have none.
-        is_idempotent: whether the broker keeps the writer's sequence without duplicates and gaps.
+        is_idempotent: whether the broker keeps the writer's sequence free of duplicates and gaps.
         producer_epoch: fences an earlier incarnation of an idempotent writer.
-        payloads: empty, or what each record says.
+        payloads: empty, or the value of each record.
     """
 
     writer: str
@@ -58,10 +58,10 @@ class ProduceBatch:
 
 @dataclass(frozen=True, slots=True)
 class ProduceRequest:
-    """A client writes.
+    """A client's request to write records.
 
     Attributes:
-        acks: whose copy it waits for: 0 nobody's, 1 the leader's, -1 those of all in-sync replicas.
+        acks: the copies that the client waits for: 0 none, 1 the leader's, -1 those of all in-sync replicas.
         timeout_ms: how long the leader may wait for them.
     """
 
@@ -73,7 +73,7 @@ class ProduceRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProduceResult:
-    """What became of one batch; base_offset is -1 where there is none to tell."""
+    """The result of one batch; base_offset is -1 where there is none."""
 
     error: ErrorCode = ErrorCode.NONE
     base_offset: int = UNDEFINED_OFFSET
@@ -81,7 +81,7 @@ class ProduceResult:
 
 @dataclass(frozen=True, slots=True)
 class ProduceResponse:
-    """One result per partition of the request. With acks 0 a client takes no notice of it: Kafka sends none."""
+    """One result per partition of the request. With acks 0 the client ignores the response: Kafka sends none."""
 
     results: Mapping[TopicPartition, ProduceResult]
 
@@ -94,9 +94,9 @@ class FetchPartition:
     """One partition of a fetch.
 
     Attributes:
-        leader_epoch: as the follower knows it; fences both sides. A consumer may say ANY_LEADER_EPOCH.
-        fetch_offset: of the first record wanted; a follower's log end offset.
-        cause: the event by which the follower began to follow: what the leader does about the fetch follows from that.
+        leader_epoch: as the follower knows it; fences both sides. A consumer may send ANY_LEADER_EPOCH.
+        fetch_offset: of the first record requested; a follower's log end offset.
+        cause: the event by which the follower began to follow; it is the cause of the leader's events for this fetch.
         log_start_offset: the follower's.
         max_bytes: of records of this partition; the first record may be larger.
     """
@@ -110,14 +110,14 @@ class FetchPartition:
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """A follower or consumer asks a leader for records. A follower's, sent again as it is, says that nothing has changed.
+    """A follower's or consumer's request for records. A follower that sends the same object again reports no change.
 
     Attributes:
-        replica_id: the follower; CONSUMER of a client.
-        max_wait_ms: how long the leader may wait when it has nothing to say.
-        min_bytes: how much there must be for an answer before that.
+        replica_id: the follower's id; CONSUMER for a client.
+        max_wait_ms: how long the leader may wait when it has nothing to send.
+        min_bytes: the number of bytes that the leader waits for, until max_wait_ms.
         max_bytes: of records, over all partitions.
-        is_full: a follower's first on a connection: whatever the leader believes to have told it may not have arrived.
+        is_full: set in a follower's first fetch on a connection: earlier responses of the leader may not have arrived.
     """
 
     replica_id: BrokerId
@@ -130,7 +130,7 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FetchedPartition:
-    """What a leader says to one partition of a fetch. Without meaning, beside an error: everything else."""
+    """A leader's response for one partition of a fetch. With an error, the other fields have no meaning."""
 
     error: ErrorCode = ErrorCode.NONE
     high_watermark: int = UNDEFINED_OFFSET
@@ -140,13 +140,13 @@ class FetchedPartition:
 
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """What there is to say: records, an error, or a high watermark or log start that has moved since it was told."""
+    """The partitions with news: records, an error, or a changed high watermark or log start offset."""
 
     partitions: Mapping[TopicPartition, FetchedPartition] = field(default_factory=dict)
 
     @property
     def errors(self) -> dict[TopicPartition, ErrorCode]:
-        """Of the partitions that have one."""
+        """The errors, by partition; partitions without an error are left out."""
         return {tp: p.error for tp, p in self.partitions.items() if p.error is not ErrorCode.NONE}
 
 
@@ -155,7 +155,7 @@ class FetchResponse:
 
 @dataclass(frozen=True, slots=True)
 class EpochQuery:
-    """Asks where a leader epoch ends; `current_leader_epoch` fences, as in a fetch."""
+    """A query for the end offset of a leader epoch; `current_leader_epoch` fences, as in a fetch."""
 
     current_leader_epoch: LeaderEpoch
     leader_epoch: LeaderEpoch
@@ -169,7 +169,10 @@ class OffsetsForLeaderEpochRequest:
 
 @dataclass(frozen=True, slots=True)
 class EpochEnd:
-    """The largest epoch not above the one asked for that the leader knows, and its end; undefined if it cannot say."""
+    """The end offset of the largest leader epoch, up to the requested one, that the leader knows.
+
+    Undefined if the leader knows none.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     leader_epoch: LeaderEpoch = UNDEFINED_EPOCH
@@ -183,7 +186,7 @@ class OffsetsForLeaderEpochResponse:
 
 @dataclass(frozen=True, slots=True)
 class OffsetQuery:
-    """Asks for an offset: `timestamp` is LATEST_TIMESTAMP or EARLIEST_TIMESTAMP."""
+    """A query for an offset: `timestamp` is LATEST_TIMESTAMP or EARLIEST_TIMESTAMP."""
 
     timestamp: int = LATEST_TIMESTAMP
     current_leader_epoch: LeaderEpoch = ANY_LEADER_EPOCH
@@ -197,7 +200,7 @@ class ListOffsetsRequest:
 
 @dataclass(frozen=True, slots=True)
 class ListedOffset:
-    """An offset, and the leader epoch of the answer; the latest is the high watermark, to a replica the log end offset."""
+    """An offset, and the leader's epoch. The latest offset is the high watermark; for a replica it is the log end offset."""
 
     error: ErrorCode = ErrorCode.NONE
     offset: int = UNDEFINED_OFFSET
@@ -214,14 +217,14 @@ class ListOffsetsResponse:
 
 @dataclass(frozen=True, slots=True)
 class MetadataRequest:
-    """Asks about topics; None: about all."""
+    """A request for the metadata of topics; None: all topics."""
 
     topics: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionMetadata:
-    """A partition as one broker knows it. LEADER_NOT_AVAILABLE, and no leader, if its leader is not known to live."""
+    """A partition as one broker knows it. If the leader is not known to be live: no leader, and LEADER_NOT_AVAILABLE."""
 
     leader: BrokerId | None
     leader_epoch: LeaderEpoch
@@ -232,7 +235,7 @@ class PartitionMetadata:
 
 @dataclass(frozen=True, slots=True)
 class MetadataResponse:
-    """What one broker knows, which may be old. `unknown_topics`: those asked for of which it knows no partition."""
+    """One broker's metadata, which may be stale. `unknown_topics`: the requested topics without a known partition."""
 
     brokers: Mapping[BrokerId, Endpoint]
     controller_id: BrokerId | None
@@ -240,7 +243,4 @@ class MetadataResponse:
     unknown_topics: tuple[str, ...] = ()
 
 
-ClientRequest = ProduceRequest | ListOffsetsRequest | MetadataRequest
-ClientResponse = ProduceResponse | ListOffsetsResponse | MetadataResponse
-ReplicaRequest = FetchRequest | OffsetsForLeaderEpochRequest
 ReplicaResponse = FetchResponse | OffsetsForLeaderEpochResponse

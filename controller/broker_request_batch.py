@@ -1,15 +1,18 @@
-"""Gathers what brokers are to be told over one change of the cluster, and hands it to the channel manager.
+"""Gathers the requests to brokers that one change of the cluster causes, and hands them to the channel manager.
 
-What is said to whom is decided in decisions/request_batch.py and request_recipients.py; here it is kept between an add and
-the flush, and the answers are led back into the controller's queue. The controller, the partition and the replica state
-machine have one each. Source: Kafka 2.8, ControllerBrokerRequestBatch; reference requests.md 2.
+decisions/request_batch.py and decisions/request_recipients.py decide what is sent to which broker. This module keeps the
+batch between an add and the flush, and queues the responses as controller events. The controller, the partition state
+machine and the replica state machine have one batch each. Source: Kafka 2.8, ControllerBrokerRequestBatch;
+docs/kafka/requests.md 2.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import assert_never
 
-from kcsim.controller.core import Core
+from kcsim.controller.channel_manager import ControllerChannelManager
 from kcsim.controller.decisions import request_recipients as recipients_of
 from kcsim.controller.decisions.request_batch import (
+    ClusterView,
     EndpointNotAvailableError,
     RequestBatch,
     add_leader_and_isr,
@@ -18,11 +21,13 @@ from kcsim.controller.decisions.request_batch import (
 )
 from kcsim.controller.errors import IllegalStateError
 from kcsim.controller.events import (
+    ControllerEvent,
     LeaderAndIsrResponseReceived,
     TopicDeletionStopReplicaResponseReceived,
     UpdateMetadataResponseReceived,
 )
 from kcsim.controller.requests import (
+    UNKNOWN_BROKER_EPOCH,
     LeaderAndIsrResponse,
     StateChangeRequest,
     StateChangeResponse,
@@ -30,105 +35,145 @@ from kcsim.controller.requests import (
     StopReplicaResponse,
     UpdateMetadataResponse,
 )
-from kcsim.zk.vocabulary import BrokerId, TopicPartition
+from kcsim.controller.scope import ControllerScope
+from kcsim.eventlog.sink import Cause
+from kcsim.vocabulary import BrokerId, FailureReason, TopicPartition
 
 
 class BrokerRequestBatch:
-    """One batch at a time: open, add, send. What an earlier change left unsent stays, and makes every later open fail."""
+    """One batch at a time: open, add, send.
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    A change that failed leaves its unsent requests in the batch, and every later open fails.
+
+    Args:
+        broker_id: the controller's own id.
+        put: queues an event for the controller's thread.
+    """
+
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        scope: ControllerScope,
+        channels: ControllerChannelManager,
+        put: Callable[[ControllerEvent, Cause], object],
+    ) -> None:
+        self._broker_id = broker_id
+        self._config = scope.config
+        self._context = scope.context
+        self._channels = channels
+        self._put = put
         self._batch = RequestBatch()
 
     def open(self) -> None:
-        """Begin a batch. Raises: IllegalStateError when an earlier one was never sent."""
+        """Begin a batch. Raises: IllegalStateError when an earlier batch was never sent."""
         if (unsent := self._batch.unsent) is not None:
             raise IllegalStateError(
-                f"the batch of requests to brokers still holds {unsent} changes of an earlier one that failed; they are lost"
+                f"the batch of requests to brokers still holds {unsent} changes of an earlier one that failed; "
+                "they are lost",
+                FailureReason.UNSENT_REQUESTS,
             )
 
     def clear(self) -> None:
-        """Throw away what was gathered."""
+        """Discard the gathered requests."""
         self._batch = RequestBatch()
 
     def send(self, cause: int) -> None:
-        """Queue one request of each kind for each broker concerned. Raises: IllegalStateError; the batch stays then."""
+        """Queue one request of each kind for each recipient. Raises: IllegalStateError; the batch is kept then."""
         try:
-            addressed = flush(self._batch, self._core.view())
+            addressed = flush(self._batch, self._view())
         except EndpointNotAvailableError as error:
             raise IllegalStateError(str(error)) from error
         self._batch = RequestBatch()
         for broker, request in addressed:
-            self._core.channel_manager.send_request(broker, request, self._callback(broker, request), cause)
+            self._channels.send_request(broker, request, self._callback(broker, request), cause)
 
     # --- adding
 
     def leader_and_isr(self, recipients: Mapping[TopicPartition, Iterable[BrokerId]], is_new: bool = False) -> None:
-        self._batch = add_leader_and_isr(self._batch, self._core.view(), recipients, is_new)
+        self._batch = add_leader_and_isr(self._batch, self._view(), recipients, is_new)
 
     def stop_replica(self, broker: BrokerId, partitions: Iterable[TopicPartition], delete: bool) -> None:
-        self._batch = add_stop_replica(self._batch, self._core.view(), broker, partitions, delete)
+        self._batch = add_stop_replica(self._batch, self._view(), broker, partitions, delete)
 
     def replicas_to_serve(self, replicas: Mapping[TopicPartition, Iterable[BrokerId]], is_new: bool) -> None:
-        self._batch = recipients_of.add_replicas_to_serve(self._batch, self._core.view(), replicas, is_new)
+        self._batch = recipients_of.add_replicas_to_serve(self._batch, self._view(), replicas, is_new)
 
     def replicas_gone_offline(self, broker: BrokerId, partitions: Iterable[TopicPartition]) -> None:
-        self._batch = recipients_of.add_replicas_gone_offline(self._batch, self._core.view(), broker, partitions)
+        self._batch = recipients_of.add_replicas_gone_offline(self._batch, self._view(), broker, partitions)
 
     def epoch_bump(self, tp: TopicPartition) -> None:
-        self._batch = recipients_of.add_epoch_bump(self._batch, self._core.view(), tp)
+        self._batch = recipients_of.add_epoch_bump(self._batch, self._view(), tp)
 
     def metadata_for_all(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        self._batch = recipients_of.add_metadata_for_all(self._batch, self._core.view(), partitions)
+        self._batch = recipients_of.add_metadata_for_all(self._batch, self._view(), partitions)
 
     def metadata_for_existing(self, started: Iterable[BrokerId]) -> None:
-        self._batch = recipients_of.add_metadata_for_existing(self._batch, self._core.view(), started)
+        self._batch = recipients_of.add_metadata_for_existing(self._batch, self._view(), started)
 
     def metadata_for_started(self, started: Iterable[BrokerId]) -> None:
-        self._batch = recipients_of.add_metadata_for_started(self._batch, self._core.view(), started)
+        self._batch = recipients_of.add_metadata_for_started(self._batch, self._view(), started)
 
-    # --- answers
+    def _view(self) -> ClusterView:
+        """Return the context in the form that decisions on requests take."""
+        context = self._context
+        epochs = context.broker_epochs
+        return ClusterView(
+            self._broker_id,
+            context.epoch,
+            context.live_brokers,
+            epochs if self._config.protections.broker_epoch else dict.fromkeys(epochs, UNKNOWN_BROKER_EPOCH),
+            context.leadership,
+            context.assignments,
+            context.topics_to_be_deleted,
+            context.shutting_down,
+            context.replicas_on_offline_dirs,
+            self._config.inter_broker_listener_name,
+        )
+
+    # --- responses
 
     def _callback(self, broker: BrokerId, request: StateChangeRequest) -> Callable[[StateChangeResponse, int], None]:
-        """What to do with the answer; called by the sender, so it only queues an event."""
+        """Return the callback for the response to a request. The sender calls it, so it only queues an event."""
 
         def received(response: StateChangeResponse, cause: int) -> None:
             match response:
                 case LeaderAndIsrResponse():
-                    self._core.put(LeaderAndIsrResponseReceived(broker, response), cause)
+                    self._put(LeaderAndIsrResponseReceived(broker, response), cause)
                 case UpdateMetadataResponse():
-                    self._core.put(UpdateMetadataResponseReceived(broker, response), cause)
+                    self._put(UpdateMetadataResponseReceived(broker, response), cause)
                 case StopReplicaResponse():
                     assert isinstance(request, StopReplicaRequest)
                     self._received_stop_replica(broker, request, response, cause)
+                case _:
+                    assert_never(response)
 
         return received
 
     def _received_stop_replica(
         self, broker: BrokerId, request: StopReplicaRequest, response: StopReplicaResponse, cause: int
     ) -> None:
-        deleted, started = set(request.deleted_partitions), self._core.context.topics_with_deletion_started
+        deleted, started = set(request.deleted_partitions), self._context.topics_with_deletion_started
         concerned = {tp: error for tp, error in response.partition_errors.items() if tp in deleted and tp.topic in started}
-        # A broker that refuses the whole request names no partition: then nobody hears of it, here as in Kafka.
+        # A broker that refuses the whole request names no partition. No event follows then, as in Kafka.
         if concerned:
             answer = StopReplicaResponse(response.error, concerned)
-            self._core.put(TopicDeletionStopReplicaResponseReceived(broker, answer), cause)
+            self._put(TopicDeletionStopReplicaResponseReceived(broker, answer), cause)
 
 
-class ControllersOwnBatch:
-    """What the controller itself tells brokers, outside the state machines.
+class KafkaControllerRequestBatch:
+    """The batch of the controller itself: requests that it sends outside the state machines.
 
     Args:
-        trigger_controller_move: gives the role up: an own batch that cannot be sent means that the controller has lost its
-            way. Takes the cause.
+        trigger_controller_move: resigns and deletes /controller. A batch of the controller's own that cannot be sent means
+            that the controller's state is inconsistent. Takes the cause.
     """
 
-    def __init__(self, core: Core, trigger_controller_move: Callable[[int], Awaitable[None]]) -> None:
-        self._batch = BrokerRequestBatch(core)
+    def __init__(self, batch: BrokerRequestBatch, trigger_controller_move: Callable[[int], Awaitable[None]]) -> None:
+        self._batch = batch
         self._trigger_controller_move = trigger_controller_move
 
     async def send(self, fill: Callable[[BrokerRequestBatch], None], cause: int) -> None:
-        """Open a batch, fill it, send it. Raises: IllegalStateError, when the role has been given up."""
+        """Open a batch, fill it and send it. Raises: IllegalStateError, after this controller has resigned."""
         try:
             self._batch.open()
             fill(self._batch)
@@ -139,5 +184,5 @@ class ControllersOwnBatch:
             raise
 
     async def send_update_metadata(self, cause: int, partitions: Iterable[TopicPartition] = ()) -> None:
-        """Tell every broker who is alive, and of these partitions."""
+        """Send the live brokers and the state of these partitions to every broker."""
         await self.send(lambda batch: batch.metadata_for_all(partitions), cause)

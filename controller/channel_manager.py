@@ -1,11 +1,11 @@
-"""The controller's way to the brokers: for each a queue of requests, and a task that sends one after the other.
+"""The controller's channels to the brokers: for each broker a queue of requests and a task that sends them one by one.
 
-A request is sent until it is answered, however often and however long that takes: a broker that does not answer blocks its
-own queue, and nobody else's. Only the removal of the broker, or the end of the controller's term, ends that; what has not
-been answered is lost then. An error in an answer is an answer. Left out: listeners of the control plane, which only change
-who at the broker handles these requests, and correlation ids, which nobody reads.
+A request is sent again until it is answered, with no limit of attempts or time. A broker that does not answer blocks its own
+queue only. Sending ends when the broker is removed or when the controller's term ends; unanswered requests are lost then. An
+error in a response counts as an answer. Left out: control plane listeners, which only change the thread of the broker that
+handles these requests, and correlation ids, which nothing reads.
 
-Source: Kafka 2.8, ControllerChannelManager and RequestSendThread; reference requests.md 3.
+Source: Kafka 2.8, ControllerChannelManager and RequestSendThread; docs/kafka/requests.md 3.
 """
 
 from collections import Counter, deque
@@ -14,28 +14,34 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kcsim.controller.config import ControllerConfig
-from kcsim.controller.ports import BrokerConnectionError, Connection, Transport
-from kcsim.controller.request_words import name_of_request, refusals_in, said_by, said_of_refusals
-from kcsim.controller.requests import ErrorCode, StateChangeRequest, StateChangeResponse
-from kcsim.zk.errors import Killed, TimedOutError
-from kcsim.zk.events import EventFields, EventKind
-from kcsim.zk.ports import EventSink, Promise, Runtime
-from kcsim.zk.vocabulary import BrokerId, BrokerInfo, Endpoint
+from kcsim.controller.ports import BrokerConnectionError, ControllerChannel, Transport
+from kcsim.controller.request_descriptions import (
+    describe_request,
+    name_of_request,
+    refusal_fields,
+    refusals_in,
+)
+from kcsim.controller.requests import ErrorCode, StateChangeRequest, StateChangeResponse, UpdateMetadataRequest
+from kcsim.errors import Killed, TimedOutError
+from kcsim.eventlog.events import EventFields, EventKind
+from kcsim.eventlog.sink import EventSink
+from kcsim.runtime.ports import Promise, Runtime
+from kcsim.vocabulary import BrokerId, BrokerInfo, Endpoint
 
 RETRY_PAUSE_MS = 100
-"""How long a sender waits after a failure, before it connects again. Source: Kafka 2.8, RequestSendThread."""
+"""How long a sender waits after a failure before it connects again. Source: Kafka 2.8, RequestSendThread."""
 
 Callback = Callable[[StateChangeResponse, int], None]
-"""Called with an answer and the seq of its ResponseReceived, on the sender: it must not block."""
+"""Called with a response and the seq of its ResponseReceived. The sender calls it, so it must not block."""
 
 
 class ControllerChannelManager:
-    """The senders of one controller; used again in its next term.
+    """The senders of one controller; the next term of the controller uses the same object.
 
     Args:
-        transport: the network as the controller's process has it.
-        config: controller.socket.timeout.ms bounds connecting, request.timeout.ms waiting for an answer; the name of the
-            inter-broker listener says which of a broker's endpoints is meant.
+        transport: the network as the controller's process sees it.
+        config: controller.socket.timeout.ms bounds connecting, request.timeout.ms bounds waiting for an answer. The name of
+            the inter-broker listener selects one of a broker's endpoints.
     """
 
     def __init__(self, runtime: Runtime, transport: Transport, sink: EventSink, config: ControllerConfig) -> None:
@@ -46,15 +52,15 @@ class ControllerChannelManager:
         self._senders: dict[BrokerId, RequestSendThread] = {}
 
     def startup(self, brokers: Iterable[BrokerInfo], cause: int) -> None:
-        """Begin with these brokers."""
+        """Open a queue to each of these brokers."""
         for info in brokers:
             self.add_broker(info, cause)
 
     def add_broker(self, info: BrokerInfo, cause: int) -> None:
-        """Open a queue to a broker; one that is there stays as it is, even if the broker's endpoints are others now.
+        """Open a queue to a broker. An existing queue stays as it is, even if the broker's endpoints have changed.
 
-        A broker without the inter-broker listener gets none, and so no request: that is told, once here and with each
-        request. (Kafka's event fails then.)
+        A broker without the inter-broker listener gets no queue, and so no request. A RequestAbandoned event records this,
+        once here and once for each request. (In Kafka the controller event fails then.)
         """
         if info.broker_id in self._senders:
             return
@@ -77,21 +83,21 @@ class ControllerChannelManager:
         )
 
     def remove_broker(self, broker_id: BrokerId, cause: int) -> None:
-        """Close the connection and the queue of a broker; what has not been answered is lost. No effect if unknown."""
+        """Close the connection and the queue of a broker. Unanswered requests are lost. No effect on an unknown broker."""
         if broker_id in self._senders:
             self._senders.pop(broker_id).stop(f"broker {broker_id} is removed: its queue goes with it", cause)
 
     def shutdown(self, cause: int) -> None:
-        """Close all; no effect on one that is closed."""
+        """Close all queues. No effect on a channel manager that is closed."""
         senders, self._senders = self._senders, {}
         for sender in senders.values():
             sender.stop("the controller's term is over: its queues go with it", cause)
 
     def send_request(self, broker_id: BrokerId, request: StateChangeRequest, callback: Callback | None, cause: int) -> None:
-        """Queue a request. Nobody changes it from now on; a broker without a queue gets it never.
+        """Queue a request. The request must not change from now on. A broker without a queue never gets it.
 
         Args:
-            callback: what to do with the answer, if there ever is one.
+            callback: called with the response, if one arrives.
             cause: the event that the request follows from.
         """
         sender = self._senders.get(broker_id)
@@ -107,34 +113,37 @@ class ControllerChannelManager:
             broker_epoch=request.broker_epoch,
             count=1,
             rule=f"broker {broker_id} is not among the brokers that this controller knows how to reach",
-            detail=said_by(request),
+            detail=describe_request(request),
         )
 
     # --- metrics
 
     @property
     def total_queue_size(self) -> int:
-        """TotalQueueSize: requests that wait, those under way not among them."""
+        """TotalQueueSize: the requests that wait, without those under way."""
         return sum(sender.queue_size for sender in self._senders.values())
 
     def queue_size(self, broker_id: BrokerId) -> int:
-        """QueueSize of one broker; 0 for an unknown one."""
+        """Return QueueSize of one broker; 0 for an unknown broker."""
         return self._senders[broker_id].queue_size if broker_id in self._senders else 0
 
     def request_queue_times_ms(self, broker_id: BrokerId) -> tuple[int, ...]:
-        """RequestRateAndQueueTimeMs of one broker: how long its last 1,000 requests waited; empty for an unknown one."""
+        """Return RequestRateAndQueueTimeMs of one broker: how long each of its last 1,000 requests waited.
+
+        Empty for an unknown broker.
+        """
         return tuple(self._senders[broker_id].queue_times_ms) if broker_id in self._senders else ()
 
 
 @dataclass(slots=True)
 class _QueuedRequest:
-    """A request, from the queue to its answer."""
+    """A request between its entry into the queue and its answer."""
 
     request: StateChangeRequest
     callback: Callback | None
     cause: int
     queued_ms: int
-    sent_seq: int | None = None  # its RequestSent; None before a connection took it for the first time
+    sent_seq: int | None = None  # its RequestSent; None before a connection first accepted it
     sent_ms: int = 0
     attempts: int = 0
 
@@ -144,7 +153,7 @@ class _QueuedRequest:
 
 
 class RequestSendThread:
-    """The queue to one broker, and the task that empties it."""
+    """The queue of requests to one broker and the task that empties it."""
 
     def __init__(
         self,
@@ -162,11 +171,12 @@ class RequestSendThread:
         self._transport = transport
         self._sink = sink
         self._config = config
-        # Not a mailbox: what that has handed to its taker, but the taker not yet seen, would be counted nowhere.
+        # Not a mailbox: a request that a mailbox has handed over, but that the task has not yet received, would be counted
+        # nowhere.
         self._queue: deque[_QueuedRequest] = deque()
         self._arrived: Promise[None] = runtime.promise()
         self._under_way: _QueuedRequest | None = None
-        self._connection: Connection | None = None
+        self._connection: ControllerChannel | None = None
         self._is_stopped = False
         self._task = runtime.spawn(f"Controller-to-broker-{broker_id}-send-thread", self._run())
 
@@ -179,9 +189,9 @@ class RequestSendThread:
         self._arrived.resolve(None)
 
     def stop(self, rule: str, cause: int) -> None:
-        """End at once; tell what is lost."""
+        """End at once and report the requests that are lost."""
         self._is_stopped = True
-        with suppress(Killed):  # a callback of ours stops us: then the task ends by itself, after that callback
+        with suppress(Killed):  # one of our callbacks stops us: then the task ends by itself, after that callback
             self._task.kill()
         self._disconnect()
         lost = len(self._queue) + (self._under_way is not None)
@@ -192,7 +202,7 @@ class RequestSendThread:
                 broker_id=self._broker_id,
                 count=lost,
                 rule=rule,
-                detail=_lost(self._under_way, self._queue),
+                detail=_unsent_requests(self._under_way, self._queue),
             )
         self._queue.clear()
 
@@ -227,34 +237,35 @@ class RequestSendThread:
                 return await connection.send(queued.request, self._config.request_timeout_ms, sent_seq)
             except (BrokerConnectionError, TimedOutError) as error:
                 self._failed(queued, error)
-            # Whatever failed, the connection cannot be trusted: an answer may still come on it that nobody waits for.
+            # After any failure the connection cannot be trusted: a late answer to the failed request may still arrive on it.
             self._disconnect()
             await self._runtime.sleep_ms(RETRY_PAUSE_MS)
 
-    async def _connected(self) -> Connection:
+    async def _connected(self) -> ControllerChannel:
         if self._connection is None or not self._connection.is_open:  # one that broke while idle is no failure
             self._disconnect()
             host, port = self._endpoint.host, self._endpoint.port
             self._connection = await self._transport.connect(host, port, self._config.controller_socket_timeout_ms)
         return self._connection
 
-    # --- what happens, as the event log has it
+    # --- the event log
 
     def _sent(self, queued: _QueuedRequest) -> int:
-        """Tell that a request is sent; sent again, it is the same request."""
+        """Report that a request is sent. A request that is sent again keeps its first event."""
         if queued.sent_seq is None:
             request = queued.request
             queued.sent_ms = self._runtime.now_ms()
-            queued.sent_seq = self._sink.emit(
-                EventKind.REQUEST_SENT,
-                queued.cause,
+            fields = EventFields(
                 broker_id=self._broker_id,
                 event=queued.name,
                 controller_epoch=request.controller_epoch,
                 broker_epoch=request.broker_epoch,
                 count=len(request.partitions),
-                detail=said_by(request),
+                detail=describe_request(request),
             )
+            if isinstance(request, UpdateMetadataRequest):
+                fields["live_broker_count"] = len(request.live_brokers)
+            queued.sent_seq = self._sink.emit(EventKind.REQUEST_SENT, queued.cause, **fields)
         return queued.sent_seq
 
     def _failed(self, queued: _QueuedRequest, error: BrokerConnectionError | TimedOutError) -> None:
@@ -278,21 +289,23 @@ class RequestSendThread:
         if response.error is not ErrorCode.NONE:
             fields["error"] = response.error.name
         if refusals := refusals_in(response):
-            fields["count"] = len(refusals)
-            fields["detail"] = said_of_refusals(refusals)
+            fields |= refusal_fields(refusals)
         received = self._sink.emit(EventKind.RESPONSE_RECEIVED, queued.sent_seq, **fields)
         if queued.callback is not None:
             queued.callback(response, received)
 
 
-def _lost(under_way: _QueuedRequest | None, queue: Iterable[_QueuedRequest]) -> str:
-    """What a stopped sender leaves: LeaderAndIsr under way, it may have been processed; never sent: 2 UpdateMetadata."""
+def _unsent_requests(under_way: _QueuedRequest | None, queue: Iterable[_QueuedRequest]) -> str:
+    """Describe the requests that a stopped sender leaves.
+
+    Example: LeaderAndIsr under way, it may have been processed; never sent: 2 UpdateMetadata.
+    """
     never_sent = Counter(queued.name for queued in queue)
-    told = []
+    parts = []
     if under_way is not None and under_way.sent_seq is None:
         never_sent[under_way.name] += 1
     elif under_way is not None:
-        told.append(f"{under_way.name} under way, it may have been processed")
+        parts.append(f"{under_way.name} under way, it may have been processed")
     if never_sent:
-        told.append("never sent: " + ", ".join(f"{number} {name}" for name, number in sorted(never_sent.items())))
-    return "; ".join(told)
+        parts.append("never sent: " + ", ".join(f"{number} {name}" for name, number in sorted(never_sent.items())))
+    return "; ".join(parts)

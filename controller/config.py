@@ -1,4 +1,4 @@
-"""The settings of a broker by which its controller module goes."""
+"""The broker settings that the controller module uses."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ from kcsim.controller.protections import ALL_ON, Protections
 
 @dataclass(frozen=True, slots=True)
 class ControllerConfig:
-    """Each field is Kafka's dotted name with underscores, in Kafka's unit, with Kafka's default.
+    """The controller's settings: each field is Kafka's dotted name with underscores, in Kafka's unit, with Kafka's default.
 
     Attributes:
-        protections: no setting of Kafka's: what it cannot be without, and this simulator can.
+        protections: not a setting of Kafka's. Kafka always has these protections; this simulator can switch them off.
 
     Source: Kafka 2.8, KafkaConfig.
     """

@@ -1,6 +1,6 @@
-"""What the active controller knows of the cluster: filled at failover, kept up by its handlers, emptied at resignation.
+"""The active controller's view of the cluster: filled at failover, updated by its handlers, emptied at resignation.
 
-Owned by the controller's event thread; nobody else keeps a copy. Source: Kafka 2.8, ControllerContext.
+The controller's event thread owns it; no other object keeps a copy. Source: Kafka 2.8, ControllerContext.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,8 +10,8 @@ from kcsim.controller.decisions.leader_balance import Leadership, counts_as_imba
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.decisions.request_batch import UNASSIGNED
-from kcsim.controller.errors import IllegalStateError
-from kcsim.zk.vocabulary import (
+from kcsim.controller.errors import no_preferred_leader
+from kcsim.vocabulary import (
     BrokerEpoch,
     BrokerId,
     BrokerInfo,
@@ -27,20 +27,24 @@ NO_EPOCH = ControllerEpoch(0)
 NO_EPOCH_ZK_VERSION = ControllerEpochZkVersion(0)
 
 Replicas = Mapping[BrokerId, Sequence[TopicPartition]]
-"""Replicas, by the broker they are on."""
+"""Replicas, grouped by their broker."""
 
 
 @dataclass
 class ControllerContext:
-    """`epoch` and `epoch_zk_version` are 0 while not active; everything else is empty then.
+    """The controller's view of the cluster.
+
+    While not active, `epoch` and `epoch_zk_version` are 0 and everything else is empty.
 
     Attributes:
-        live_brokers, broker_epochs: registered brokers, those shutting down included; the same keys.
-        shutting_down: brokers whose controlled shutdown was accepted and whose death has not been seen.
-        leadership: cache of the state znodes; behind them where a leader has changed an ISR, until it is notified.
-        partitions_being_reassigned: those whose reassignment this controller drives.
-        replicas_on_offline_dirs: per broker, those that it has refused to serve because their directory failed.
-        topics_to_be_deleted: queued for deletion; `…_with_deletion_started` and `…_ineligible_for_deletion` among them.
+        live_brokers, broker_epochs: registered brokers, including those that are shutting down; both have the same keys.
+        shutting_down: brokers whose controlled shutdown was accepted and which are still registered.
+        leadership: cache of the state znodes. After a leader has changed an ISR, the cache is stale until the notification
+            arrives.
+        partitions_being_reassigned: the partitions whose reassignment this controller drives.
+        replicas_on_offline_dirs: per broker, the partitions that it refused to serve because their log directory failed.
+        topics_to_be_deleted: queued for deletion. `topics_with_deletion_started` and `topics_ineligible_for_deletion` are
+            subsets.
     """
 
     epoch: ControllerEpoch = NO_EPOCH
@@ -62,34 +66,37 @@ class ControllerContext:
     offline_partition_count: int = 0
     _of_topic: dict[str, dict[TopicPartition, None]] = field(default_factory=dict)
     _imbalanced: set[TopicPartition] = field(default_factory=set)
-    _touched: set[TopicPartition] = field(default_factory=set)  # since their imbalance was last looked at
+    _touched: set[TopicPartition] = field(default_factory=set)  # changed since their imbalance was last computed
 
     # --- brokers
 
     def add_live_brokers(self, brokers: Iterable[tuple[BrokerInfo, BrokerEpoch]]) -> None:
-        """Add brokers, or replace what is known of them."""
+        """Add brokers, or replace their registration and epoch."""
         for info, epoch in brokers:
             self.live_brokers[info.broker_id] = info
             self.broker_epochs[info.broker_id] = epoch
 
     def remove_live_brokers(self, broker_ids: Iterable[BrokerId]) -> None:
-        """Forget brokers that went away."""
+        """Remove brokers that are not registered any more."""
         for broker_id in broker_ids:
             del self.live_brokers[broker_id]
             del self.broker_epochs[broker_id]
 
     @property
     def live_or_shutting_down_broker_ids(self) -> list[BrokerId]:
-        """Sorted."""
+        """The ids of all registered brokers, sorted."""
         return sorted(self.broker_epochs)
 
     @property
     def live_broker_ids(self) -> frozenset[BrokerId]:
-        """Those that are not shutting down."""
+        """The registered brokers that are not shutting down."""
         return frozenset(self.broker_epochs).difference(self.shutting_down)
 
     def online_brokers(self, tp: TopicPartition, alive: frozenset[BrokerId]) -> frozenset[BrokerId]:
-        """Those of `alive` whose replica of the partition is not, or would not be, in a failed log directory."""
+        """Return the brokers of `alive` whose replica of the partition is not in a failed log directory.
+
+        A broker counts as online if it has no replica of the partition.
+        """
         if not self.replicas_on_offline_dirs:
             return alive
         return alive.difference(b for b, failed in self.replicas_on_offline_dirs.items() if tp in failed)
@@ -104,10 +111,11 @@ class ControllerContext:
     # --- assignments
 
     def put_assignment(self, tp: TopicPartition, assignment: ReplicaAssignment) -> None:
-        """Note a partition's replicas.
+        """Store a partition's assignment.
 
-        Raises: IllegalStateError, with the replicas noted, when a partition that has had a leader loses all of them, or gets
-            some again: Kafka looks for the preferred leader of both lists then, and fails.
+        Raises: IllegalStateError, after the assignment is stored, when a partition that has had a leader loses all its
+        replicas, or gets replicas again after it had none. Kafka looks for the preferred leader of both lists then, and
+        fails.
         """
         before = self.assignments.get(tp)
         self.assignments[tp] = assignment
@@ -115,22 +123,22 @@ class ControllerContext:
         self._touched.add(tp)
         had_a_leader = tp in self.leadership and tp.topic not in self.topics_to_be_deleted
         if had_a_leader and not (assignment.replicas and (before is None or before.replicas)):
-            raise IllegalStateError(f"{tp} is assigned to no broker, so it has no preferred leader")
+            raise no_preferred_leader(tp)
 
     def assignment(self, tp: TopicPartition) -> ReplicaAssignment:
-        """An empty one if the partition is unknown."""
+        """Return a partition's assignment; an empty one if the partition is unknown."""
         return self.assignments.get(tp, UNASSIGNED)
 
     def partitions_of(self, topic: str) -> list[TopicPartition]:
         return list(self._of_topic.get(topic, ()))
 
     def topic_state(self, topic: str) -> TopicState:
-        """A topic as it is to be written."""
+        """Return a topic's assignments and topic id, as they are to be written."""
         partitions = {tp.partition: self.assignments[tp] for tp in self.partitions_of(topic)}
         return TopicState(partitions, self.topic_ids.get(topic))
 
     def replicas_of(self, partitions: Iterable[TopicPartition]) -> dict[BrokerId, list[TopicPartition]]:
-        """All replicas of these partitions; of a list that names a broker twice, once."""
+        """Return all replicas of these partitions. A broker that an assignment names twice counts once."""
         found: dict[BrokerId, list[TopicPartition]] = {}
         for tp in partitions:
             for broker in dict.fromkeys(self.assignment(tp).replicas):
@@ -138,7 +146,7 @@ class ControllerContext:
         return found
 
     def replicas_on(self, brokers: Collection[BrokerId]) -> dict[BrokerId, list[TopicPartition]]:
-        """All replicas that these brokers host; a broker without any is left out."""
+        """Return all replicas that these brokers host; a broker without replicas is left out."""
         return {
             broker: hosted
             for broker in brokers
@@ -152,7 +160,11 @@ class ControllerContext:
         self._touched.add(tp)
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
-        """Those whose last known leader does not serve, or that have none; not of topics queued for deletion."""
+        """Return the partitions without a leader or with an offline leader, except those of topics queued for deletion.
+
+        The leader is the last one that this controller knows. It is offline if it is not live or if its log directory
+        failed.
+        """
         alive, failed, queued = self.live_broker_ids, self.replicas_on_offline_dirs, self.topics_to_be_deleted
         return [
             tp
@@ -162,7 +174,10 @@ class ControllerContext:
         ]
 
     def partitions_led_by(self, broker: BrokerId) -> list[TopicPartition]:
-        """Those with more than one replica, not of topics queued for deletion."""
+        """Return the partitions that a broker leads and that have more than one replica.
+
+        Partitions of topics queued for deletion are left out.
+        """
         return [
             tp
             for tp, state in self.leadership.items()
@@ -173,7 +188,7 @@ class ControllerContext:
 
     @property
     def preferred_replica_imbalance_count(self) -> int:
-        """How many partitions somebody else than their preferred leader leads."""
+        """The number of partitions whose leader is not their preferred leader."""
         for tp in self._touched:
             known = self.leadership.get(tp)
             leadership = Leadership(self.assignment(tp), None if known is None else known.leader_and_isr)
@@ -194,12 +209,12 @@ class ControllerContext:
             self.offline_partition_count += (state is offline) - (before is offline)
 
     def replicas_without_state(self, topic: str) -> list[tuple[BrokerId, TopicPartition]]:
-        """A topic's assigned replicas that were never moved to any state."""
+        """Return a topic's assigned replicas that were never moved to any state."""
         hosted = self.replicas_of(self.partitions_of(topic)).items()
         return [(broker, tp) for broker, tps in hosted for tp in tps if tp not in self.replica_states.get(broker, {})]
 
     def replica_states_of(self, topic: str) -> dict[tuple[BrokerId, TopicPartition], ReplicaMachineState]:
-        """The states of a topic's assigned replicas; one that has none is not existent."""
+        """Return the states of a topic's assigned replicas; a replica without a state counts as NonExistentReplica."""
         return {
             (broker, tp): self.replica_states.get(broker, {}).get(tp, ReplicaMachineState.NON_EXISTENT)
             for broker, hosted in self.replicas_of(self.partitions_of(topic)).items()
@@ -217,10 +232,10 @@ class ControllerContext:
             self._touched.update(self.partitions_of(topic))
 
     def remove_topic(self, topic: str) -> None:
-        """Forget a topic whose znode is gone.
+        """Remove a topic whose znode is deleted.
 
-        What the state machines, the reassignments and the failed log directories know of it stays, as in Kafka: a topic that
-        is created anew under this name meets it again.
+        The state machines, the reassignments and the failed log directories keep their entries for the topic, as in Kafka: a
+        topic that is created again under this name finds them.
         """
         self.topics.discard(topic)
         self.topic_ids.pop(topic, None)
@@ -232,7 +247,7 @@ class ControllerContext:
             self._touched.add(tp)
 
     def reset(self) -> None:
-        """Forget everything, the epoch included."""
+        """Clear everything, including the epoch."""
         self.epoch, self.epoch_zk_version, self.offline_partition_count = NO_EPOCH, NO_EPOCH_ZK_VERSION, 0
         for known in (
             self.live_brokers,

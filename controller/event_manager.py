@@ -1,19 +1,20 @@
 """The controller's event queue and its one thread.
 
-All controller state is touched by this thread only. One FIFO without priorities; duplicates are not merged, handlers are
-level-triggered. Source: Kafka 2.8, ControllerEventManager.
+Only this thread touches the controller's state. The queue is FIFO without priorities. Duplicate events are not merged;
+handlers are level-triggered. Source: Kafka 2.8, ControllerEventManager.
 """
 
 from collections.abc import Awaitable, Callable
 
 from kcsim.controller.events import ControllerEvent, ControllerState, ShutdownEventThread, name_of, preempt, state_of
 from kcsim.controller.metrics import ControllerMetrics
-from kcsim.zk.events import EventKind
-from kcsim.zk.ports import Cause, EventSink, Mailbox, Promise, Runtime, Task
+from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.sink import Cause, EventSink
+from kcsim.runtime.ports import Mailbox, Promise, Runtime, Task
 
 
 class QueuedEvent:
-    """An event on its way: processed or pre-empted, whichever comes first, and only once."""
+    """An event in the queue. It is either processed or pre-empted, whichever comes first, and only once."""
 
     def __init__(self, event: ControllerEvent, queued_seq: int, now_ms: int, begun: "Promise[None]") -> None:
         self.event = event
@@ -23,21 +24,21 @@ class QueuedEvent:
         self._is_spent = False
 
     def spend(self) -> bool:
-        """Claim the event; False if somebody did before. Whoever waits for its beginning is let go."""
+        """Claim the event. Return False if it was claimed before. Wakes all callers of wait_until_begun."""
         was_spent, self._is_spent = self._is_spent, True
         self._begun.resolve(None)
         return not was_spent
 
     async def wait_until_begun(self) -> None:
-        """Wait until its processing has started (not finished), or it was pre-empted."""
+        """Wait until processing of the event has started (not finished), or until the event was pre-empted."""
         await self._begun.wait()
 
 
 class ControllerEventManager:
-    """The queue and its thread.
+    """The event queue and its thread.
 
     Args:
-        process: handles one event; given the seq of its ControllerEventBegun. Lets no expected error out.
+        process: handles one event. It gets the seq of the event's ControllerEventBegun, and raises no expected error.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class ControllerEventManager:
         return len(self._mailbox)
 
     def put(self, event: ControllerEvent, cause: Cause) -> QueuedEvent:
-        """Append an event."""
+        """Append an event to the queue."""
         queued_seq = self._sink.emit(
             EventKind.CONTROLLER_EVENT_QUEUED, cause, event=name_of(event), count=len(self._mailbox)
         )
@@ -73,7 +74,7 @@ class ControllerEventManager:
         return queued
 
     def clear_and_put(self, event: ControllerEvent, cause: Cause) -> QueuedEvent:
-        """Pre-empt all that waits, oldest first, then append an event."""
+        """Pre-empt all queued events, oldest first, then append an event."""
         for queued in self._mailbox.drain():
             if queued.spend():
                 preempt(queued.event)
@@ -86,18 +87,18 @@ class ControllerEventManager:
         return self.put(event, cause)
 
     def hold(self) -> None:
-        """Begin no more events, until `release`; they are queued meanwhile."""
+        """Begin no more events until `release` is called. Events are still queued meanwhile."""
         if self._released is None:
             self._released = self._runtime.promise()
 
     def release(self) -> None:
-        """Go on with what waits; no effect if nothing is held."""
+        """Continue with the queued events. No effect if nothing is held."""
         released, self._released = self._released, None
         if released is not None:
             released.resolve(None)
 
     async def close(self, cause: Cause) -> None:
-        """Let the current event finish, drop the rest, end the thread."""
+        """Let the current event finish, pre-empt the queued events and end the thread."""
         self._is_stopping = True
         self.clear_and_put(ShutdownEventThread(), cause)
         self.release()

@@ -1,4 +1,4 @@
-"""What the controller's event thread can be asked to process, and the state that it is in meanwhile.
+"""The events that the controller's event thread processes, and the controller state that goes with each.
 
 Source: Kafka 2.8, ControllerEvent and ControllerState; names, states and gauge values are Kafka's.
 """
@@ -15,8 +15,8 @@ from kcsim.controller.requests import (
     StopReplicaResponse,
     UpdateMetadataResponse,
 )
-from kcsim.zk.ports import Promise
-from kcsim.zk.vocabulary import BrokerEpoch, BrokerId, ReplicaAssignment, TopicPartition
+from kcsim.runtime.ports import Promise
+from kcsim.vocabulary import BrokerEpoch, BrokerId, ReplicaAssignment, TopicPartition
 
 
 class ControllerState(Enum):
@@ -46,7 +46,7 @@ class ControllerState(Enum):
 
     @property
     def timer(self) -> str | None:
-        """The metric that times events of this state; two have a name of their own, two have none."""
+        """The metric that times events of this state. Two states have a differently named timer, two have none."""
         if self in (ControllerState.IDLE, ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED):
             return None
         own = {
@@ -83,7 +83,7 @@ class Expire:
 
 @dataclass(frozen=True, slots=True)
 class ShutdownEventThread:
-    """The broker goes down."""
+    """The broker shuts down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class BrokerChange:
 
 @dataclass(frozen=True, slots=True)
 class BrokerModifications:
-    """The data of one registration changed."""
+    """The data of one broker's registration changed."""
 
     broker_id: BrokerId
 
@@ -133,7 +133,7 @@ class LogDirEventNotification:
 
 @dataclass(frozen=True, slots=True)
 class ZkPartitionReassignment:
-    """/admin/reassign_partitions was created, or this controller deleted it, so that it has to be watched anew."""
+    """/admin/reassign_partitions was created, or this controller deleted it, so that its watch must be set again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +147,14 @@ class PartitionReassignmentIsrChange:
 
 
 class ElectionType(StrEnum):
-    """Which election somebody asks for."""
+    """The type of a requested leader election."""
 
     PREFERRED = "PREFERRED"
     UNCLEAN = "UNCLEAN"
 
 
 class ElectionTrigger(StrEnum):
-    """Who asks for an election: /admin/preferred_replica_election, the controller's own balancing, or an admin client."""
+    """The source of an election: /admin/preferred_replica_election, the controller's own balancing, or an admin client."""
 
     ZK_TRIGGERED = "ZkTriggered"
     AUTO_TRIGGERED = "AutoTriggered"
@@ -163,12 +163,12 @@ class ElectionTrigger(StrEnum):
 
 ElectionResults = dict[TopicPartition, ErrorCode]
 ReassignmentTargets = Mapping[TopicPartition, tuple[BrokerId, ...] | None]
-"""Where each partition is to move; None: cancel what is under way."""
+"""The target replicas of each partition; None cancels the reassignment that is under way."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaLeaderElection:
-    """Leaders are to be elected. No partitions: those that /admin/preferred_replica_election names."""
+    """An election of leaders. `partitions` None: the partitions that /admin/preferred_replica_election names."""
 
     partitions: Collection[TopicPartition] | None = None
     election_type: ElectionType = ElectionType.PREFERRED
@@ -178,7 +178,7 @@ class ReplicaLeaderElection:
 
 @dataclass(frozen=True, slots=True)
 class AutoPreferredReplicaLeaderElection:
-    """It is time to look whether leadership has drifted away from the preferred leaders."""
+    """It is time to check the leader imbalance of the brokers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class TopicUncleanLeaderElectionEnable:
 
 @dataclass(frozen=True, slots=True)
 class ControlledShutdown:
-    """A broker wants to stop and hands its leaderships over. broker_epoch -1: whichever it has."""
+    """A broker is about to stop and asks the controller to move its leaderships. broker_epoch -1: any epoch is accepted."""
 
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
@@ -210,7 +210,7 @@ class ControlledShutdown:
 
 @dataclass(frozen=True, slots=True)
 class ApiPartitionReassignment:
-    """AlterPartitionReassignments."""
+    """An AlterPartitionReassignments request."""
 
     targets: ReassignmentTargets
     answer: Promise[dict[TopicPartition, ErrorCode]]
@@ -218,7 +218,7 @@ class ApiPartitionReassignment:
 
 @dataclass(frozen=True, slots=True)
 class ListPartitionReassignments:
-    """ListPartitionReassignments. No partitions: all that are being reassigned."""
+    """A ListPartitionReassignments request. `partitions` None: all partitions that are being reassigned."""
 
     partitions: Collection[TopicPartition] | None
     answer: Promise[dict[TopicPartition, ReplicaAssignment]]
@@ -244,7 +244,7 @@ class UpdateMetadataResponseReceived:
 
 @dataclass(frozen=True, slots=True)
 class TopicDeletionStopReplicaResponseReceived:
-    """A broker answered a StopReplica that deletes; only partitions of topics whose deletion has begun are in it."""
+    """A broker answered a StopReplica that deletes. The response has only partitions of topics in deletion."""
 
     broker_id: BrokerId
     response: StopReplicaResponse
@@ -253,33 +253,38 @@ class TopicDeletionStopReplicaResponseReceived:
         return f"TopicDeletionStopReplicaResponseReceived({self.broker_id})"
 
 
-ControllerEvent = (
-    Startup
-    | ControllerChange
-    | Reelect
-    | RegisterBrokerAndReelect
-    | Expire
-    | ShutdownEventThread
-    | BrokerChange
+RoleEvent = Startup | ControllerChange | Reelect | RegisterBrokerAndReelect | Expire | ShutdownEventThread
+"""The events of the controller role, which the controller module of every broker processes."""
+
+ClusterEvent = (
+    BrokerChange
     | BrokerModifications
     | TopicChange
     | PartitionModifications
     | TopicDeletion
+    | TopicDeletionStopReplicaResponseReceived
+    | LeaderAndIsrResponseReceived
+    | UpdateMetadataResponseReceived
     | IsrChangeNotification
     | LogDirEventNotification
     | ZkPartitionReassignment
     | PartitionReassignmentIsrChange
+)
+"""The changes of the cluster, and the brokers' responses, which only the active controller processes."""
+
+RequestEvent = (
+    ApiPartitionReassignment
+    | ListPartitionReassignments
     | ReplicaLeaderElection
     | AutoPreferredReplicaLeaderElection
     | UncleanLeaderElectionEnable
     | TopicUncleanLeaderElectionEnable
     | ControlledShutdown
-    | ApiPartitionReassignment
-    | ListPartitionReassignments
-    | LeaderAndIsrResponseReceived
-    | UpdateMetadataResponseReceived
-    | TopicDeletionStopReplicaResponseReceived
 )
+"""The events that a person, a client or a setting requests, which only the active controller processes."""
+
+ActiveControllerEvent = ClusterEvent | RequestEvent
+ControllerEvent = RoleEvent | ActiveControllerEvent
 
 _STATES: dict[type, ControllerState] = {
     Startup: ControllerState.CONTROLLER_CHANGE,
@@ -311,18 +316,18 @@ _STATES: dict[type, ControllerState] = {
 
 
 def state_of(event: ControllerEvent) -> ControllerState:
-    """The state that the controller is in while it processes an event."""
+    """Return the state of the controller while it processes an event."""
     return _STATES[type(event)]
 
 
 def name_of(event: ControllerEvent) -> str:
-    """The event as Kafka's log names it: BrokerChange, PartitionModifications(orders)."""
+    """Return the event's name as in Kafka's log: BrokerChange, PartitionModifications(orders)."""
     has_own_words = type(event).__str__ is not object.__str__
     return str(event) if has_own_words else type(event).__name__
 
 
 def preempt(event: ControllerEvent) -> None:
-    """Let whoever waits for the event's outcome know that it will not be processed."""
+    """Notify the waiting caller, if there is one, that the event will not be processed."""
     match event:
         case ControlledShutdown(answer=answer):
             answer.resolve(ControlledShutdownResponse(ErrorCode.STALE_CONTROLLER_EPOCH))
@@ -331,4 +336,4 @@ def preempt(event: ControllerEvent) -> None:
         case ReplicaLeaderElection(answer=answer) if answer is not None:
             answer.fail(NotControllerError("the controller has moved"))
         case _:
-            pass
+            pass  # nobody waits for the other events

@@ -1,18 +1,20 @@
-"""The controller module that every broker has: it stands for election, and the winner runs the cluster.
+"""The controller module that every broker has: it stands for election, and the winner controls the cluster.
 
-Election, failover, resignation and the dispatch of events; the events of each family are processed in handlers/. Everything
-here runs on the controller's event thread. Source: Kafka 2.8, KafkaController; reference controller.md 2 to 5.
+This module holds election, failover, resignation and the dispatch of events; handlers/ processes the events of each family.
+Everything here runs on the controller's event thread. Source: Kafka 2.8, KafkaController; docs/kafka/controller.md 2 to 5.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
+from typing import assert_never
 
-from kcsim.controller.broker_request_batch import ControllersOwnBatch
+from kcsim.controller.broker_request_batch import BrokerRequestBatch, KafkaControllerRequestBatch
 from kcsim.controller.channel_manager import ControllerChannelManager
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.context import NO_EPOCH, ControllerContext
-from kcsim.controller.core import EXPECTED_FAILURES, Core, name_of_error
 from kcsim.controller.event_manager import ControllerEventManager, QueuedEvent
 from kcsim.controller.events import (
+    ActiveControllerEvent,
     ApiPartitionReassignment,
     AutoPreferredReplicaLeaderElection,
     BrokerChange,
@@ -34,6 +36,7 @@ from kcsim.controller.events import (
     Reelect,
     RegisterBrokerAndReelect,
     ReplicaLeaderElection,
+    RequestEvent,
     ShutdownEventThread,
     Startup,
     TopicChange,
@@ -46,11 +49,14 @@ from kcsim.controller.events import (
     name_of,
     preempt,
 )
+from kcsim.controller.failures import EXPECTED_FAILURES, name_of_error, reason_of_error
+from kcsim.controller.handlers.broker_availability import BrokerAvailability
 from kcsim.controller.handlers.brokers import BrokerHandlers
 from kcsim.controller.handlers.controlled_shutdown import ControlledShutdownHandler
 from kcsim.controller.handlers.elections import ElectionHandlers
-from kcsim.controller.handlers.notifications import NotificationHandlers
-from kcsim.controller.handlers.reassignment import ReassignmentHandlers
+from kcsim.controller.handlers.isr_changes import IsrChangeHandler
+from kcsim.controller.handlers.log_dirs import LogDirHandlers
+from kcsim.controller.handlers.reassignment import ReassignedPartitionZnodes, ReassignmentHandlers
 from kcsim.controller.handlers.topics import TopicHandlers
 from kcsim.controller.metrics import (
     CHANNEL_MANAGER,
@@ -61,85 +67,92 @@ from kcsim.controller.metrics import (
     as_json,
     reading_of,
 )
-from kcsim.controller.partition_state_machine import UNCLEAN_SETTING, PartitionStateMachine
-from kcsim.controller.ports import Transport
+from kcsim.controller.partition_state_machine import PartitionStateMachine
+from kcsim.controller.ports import ControllerPorts
 from kcsim.controller.replica_state_machine import ReplicaStateMachine
 from kcsim.controller.requests import ControlledShutdownResponse, ErrorCode
-from kcsim.controller.topic_deletion_manager import TopicDeletionManager
-from kcsim.zk import paths
+from kcsim.controller.scope import ControllerScope
+from kcsim.controller.state_machines import StateMachines
+from kcsim.controller.topic_deletion_manager import DeletedTopicZnodes, TopicDeletionManager
+from kcsim.controller.unclean_setting import UNCLEAN_SETTING, UncleanElectionSetting
+from kcsim.controller.watches import ControllerWatches
+from kcsim.eventlog.events import EventFields, EventKind, with_reason
+from kcsim.eventlog.sink import Cause
+from kcsim.runtime.ports import Promise
+from kcsim.vocabulary import BrokerEpoch, BrokerId, FailureReason, ReplicaAssignment, TopicPartition
 from kcsim.zk.errors import ControllerMovedError
-from kcsim.zk.events import EventFields, EventKind
-from kcsim.zk.fencing import UNFENCED
-from kcsim.zk.kafka_zk import KafkaZk
-from kcsim.zk.ports import Cause, EventSink, Promise, Runtime
-from kcsim.zk.vocabulary import BrokerEpoch, BrokerId, ReplicaAssignment, TopicPartition
-from kcsim.zk.zookeeper_client import NodeHandler, SessionHandler, ZooKeeperClient
+from kcsim.zk.kafka.fencing import UNFENCED
+from kcsim.zk.kafka.kafka_zk import KafkaZk
+from kcsim.zk.kafka.zookeeper_client import NodeHandler, SessionHandler, ZooKeeperClient
+from kcsim.znodes import paths
 
 
 class KafkaController:
     """The controller module of one broker.
 
     Args:
-        register_broker: registers the broker anew after its session expired, under a new broker epoch; may raise
+        register_broker: registers the broker again after its session expired, under a new broker epoch; may raise
             ZooKeeperError.
-        transport: the way to other brokers, and to its own.
     """
 
     def __init__(
         self,
         broker_id: BrokerId,
-        runtime: Runtime,
+        config: ControllerConfig,
+        ports: ControllerPorts,
         client: ZooKeeperClient,
         kafka_zk: KafkaZk,
-        sink: EventSink,
         register_broker: Callable[[Cause], Awaitable[None]],
-        transport: Transport,
-        config: ControllerConfig,
     ) -> None:
         self.broker_id = broker_id
         self.active_controller_id: BrokerId | None = None
         self.context = ControllerContext()
         self.metrics = ControllerMetrics()
-        self.event_manager = ControllerEventManager(runtime, sink, self._process, self.metrics)
-        self.channel_manager = ControllerChannelManager(runtime, transport, sink, config)
-        self._runtime = runtime
+        self.event_manager = ControllerEventManager(ports.runtime, ports.sink, self._process, self.metrics)
+        self.channel_manager = ControllerChannelManager(ports.runtime, ports.transport, ports.sink, config)
+        self._runtime = ports.runtime
         self._client = client
         self._kafka_zk = kafka_zk
-        self._sink = sink
+        self._sink = ports.sink
         self._config = config
         self._register_broker = register_broker
-        core = Core(
-            broker_id,
-            config,
-            self.context,
-            runtime,
-            client,
-            kafka_zk,
-            self.channel_manager,
-            self.metrics,
-            sink,
-            self.event_manager.put,
-            config.unclean_leader_election_enable,
+        self._scope = ControllerScope(config, self.context, ports.sink)
+        self._watches = ControllerWatches(client, self.event_manager)
+        self._unclean = UncleanElectionSetting(kafka_zk.configs, config.unclean_leader_election_enable)
+        self._build_machines()
+        self._build_handlers()
+
+    def _build_machines(self) -> None:
+        """Create the state machines, and the batch for the requests that the controller sends outside them."""
+        scope, runtime, states = self._scope, self._runtime, self._kafka_zk.partition_states
+        batch = partial(BrokerRequestBatch, self.broker_id, scope, self.channel_manager, self.event_manager.put)
+        self._own = KafkaControllerRequestBatch(batch(), self._trigger_controller_move)
+        self._partitions = PartitionStateMachine(scope, runtime, states, self._unclean, batch(), self.metrics)
+        self._replicas = ReplicaStateMachine(scope, runtime, states, batch())
+
+    def _build_handlers(self) -> None:
+        """Create the handlers of events; each receives only the gateways that it uses."""
+        scope, watches, zk, own = self._scope, self._watches, self._kafka_zk, self._own
+        machines = StateMachines(self._partitions, self._replicas)
+        deleted = DeletedTopicZnodes(zk.topic_deletions, zk.topics, zk.configs)
+        self._deletions = TopicDeletionManager(scope, watches, deleted, machines, own)
+        reassigned = ReassignedPartitionZnodes(zk.reassignments, zk.partition_states, zk.topics)
+        self._reassignments = ReassignmentHandlers(scope, watches, reassigned, machines, self._deletions, own)
+        self._topics = TopicHandlers(scope, watches, zk.topics, machines)
+        availability = BrokerAvailability(self.context, machines, self._deletions, self._reassignments, own)
+        self._brokers = BrokerHandlers(scope, watches, zk.brokers, self.channel_manager, availability)
+        self._isr_changes = IsrChangeHandler(
+            self.context, watches, zk.isr_changes, zk.partition_states, self._reassignments, own
         )
-        self._core = core
-        self._own = ControllersOwnBatch(core, self._trigger_controller_move)
-        self._partitions = PartitionStateMachine(core)
-        self._replicas = ReplicaStateMachine(core)
-        self._deletions = TopicDeletionManager(core, self._partitions, self._replicas, self._own)
-        self._reassignments = ReassignmentHandlers(core, self._partitions, self._replicas, self._deletions, self._own)
-        self._topics = TopicHandlers(core, self._partitions, self._replicas)
-        self._brokers = BrokerHandlers(
-            core, self._partitions, self._replicas, self._deletions, self._reassignments, self._own
-        )
-        self._notifications = NotificationHandlers(core, self._replicas, self._brokers, self._reassignments, self._own)
-        self._elections = ElectionHandlers(core, self._partitions)
-        self._controlled_shutdown = ControlledShutdownHandler(core, self._partitions, self._replicas, self._own)
+        self._log_dirs = LogDirHandlers(scope, watches, zk.log_dir_events, self._replicas, availability)
+        self._elections = ElectionHandlers(scope, self._runtime, watches, zk.preferred_elections, self._partitions)
+        self._controlled_shutdown = ControlledShutdownHandler(scope, machines, own)
 
     @property
     def is_active(self) -> bool:
         return self.active_controller_id == self.broker_id
 
-    # --- life of the module
+    # --- start and shutdown
 
     def startup(self, cause: Cause) -> None:
         """Start the event thread; its first event registers for /controller and stands for election."""
@@ -158,10 +171,11 @@ class KafkaController:
 
     def _before_new_session(self, cause: Cause) -> QueuedEvent | None:
         if not self._config.protections.expiry_clears_queue:
-            # As long as the client waited for a new session by itself (up to Kafka 1.0), what was queued met that one.
+            # While the client opened a new session by itself (up to Kafka 1.0), queued events were processed on that
+            # session.
             self.event_manager.hold()
             return None
-        # What is queued was meant for a role that this broker may no longer have; it must not be begun.
+        # The queued events assume a role that this broker may no longer have, so they must not be processed.
         return self.event_manager.clear_and_put(Expire(), cause)
 
     def _after_new_session(self, cause: Cause) -> None:
@@ -169,7 +183,7 @@ class KafkaController:
         self.event_manager.release()
 
     def read_metrics(self) -> dict[str, Reading]:
-        """Every metric of this controller module, by the name under which Kafka shows it."""
+        """Return every metric of this controller module, keyed by Kafka's name for it."""
         channels = self.channel_manager
         queues: dict[str, Reading] = {f"{CHANNEL_MANAGER}TotalQueueSize": {"Value": channels.total_queue_size}}
         for broker in self.context.live_or_shutting_down_broker_ids:
@@ -184,12 +198,15 @@ class KafkaController:
             **queues,
         }
 
-    # --- what brokers and admin clients ask for
+    # --- requests of brokers and admin clients
 
     async def controlled_shutdown(
         self, broker_id: BrokerId, broker_epoch: BrokerEpoch, cause: Cause
     ) -> ControlledShutdownResponse:
-        """A broker is about to stop: move what it leads. STALE_CONTROLLER_EPOCH when this is not the controller."""
+        """Move the leaderships of a broker that is about to stop.
+
+        STALE_CONTROLLER_EPOCH when this is not the active controller.
+        """
         answer: Promise[ControlledShutdownResponse] = self._runtime.promise()
         self.event_manager.put(ControlledShutdown(broker_id, broker_epoch, answer), cause)
         return await answer.wait()
@@ -197,7 +214,7 @@ class KafkaController:
     async def alter_partition_reassignments(
         self, targets: ReassignmentTargets, cause: Cause
     ) -> dict[TopicPartition, ErrorCode]:
-        """Start, replace or (target None) cancel reassignments; an error for each partition.
+        """Start, replace or (target None) cancel reassignments. Return an error code for each partition.
 
         Raises: NotControllerError; TimedOutError when there is no answer within request.timeout.ms.
         """
@@ -208,7 +225,7 @@ class KafkaController:
     async def list_partition_reassignments(
         self, partitions: Collection[TopicPartition] | None, cause: Cause
     ) -> dict[TopicPartition, ReplicaAssignment]:
-        """What is being reassigned, of these partitions or of all. Raises: NotControllerError, TimedOutError."""
+        """Return the current reassignments of these partitions, or of all. Raises: NotControllerError, TimedOutError."""
         answer: Promise[dict[TopicPartition, ReplicaAssignment]] = self._runtime.promise()
         self.event_manager.put(ListPartitionReassignments(partitions, answer), cause)
         return await answer.wait(self._config.request_timeout_ms)
@@ -216,9 +233,9 @@ class KafkaController:
     async def elect_leaders(
         self, election_type: ElectionType, partitions: Collection[TopicPartition] | None, cause: Cause
     ) -> ElectionResults:
-        """Elect preferred leaders, or any that is alive, for these partitions or for all; an error for each.
+        """Elect the preferred or any live leader for these partitions, or for all. Return an error code for each.
 
-        Raises: NotControllerError; TimedOutError also when the election failed as a whole: nobody answers then.
+        Raises: NotControllerError; TimedOutError, also when the election failed as a whole, because no answer is sent then.
         """
         answer: Promise[ElectionResults] = self._runtime.promise()
         trigger = ElectionTrigger.ADMIN_CLIENT_TRIGGERED
@@ -226,23 +243,26 @@ class KafkaController:
         return await answer.wait(self._config.request_timeout_ms)
 
     def enable_default_unclean_leader_election(self, cause: Cause) -> None:
-        """unclean.leader.election.enable is on now, for the cluster: partitions without a leader get one."""
-        self._core.unclean_leader_election_enable = True
+        """Switch unclean.leader.election.enable on for the cluster: partitions without a leader get one."""
+        self._unclean.default = True
         self.event_manager.put(UncleanLeaderElectionEnable(), cause)
 
     def disable_default_unclean_leader_election(self) -> None:
-        """unclean.leader.election.enable is off now, for the cluster, as far as topics do not say otherwise."""
-        self._core.unclean_leader_election_enable = False
+        """Switch unclean.leader.election.enable off for the cluster; a topic's own setting still takes precedence."""
+        self._unclean.default = False
 
     def enable_topic_unclean_leader_election(self, topic: str, cause: Cause) -> None:
-        """unclean.leader.election.enable is on now for a topic. Only the active controller takes note."""
+        """Handle that unclean.leader.election.enable was switched on for a topic.
+
+        No effect on a broker that is not the active controller.
+        """
         if self.is_active:
             self.event_manager.put(TopicUncleanLeaderElectionEnable(topic), cause)
 
     # --- the event thread
 
     async def _process(self, event: ControllerEvent, cause: int) -> None:
-        """Process one event, and let no expected failure stop the thread."""
+        """Process one event; an expected failure never stops the thread."""
         try:
             await self._dispatch(event, cause)
         except ControllerMovedError as moved:
@@ -261,13 +281,12 @@ class KafkaController:
             self._report_failure(event, error, cause)
 
     def _report_failure(self, event: ControllerEvent, error: Exception, cause: int) -> None:
-        self._sink.emit(
-            EventKind.CONTROLLER_EVENT_FAILED,
-            cause,
+        fields = EventFields(
             event=name_of(event),
             error=name_of_error(error),
             detail=f"Error processing event {name_of(event)}: {error}",
         )
+        self._sink.emit(EventKind.CONTROLLER_EVENT_FAILED, cause, **with_reason(fields, reason_of_error(error)))
 
     async def _dispatch(self, event: ControllerEvent, cause: int) -> None:
         match event:
@@ -290,9 +309,9 @@ class KafkaController:
             case _ if self.is_active:
                 await self._dispatch_active(event, cause)
             case _:
-                preempt(event)  # whoever waits for it hears that this is not the controller
+                preempt(event)  # a waiting caller gets the error that this is not the controller
 
-    async def _dispatch_active(self, event: ControllerEvent, cause: int) -> None:
+    async def _dispatch_active(self, event: ActiveControllerEvent, cause: int) -> None:
         match event:
             case BrokerChange():
                 await self._brokers.process_broker_change(cause)
@@ -306,23 +325,23 @@ class KafkaController:
                 await self._deletions.process_topic_deletion(cause)
             case TopicDeletionStopReplicaResponseReceived(broker_id, stopped):
                 await self._deletions.process_stop_replica_response(broker_id, stopped, cause)
-            case LeaderAndIsrResponseReceived(broker_id, told):
-                await self._notifications.process_leader_and_isr_response(broker_id, told, cause)
+            case LeaderAndIsrResponseReceived(broker_id, response):
+                await self._log_dirs.process_leader_and_isr_response(broker_id, response, cause)
             case UpdateMetadataResponseReceived():
-                pass  # Kafka writes a line to its log if it is an error, and so does ResponseReceived
+                pass  # Kafka logs an error response here; the event ResponseReceived records it
             case IsrChangeNotification():
-                await self._notifications.process_isr_change_notification(cause)
+                await self._isr_changes.process_isr_change_notification(cause)
             case LogDirEventNotification():
-                await self._notifications.process_log_dir_event_notification(cause)
+                await self._log_dirs.process_log_dir_event_notification(cause)
             case ZkPartitionReassignment():
                 await self._reassignments.process_zk_partition_reassignment(cause)
             case PartitionReassignmentIsrChange(tp):
                 await self._reassignments.process_isr_change(tp, cause)
             case _:
-                await self._dispatch_asked(event, cause)
+                await self._dispatch_requests(event, cause)
 
-    async def _dispatch_asked(self, event: ControllerEvent, cause: int) -> None:
-        """Events that a person, a client or a setting asks for."""
+    async def _dispatch_requests(self, event: RequestEvent, cause: int) -> None:
+        """Dispatch the events that are requested by a person, a client or a setting."""
         match event:
             case ApiPartitionReassignment(targets, altered):
                 altered.resolve(await self._reassignments.process_api_partition_reassignment(targets, cause))
@@ -341,7 +360,7 @@ class KafkaController:
             case ControlledShutdown():
                 await self._controlled_shutdown.process_controlled_shutdown(event, cause)
             case _:
-                raise AssertionError(f"{name_of(event)} is processed elsewhere")
+                assert_never(event)
 
     # --- election
 
@@ -350,7 +369,7 @@ class KafkaController:
         await self._elect(cause)
 
     async def _watch_controller(self, cause: int) -> None:
-        """Register for /controller and ask whether it exists, which arms the watch."""
+        """Register a handler for /controller and check whether it exists, which arms the watch."""
         put = self.event_manager.put
         await self._client.register_and_check_existence(
             paths.CONTROLLER,
@@ -363,25 +382,27 @@ class KafkaController:
         )
 
     async def _elect(self, cause: int) -> None:
-        """Stand for election, unless somebody holds the role; the winner fails over.
+        """Stand for election, unless there is a controller already; the winner fails over.
 
-        Source: reference steps of KafkaController.elect: look, get or create the epoch, one multi of both.
+        Source: Kafka 2.8, KafkaController.elect; docs/kafka/znodes.md 4.2.
         """
         started = self._sink.emit(EventKind.ELECTION_STARTED, cause, broker_id=self.broker_id)
         try:
-            self.active_controller_id = await self._kafka_zk.controller_id(started)
+            self.active_controller_id = await self._kafka_zk.controller.read_id(started)
             if self.active_controller_id is not None:
-                # A broker that finds its own id does not ask whose znode that is: it believes itself elected (KAFKA-13407).
-                blind = ", and never took over" if self.is_active and not self.context.epoch else ""
-                self._sink.emit(
-                    EventKind.ELECTION_LOST,
-                    started,
+                # A broker that finds its own id does not check which session owns the znode: it believes itself elected
+                # (KAFKA-13407).
+                is_blind = self.is_active and not self.context.epoch
+                blind = ", and never took over" if is_blind else ""
+                fields = EventFields(
                     controller_id=self.active_controller_id,
                     rule="/controller exists: stop",
                     detail=f"Broker {self.active_controller_id} has been elected as the controller already{blind}",
                 )
+                reason = FailureReason.NEVER_TOOK_OVER if is_blind else None
+                self._sink.emit(EventKind.ELECTION_LOST, started, **with_reason(fields, reason))
                 return
-            epoch, zk_version = await self._kafka_zk.register_controller_and_increment_epoch(self.broker_id, started)
+            epoch, zk_version = await self._kafka_zk.controller.register_and_increment_epoch(self.broker_id, started)
             self.context.epoch = epoch
             self.context.epoch_zk_version = zk_version if self._config.protections.controller_epoch_fence else UNFENCED
             self.active_controller_id = self.broker_id
@@ -404,25 +425,24 @@ class KafkaController:
                 detail=str(moved),
             )
         except EXPECTED_FAILURES as error:
-            self._sink.emit(
-                EventKind.CONTROLLER_EVENT_FAILED,
-                started,
+            failed = EventFields(
                 error=name_of_error(error),
                 detail=f"Error while electing or becoming controller on broker {self.broker_id}: {error}",
             )
+            self._sink.emit(EventKind.CONTROLLER_EVENT_FAILED, started, **with_reason(failed, reason_of_error(error)))
             await self._trigger_controller_move(started)
 
     async def _maybe_resign(self, cause: int) -> None:
-        """Look who holds the role; resign if it was this broker and is no more. Re-arms the watch on /controller."""
+        """Read /controller; resign if this broker was the controller and is not now. Re-arms the watch on /controller."""
         was_active = self.is_active
         await self._watch_controller(cause)
-        self.active_controller_id = await self._kafka_zk.controller_id(cause)
+        self.active_controller_id = await self._kafka_zk.controller.read_id(cause)
         if was_active and not self.is_active:
             self._resign(cause)
 
     async def _trigger_controller_move(self, cause: int) -> None:
-        """Give the role up by deleting /controller, which starts an election everywhere."""
-        self.active_controller_id = await self._kafka_zk.controller_id(cause)
+        """Resign and delete /controller, which starts an election on every broker."""
+        self.active_controller_id = await self._kafka_zk.controller.read_id(cause)
         if not self.is_active:
             self._sink.emit(EventKind.CONTROLLER_MOVED, cause, detail="the role has moved on already")
             return
@@ -430,29 +450,39 @@ class KafkaController:
         self.active_controller_id = None
         self._resign(cause)
         try:
-            await self._kafka_zk.delete_controller(zk_version, cause)
+            await self._kafka_zk.controller.delete(zk_version, cause)
         except ControllerMovedError as moved:
             self._sink.emit(EventKind.CONTROLLER_MOVED, cause, detail=str(moved))
 
-    # --- becoming and ceasing to be controller
+    # --- failover and resignation
 
     async def _on_controller_failover(self, won: int) -> None:
-        """Take over the cluster, in Kafka's order: watches, left-over notifications, then everything that is known.
+        """Take over the cluster, in Kafka's order: watches, left-over notifications, then the state of the cluster.
 
-        Source: Kafka 2.8, KafkaController.onControllerFailover; reference controller.md 5.1.
+        Source: Kafka 2.8, KafkaController.onControllerFailover; docs/kafka/controller.md 5.1.
         """
-        self._step("Registering handlers", won, inputs=self._settings_in_force())
+        self._sink.emit(
+            EventKind.CONTROLLER_FAILOVER,
+            won,
+            step="Registering handlers",
+            controller_epoch=self.context.epoch,
+            inputs=self._settings_in_force(),
+            unclean_leader_election_enable=self._unclean.default,
+        )
         self._brokers.register()
         self._topics.register()
         self._deletions.register()
-        self._notifications.register()
+        self._log_dirs.register()
+        self._isr_changes.register()
         await self._elections.register_and_check_existence(won)
         await self._reassignments.register_and_check_existence(won)
-        await self._notifications.delete_all(self._step("Deleting log dir event and isr change notifications", won))
+        deleting = self._step("Deleting log dir event and isr change notifications", won)
+        await self._log_dirs.delete_all(deleting)
+        await self._isr_changes.delete_all(deleting)
         await self._initialize_controller_context(self._step("Initializing controller context", won))
         known = self.context.live_or_shutting_down_broker_ids
         await self._deletions.init(self._step("Fetching topic deletions in progress", won, brokers=known))
-        # Brokers must learn who is alive before any LeaderAndIsr names a leader they have never heard of.
+        # Brokers must learn which brokers are alive before any LeaderAndIsr names a leader that they do not know.
         await self._own.send_update_metadata(self._step("Sending update metadata request", won))
         await self._replicas.startup(self._step("Starting replica state machine", won))
         await self._partitions.startup(self._step("Starting partition state machine", won))
@@ -473,42 +503,43 @@ class KafkaController:
         await self._elections.resume(self._step("Starting preferred replica leader election", won))
         self._elections.start_scheduler(self._step("Starting the controller scheduler", won))
 
-    def _step(self, step: str, won: int, inputs: str | None = None, brokers: Sequence[BrokerId] | None = None) -> int:
+    def _step(self, step: str, won: int, brokers: Sequence[BrokerId] | None = None) -> int:
         fields = EventFields(step=step, controller_epoch=self.context.epoch)
-        if inputs is not None:
-            fields["inputs"] = inputs
         if brokers is not None:
             fields["brokers"] = brokers
         return self._sink.emit(EventKind.CONTROLLER_FAILOVER, won, **fields)
 
     def _settings_in_force(self) -> str:
-        """What elections go by where a topic does not say otherwise; a broker's settings are in no znode."""
-        return f"{UNCLEAN_SETTING}={str(self._core.unclean_leader_election_enable).lower()}"
+        """Describe the settings that elections use where a topic does not override them.
+
+        A broker's settings are in no znode.
+        """
+        return f"{UNCLEAN_SETTING}={str(self._unclean.default).lower()}"
 
     async def _initialize_controller_context(self, cause: int) -> None:
         context = self.context
-        context.add_live_brokers(await self._kafka_zk.all_brokers_with_epochs(cause))
-        context.topics = set(await self._kafka_zk.all_topics(register_watch=True, cause=cause))
+        context.add_live_brokers(await self._kafka_zk.brokers.read_all_with_epochs(register_watch=True, cause=cause))
+        context.topics = set(await self._kafka_zk.topics.names(register_watch=True, cause=cause))
         partitions = await self._topics.read_topics(context.topics, cause)
         moving = (tp for tp in partitions if context.assignments[tp].is_being_reassigned)
         context.partitions_being_reassigned.update(moving)
         await self._brokers.register_modifications(context.live_or_shutting_down_broker_ids, cause)
-        for tp, state in (await self._kafka_zk.partition_states(partitions, cause)).items():
+        for tp, state in (await self._kafka_zk.partition_states.read(partitions, cause)).items():
             context.put_leadership(tp, state)
         self.channel_manager.startup(context.live_brokers.values(), cause)
 
     def _resign(self, cause: Cause) -> None:
-        """Put the role down, in Kafka's order; harmless on a broker that did not have it."""
+        """Resign, in Kafka's order. Harmless on a broker that was not the controller."""
         was_epoch = self.context.epoch
         resigned = None
         if was_epoch != NO_EPOCH:
             resigned = self._sink.emit(
                 EventKind.CONTROLLER_RESIGNED, cause, controller_id=self.broker_id, controller_epoch=was_epoch
             )
-        self._notifications.unregister_isr_changes()
+        self._isr_changes.unregister()
         self._client.unregister_node_handler(paths.REASSIGN_PARTITIONS)
         self._client.unregister_node_handler(paths.PREFERRED_REPLICA_ELECTION)
-        self._notifications.unregister_log_dir_events()
+        self._log_dirs.unregister()
         self._brokers.unregister_modifications(self.context.live_or_shutting_down_broker_ids)
         self._elections.stop_scheduler()
         self._reassignments.unregister()

@@ -1,7 +1,8 @@
 """The controller's metrics, under Kafka's names.
 
-Gauges are computed anew after each event and told in the event log when they have changed; meters and timers are kept as
-they are marked. Source: Kafka 2.8, KafkaController, ControllerStats, ControllerEventManager; reference controller.md 2.1.
+Gauges are computed after each event, and an event log entry records those that have changed. Meters and timers are updated
+when they are marked. Source: Kafka 2.8, KafkaController, ControllerStats, ControllerEventManager; docs/kafka/controller.md
+2.1.
 """
 
 import json
@@ -14,7 +15,7 @@ from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.events import ControllerState
 
 REMEMBERED = 1000
-"""Durations that a histogram goes by."""
+"""The number of latest durations that a histogram keeps."""
 CONTROLLER = "kafka.controller:type=KafkaController,name="
 STATS = "kafka.controller:type=ControllerStats,name="
 EVENT_MANAGER = "kafka.controller:type=ControllerEventManager,name="
@@ -23,12 +24,12 @@ UNCLEAN = "UncleanLeaderElectionsPerSec"
 
 
 Reading = Mapping[str, float]
-"""A metric as JMX shows it: Value of a gauge, Count of a meter, Count, Mean, Max and 99thPercentile of a histogram."""
+"""A metric as JMX shows it: Value of a gauge; Count of a meter; Count, Mean, Max and 99thPercentile of a histogram."""
 
 
 @dataclass
 class Histogram:
-    """How often something happened, and how long, in ms, it took the latest times."""
+    """A count of occurrences with their latest durations in ms."""
 
     count: int = 0
     latest_ms: deque[int] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
@@ -42,7 +43,7 @@ class Histogram:
 
 
 def reading_of(latest_ms: Collection[int], count: int | None = None) -> Reading:
-    """Sum up durations in ms. Args: count: of all there ever were, if those are only the latest."""
+    """Summarize durations in ms. Args: count: the number of all durations, if latest_ms holds only the latest of them."""
     latest = sorted(latest_ms)
     if not latest:
         return {"Count": count or 0}
@@ -55,11 +56,11 @@ def reading_of(latest_ms: Collection[int], count: int | None = None) -> Reading:
 
 
 class ControllerMetrics:
-    """Those of one controller module; all gauges but ControllerState are 0 while it is not active.
+    """The metrics of one controller module; all gauges but ControllerState are 0 while it is not active.
 
     Attributes:
-        unclean_leader_elections: unclean choices computed, whether or not they were written then.
-        timers: name, as LeaderElectionRateAndTimeMs, -> what was measured.
+        unclean_leader_elections: unclean elections decided, whether or not their result was written.
+        timers: the histogram of each timer, by name, for example LeaderElectionRateAndTimeMs.
         event_queue_time: EventQueueTimeMs.
     """
 
@@ -70,11 +71,11 @@ class ControllerMetrics:
         self._gauges: dict[str, int] = dict.fromkeys((*_GAUGES, UNCLEAN), 0)
 
     def gauges(self) -> Mapping[str, int]:
-        """The gauges of type=KafkaController as of the end of the last event, and the count of unclean elections."""
+        """Return the gauges of type=KafkaController after the last event, and the count of unclean elections."""
         return self._gauges
 
     def mark_event(self, state: ControllerState, queued_ms: int, duration_ms: int) -> None:
-        """Note how long an event waited, and took (its state's timer)."""
+        """Record how long an event waited in the queue, and how long it took (in the timer of its state)."""
         self.event_queue_time.update(queued_ms)
         if state.timer is not None:
             self.timers[state.timer].update(duration_ms)
@@ -88,7 +89,7 @@ class ControllerMetrics:
         return changed
 
     def read(self) -> dict[str, Reading]:
-        """Every metric kept here, by its full name."""
+        """Return every metric kept here, by its full name."""
         gauges = {f"{CONTROLLER}{name}": {"Value": value} for name, value in self._gauges.items() if name != UNCLEAN}
         timers = {f"{STATS}{name}": timer.read() for name, timer in sorted(self.timers.items())}
         return {
@@ -104,7 +105,7 @@ def as_json(values: Mapping[str, int]) -> str:
 
 
 def _replicas_to_delete(context: ControllerContext) -> int:
-    """Replicas of topics queued for deletion that are not deleted yet."""
+    """Count the replicas of topics queued for deletion that are not deleted yet."""
     return sum(
         state is not ReplicaMachineState.DELETION_SUCCESSFUL
         for topic in context.topics_to_be_deleted

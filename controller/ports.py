@@ -1,48 +1,64 @@
-"""What the controller asks of the world beyond zk/ports.py: a way to reach brokers.
+"""What the controller needs beyond zk/ports.py: connections to brokers.
 
-Adapter: scenarios/network.py.
+Adapter: brokers/network/network.py.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from kcsim.controller.decisions.state_change_requests import StateChangeRequest
 from kcsim.controller.requests import StateChangeResponse
+from kcsim.eventlog.sink import EventSink
+from kcsim.runtime.ports import Runtime
 
 
 class BrokerConnectionError(Exception):
-    """A broker could not be reached, or the connection to it broke: what was under way there may have been done, or not."""
+    """A broker could not be reached, or the connection broke. A request under way may or may not have been processed."""
 
 
-class Connection(Protocol):
-    """A connection to one broker. One request at a time is under way on it."""
+class ControllerChannel(Protocol):
+    """A connection to one broker, with at most one request under way."""
 
     @property
     def is_open(self) -> bool:
-        """False once it was closed, or is known to have broken, also while nothing was under way on it."""
+        """False once the connection was closed or is known to have broken, also if no request was under way on it."""
         ...
 
     async def send(self, request: StateChangeRequest, timeout_ms: int, cause: int) -> StateChangeResponse:
         """Send a request and wait for its answer.
 
         Args:
-            cause: the request's RequestSent event: what the broker does about it follows from that.
+            cause: the request's RequestSent event, which is the cause of the broker's own events for it.
 
         Raises: BrokerConnectionError when the connection breaks; TimedOutError (zk/errors.py) after timeout_ms without an
-            answer. In both cases the broker may have processed the request, or be about to.
+        answer. In both cases the broker may have processed the request, or may still process it.
         """
         ...
 
     def close(self) -> None:
-        """Give the connection up; whatever was under way on it is not heard of again. Idempotent."""
+        """Close the connection. The answer to a request under way does not arrive any more. Idempotent."""
         ...
 
 
 class Transport(Protocol):
-    """A way to open connections, as one process has it."""
+    """Opens connections to brokers, on behalf of one process."""
 
-    async def connect(self, host: str, port: int, timeout_ms: int) -> Connection:
+    async def connect(self, host: str, port: int, timeout_ms: int) -> ControllerChannel:
         """Open a connection.
 
-        Raises: BrokerConnectionError when nobody listens there; TimedOutError when nothing answered in time.
+        Raises: BrokerConnectionError when no process listens there; TimedOutError when no answer arrived in time.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerPorts:
+    """What one controller module reaches outside itself, besides ZooKeeper.
+
+    Args:
+        transport: opens connections to all brokers, including the module's own.
+    """
+
+    runtime: Runtime
+    transport: Transport
+    sink: EventSink

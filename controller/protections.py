@@ -1,6 +1,6 @@
-"""What Kafka has learnt to protect itself with, each as a switch: off, it shows the failure that it was made for.
+"""Kafka's protections, each as a switch: switched off, a protection shows the failure that it prevents.
 
-All are on unless a scenario says otherwise; with all on nothing here makes a difference.
+All protections are on unless a scenario says otherwise. With all of them on, nothing here has an effect.
 """
 
 from collections.abc import Iterable
@@ -9,12 +9,12 @@ from dataclasses import dataclass, fields, replace
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """One protection, as it is told to people.
+    """One protection, with its description for users.
 
     Attributes:
-        name: as scenario files and the command line have it.
-        source: the Kafka issues and improvement proposals that brought it.
-        with_it, without_it: what happens, in one sentence each.
+        name: as in scenario files and on the command line.
+        source: the Kafka issues and improvement proposals that introduced it.
+        with_it, without_it: what happens with and without the protection, in one sentence each.
     """
 
     name: str
@@ -27,40 +27,40 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "controller-epoch-fence",
         "KAFKA-6082",
-        "Every write of the controller is done only while /controller_epoch has the version of its own election.",
-        "What a former controller still has in hand is written, whoever is in office by then.",
+        "A write of the controller is applied only while /controller_epoch has the version of that controller's election.",
+        "Writes of a former controller are applied, even after another was elected.",
     ),
     Protection(
         "broker-epoch",
         "KIP-380",
-        "Requests name the life of the broker that they are meant for, and the controller sees by it which have restarted.",
-        "A broker that restarts too fast for the controller to see it gone is never told what it leads and follows.",
+        "A request names the registration of the broker that it is meant for; the controller recognizes restarts by it.",
+        "A broker that restarts too fast to be missed never receives what it leads and follows.",
     ),
     Protection(
         "leader-epoch-truncation",
         "KIP-101, KIP-279",
-        "A follower asks the leader where its records end of the latest leader epoch they share, and cuts its log there.",
-        "A follower cuts its log at its high watermark, behind which it may have records that were acknowledged.",
+        "A follower asks the leader for the end of the latest leader epoch that both have, and truncates its log there.",
+        "A follower truncates at its high watermark; acknowledged records may lie behind it.",
     ),
     Protection(
         "expiry-clears-queue",
         "KAFKA-5642, KAFKA-6879",
-        "A controller whose session has expired drops the events that wait, and resigns before it opens a new session.",
-        "Events that waited are processed on the new session, by a controller that is not registered any more.",
+        "A controller whose session has expired drops the queued events, and resigns before it opens a new session.",
+        "Queued events are processed on the new session, by a controller that is not registered.",
     ),
     Protection(
         "isr-shrink-at-failover",
         "KAFKA-3096, KAFKA-3143",
-        "A new controller takes the replicas on brokers that are gone, the former controller's too, out of their ISRs.",
-        "The former controller's replicas stay in their ISRs, and where nobody else is left it goes on being the leader.",
+        "A new controller removes the replicas on dead brokers, the former controller's included, from their ISRs.",
+        "The former controller's replicas stay in their ISRs, and it stays the leader where the ISR has no other.",
     ),
 )
-"""All there are."""
+"""All protections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protections:
-    """Which protections a cluster has. Each field is the name of one with underscores."""
+    """The protections of a cluster. Each field is a protection's name with underscores."""
 
     controller_epoch_fence: bool = True
     broker_epoch: bool = True
@@ -69,7 +69,7 @@ class Protections:
     isr_shrink_at_failover: bool = True
 
     def without(self, names: Iterable[str]) -> "Protections":
-        """The same, but for these. Raises: ValueError for one that does not exist."""
+        """Return a copy with these protections switched off. Raises: ValueError for an unknown name."""
         missing = list(names)
         unknown = [name for name in missing if name not in PROTECTION_NAMES]
         if unknown:
@@ -78,7 +78,7 @@ class Protections:
 
     @property
     def off(self) -> tuple[Protection, ...]:
-        """Those that are missing."""
+        """The protections that are switched off."""
         missing = {field.name for field in fields(self) if not getattr(self, field.name)}
         return tuple(p for p in PROTECTIONS if p.name.replace("-", "_") in missing)
 

@@ -1,51 +1,54 @@
-"""Drives replicas from state to state: takes dead ones out of ISRs, tells brokers to serve, to stop, to delete.
+"""Moves replicas from state to state: removes offline ones from ISRs, tells brokers to serve, to stop, to delete.
 
-Which state may follow which is in decisions/replica_states.py. The replicas of one broker are handled after those of
-another, in the order of hash_order, within one batch of requests. Nothing is rolled back.
+decisions/replica_states.py holds the table of valid transitions. The replicas are handled broker by broker, in the order of
+hash_order, within one batch of requests. Nothing is rolled back.
 
-Source: Kafka 2.8, ZkReplicaStateMachine; reference state_machines.md 1 and 3.
+Source: Kafka 2.8, ZkReplicaStateMachine; docs/kafka/state_machines.md 1 and 3.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from kcsim.controller.broker_request_batch import BrokerRequestBatch
 from kcsim.controller.context import Replicas
-from kcsim.controller.core import EXPECTED_FAILURES, READ_FAILURES, Core, listed, name_of_error
-from kcsim.controller.decisions.hash_order import hash_order
 from kcsim.controller.decisions.isr_removal import without_replica
 from kcsim.controller.decisions.replica_states import REPLICA_PREVIOUS_STATES, ReplicaMachineState, next_replica_state
 from kcsim.controller.errors import StateChangeFailedError
-from kcsim.controller.recent_moves import RecentMoves
+from kcsim.controller.failures import EXPECTED_FAILURES, READ_FAILURES, name_of_error, reason_of_error
+from kcsim.controller.recent_state_changes import RecentStateChanges
+from kcsim.controller.scope import ControllerScope
+from kcsim.eventlog.events import EventFields, EventKind, with_reason
+from kcsim.jvm_hash_order import hash_order
+from kcsim.runtime.ports import Runtime
+from kcsim.text import format_ids, summarize
+from kcsim.vocabulary import NO_LEADER, BrokerId, LeaderAndIsr, PartitionState, ReplicaAssignment, TopicPartition
 from kcsim.zk.errors import BadVersionError, ZooKeeperError
-from kcsim.zk.events import EventFields, EventKind
-from kcsim.zk.vocabulary import (
-    NO_LEADER,
-    BrokerId,
-    LeaderAndIsr,
-    PartitionState,
-    ReplicaAssignment,
-    TopicPartition,
-)
-from kcsim.zk.wording import named
+from kcsim.zk.kafka.partition_states import PartitionStateZnodes
 
 RULE_WITHOUT = "a replica that goes offline leaves the ISR, one leader epoch later"
 RULE_LAST = "the last member stays in the ISR, so that it is known who has the data, but leads no more"
 
 
 class ReplicaStateMachine:
-    """The one user of `context.replica_states`."""
+    """The state machine of replicas; the only writer of `context.replica_states`."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._batch = BrokerRequestBatch(core)
-        self._recent: dict[BrokerId, RecentMoves] = {}
+    def __init__(
+        self, scope: ControllerScope, runtime: Runtime, states: PartitionStateZnodes, batch: BrokerRequestBatch
+    ) -> None:
+        self._config = scope.config
+        self._context = scope.context
+        self._sink = scope.sink
+        self._runtime = runtime
+        self._states = states
+        self._batch = batch
+        self._recent: dict[BrokerId, RecentStateChanges] = {}
 
     # --- start
 
     async def startup(self, cause: int) -> None:
-        """Give every replica its first state; tell those that are online to serve, take the others out of their ISRs."""
-        context = self._core.context
+        """Give every replica its first state; move live brokers' replicas online, and remove the others from their ISRs."""
+        context = self._context
         alive = context.live_broker_ids
         online: dict[BrokerId, list[TopicPartition]] = {}
         offline: dict[BrokerId, list[TopicPartition]] = {}
@@ -55,29 +58,28 @@ class ReplicaStateMachine:
             state = ReplicaMachineState.ONLINE if is_alive else ReplicaMachineState.DELETION_INELIGIBLE
             context.replica_states[broker] = dict.fromkeys(hosted, state)
         await self.handle_state_changes(online, ReplicaMachineState.ONLINE, cause)
-        if self._core.config.protections.isr_shrink_at_failover:
+        if self._config.protections.isr_shrink_at_failover:
             await self.handle_state_changes(offline, ReplicaMachineState.OFFLINE, cause)
 
-    # --- moves
+    # --- state changes
 
     async def handle_state_changes(self, replicas: Replicas, target: ReplicaMachineState, cause: int) -> None:
-        """Move replicas to a state, as far as the table allows, and tell the brokers concerned.
+        """Move replicas to a state, as far as the table allows, and notify the brokers concerned.
 
-        Raises: ControllerMovedError; what was gathered for the brokers stays unsent then, and spoils the next batch.
+        Raises: ControllerMovedError; the gathered requests stay unsent then, and the next batch fails to open.
         """
         given = {broker: replicas[broker] for broker in hash_order(replicas) if replicas[broker]}
         if not given:
             return
-        moved = {broker: self._tell_move(broker, hosted, target, cause) for broker, hosted in given.items()}
+        moved = {broker: self._emit_state_change(broker, hosted, target, cause) for broker, hosted in given.items()}
         try:
             self._batch.open()
             await self._do_state_changes(given, target, moved)
             self._batch.send(next(iter(moved.values())) if len(moved) == 1 else cause)
         except EXPECTED_FAILURES as error:
-            what = f"moving replicas on {listed(given)} to {target} failed: {error}"
-            self._core.sink.emit(
-                EventKind.STATE_CHANGE_FAILED, cause, state=target.value, error=name_of_error(error), detail=what
-            )
+            what = f"moving replicas on {format_ids(given)} to {target} failed: {error}"
+            failed = EventFields(state=target.value, error=name_of_error(error), detail=what)
+            self._sink.emit(EventKind.STATE_CHANGE_FAILED, cause, **with_reason(failed, reason_of_error(error)))
 
     async def _do_state_changes(
         self, replicas: Replicas, target: ReplicaMachineState, moved: Mapping[BrokerId, int]
@@ -101,15 +103,17 @@ class ReplicaStateMachine:
             ):
                 for broker, hosted in replicas.items():
                     allowed = self._allowed(broker, hosted, target, moved[broker])
-                    self._core.context.replica_states[broker].update(dict.fromkeys(allowed, target))
+                    self._context.replica_states[broker].update(dict.fromkeys(allowed, target))
                     if target is ReplicaMachineState.DELETION_STARTED:
                         self._batch.stop_replica(broker, allowed, delete=True)
+            case _:
+                assert_never(target)
 
     def _allowed(
         self, broker: BrokerId, hosted: Sequence[TopicPartition], target: ReplicaMachineState, cause: int
     ) -> list[TopicPartition]:
-        """Those that may go to `target`; the others are told of and left alone. One not known yet becomes known."""
-        states = self._core.context.replica_states.setdefault(broker, {})
+        """Return the replicas that may move to `target`; report the others and leave their state. Adds unknown replicas."""
+        states = self._context.replica_states.setdefault(broker, {})
         allowed = []
         for tp in hosted:
             state = states.setdefault(tp, ReplicaMachineState.NON_EXISTENT)
@@ -122,7 +126,7 @@ class ReplicaStateMachine:
     # --- to each state
 
     def _to_new(self, broker: BrokerId, partitions: Sequence[TopicPartition], cause: int) -> None:
-        context = self._core.context
+        context = self._context
         states = context.replica_states[broker]
         with_leader = []
         for tp in partitions:
@@ -137,7 +141,7 @@ class ReplicaStateMachine:
         self._batch.replicas_to_serve(dict.fromkeys(with_leader, (broker,)), is_new=True)
 
     def _to_online(self, replicas: Replicas, moved: Mapping[BrokerId, int]) -> None:
-        context = self._core.context
+        context = self._context
         to_serve: dict[TopicPartition, list[BrokerId]] = {}
         for broker, hosted in replicas.items():
             states = context.replica_states.setdefault(broker, {})
@@ -152,14 +156,14 @@ class ReplicaStateMachine:
         self._batch.replicas_to_serve(to_serve, is_new=False)
 
     def _make_sure_assigned(self, broker: BrokerId, tp: TopicPartition) -> None:
-        assignment = self._core.context.assignment(tp)
+        assignment = self._context.assignment(tp)
         if broker not in assignment.replicas:
             grown = replace(assignment, replicas=(*assignment.replicas, broker))
-            self._core.context.put_assignment(tp, grown)
+            self._context.put_assignment(tp, grown)
 
     async def _to_offline(self, broker: BrokerId, partitions: Sequence[TopicPartition], cause: int) -> None:
-        context = self._core.context
-        # Before the ISR changes: the broker is told the leader epoch that it may know.
+        context = self._context
+        # Before the ISR changes: the StopReplica carries the leader epoch that the broker may know.
         self._batch.stop_replica(broker, partitions, delete=False)
         with_leader = [tp for tp in partitions if tp in context.leadership]
         settled = await self._remove_from_isr(broker, with_leader, cause)
@@ -168,7 +172,7 @@ class ReplicaStateMachine:
         context.replica_states[broker].update(dict.fromkeys(gone, ReplicaMachineState.OFFLINE))
 
     def _to_non_existent(self, broker: BrokerId, partitions: Sequence[TopicPartition]) -> None:
-        context = self._core.context
+        context = self._context
         for tp in partitions:
             known = context.assignment(tp)
             remaining = (
@@ -178,14 +182,14 @@ class ReplicaStateMachine:
             context.put_assignment(tp, ReplicaAssignment(*remaining))
             del context.replica_states[broker][tp]
 
-    # --- out of the ISR
+    # --- removal from the ISR
 
     async def _remove_from_isr(
         self, broker: BrokerId, partitions: Sequence[TopicPartition], cause: int
     ) -> list[TopicPartition]:
-        """Take a broker out of ISRs; return the partitions that are done, whether or not there was anything to write.
+        """Remove a broker from ISRs; return the partitions that are done, whether or not a write was necessary.
 
-        A state that changed between read and write is read and decided on again, without limit.
+        If a state changed between read and write, it is read and decided again, without limit.
         """
         done: list[TopicPartition] = []
         remaining = partitions
@@ -197,23 +201,24 @@ class ReplicaStateMachine:
     async def _remove_from_isr_once(
         self, broker: BrokerId, partitions: Sequence[TopicPartition], cause: int
     ) -> tuple[list[TopicPartition], list[TopicPartition]]:
-        """Returns: those that are done, and those to be tried again."""
-        context = self._core.context
+        """Run one round: read, decide, write. Return the partitions that are done, and those to be tried again."""
+        context = self._context
         stored = await self._read_states(broker, partitions, cause)
         adjusted: dict[TopicPartition, PartitionState] = {}
         for tp, state in stored.items():
             left = without_replica(state, broker)
             if left is None:
-                # Under our own epoch, although nobody wrote it: so Kafka caches it, and so the brokers are told.
+                # Kafka caches the state under the own epoch, although no write had that epoch, and sends it so to the
+                # brokers.
                 context.put_leadership(tp, PartitionState(state, context.epoch))
             else:
                 adjusted[tp] = PartitionState(left, context.epoch)
         if not adjusted:
             return list(stored), []
-        decided = {tp: self._tell_removal(broker, tp, stored[tp], s.leader_and_isr, cause) for tp, s in adjusted.items()}
+        decided = {tp: self._emit_isr_removal(broker, tp, stored[tp], s.leader_and_isr, cause) for tp, s in adjusted.items()}
         writes = next(iter(decided.values())) if len(decided) == 1 else cause
         try:
-            written = await self._core.kafka_zk.set_partition_states(adjusted, context.epoch_zk_version, writes)
+            written = await self._states.set(adjusted, context.epoch_zk_version, writes)
         except EXPECTED_FAILURES as error:
             for tp in adjusted:
                 self._fail(broker, tp, ReplicaMachineState.OFFLINE, error, decided[tp])
@@ -234,10 +239,10 @@ class ReplicaStateMachine:
     async def _read_states(
         self, broker: BrokerId, partitions: Sequence[TopicPartition], cause: int
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """The states that can be gone on from; the others are told of, except those of topics queued for deletion."""
-        context = self._core.context
+        """Return the usable states; report the others, except missing states of topics queued for deletion."""
+        context = self._context
         try:
-            read = await self._core.kafka_zk.partition_states_or_errors(partitions, cause)
+            read = await self._states.read_or_errors(partitions, cause)
         except READ_FAILURES as error:
             for tp in partitions:
                 self._fail(broker, tp, ReplicaMachineState.OFFLINE, error, cause)
@@ -261,24 +266,26 @@ class ReplicaStateMachine:
 
     # --- the event log
 
-    def _tell_move(self, broker: BrokerId, hosted: Sequence[TopicPartition], target: ReplicaMachineState, cause: int) -> int:
+    def _emit_state_change(
+        self, broker: BrokerId, hosted: Sequence[TopicPartition], target: ReplicaMachineState, cause: int
+    ) -> int:
         fields = EventFields(
             broker_id=broker,
             state=target.value,
             count=len(hosted),
-            detail=f"replicas of {named(hosted)} on {broker} to {target}",
+            detail=f"replicas of {summarize(hosted)} on {broker} to {target}",
         )
         if len(hosted) == 1:
             fields["topic"], fields["partition"] = hosted[0]
-        seq = self._core.sink.emit(EventKind.REPLICA_STATE_CHANGE, cause, **fields)
-        self._recent.setdefault(broker, RecentMoves()).remember(self._core.runtime.now_ms(), target.value, hosted, seq)
+        seq = self._sink.emit(EventKind.REPLICA_STATE_CHANGE, cause, **fields)
+        self._recent.setdefault(broker, RecentStateChanges()).remember(self._runtime.now_ms(), target.value, hosted, seq)
         return seq
 
-    def _tell_removal(
+    def _emit_isr_removal(
         self, broker: BrokerId, tp: TopicPartition, before: LeaderAndIsr, after: LeaderAndIsr, cause: int
     ) -> int:
         is_last = before.isr == after.isr
-        return self._core.sink.emit(
+        return self._sink.emit(
             EventKind.REPLICA_REMOVED_FROM_ISR,
             cause,
             topic=tp.topic,
@@ -288,13 +295,11 @@ class ReplicaStateMachine:
             leader_epoch=after.leader_epoch,
             isr=after.isr,
             rule=RULE_LAST if is_last else RULE_WITHOUT,
-            inputs=f"leader {NO_LEADER if before.leader is None else before.leader}, ISR {listed(before.isr)}",
+            inputs=f"leader {NO_LEADER if before.leader is None else before.leader}, ISR {format_ids(before.isr)}",
         )
 
     def _fail(self, broker: BrokerId, tp: TopicPartition, target: ReplicaMachineState, error: Exception, cause: int) -> None:
-        self._core.sink.emit(
-            EventKind.STATE_CHANGE_FAILED,
-            cause,
+        fields = EventFields(
             topic=tp.topic,
             partition=tp.partition,
             broker_id=broker,
@@ -302,6 +307,7 @@ class ReplicaStateMachine:
             error=name_of_error(error),
             detail=f"the replica of {tp} on {broker} was not moved to {target}: {error}",
         )
+        self._sink.emit(EventKind.STATE_CHANGE_FAILED, cause, **with_reason(fields, reason_of_error(error)))
 
     def _refuse(
         self,
@@ -312,8 +318,8 @@ class ReplicaStateMachine:
         cause: int,
     ) -> None:
         allowed = ", ".join(sorted(REPLICA_PREVIOUS_STATES[target]))
-        story = self._recent[broker].story_of(tp)
-        self._core.sink.emit(
+        story = self._recent[broker].describe(tp)
+        self._sink.emit(
             EventKind.STATE_CHANGE_FAILED,
             cause,
             topic=tp.topic,
@@ -329,7 +335,7 @@ class ReplicaStateMachine:
 
 
 def replicas_by_broker(pairs: Iterable[tuple[BrokerId, TopicPartition]]) -> dict[BrokerId, list[TopicPartition]]:
-    """Replicas, grouped for handle_state_changes."""
+    """Group replicas by broker, as handle_state_changes takes them."""
     grouped: dict[BrokerId, list[TopicPartition]] = {}
     for broker, tp in pairs:
         grouped.setdefault(broker, []).append(tp)

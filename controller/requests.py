@@ -1,9 +1,9 @@
-"""What the controller and the brokers say to each other: requests, responses and error codes.
+"""The requests, responses and error codes between controller and brokers.
 
-Everything as of inter.broker.protocol.version 2.6: LeaderAndIsr 4, UpdateMetadata 6, StopReplica 3, ControlledShutdown 3.
-Left out: the forms of other versions, throttle times, tagged fields.
+All are as of inter.broker.protocol.version 2.6: LeaderAndIsr 4, UpdateMetadata 6, StopReplica 3, ControlledShutdown 3. Left
+out: the forms of other versions, throttle times, tagged fields.
 
-Source: Kafka 2.8, org.apache.kafka.common.requests and protocol.Errors; reference requests.md 1.
+Source: Kafka 2.8, org.apache.kafka.common.requests and protocol.Errors; docs/kafka/requests.md 1.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from kcsim.controller.decisions.state_change_requests import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
 )
-from kcsim.zk.vocabulary import BrokerEpoch, BrokerId, TopicPartition
+from kcsim.vocabulary import BrokerEpoch, BrokerId, TopicPartition
 
 __all__ = [
     "EPOCH_DURING_DELETE",
@@ -108,7 +108,7 @@ class ErrorCode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LeaderAndIsrResponse:
-    """One error per partition of the request, also when all of it was refused: then the same for each."""
+    """One error per partition of the request; if the whole request was refused, the same error for each."""
 
     error: ErrorCode = ErrorCode.NONE
     partition_errors: Mapping[TopicPartition, ErrorCode] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class UpdateMetadataResponse:
 
 @dataclass(frozen=True, slots=True)
 class StopReplicaResponse:
-    """One error per partition of the request; no partition at all when all of it was refused as stale."""
+    """One error per partition of the request; no partition at all if the whole request was refused as stale."""
 
     error: ErrorCode = ErrorCode.NONE
     partition_errors: Mapping[TopicPartition, ErrorCode] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class StopReplicaResponse:
 
 @dataclass(frozen=True, slots=True)
 class ControlledShutdownRequest:
-    """A broker asks the controller to take the lead of its partitions, because it is about to stop."""
+    """A broker that is about to stop asks the controller to move its leaderships to other brokers."""
 
     api_key: ClassVar[int] = 7
     version: ClassVar[int] = 3
@@ -139,7 +139,10 @@ class ControlledShutdownRequest:
 
 @dataclass(frozen=True, slots=True)
 class ControlledShutdownResponse:
-    """Success only if there is no error and nothing remains; what remains is still led by the broker that asked."""
+    """Success only if there is no error and no remaining partition.
+
+    The broker that asked still leads the remaining partitions.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     remaining_partitions: tuple[TopicPartition, ...] = ()

@@ -1,55 +1,78 @@
-"""Deletes topics: queues them, waits until all their replicas can go, has the brokers delete, and cleans up ZooKeeper.
+"""Deletes topics: queues them, waits until all their replicas can be deleted, stops the replicas, removes the znodes.
 
-A topic waits while it is ineligible: a replica of it is offline, a broker failed to delete, it is being reassigned. There is
-no timer: it goes on when a broker that hosts it starts, or its reassignment completes.
+A topic waits while it is ineligible: one of its replicas is offline, a broker failed to delete a replica, or the topic is
+being reassigned. There is no timer: deletion resumes when a broker that hosts the topic starts, or when its reassignment
+completes.
 
-Source: Kafka 2.8, TopicDeletionManager and KafkaController.processTopicDeletion; reference controller.md 8.
+Source: Kafka 2.8, TopicDeletionManager and KafkaController.processTopicDeletion; docs/kafka/controller.md 8.
 """
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
-from kcsim.controller.broker_request_batch import ControllersOwnBatch
+from kcsim.controller.broker_request_batch import KafkaControllerRequestBatch
 from kcsim.controller.context import Replicas
-from kcsim.controller.core import Core
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.errors import IllegalStateError
 from kcsim.controller.events import TopicDeletion
-from kcsim.controller.partition_state_machine import PartitionStateMachine
-from kcsim.controller.replica_state_machine import ReplicaStateMachine, replicas_by_broker
+from kcsim.controller.replica_state_machine import replicas_by_broker
 from kcsim.controller.requests import ErrorCode, StopReplicaResponse
-from kcsim.zk import paths
-from kcsim.zk.events import EventFields, EventKind
-from kcsim.zk.vocabulary import BrokerId, TopicPartition
-from kcsim.zk.wording import named
+from kcsim.controller.scope import ControllerScope
+from kcsim.controller.state_machines import StateMachines
+from kcsim.controller.watches import ControllerWatches
+from kcsim.eventlog.events import EventFields, EventKind, with_reason
+from kcsim.text import summarize
+from kcsim.vocabulary import BrokerId, FailureReason, TopicPartition
+from kcsim.zk.kafka.configs import ConfigZnodes
+from kcsim.zk.kafka.topic_deletions import TopicDeletionZnodes
+from kcsim.zk.kafka.topics import TopicZnodes
+from kcsim.znodes import paths
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedTopicZnodes:
+    """The gateways to what is removed with a topic: the request to delete it, its own znodes and its settings."""
+
+    deletions: TopicDeletionZnodes
+    topics: TopicZnodes
+    configs: ConfigZnodes
 
 
 class TopicDeletionManager:
-    """The one user of the context's three sets of topics to be deleted."""
+    """The deletion of topics; the only user of the context's three sets of topics to be deleted."""
 
     def __init__(
-        self, core: Core, partitions: PartitionStateMachine, replicas: ReplicaStateMachine, own: ControllersOwnBatch
+        self,
+        scope: ControllerScope,
+        watches: ControllerWatches,
+        znodes: DeletedTopicZnodes,
+        machines: StateMachines,
+        own: KafkaControllerRequestBatch,
     ) -> None:
-        self._core = core
-        self._partitions = partitions
-        self._replicas = replicas
+        self._config = scope.config
+        self._context = scope.context
+        self._sink = scope.sink
+        self._watches = watches
+        self._znodes = znodes
+        self._partitions = machines.partitions
+        self._replicas = machines.replicas
         self._own = own
 
     def register(self) -> None:
-        """Watch /admin/delete_topics from the next listing on."""
-        put = self._core.put
-        self._core.client.register_child_handler(paths.DELETE_TOPICS, lambda cause: put(TopicDeletion(), cause))
+        """Register a handler for /admin/delete_topics; the next listing arms the watch."""
+        self._watches.watch_children(paths.DELETE_TOPICS, TopicDeletion())
 
     def unregister(self) -> None:
-        self._core.client.unregister_child_handler(paths.DELETE_TOPICS)
+        self._watches.unwatch_children(paths.DELETE_TOPICS)
 
-    # --- what is asked for
+    # --- deletion requests
 
     async def init(self, cause: int) -> None:
-        """At failover: queue what was asked for before; where deletion is disabled, refuse it."""
-        context = self._core.context
-        asked = await self._core.kafka_zk.topic_deletions(register_watch=True, cause=cause)
-        if not self._core.config.delete_topic_enable:
+        """Queue, at failover, the deletions requested before; refuse them where deletion is disabled."""
+        context = self._context
+        asked = await self._znodes.deletions.topics(register_watch=True, cause=cause)
+        if not self._config.delete_topic_enable:
             await self._refuse(asked, "deletion of topics is disabled", cause)
             return
         context.queue_for_deletion(asked)
@@ -59,59 +82,62 @@ class TopicDeletionManager:
         }
 
     async def process_topic_deletion(self, cause: int) -> None:
-        """List the deletions asked for, which re-arms the watch, and take them on."""
-        context = self._core.context
-        asked = await self._core.kafka_zk.topic_deletions(register_watch=True, cause=cause)
+        """List the requested deletions, which re-arms the watch, and start them."""
+        context = self._context
+        asked = await self._znodes.deletions.topics(register_watch=True, cause=cause)
         unknown = [topic for topic in asked if topic not in context.topics]
         known = [topic for topic in asked if topic in context.topics]
         if unknown:
             await self._refuse(unknown, "there is no such topic", cause)
         if not known:
             return
-        if not self._core.config.delete_topic_enable:
+        if not self._config.delete_topic_enable:
             await self._refuse(known, "deletion of topics is disabled", cause)
             return
         reassigned = {tp.topic for tp in context.partitions_being_reassigned}
-        # Not queued yet, so this marks nobody: Kafka's order, by which a first request does not wait for a reassignment.
-        self.mark_ineligible([topic for topic in known if topic in reassigned], "it is being reassigned", cause)
+        # No topic is queued yet, so this call marks none. It is Kafka's order: the first request does not wait for a
+        # reassignment.
+        moving = [topic for topic in known if topic in reassigned]
+        self.mark_ineligible(moving, "it is being reassigned", cause, FailureReason.BEING_REASSIGNED)
         context.queue_for_deletion(known)
         await self.resume_deletions(cause)
 
     async def _refuse(self, topics: Iterable[str], why: str, cause: int) -> None:
         refused = list(topics)
         for topic in refused:
-            self._tell(topic, "refused", why, cause)
-        version = self._core.context.epoch_zk_version
-        await self._core.kafka_zk.delete_topic_deletions(refused, version, cause)
+            self._emit_step(topic, "refused", why, cause)
+        version = self._context.epoch_zk_version
+        await self._znodes.deletions.delete(refused, version, cause)
 
-    # --- who has to wait
+    # --- ineligible topics
 
-    def mark_ineligible(self, topics: Collection[str], why: str, cause: int) -> None:
-        """Make those of these topics that are queued wait."""
-        for topic in sorted(self._core.context.topics_to_be_deleted.intersection(topics)):
-            self._core.context.topics_ineligible_for_deletion.add(topic)
-            self._tell(topic, "ineligible", why, cause)
+    def mark_ineligible(self, topics: Collection[str], why: str, cause: int, reason: FailureReason | None = None) -> None:
+        """Mark those of these topics that are queued as ineligible."""
+        for topic in sorted(self._context.topics_to_be_deleted.intersection(topics)):
+            self._context.topics_ineligible_for_deletion.add(topic)
+            self._emit_step(topic, "ineligible", why, cause, reason)
 
     async def resume_deletion_for_topics(self, topics: Collection[str], cause: int) -> None:
-        """Something that these topics may have waited for has happened."""
-        context = self._core.context
+        """Make these topics eligible again and resume their deletion."""
+        context = self._context
         queued = context.topics_to_be_deleted.intersection(topics)
         if queued:
             context.topics_ineligible_for_deletion -= queued
             await self.resume_deletions(cause)
 
     async def resume_deletions(self, cause: int) -> None:
-        """Go on with every queued topic as far as that is possible now.
+        """Continue the deletion of every queued topic as far as possible now.
 
-        Raises: IllegalStateError when a replica has no state: nothing is gone on with then.
+        Raises: IllegalStateError when a replica has no state; no deletion continues then.
         """
-        context = self._core.context
+        context = self._context
         to_retry: list[tuple[BrokerId, TopicPartition]] = []
         to_start: list[str] = []
         for topic in sorted(context.topics_to_be_deleted):
             states = context.replica_states_of(topic)
             is_under_way = ReplicaMachineState.DELETION_STARTED in states.values()
-            # Kafka looks for one whose deletion has begun, and meets one that its table of states does not have.
+            # Kafka looks for a replica whose deletion has started, and fails at a replica that has no entry in its table of
+            # states.
             if not is_under_way and (unknown := context.replicas_without_state(topic)):
                 broker, tp = unknown[0]
                 raise IllegalStateError(f"the replica of {tp} on {broker} has no state")
@@ -131,9 +157,9 @@ class TopicDeletionManager:
     # --- deletion itself
 
     async def _on_topic_deletion(self, topics: Collection[str], cause: int) -> None:
-        context = self._core.context
+        context = self._context
         begun = {
-            topic: self._tell(topic, "started", "all its replicas that are online are to go", cause) for topic in topics
+            topic: self._emit_step(topic, "started", "all its replicas that are online are to go", cause) for topic in topics
         }
         by = next(iter(begun.values())) if len(begun) == 1 else cause
         unseen = [topic for topic in topics if topic not in context.topics_with_deletion_started]
@@ -145,7 +171,7 @@ class TopicDeletionManager:
         await self._delete_replicas(topics, by)
 
     async def _delete_replicas(self, topics: Collection[str], cause: int) -> None:
-        """Have every replica deleted that is online and not deleted yet; the others make their topics wait."""
+        """Delete every replica that is online and not deleted yet; an offline replica makes its topic ineligible."""
         dead: list[tuple[BrokerId, TopicPartition]] = []
         to_delete: list[tuple[BrokerId, TopicPartition]] = []
         waiting: list[str] = []
@@ -170,13 +196,13 @@ class TopicDeletionManager:
     def _online_or_not(
         self, topic: str
     ) -> tuple[dict[tuple[BrokerId, TopicPartition], ReplicaMachineState], dict[tuple[BrokerId, TopicPartition], bool]]:
-        """Per replica of a topic, its state, and whether it is online."""
-        context = self._core.context
+        """Return, for each replica of a topic, its state, and whether it is online."""
+        context = self._context
         states = context.replica_states_of(topic)
         return states, {(broker, tp): context.is_replica_online(broker, tp) for broker, tp in states}
 
     async def process_stop_replica_response(self, broker: BrokerId, response: StopReplicaResponse, cause: int) -> None:
-        """A broker has deleted replicas, or failed to."""
+        """Handle a broker's response: replicas were deleted, or could not be deleted."""
         failed: list[TopicPartition] = []
         deleted: list[TopicPartition] = []
         for tp, error in response.partition_errors.items():
@@ -188,8 +214,8 @@ class TopicDeletionManager:
             await self.resume_deletions(cause)
 
     async def fail_replica_deletion(self, replicas: Replicas, cause: int) -> None:
-        """Replicas, of queued topics or not, cannot be deleted now."""
-        queued = self._core.context.topics_to_be_deleted
+        """Mark replicas that cannot be deleted now. Replicas of topics that are not queued are ignored."""
+        queued = self._context.topics_to_be_deleted
         failed = {broker: [tp for tp in hosted if tp.topic in queued] for broker, hosted in replicas.items()}
         topics = {tp.topic for hosted in failed.values() for tp in hosted}
         if topics:
@@ -198,20 +224,21 @@ class TopicDeletionManager:
             await self.resume_deletions(cause)
 
     async def _complete_delete_topic(self, topic: str, cause: int) -> None:
-        context, zk = self._core.context, self._core.kafka_zk
-        done = self._tell(topic, "completing", "every replica is deleted, so its znodes go", cause)
-        self._core.client.unregister_node_handler(paths.topic(topic))
+        context, zk = self._context, self._znodes
+        done = self._emit_step(topic, "completing", "every replica is deleted, so its znodes go", cause)
+        self._watches.unwatch_node(paths.topic(topic))
         deleted = context.replica_states_of(topic)
         await self._replicas.handle_state_changes(replicas_by_broker(deleted), ReplicaMachineState.NON_EXISTENT, done)
-        await zk.delete_topic(topic, context.epoch_zk_version, done)
-        await zk.delete_topic_configs([topic], context.epoch_zk_version, done)
-        await zk.delete_topic_deletions([topic], context.epoch_zk_version, done)
+        await zk.topics.delete(topic, context.epoch_zk_version, done)
+        await zk.configs.delete_topics([topic], context.epoch_zk_version, done)
+        await zk.deletions.delete([topic], context.epoch_zk_version, done)
         context.remove_topic(topic)
-        # Nobody takes them out of there: Kafka does not end a reassignment with the topic that it was of.
+        # Nothing removes them from that set: Kafka does not end a reassignment when its topic is deleted.
         moving = sorted(tp for tp in context.partitions_being_reassigned if tp.topic == topic)
-        rest = f", though {named(moving)} is still held for being reassigned" if moving else ""
-        self._tell(topic, "completed", f"its name is free again{rest}", done)
+        rest = f", though {summarize(moving)} is still held for being reassigned" if moving else ""
+        reason = FailureReason.BEING_REASSIGNED if moving else None
+        self._emit_step(topic, "completed", f"its name is free again{rest}", done, reason)
 
-    def _tell(self, topic: str, step: str, why: str, cause: int) -> int:
+    def _emit_step(self, topic: str, step: str, why: str, cause: int, reason: FailureReason | None = None) -> int:
         fields = EventFields(topic=topic, step=step, detail=f"deletion of topic {topic} {step}: {why}")
-        return self._core.sink.emit(EventKind.TOPIC_DELETION, cause, **fields)
+        return self._sink.emit(EventKind.TOPIC_DELETION, cause, **with_reason(fields, reason))

@@ -1,1 +1,4 @@
-"""A Kafka control plane with ZooKeeper-style election, simulated: real decisions, real ZooKeeper, simulated brokers."""
+"""A simulation of Kafka's control plane with a controller elected through ZooKeeper.
+
+The controller's decisions are real; ZooKeeper is real or modelled; the brokers are simulated.
+"""

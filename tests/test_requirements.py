@@ -1,4 +1,4 @@
-"""What is missing skips, unless it was insisted on."""
+"""A missing requirement skips a test, unless KCSIM_REQUIRE demands it."""
 
 from collections.abc import Iterator
 

@@ -1,1 +1,1 @@
-"""Cluster state, and where it is kept: znodes, the ZooKeeper port and its adapters."""
+"""ZooKeeper: the port, its adapters, Kafka's operations on it, its servers and its files."""

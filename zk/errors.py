@@ -1,32 +1,15 @@
-"""Errors of the ZooKeeper layer; each says whether the thing asked for happened.
+"""Errors of the ZooKeeper layer; each says whether the failed request was applied.
 
 Codes and names are ZooKeeper's own (KeeperException.Code).
 """
 
-from enum import Enum
 from typing import ClassVar
 
-
-class Outcome(Enum):
-    """Whether a failed request took effect."""
-
-    NOT_APPLIED = "not applied"
-    UNKNOWN = "unknown"
-
-
-class Killed(BaseException):
-    """The task was stopped: its node was killed, or whoever spawned it asked. Outside Exception, on every runtime.
-
-    Raised at the await where the task stood, and by every port of a killed node, so that no `finally` reaches the world.
-    """
-
-
-class TimedOutError(Exception):
-    """A bounded wait ran out. The message names what was waited for and what was last seen."""
+from kcsim.errors import Outcome
 
 
 class ZooKeeperError(Exception):
-    """A request that ZooKeeper refused, or whose answer never came. Carries the path it was about."""
+    """A request that ZooKeeper refused, or whose answer was lost. `path` is the path of the request."""
 
     outcome: ClassVar[Outcome] = Outcome.NOT_APPLIED
     code: ClassVar[int] = 0
@@ -37,7 +20,7 @@ class ZooKeeperError(Exception):
         self.path = path
 
     def __eq__(self, other: object) -> bool:
-        """Two refusals are equal when they say the same about the same path: the adapters are compared so."""
+        """Compare type and path: the conformance tests compare the errors of the adapters in this way."""
         return type(self) is type(other) and isinstance(other, ZooKeeperError) and self.path == other.path
 
     def __hash__(self) -> int:
@@ -45,7 +28,7 @@ class ZooKeeperError(Exception):
 
 
 class NoNodeError(ZooKeeperError):
-    """The znode, or the parent of the one to be created, does not exist."""
+    """The znode, or the parent of the znode to be created, does not exist."""
 
     code, name = -101, "NONODE"
 
@@ -63,7 +46,7 @@ class NoChildrenForEphemeralsError(ZooKeeperError):
 
 
 class NodeExistsError(ZooKeeperError):
-    """The znode to be created is there already."""
+    """The znode to be created exists already."""
 
     code, name = -110, "NODEEXISTS"
 
@@ -75,50 +58,53 @@ class NotEmptyError(ZooKeeperError):
 
 
 class BadArgumentsError(ZooKeeperError):
-    """The request itself makes no sense to the server (an illegal path, the deletion of the root)."""
+    """The request itself is invalid (an illegal path, the deletion of the root)."""
 
     code, name = -8, "BADARGUMENTS"
 
 
 class NoAuthError(ZooKeeperError):
-    """The ACL of the znode forbids it."""
+    """The ACL of the znode forbids the operation."""
 
     code, name = -102, "NOAUTH"
 
 
 class RuntimeInconsistencyError(ZooKeeperError):
-    """An operation of a multi that was not tried, because one before it failed."""
+    """An operation of a multi was not tried, because an operation before it failed."""
 
     code, name = -2, "RUNTIMEINCONSISTENCY"
 
 
 class RolledBackError(ZooKeeperError):
-    """An operation of a multi that would have succeeded, undone because one after it failed (code 0 on the wire)."""
+    """An operation of a multi was undone, because an operation after it failed (code 0 on the wire)."""
 
     code, name = 0, "OK, rolled back"
 
 
 class SessionMovedError(ZooKeeperError):
-    """The session has since been taken up by another connection."""
+    """Another connection has taken over the session."""
 
     code, name = -118, "SESSIONMOVED"
 
 
 class SessionExpiredError(ZooKeeperError):
-    """The session is gone, its ephemeral znodes with it; this handle will never work again. The request was not applied."""
+    """The session has ended, and its ephemeral znodes are deleted; the session object cannot be used again.
+
+    The request was not applied.
+    """
 
     code, name = -112, "SESSIONEXPIRED"
 
 
 class ConnectionLossError(ZooKeeperError):
-    """The connection broke before the answer came: re-read before deciding again."""
+    """The connection broke before the answer arrived: re-read before deciding again."""
 
     outcome: ClassVar[Outcome] = Outcome.UNKNOWN
     code, name = -4, "CONNECTIONLOSS"
 
 
 class SessionClosedError(ZooKeeperError):
-    """The session was closed by its owner; nothing can be asked on it any more."""
+    """The session's owner closed it; it accepts no more requests."""
 
     code, name = -116, "SESSIONCLOSED"
 
@@ -143,7 +129,7 @@ ERRORS_BY_CODE: dict[int, type[ZooKeeperError]] = {
 
 
 class UnexpectedCodeError(ZooKeeperError):
-    """The server answered with a code that this project gives no meaning."""
+    """The server answered with an error code that this project does not know."""
 
     def __init__(self, path: str | None, number: int) -> None:
         super().__init__(path, f"ZooKeeper answered with code {number} for {path}")
@@ -151,17 +137,17 @@ class UnexpectedCodeError(ZooKeeperError):
 
 
 def error_of_code(code: int, path: str | None) -> ZooKeeperError:
-    """Return the error that stands for a code of KeeperException."""
+    """Return the error for a code of KeeperException."""
     error = ERRORS_BY_CODE.get(code)
     return error(path) if error else UnexpectedCodeError(path, code)
 
 
 class ZooKeeperUnavailableError(Exception):
-    """No session could be opened in time. Says where it was tried, for how long, and what came back last."""
+    """No session could be opened in time. The message names the servers, the time-out and the last error."""
 
 
 class ControllerMovedError(Exception):
-    """The controller role belongs to somebody else now. Nothing was written by the request that found out.
+    """Another broker is controller now. The request that failed with this error wrote nothing.
 
     Args:
         epoch_zk_version: the version of /controller_epoch that a fenced write expected and did not find; None in elections.

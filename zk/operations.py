@@ -1,7 +1,7 @@
-"""ZooKeeper's requests and replies as values: what is asked of a session, whichever adapter answers.
+"""ZooKeeper's requests, replies and notices as values, the same for every adapter.
 
 Paths are absolute, below the chroot if there is one. Data is bytes, or None for ZooKeeper's null data (which differs from
-b""). A reply stands at the place of its request; a refused request has a ZooKeeperError at its place, not raised.
+b""). A reply has the index of its request; a refused request has a ZooKeeperError at its index, which is not raised.
 
 Left out: ACLs (everything is world:anyone, Kafka's default), quotas, TTL and container znodes, reconfig.
 Source: ZooKeeper 3.9 Programmer's Guide; operation codes of ZooDefs.OpCode.
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+from kcsim.vocabulary import ANY_VERSION, SessionId, ZkVersion, Zxid
 from kcsim.zk.errors import ZooKeeperError
-from kcsim.zk.vocabulary import ANY_VERSION, SessionId, ZkVersion, Zxid
 
 
 class Stat(NamedTuple):
-    """ZooKeeper's bookkeeping of one znode. Times in ms since 1970; `ephemeral_owner` 0 for a persistent znode."""
+    """ZooKeeper's metadata of one znode. Times are in ms since 1970; `ephemeral_owner` is 0 for a persistent znode."""
 
     czxid: Zxid
     mzxid: Zxid
@@ -36,7 +36,7 @@ class Stat(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create a znode. `sequential` appends the parent's ten-digit counter to the path."""
+    """A request to create a znode. `sequential` appends the parent's ten-digit counter to the path."""
 
     path: str
     data: bytes | None = None
@@ -59,7 +59,7 @@ class SetData:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Nothing but a condition on a version; only inside a Multi."""
+    """A condition on a znode's version that writes nothing; only allowed inside a Multi."""
 
     path: str
     version: ZkVersion
@@ -67,7 +67,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """`watch` arms a watch whether or not the znode exists."""
+    """A request for a znode's Stat. `watch` arms a watch whether or not the znode exists."""
 
     path: str
     watch: bool = False
@@ -75,7 +75,7 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class GetData:
-    """`watch` arms a watch only if the znode exists."""
+    """A request for a znode's data. `watch` arms a watch only if the znode exists."""
 
     path: str
     watch: bool = False
@@ -83,7 +83,7 @@ class GetData:
 
 @dataclass(frozen=True, slots=True)
 class GetChildren:
-    """`watch` arms a child watch only if the znode exists."""
+    """A request for the names of a znode's children. `watch` arms a child watch only if the znode exists."""
 
     path: str
     watch: bool = False
@@ -91,7 +91,7 @@ class GetChildren:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """Let the server one is connected to catch up with the leader."""
+    """A request that makes the server of this connection catch up with the leader."""
 
     path: str = "/"
 
@@ -101,7 +101,7 @@ WriteOp = Create | Delete | SetData | Check
 
 @dataclass(frozen=True, slots=True)
 class Multi:
-    """Several writes as one transaction: all or none, one zxid."""
+    """Several writes in one transaction: all or none is applied, under one zxid."""
 
     ops: tuple[WriteOp, ...]
 
@@ -110,7 +110,7 @@ class Multi:
 class MultiRead:
     """Several reads as one request (operation code 22, ZooKeeper 3.6 and newer); each succeeds or fails by itself.
 
-    Sets no watches: the server takes none with this request.
+    It arms no watches: the server does not support watches with this request.
     """
 
     ops: tuple[GetData | GetChildren, ...]
@@ -124,7 +124,7 @@ Request = Create | Delete | SetData | Exists | GetData | GetChildren | Sync | Mu
 @dataclass(frozen=True, slots=True)
 class Created:
     path: str  # with the counter, if sequential
-    stat: Stat | None  # None inside a Multi, whose plain create does not carry it
+    stat: Stat | None  # None inside a Multi, whose reply to a create has no Stat
     zxid: Zxid
 
 
@@ -148,12 +148,12 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Answer to Exists when the znode is there; NoNodeError when it is not."""
+class NodeFound:
+    """The reply to Exists when the znode exists; the reply is NoNodeError when it does not."""
 
     path: str
     stat: Stat
-    zxid: Zxid  # of the last transaction the server had applied, as for every read
+    zxid: Zxid  # of the last transaction that the server had applied, as in every reply to a read
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class DataRead:
 class ChildrenRead:
     path: str
     children: tuple[str, ...]  # sorted by name; ZooKeeper itself promises no order
-    stat: Stat | None  # None inside a MultiRead, whose plain getChildren does not carry it
+    stat: Stat | None  # None inside a MultiRead, whose reply to a getChildren has no Stat
     zxid: Zxid
 
 
@@ -180,9 +180,9 @@ class Synced:
 
 @dataclass(frozen=True, slots=True)
 class MultiDone:
-    """Per-operation results of a Multi. `error` is None when all was applied, else that of the first failing operation.
+    """The results of a Multi's operations. `error` is None when all were applied, else the failed operation's error.
 
-    When refused, operations before the failing one carry RolledBackError, later ones RuntimeInconsistencyError.
+    When the Multi was refused, operations before the failed one have RolledBackError, later ones RuntimeInconsistencyError.
     """
 
     results: "tuple[Created | Deleted | DataSet | Checked | ZooKeeperError, ...]"
@@ -196,14 +196,14 @@ class MultiReadDone:
     zxid: Zxid
 
 
-Reply = Created | Deleted | DataSet | Found | DataRead | ChildrenRead | Synced | MultiDone | MultiReadDone
+Reply = Created | Deleted | DataSet | NodeFound | DataRead | ChildrenRead | Synced | MultiDone | MultiReadDone
 ReplyOrError = Reply | ZooKeeperError
 
-# --- notices: what a session hears without asking -----------------------------------------------------------------------
+# --- notices: what a session receives without a request -----------------------------------------------------------------
 
 
 class WatchKind(Enum):
-    """What a watch saw; the values are ZooKeeper's event types."""
+    """The kinds of change that fire a watch; the values are ZooKeeper's event types."""
 
     NODE_CREATED = 1
     NODE_DELETED = 2
@@ -213,7 +213,7 @@ class WatchKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """A watch fired. `zxid` is that of the transaction that fired it; 0 when the server does not tell (before 3.9)."""
+    """A watch fired. `zxid` is that of the transaction that fired it; 0 when the server does not send it (before 3.9)."""
 
     kind: WatchKind
     path: str
@@ -221,18 +221,18 @@ class WatchEvent:
 
 
 class SessionState(Enum):
-    """A session as its client sees it."""
+    """The state of a session as its client sees it."""
 
     CONNECTING = "connecting"  # before the first connection
     CONNECTED = "connected"
-    SUSPENDED = "suspended"  # the connection is lost; the session may or may not live on
-    EXPIRED = "expired"  # the server said so; final
-    CLOSED = "closed"  # we said so; final
+    SUSPENDED = "suspended"  # the connection is lost; the session may or may not still exist
+    EXPIRED = "expired"  # the server reported the expiry; final
+    CLOSED = "closed"  # the client closed the session; final
 
 
 @dataclass(frozen=True, slots=True)
 class SessionStateChanged:
-    """`cause` is the event of the fault behind it, as far as the adapter was told of one; it takes no part in equality."""
+    """A session changed its state. `cause` is the event of the causing fault, if the adapter knows it; `==` ignores it."""
 
     state: SessionState
     cause: int | None = field(default=None, compare=False)

@@ -1,1 +1,1 @@
-"""Brokers of Apache Kafka itself, as processes of ours: their installation, their settings, their commands."""
+"""Run Apache Kafka's own brokers as child processes: their installation, settings and commands."""

@@ -1,15 +1,14 @@
-"""One broker of Apache Kafka as a process of ours: started, stopped, killed, frozen, thawed, and started again where it was.
+"""One Apache Kafka broker as a child process: start, stop, kill, pause, resume, and restart in the same directory.
 
-The process is guarded (zk/servers/guard.py): it does not outlive us, frozen or not, however we end. What it wrote stays in
-its directory, which is the caller's, so that a later start finds its log.
+The process is guarded (zk/servers/guard.py): paused or not, it does not outlive this process, however this process ends. The
+broker's files stay in its directory, which belongs to the caller, so that a later start finds the broker's log.
 """
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from kcsim.brokers.apache_kafka.endings import exit_status
 from kcsim.brokers.apache_kafka.errors import BrokerExitedError
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
 from kcsim.brokers.apache_kafka.log_files import (
@@ -20,61 +19,56 @@ from kcsim.brokers.apache_kafka.log_files import (
     jvm_options,
     reason_in,
 )
-from kcsim.brokers.apache_kafka.properties import HOST, Value, properties_text, server_properties
-from kcsim.zk.errors import TimedOutError
+from kcsim.brokers.apache_kafka.process_exit import exit_status
+from kcsim.brokers.apache_kafka.properties import HOST, KafkaBrokerSpec, properties_text, server_properties
+from kcsim.errors import TimedOutError
 from kcsim.zk.servers.errors import MemberStateError, PortTakenError
 from kcsim.zk.servers.free_ports import free_ports, is_free
-from kcsim.zk.servers.guarded import Guarded
+from kcsim.zk.servers.guarded_processes import GuardedProcesses
 from kcsim.zk.servers.ports import PAUSED, UP, State
 
 MAIN_CLASS = "kafka.Kafka"
 HEAP_MB = 256
 POLL_S = 0.02
-NO_LOG = "it cannot say why, since its libs folder has no binding of slf4j to log4j (slf4j-log4j12 or slf4j-reload4j)"
+NO_LOG = "the reason is unknown, because its libs folder has no binding of slf4j to log4j (slf4j-log4j12 or slf4j-reload4j)"
 
-# ApiVersions (key 18) version 0, correlation id 0, client id "kcsim", after its own length: any broker answers it.
+# ApiVersions (key 18) version 0, correlation id 0, client id "kcsim", preceded by its length. Any broker answers it.
 QUESTION = b"\x00\x00\x00\x0f" + b"\x00\x12\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x05kcsim"
 
 
 class KafkaBroker:
     """A broker and its directory: server.properties, log4j.properties, logs/ and the log directories data-1, data-2, …
 
-    Verbs that take no time-out return when they have taken effect. One that would have no effect raises MemberStateError.
+    Methods without a time-out return when they have taken effect. A call that would have no effect raises MemberStateError.
     """
 
     def __init__(
         self,
         installation: KafkaInstallation,
-        broker_id: int,
-        rack: str | None,
-        settings: Mapping[str, Value],
-        zookeeper_connect: str,
+        spec: KafkaBrokerSpec,
         directory: Path,
         port: int | None = None,
-        log_dirs: int = 1,
-        guarded: Guarded | None = None,
+        guarded: GuardedProcesses | None = None,
     ) -> None:
-        """Prepare to start; nothing is started or written yet.
+        """Prepare the broker; nothing is started or written yet.
 
         Args:
-            settings: by Kafka's dotted names; properties.py has what is in force without them.
-            directory: this broker's own; made if need be, and never deleted here.
-            port: of 127.0.0.1; None takes a free one. Kept from start to start.
-            guarded: who guards the process; None takes a guard of its own. One guard for several brokers is one process
-                less for each, and its directory, gone when we are, may hold theirs.
+            directory: this broker's own; created if it does not exist, and never deleted here.
+            port: of 127.0.0.1; None takes a free one. The port stays the same from start to start.
+            guarded: the guard of the process; None creates a guard for this broker alone. A guard shared by several brokers
+                saves one process per broker, and its directory, which is deleted when this process ends, may contain the
+                brokers' directories.
 
         Raises: OwnSettingError, UnusableDirectoryError.
         """
-        self.name = f"broker-{broker_id}"
-        self.broker_id = broker_id
+        self.name = f"broker-{spec.broker_id}"
+        self.broker_id = spec.broker_id
         self.directory = directory.absolute()
         self.port = free_ports(1)[0] if port is None else port
-        self.log_dirs = tuple(self.directory / f"data-{number}" for number in range(1, log_dirs + 1))
+        self.log_dirs = tuple(self.directory / f"data-{number}" for number in range(1, spec.log_dirs + 1))
         self.logs = self.directory / "logs"
         self._installation = installation
-        self._properties = server_properties(
-            broker_id, rack, settings, self.port, self.log_dirs, zookeeper_connect, installation.version
-        )
+        self._properties = server_properties(spec, self.port, self.log_dirs, installation.version)
         self._guarded = guarded
         self._has_own_guard = guarded is None
         self._last_state: State | None = None
@@ -91,20 +85,20 @@ class KafkaBroker:
 
     @property
     def address(self) -> str:
-        """host:port of its listener, for bootstrap.servers."""
+        """host:port of the broker's listener, for bootstrap.servers."""
         return f"{HOST}:{self.port}"
 
     @property
     def log_path(self) -> Path:
-        """Its server.log or, if it cannot write one, what its JVM has printed."""
+        """The broker's server.log or, if the installation cannot write log files, the file with its JVM's output."""
         return self.logs / (SERVER_LOG if self._installation.writes_logs else CONSOLE)
 
     def last_lines(self, count: int) -> list[str]:
-        """The last lines of its server.log since its last start; of what its JVM printed when there are none."""
+        """Return the last lines of server.log since the last start, or of the JVM's output if server.log has none."""
         return self._written().splitlines()[-count:]
 
     def _written(self) -> str:
-        """What it has logged since its last start; a JVM that failed before that has only printed."""
+        """Return what the broker has logged since its last start, or what its JVM printed if it failed before logging."""
         return self._since_start(self.log_path) or self._since_start(self.logs / CONSOLE)
 
     def _since_start(self, path: Path) -> str:
@@ -117,7 +111,7 @@ class KafkaBroker:
     # --- starting ---------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start the process, for the first time or again; returns when it runs, long before the broker is up.
+        """Start the process, for the first time or again. Return when the process runs, long before the broker is up.
 
         Raises: PortTakenError.
         """
@@ -145,7 +139,7 @@ class KafkaBroker:
             str(properties),
         ]
         if self._guarded is None:
-            self._guarded = Guarded(what="kafka")
+            self._guarded = GuardedProcesses(what="kafka")
         self._guarded.start(self.name, command, console)
         self._last_state = UP
 
@@ -171,7 +165,7 @@ class KafkaBroker:
     # --- ending -----------------------------------------------------------------------------------------------------------
 
     async def terminate(self, timeout_s: float) -> int:
-        """SIGTERM: a controlled shutdown. Returns the exit status (143 of a JVM that shut down in order) once it has ended.
+        """Send SIGTERM, which causes a controlled shutdown, and return the exit status (143 after an orderly shutdown).
 
         Raises: TimedOutError; the process then still runs.
         """
@@ -184,12 +178,12 @@ class KafkaBroker:
         return status
 
     async def kill(self) -> None:
-        """SIGKILL, frozen or not; returns when the process is gone."""
+        """Kill the process with SIGKILL, whether it is paused or not. Return when the process is gone."""
         self._require("kill", lambda state: state in (UP, PAUSED))
         self._last_state = await asyncio.to_thread(self._guard().kill, self.name)
 
     async def close(self) -> None:
-        """Kill the process if there is one and leave only files behind. Idempotent; a later start is possible."""
+        """Kill the process if it runs, and leave only files behind. Idempotent; the broker can be started again later."""
         if self.state in (UP, PAUSED):
             await self.kill()
         if self._has_own_guard and self._guarded is not None:
@@ -199,12 +193,12 @@ class KafkaBroker:
     # --- standing still ---------------------------------------------------------------------------------------------------
 
     async def pause(self) -> None:
-        """SIGSTOP: the process stands still as it is; its connections stay open and silent. Raises: BrokerExitedError."""
+        """Pause the process with SIGSTOP; its connections stay open and silent. Raises: BrokerExitedError."""
         self._require("pause", lambda state: state == UP)
         await self._change(self._guard().pause)
 
     async def resume(self) -> None:
-        """SIGCONT. Raises: BrokerExitedError."""
+        """Resume the process with SIGCONT. Raises: BrokerExitedError."""
         self._require("resume", lambda state: state == PAUSED)
         await self._change(self._guard().resume)
 
@@ -215,7 +209,7 @@ class KafkaBroker:
 
     # --- what goes wrong --------------------------------------------------------------------------------------------------
 
-    def _guard(self) -> Guarded:
+    def _guard(self) -> GuardedProcesses:
         assert self._guarded is not None, "a process that runs has a guard"
         return self._guarded
 
@@ -238,7 +232,7 @@ class KafkaBroker:
 async def first_answer(port: int) -> None:
     """Return when a broker on this port of 127.0.0.1 has answered a request.
 
-    A broker listens long before it answers: what was asked meanwhile it answers then.
+    A broker listens long before it answers; requests that arrive in the meantime are answered then.
     """
     while True:
         try:
@@ -249,5 +243,5 @@ async def first_answer(port: int) -> None:
                 return
             finally:
                 writer.close()
-        except (OSError, asyncio.IncompleteReadError):  # nobody listens yet, or who does has hung up
+        except (OSError, asyncio.IncompleteReadError):  # nothing listens yet, or the listener has closed the connection
             await asyncio.sleep(POLL_S)

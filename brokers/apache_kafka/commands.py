@@ -1,4 +1,4 @@
-"""Runs Apache Kafka's own commands (topics, reassignments, elections, producers), by class name and without a shell."""
+"""Run Apache Kafka's own commands (topics, reassignments, elections, producers), by class name and without a shell."""
 
 import asyncio
 import os
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kcsim.brokers.apache_kafka.endings import exit_status
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation, Release
 from kcsim.brokers.apache_kafka.log_files import COMMAND_LOG4J, jvm_options
-from kcsim.zk.errors import TimedOutError
-from kcsim.zk.servers.guarded import Guarded
+from kcsim.brokers.apache_kafka.process_exit import exit_status
+from kcsim.errors import TimedOutError
+from kcsim.zk.servers.guarded_processes import GuardedProcesses
 
 HEAP_MB = 128
 NAME = "command"
@@ -27,15 +27,16 @@ MOVED: Mapping[str, tuple[Release, str]] = {
     "kafka.tools.GetOffsetShell": ((3, 7), "org.apache.kafka.tools.GetOffsetShell"),
     "kafka.tools.ReplicaVerificationTool": ((3, 6), "org.apache.kafka.tools.ReplicaVerificationTool"),
 }
-"""Where commands went, and with which release. The others (ConfigCommand, AclCommand, ConsoleProducer) stayed until 3.9.
+"""The new class of each command that moved, and the release in which it moved.
 
+The other commands (ConfigCommand, AclCommand, ConsoleProducer) keep their class until 3.9.
 Source: the classes in the jars kafka_2.13 and kafka-tools, 3.4 to 3.9.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """How a command ended and what it printed. Several of Kafka's end with status 0 although they failed."""
+    """How a command ended and what it printed. Several of Kafka's commands end with status 0 although they failed."""
 
     rc: int
     out: str
@@ -43,7 +44,7 @@ class CommandOutcome:
 
 
 def main_class_in(release: Release, main_class: str) -> str:
-    """The name that a command has in this release, given the one that it has in Kafka 2.8."""
+    """Return the class name that a command has in this release, given its class name in Kafka 2.8."""
     moved = MOVED.get(main_class)
     return moved[1] if moved is not None and release >= moved[0] else main_class
 
@@ -54,12 +55,12 @@ async def run_kafka_command(
     """Run a command to its end.
 
     Args:
-        main_class: as in Kafka 2.8, such as kafka.admin.TopicCommand; taken for the one that has its place in later ones.
-        stdin: what it reads; None: nothing.
+        main_class: as in Kafka 2.8, such as kafka.admin.TopicCommand; replaced by its successor in later releases.
+        stdin: the command's standard input; None means empty.
 
-    Raises: TimedOutError; the command was killed then, but may have done its work before.
+    Raises: TimedOutError; the command was then killed, but may have taken effect before.
     """
-    guarded = await asyncio.to_thread(Guarded, what="kafka")
+    guarded = await asyncio.to_thread(GuardedProcesses, what="kafka")
     try:
         command = jvm(installation, guarded.directory, main_class, args)
         out, err, given = (guarded.directory / name for name in ("out", "err", "in"))
@@ -71,12 +72,14 @@ async def run_kafka_command(
         await asyncio.to_thread(guarded.close)
     if rc is None:
         last = (printed + complaint).strip().splitlines()[-1:]
-        raise TimedOutError(f"waited {timeout_s:g} s for {main_class} to end; it last said: {' '.join(last) or 'nothing'}")
+        raise TimedOutError(
+            f"waited {timeout_s:g} s for {main_class} to end; its last output: {' '.join(last) or 'nothing'}"
+        )
     return CommandOutcome(rc, printed, complaint)
 
 
 def jvm(installation: KafkaInstallation, directory: Path, main_class: str, args: Sequence[str]) -> list[str]:
-    """The command line; writes the logging configuration that it names into the directory."""
+    """Return the command line. Write the logging configuration that it refers to into the directory."""
     log4j = directory / "log4j.properties"
     log4j.write_text(COMMAND_LOG4J)
     class_path = os.pathsep.join(map(str, installation.jars()))

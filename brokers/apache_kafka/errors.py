@@ -1,4 +1,4 @@
-"""What can go wrong with Apache Kafka's own processes; each message is one line that says what to do about it."""
+"""Errors of Apache Kafka's own processes; each message is one line that says what to do."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,15 +9,15 @@ OLDEST, NEWEST = "2.4", "3.9"
 
 
 class KafkaError(ServerError):
-    """Apache Kafka is not there as it has to be, or a process of it did not do what it was asked."""
+    """Apache Kafka is missing or unusable, or one of its processes did not do what was requested."""
 
 
 class InstallationError(KafkaError):
-    """A folder that holds no Apache Kafka that could be run here. Nothing was started."""
+    """The folder holds no Apache Kafka that can be run here. Nothing was started."""
 
 
 class NoKafkaError(InstallationError):
-    """No folder was named, and none was fetched."""
+    """No folder was named, and `make kafka` has fetched none."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -33,7 +33,7 @@ class NoSuchHomeError(InstallationError):
 
 
 class NoKafkaJarError(InstallationError):
-    """The folder is there, and a broker's classes are not in its libs/*.jar."""
+    """The folder exists, but its libs/*.jar do not contain a broker's classes."""
 
     def __init__(self, home: Path, jars: int) -> None:
         found = f"none of the {jars} jars in its libs folder is kafka_2.13-VERSION.jar" if jars else "it has no libs/*.jar"
@@ -55,12 +55,12 @@ class TooOldError(InstallationError):
 
 class NoZooKeeperModeError(InstallationError):
     def __init__(self, home: Path, version: str) -> None:
-        super().__init__(f"{home} holds Kafka {version}, which has no ZooKeeper mode any more: {OLDEST} to {NEWEST} have it")
+        super().__init__(f"{home} holds Kafka {version}, which no longer has a ZooKeeper mode: {OLDEST} to {NEWEST} have it")
         self.home, self.version = home, version
 
 
 class OwnSettingError(KafkaError, ValueError):
-    """A setting that this project gives to each broker itself."""
+    """The settings include one that this project sets for each broker itself."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(f"{', '.join(names)}: chosen for each Kafka broker by the simulator; leave it out")

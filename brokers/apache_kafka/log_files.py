@@ -1,7 +1,7 @@
-"""What a Kafka process writes about itself: how it is told to, and what its end says when it fails.
+"""Logging of a Kafka process: its log4j configuration, its JVM options, and the reason for its end, taken from its log.
 
-The three files are those of Kafka's own configuration, in its layout; but all times are UTC, and state changes are at TRACE,
-as the controller is. For log4j 1.2 or reload4j, one of which is in every download of Kafka 2.4 to 3.9.
+The three files are those of Kafka's own configuration, in its layout, but all times are UTC, and state changes are logged at
+TRACE, as is the controller. For log4j 1.2 or reload4j, one of which is in every download of Kafka 2.4 to 3.9.
 """
 
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 CONTROLLER_LOG, STATE_CHANGE_LOG, SERVER_LOG = "controller.log", "state-change.log", "server.log"
 CONSOLE = "console.log"
-"""What the JVM prints: of a broker, only what is not meant for a log."""
+"""The output of the JVM: for a broker, only what is not written to a log."""
 
 DIRECTORY_PROPERTY = "kcsim.logs"
 LAYOUT = "[%d] %p %m (%c)%n"
@@ -43,7 +43,7 @@ log4j.appender.stderr.layout.ConversionPattern={LAYOUT}
 
 
 def jvm_options(log4j: Path, heap_mb: int) -> list[str]:
-    """How every JVM of Kafka's is run: started quickly, small, its times in UTC.
+    """Return the options of every Kafka JVM: quick start, small heap, times in UTC.
 
     Without perf data, a killed JVM leaves no file in the system's directory for temporary files.
     """
@@ -66,16 +66,16 @@ FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ more")
 
 
 def reason_in(log: str) -> str:
-    """Say in one line why a broker ended, from its log since its start: its last exception, else its last error or lines."""
+    """Return in one line why a broker ended, from its log since its start: its last exception, last error or last lines."""
     errors = [found[1].splitlines() for record in RECORD_START.split(log) if (found := ERROR.match(record))]
     for error in reversed(errors):
         if exception := [line.strip() for line in error[1:] if line.strip() and not FRAME.match(line)]:
             return " ".join(exception)
     if errors:
         return errors[-1][0]
-    return " | ".join(telling_lines(log)[-3:]) or "it has written nothing"
+    return " | ".join(message_lines(log)[-3:]) or "its logs are empty"
 
 
-def telling_lines(log: str) -> list[str]:
-    """The lines of a log that are no frames of a stack trace and not empty."""
+def message_lines(log: str) -> list[str]:
+    """Return the lines of a log, without stack frames and empty lines."""
     return [line.rstrip() for line in log.splitlines() if line.strip() and not FRAME.match(line)]

@@ -1,7 +1,8 @@
-"""The server.properties of a real broker: who it is, what was asked for, and few threads, so that four fit on a laptop."""
+"""The server.properties of a real broker: identity, the given settings, and few threads, so that four fit on a laptop."""
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from kcsim.brokers.apache_kafka.errors import OwnSettingError, UnusableDirectoryError
@@ -10,10 +11,10 @@ from kcsim.brokers.apache_kafka.installation import Release, release_of
 HOST = "127.0.0.1"
 
 PROTOCOL_VERSION = "2.6"
-"""Of all this project compares itself with: from 2.7 on, ISR changes would go through the controller."""
+"""The protocol version of all runs that this project compares: from 2.7 on, the controller would write ISR changes."""
 PROTOCOL_SINCE: Release = (2, 6)
 
-# Nothing here makes a difference to what the controller decides.
+# None of these settings affects what the controller decides.
 SMALL: Mapping[str, str] = {
     "num.network.threads": "1",
     "num.io.threads": "2",
@@ -41,34 +42,41 @@ OWN = frozenset(
         "zookeeper.connect",
     }
 )
-"""Settings that each broker is given here, in other words or in the same."""
+"""Settings whose values are determined here, under the same or another name."""
 
 Value = str | int | bool
 
 IN_NAMES, IN_VALUES = re.compile(r"[\\:=#! ]"), re.compile(r"^ |\\")
-"""What has a meaning there; of a value's spaces only the first one would be lost."""
+"""Characters with a special meaning in names and in values; of a value's spaces, only a leading one would be lost."""
 
 
-def server_properties(
-    broker_id: int,
-    rack: str | None,
-    settings: Mapping[str, Value],
-    port: int,
-    log_dirs: Sequence[Path],
-    zookeeper_connect: str,
-    version: str,
-) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class KafkaBrokerSpec:
+    """What one real broker is to be.
+
+    Attributes:
+        zookeeper_connect: host:port,…/chroot.
+        settings: by Kafka's dotted names; take precedence over SMALL and the protocol version; must not contain any of OWN.
+        log_dirs: the number of its log directories.
+    """
+
+    broker_id: int
+    zookeeper_connect: str
+    settings: Mapping[str, Value]
+    rack: str | None = None
+    log_dirs: int = 1
+
+
+def server_properties(spec: KafkaBrokerSpec, port: int, log_dirs: Sequence[Path], version: str) -> dict[str, str]:
     """Return the settings of one broker, by Kafka's dotted names.
 
     Args:
-        settings: these win over the choices of ours; none of OWN.
         port: of 127.0.0.1, for a plain-text listener.
-        zookeeper_connect: host:port,…/chroot.
-        version: of the Kafka that is to read them, as 2.8.2.
+        version: of the Kafka that reads the file, such as 2.8.2.
 
     Raises: OwnSettingError, UnusableDirectoryError.
     """
-    if given := sorted(OWN & settings.keys()):
+    if given := sorted(OWN & spec.settings.keys()):
         raise OwnSettingError(given)
     for directory in log_dirs:
         if "," in str(directory):
@@ -76,23 +84,23 @@ def server_properties(
     return {
         **SMALL,
         "inter.broker.protocol.version": protocol_version(version),
-        **{name: written(value) for name, value in settings.items()},
-        "broker.id": str(broker_id),
-        **({} if rack is None else {"broker.rack": rack}),
+        **{name: written(value) for name, value in spec.settings.items()},
+        "broker.id": str(spec.broker_id),
+        **({} if spec.rack is None else {"broker.rack": spec.rack}),
         "listeners": f"PLAINTEXT://{HOST}:{port}",
         "log.dirs": ",".join(map(str, log_dirs)),
-        "zookeeper.connect": zookeeper_connect,
+        "zookeeper.connect": spec.zookeeper_connect,
     }
 
 
 def protocol_version(version: str) -> str:
-    """The inter.broker.protocol.version for this Kafka: 2.6, or its own if it is older."""
+    """Return the inter.broker.protocol.version for this Kafka: 2.6, or its own release if that is older."""
     release = release_of(version)
     return PROTOCOL_VERSION if release >= PROTOCOL_SINCE else ".".join(map(str, release))
 
 
 def written(value: Value) -> str:
-    """A value as Kafka spells it."""
+    """Return a value as Kafka writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -106,12 +114,12 @@ def properties_text(properties: Mapping[str, str]) -> str:
 
 
 def escaped(text: str, special: re.Pattern[str]) -> str:
-    """Put a backslash before what the pattern matches, and spell control characters and what is not ASCII as \\uXXXX."""
+    """Put a backslash before what the pattern matches, and write control and non-ASCII characters as \\uXXXX."""
     marked = special.sub(lambda found: "\\" + found[0], text)
     return re.sub(r"[^ -~]", lambda found: "".join(f"\\u{unit:04x}" for unit in utf16(found[0])), marked)
 
 
 def utf16(character: str) -> list[int]:
-    """The code units that Java has for a character."""
+    """Return the UTF-16 code units of a character, as Java stores it."""
     code = character.encode("utf-16-be", "surrogatepass")
     return [int.from_bytes(code[i : i + 2], "big") for i in range(0, len(code), 2)]

@@ -1,6 +1,6 @@
-"""Whom a coordinator lets join, sync, send heartbeats and commit. Pure.
+"""The checks that decide which members may join, sync, send heartbeats and commit. Pure functions.
 
-Source: Kafka 2.8, GroupCoordinator; reference consumer_groups.md 10.1, 10.3, 10.4.
+Source: Kafka 2.8, GroupCoordinator; docs/kafka/consumer_groups.md 10.1, 10.3, 10.4.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ _S = GroupState
 
 
 def join_refusal(group: GroupMetadata, request: JoinGroupRequest, max_size: int, waiting: Collection[str]) -> ErrorCode:
-    """Why somebody may not join; NONE if it may.
+    """Return the error with which a join is refused, or NONE if the member may join.
 
     Args:
         max_size: group.max.size.
@@ -27,7 +27,7 @@ def join_refusal(group: GroupMetadata, request: JoinGroupRequest, max_size: int,
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     if request.member_id == NO_MEMBER_ID or request.member_id in group.pending:
         return ErrorCode.NONE
-    return stranger_error(group, request.member_id, request.instance_id)
+    return membership_error(group, request.member_id, request.instance_id)
 
 
 def _has_room(group: GroupMetadata, member_id: str, max_size: int, waiting: Collection[str]) -> bool:
@@ -38,8 +38,8 @@ def _has_room(group: GroupMetadata, member_id: str, max_size: int, waiting: Coll
     return member_id in group.members or len(group.members) < max_size
 
 
-def stranger_error(group: GroupMetadata, member_id: str, instance_id: str | None) -> ErrorCode:
-    """Whether somebody who says to be a member is none (UNKNOWN_MEMBER_ID), or none any more (FENCED_INSTANCE_ID)."""
+def membership_error(group: GroupMetadata, member_id: str, instance_id: str | None) -> ErrorCode:
+    """Return UNKNOWN_MEMBER_ID for an unknown member, FENCED_INSTANCE_ID for a replaced static member, or NONE."""
     if instance_id is not None and group.static_members.get(instance_id, member_id) != member_id:
         return ErrorCode.FENCED_INSTANCE_ID
     is_known = member_id in group.members and (instance_id is None or instance_id in group.static_members)
@@ -47,10 +47,10 @@ def stranger_error(group: GroupMetadata, member_id: str, instance_id: str | None
 
 
 def member_error(group: GroupMetadata, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
-    """Why somebody does not speak for a member of this generation; NONE if it does."""
+    """Return the error of a request that is not from a member of this generation, or NONE."""
     if group.is_in(_S.DEAD):
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    error = stranger_error(group, member_id, instance_id)
+    error = membership_error(group, member_id, instance_id)
     if error is ErrorCode.NONE and generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
     return error

@@ -1,16 +1,17 @@
-"""One group at its coordinator: who waits for what, and what happens when somebody joins, falls silent, leaves or is late.
+"""One group at its coordinator: which requests wait, and what happens when a member joins, falls silent, leaves or is late.
 
-Members wait here, parked, for the end of a join phase and for the leader's assignment. What a request changes is decided at
-once, without awaiting anything; only the store is waited for.
+Requests are parked here until the end of a join phase, or until the leader's assignment arrives. Each request changes the
+group immediately, without awaiting anything; only the write of the group's record is awaited.
 
 Left out: groups of other protocol types. Source: Kafka 2.8, GroupCoordinator, DelayedJoin, InitialDelayedJoin and
-DelayedHeartbeat; reference consumer_groups.md 10.
+DelayedHeartbeat; docs/kafka/consumer_groups.md 10.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from kcsim.brokers.groups.admission import join_refusal, member_error, stranger_error
+from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.groups.admission import join_refusal, member_error, membership_error
 from kcsim.brokers.groups.group_events import GroupEvents
 from kcsim.brokers.groups.group_metadata import GroupMetadata, GroupRecord, GroupState, MemberMetadata
 from kcsim.brokers.groups.requests import (
@@ -21,14 +22,14 @@ from kcsim.brokers.groups.requests import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from kcsim.brokers.groups.sessions import Sessions
+from kcsim.brokers.groups.sessions import MemberSessions
 from kcsim.controller.requests import ErrorCode
+from kcsim.runtime.ports import Promise, Runtime
+from kcsim.vocabulary import TopicPartition
 from kcsim.zk.memory.timetable import Timetable
-from kcsim.zk.ports import Promise, Runtime
-from kcsim.zk.vocabulary import TopicPartition
 
 FIRST_JOIN_PARKED_AT_MOST_MS = 5 * 60 * 1_000
-"""How long a new member's first join may wait, before it is taken for a client that has long given up (KAFKA-7610)."""
+"""How long a new member's first join may wait. After that, the client is assumed to have given up (KAFKA-7610)."""
 
 _S = GroupState
 Store = Callable[[GroupRecord, int], Awaitable[ErrorCode]]
@@ -36,12 +37,12 @@ Store = Callable[[GroupRecord, int], Awaitable[ErrorCode]]
 
 @dataclass(slots=True)
 class _Phase:
-    """The join phase under way. An alarm that finds another one in its place has nothing to do.
+    """The join phase in progress. An alarm that finds that another phase has replaced its own does nothing.
 
     Attributes:
-        is_first: of a group that was empty: nobody knows who is still to come, so it does not end early.
-        left_ms: how much longer a first one may be extended.
-        has_new: somebody came since it was last extended.
+        is_first: the group was empty before: it is unknown which members are still to come, so the phase does not end early.
+        left_ms: how much longer a first phase may be extended.
+        has_new: a member has joined since the phase was last extended.
     """
 
     is_first: bool
@@ -49,50 +50,51 @@ class _Phase:
     has_new: bool = False
 
 
-class CoordinatedGroup:
-    """The group, from its first request, or from its loading, until this broker no longer coordinates it.
+@dataclass(frozen=True, slots=True)
+class CoordinatorServices:
+    """What a coordinator offers to each of its groups.
 
-    Args:
-        initial_delay_ms: group.initial.rebalance.delay.ms.
-        max_size: group.max.size.
-        store: keeps a record in __consumer_offsets, at all in-sync replicas.
-        new_member_id: client id -> a member id that nobody has had.
-        cause: the event by which it became this broker's.
+    Attributes:
+        new_member_id: client id -> a member id that was never used before.
     """
 
-    def __init__(
-        self,
-        metadata: GroupMetadata,
-        runtime: Runtime,
-        timetable: Timetable,
-        events: GroupEvents,
-        store: Store,
-        new_member_id: Callable[[str], str],
-        initial_delay_ms: int,
-        max_size: int,
-        cause: int,
-    ) -> None:
+    runtime: Runtime
+    timetable: Timetable
+    events: GroupEvents
+    config: BrokerConfig
+    new_member_id: Callable[[str], str]
+
+
+class CoordinatedGroup:
+    """A group, from its first request or from its loading until this broker no longer coordinates it.
+
+    Args:
+        store: stores a record in __consumer_offsets, on all in-sync replicas.
+        cause: the event by which this broker became the group's coordinator.
+    """
+
+    def __init__(self, metadata: GroupMetadata, services: CoordinatorServices, store: Store, cause: int) -> None:
         self.metadata = metadata
-        self._runtime = runtime
-        self._timetable = timetable
-        self._events = events
+        self._runtime = services.runtime
+        self._timetable = services.timetable
+        self._events = services.events
         self._store = store
-        self._new_member_id = new_member_id
-        self._initial_delay_ms = initial_delay_ms
-        self._max_size = max_size
+        self._new_member_id = services.new_member_id
+        self._initial_delay_ms = services.config.group_initial_rebalance_delay_ms
+        self._max_size = services.config.group_max_size
         self._phase: _Phase | None = None
         self._joins: dict[str, Promise[JoinGroupResponse]] = {}
         self._syncs: dict[str, Promise[SyncGroupResponse]] = {}
         self._new: dict[str, None] = {}  # members whose first join is parked
-        self._told = cause  # the last event about the whole group: what members hear of follows from it
-        self._sessions = Sessions(timetable, self._on_session_end)
+        self._last_group_event = cause  # the last event about the whole group: the cause of the responses to its members
+        self._sessions = MemberSessions(services.timetable, self._on_session_end)
         for member_id in metadata.members:
             self._renew(member_id, cause)
 
     # --- join
 
     async def join(self, request: JoinGroupRequest, cause: int) -> JoinGroupResponse:
-        """Take a member into the phase, or tell it at once what it asks."""
+        """Add a member to the join phase and wait for its end, or answer at once if the member need not wait."""
         answer = self._join(request, cause)
         self._complete_if_all_joined(cause)
         if isinstance(answer, JoinGroupResponse):
@@ -161,7 +163,7 @@ class CoordinatedGroup:
     def _return_of_static(
         self, request: JoinGroupRequest, instance_id: str, member_id: str, cause: int
     ) -> "JoinGroupResponse | Promise[JoinGroupResponse]":
-        """A static member is back, under a new id. In a stable group that is no reason for a rebalance."""
+        """Give a returning static member its new id. In a stable group this does not cause a rebalance."""
         group, leader = self.metadata, self.metadata.leader_or_nobody
         self._fence(group.static_members[instance_id])
         member = group.replace_static(instance_id, member_id)
@@ -173,12 +175,14 @@ class CoordinatedGroup:
             member.rebalance_timeout_ms = request.rebalance_timeout_ms
             if group.selected_protocol() == group.protocol:
                 self._runtime.spawn("store-group", self._store_return(seq))
-                # The former leader id: a leader that came back must not take it that it is to assign.
-                return JoinGroupResponse(ErrorCode.NONE, member_id, group.generation, group.protocol, leader, (), self._told)
+                # The former leader id: a returning leader must not conclude that it has to compute the assignment.
+                return JoinGroupResponse(
+                    ErrorCode.NONE, member_id, group.generation, group.protocol, leader, (), self._last_group_event
+                )
         return self._park_join(member, request, f"static member {instance_id} came back", seq)
 
     def _fence(self, member_id: str) -> None:
-        """A member's id is no longer good: whoever waits under it hears so."""
+        """Fence a member id that is no longer valid: requests that wait under this id get FENCED_INSTANCE_ID."""
         if member_id in self._joins:
             self._joins.pop(member_id).resolve(JoinGroupResponse(ErrorCode.FENCED_INSTANCE_ID, member_id))
         if member_id in self._syncs:
@@ -192,7 +196,7 @@ class CoordinatedGroup:
     # --- the join phase
 
     def _prepare_rebalance(self, reason: str, cause: int) -> None:
-        """Begin a join phase unless one is under way."""
+        """Begin a join phase unless one is in progress."""
         group = self.metadata
         if group.is_in(_S.PREPARING_REBALANCE, _S.DEAD):
             return
@@ -200,7 +204,7 @@ class CoordinatedGroup:
             self._forget_assignment(ErrorCode.REBALANCE_IN_PROGRESS, cause)
         is_first = group.is_in(_S.EMPTY)
         group.transition_to(_S.PREPARING_REBALANCE)
-        seq = self._told = self._events.rebalance(group, reason, cause)
+        seq = self._last_group_event = self._events.rebalance(group, reason, cause)
         delay_ms = group.rebalance_timeout_ms
         self._phase = phase = _Phase(is_first)
         if is_first:
@@ -228,20 +232,20 @@ class CoordinatedGroup:
             self._complete_join(cause)
 
     def _complete_join(self, cause: int) -> None:
-        """The phase is over: drop the dynamic members that are not back, and begin a generation with the others."""
+        """End the phase: remove the dynamic members that have not rejoined, and begin a generation with the others."""
         group = self.metadata
         for member in list(group.members.values()):
             if member.member_id not in self._joins and member.instance_id is None:
                 cause = self._drop(member.member_id, "did not rejoin in time", cause)
         if group.members and not self._joins:
-            # Only static members are left, and none of them is back yet.
+            # Only static members are left, and none of them has rejoined yet.
             self._phase = phase = _Phase(is_first=False)
             self._alarm(group.rebalance_timeout_ms, phase, cause)
             return
         self._phase = None
         group.choose_leader(self._joins)
         group.next_generation()
-        seq = self._told = self._events.generation(group, self._told)
+        seq = self._last_group_event = self._events.generation(group, self._last_group_event)
         if group.is_in(_S.EMPTY):
             self._runtime.spawn("store-group", self._store_return(seq))
             return
@@ -257,12 +261,14 @@ class CoordinatedGroup:
     def _joined(self, member_id: str) -> JoinGroupResponse:
         group, leader = self.metadata, self.metadata.leader_or_nobody
         members = group.members_for_leader() if member_id == leader and not group.is_in(_S.STABLE) else ()
-        return JoinGroupResponse(ErrorCode.NONE, member_id, group.generation, group.protocol, leader, members, self._told)
+        return JoinGroupResponse(
+            ErrorCode.NONE, member_id, group.generation, group.protocol, leader, members, self._last_group_event
+        )
 
     # --- sync
 
     async def sync(self, request: SyncGroupRequest, cause: int) -> SyncGroupResponse:
-        """Hand out a member's assignment, when the leader has brought it."""
+        """Return a member's assignment, once the leader has sent it."""
         error = member_error(self.metadata, request.member_id, request.instance_id, request.generation)
         if error is not ErrorCode.NONE:
             return SyncGroupResponse(error)
@@ -271,7 +277,7 @@ class CoordinatedGroup:
             return SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS)
         self._renew(request.member_id, cause)
         if group.is_in(_S.STABLE):
-            return SyncGroupResponse(ErrorCode.NONE, group.members[request.member_id].assignment, self._told)
+            return SyncGroupResponse(ErrorCode.NONE, group.members[request.member_id].assignment, self._last_group_event)
         parked = self._syncs[request.member_id] = self._runtime.promise()
         if request.member_id == group.leader:
             self._runtime.spawn("store-assignment", self._keep_assignment(request.assignments, cause))
@@ -282,7 +288,7 @@ class CoordinatedGroup:
         group = self.metadata
         generation = group.generation
         error = await self._store(group.snapshot(assignments), cause)
-        # Somebody may have joined or left meanwhile: then this assignment is for nobody.
+        # If a member has joined or left meanwhile, this assignment is obsolete.
         if not group.is_in(_S.COMPLETING_REBALANCE) or group.generation != generation:
             return
         if error is not ErrorCode.NONE:
@@ -291,7 +297,7 @@ class CoordinatedGroup:
             return
         group.take_assignment(assignments)
         group.transition_to(_S.STABLE)
-        seq = self._told = self._events.stable(group, cause)
+        seq = self._last_group_event = self._events.stable(group, cause)
         syncs, self._syncs = self._syncs, {}
         for member_id, parked in syncs.items():
             self._renew(member_id, seq)
@@ -307,15 +313,15 @@ class CoordinatedGroup:
     # --- heartbeat, leave, commit
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int, cause: int) -> HeartbeatResponse:
-        """Renew a session, and say whether to join again."""
+        """Renew a session, and return whether the member has to join again."""
         error = member_error(self.metadata, member_id, instance_id, generation)
         if error is ErrorCode.NONE:
             self._renew(member_id, cause)
             error = ErrorCode.REBALANCE_IN_PROGRESS if self.metadata.is_in(_S.PREPARING_REBALANCE) else error
-        return HeartbeatResponse(error, self._told)
+        return HeartbeatResponse(error, self._last_group_event)
 
     def may_commit(self, member_id: str, instance_id: str | None, generation: int, cause: int) -> ErrorCode:
-        """Whether a member, or somebody outside of a group that has no members, may commit offsets now."""
+        """Return NONE if a member, or a client outside of a group that has no members, may commit offsets now."""
         if generation < 0 and self.metadata.is_in(_S.EMPTY):
             return ErrorCode.NONE
         error = member_error(self.metadata, member_id, instance_id, generation)
@@ -326,7 +332,7 @@ class CoordinatedGroup:
         return ErrorCode.REBALANCE_IN_PROGRESS if is_waiting else ErrorCode.NONE
 
     def leave(self, member_id: str, instance_id: str | None, cause: int) -> ErrorCode:
-        """Let a member go at once; a static one by its instance id."""
+        """Remove a member at once; a static member by its instance id."""
         group = self.metadata
         if group.is_in(_S.DEAD):
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -335,7 +341,7 @@ class CoordinatedGroup:
             return ErrorCode.NONE
         if member_id == NO_MEMBER_ID and instance_id is not None:
             member_id = group.static_members.get(instance_id, NO_MEMBER_ID)
-        error = stranger_error(group, member_id, instance_id)
+        error = membership_error(group, member_id, instance_id)
         if error is ErrorCode.NONE:
             self._remove(member_id, "left", cause)
         return error
@@ -343,13 +349,13 @@ class CoordinatedGroup:
     # --- sessions
 
     def _renew(self, member_id: str, cause: int) -> None:
-        """A member was heard."""
+        """Renew a member's session."""
         self._sessions.renew(member_id, self.metadata.members[member_id].session_timeout_ms, cause)
 
     def _on_session_end(self, member_id: str, cause: int) -> None:
         if member_id in self.metadata.pending:
             self._forget_pending(member_id, cause)
-        elif not self._is_parked(member_id):  # else its session begins anew with the answer
+        elif not self._is_parked(member_id):  # else its session is renewed when the parked request is answered
             self._remove(member_id, "was not heard of for its session time-out", cause)
 
     def _forget_pending(self, member_id: str, cause: int) -> None:
@@ -378,7 +384,7 @@ class CoordinatedGroup:
         return self._events.removed(self.metadata, member, why, cause)
 
     def retire(self) -> None:
-        """Another broker coordinates the group from now on; whoever waits here is told to look for it."""
+        """Answer all waiting members with NOT_COORDINATOR: another broker coordinates the group from now on."""
         self.metadata.transition_to(_S.DEAD)
         self._phase = None
         self._sessions.clear()

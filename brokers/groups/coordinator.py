@@ -1,18 +1,19 @@
-"""The group coordinator of one broker: of the groups whose partition of __consumer_offsets it leads.
+"""The group coordinator of one broker, for the groups whose partition of __consumer_offsets this broker leads.
 
-Groups and offsets are records in that partition, on all in-sync replicas before anybody is told; the next leader of
-the partition reads them and goes on where this one stopped.
+Groups and offsets are records in that partition. A member is answered only when all in-sync replicas have them. The
+partition's next leader reads the records and continues from them.
 
 Left out: compaction and expiry of offsets, transactional commits, DescribeGroups and DeleteGroups.
-Source: Kafka 2.8, GroupCoordinator and GroupMetadataManager; reference consumer_groups.md 9 to 11.
+Source: Kafka 2.8, GroupCoordinator and GroupMetadataManager; docs/kafka/consumer_groups.md 9 to 11.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, assert_never
 
 from kcsim.brokers.config import BrokerConfig
-from kcsim.brokers.groups.coordinated_group import CoordinatedGroup
+from kcsim.brokers.groups.coordinated_group import CoordinatedGroup, CoordinatorServices
 from kcsim.brokers.groups.group_events import GroupEvents
 from kcsim.brokers.groups.group_metadata import GroupMetadata, OffsetRecord, StoredRecord, restored
 from kcsim.brokers.groups.offsets_topic import OFFSETS_TOPIC, partition_for
@@ -38,36 +39,43 @@ from kcsim.brokers.groups.requests import (
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.controller.decisions.placement import RandomNumbers
 from kcsim.controller.requests import ErrorCode
-from kcsim.zk.events import EventKind
+from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.sink import EventSink
+from kcsim.runtime.ports import Runtime
+from kcsim.vocabulary import TopicPartition
 from kcsim.zk.memory.timetable import Timetable
-from kcsim.zk.ports import EventSink, Runtime
-from kcsim.zk.vocabulary import TopicPartition
 
 CreateOffsetsTopic = Callable[[int], Awaitable[bool]]
 
 
 class GroupLog(Protocol):
-    """The partitions of __consumer_offsets that this broker leads, as far as groups are concerned."""
+    """The partitions of __consumer_offsets that this broker leads, as a store of groups."""
 
     async def append(self, tp: TopicPartition, records: tuple[StoredRecord, ...], cause: int) -> ErrorCode:
-        """Write records and wait until all in-sync replicas have them."""
+        """Append records and wait until all in-sync replicas have them."""
         ...
 
     def read(self, tp: TopicPartition) -> Iterable[StoredRecord]:
-        """All that there is, oldest first."""
+        """Return all records, oldest first."""
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class GroupStorage:
+    """The partitions of __consumer_offsets as a store of groups, and a function that creates this topic."""
+
+    log: GroupLog
+    create_topic: CreateOffsetsTopic
+
+
 class GroupCoordinator:
-    """Answers the requests of consumers' groups.
+    """Answers the requests of consumer groups.
 
     Args:
-        log: where groups are kept.
-        create_topic: makes __consumer_offsets.
-        numbers: where the random part of member ids comes from.
+        numbers: the source of the random part of member ids.
 
     Attributes:
-        groups: by partition of __consumer_offsets, those that this broker coordinates.
+        groups: the groups that this broker coordinates, by partition of __consumer_offsets.
     """
 
     def __init__(
@@ -76,19 +84,19 @@ class GroupCoordinator:
         sink: EventSink,
         config: BrokerConfig,
         metadata: MetadataCache,
-        log: GroupLog,
-        create_topic: CreateOffsetsTopic,
+        storage: GroupStorage,
         numbers: RandomNumbers,
     ) -> None:
         self._runtime = runtime
         self._sink = sink
-        self._events = GroupEvents(sink)
         self._config = config
         self._metadata = metadata
-        self._log = log
-        self._create_topic = create_topic
+        self._log = storage.log
+        self._create_topic = storage.create_topic
         self._numbers = numbers
-        self._timetable = Timetable(runtime, "group-timers")
+        self._services = CoordinatorServices(
+            runtime, Timetable(runtime, "group-timers"), GroupEvents(sink), config, self._new_member_id
+        )
         self.groups: dict[int, dict[str, CoordinatedGroup]] = {}
         self._loading: dict[int, None] = {}
         self._is_topic_being_made = False
@@ -96,32 +104,32 @@ class GroupCoordinator:
     # --- which partitions are led here
 
     def on_election(self, partition: int, cause: int) -> None:
-        """This broker leads a partition of __consumer_offsets from now on: its groups are loaded."""
+        """Load the groups of a partition of __consumer_offsets of which this broker has become leader."""
         if partition not in self.groups and partition not in self._loading:
             self._loading[partition] = None
             self._runtime.spawn("load-groups", self._load(partition, cause))
 
     async def _load(self, partition: int, cause: int) -> None:
-        # A moment in which requests are told to wait, as short as it may be.
+        # Requests are refused with COORDINATOR_LOAD_IN_PROGRESS for a moment, which is as short as possible.
         await self._runtime.sleep_ms(0)
         if partition not in self._loading:
             return
         del self._loading[partition]
         found = restored(self._log.read(TopicPartition(OFFSETS_TOPIC, partition)))
         if found:
-            cause = self._tell_coordination(partition, "loaded", found, cause)
+            cause = self._emit_coordination(partition, "loaded", found, cause)
         self.groups[partition] = {group_id: self._coordinated(group, cause) for group_id, group in found.items()}
 
     def on_resignation(self, partition: int, cause: int) -> None:
-        """This broker leads the partition no more: whoever waits is told, and the groups are another's."""
+        """Answer all waiting members and give up the groups: this broker no longer leads the partition."""
         self._loading.pop(partition, None)
         groups = self.groups.pop(partition, {})
         if groups:
-            self._tell_coordination(partition, "given up", groups, cause)
+            self._emit_coordination(partition, "given up", groups, cause)
         for group in groups.values():
             group.retire()
 
-    def _tell_coordination(self, partition: int, state: str, groups: Iterable[str], cause: int) -> int:
+    def _emit_coordination(self, partition: int, state: str, groups: Iterable[str], cause: int) -> int:
         names = sorted(groups)
         return self._sink.emit(
             EventKind.GROUP_COORDINATION,
@@ -134,17 +142,7 @@ class GroupCoordinator:
         )
 
     def _coordinated(self, group: GroupMetadata, cause: int) -> CoordinatedGroup:
-        return CoordinatedGroup(
-            group,
-            self._runtime,
-            self._timetable,
-            self._events,
-            partial(self._store, group.group_id),
-            self._new_member_id,
-            self._config.group_initial_rebalance_delay_ms,
-            self._config.group_max_size,
-            cause,
-        )
+        return CoordinatedGroup(group, self._services, partial(self._store, group.group_id), cause)
 
     def _new_member_id(self, client_id: str) -> str:
         digits = f"{self._numbers.randrange(1 << 128):032x}"
@@ -153,7 +151,7 @@ class GroupCoordinator:
     # --- requests
 
     async def handle(self, request: GroupRequest, cause: int) -> GroupResponse:
-        """Return the answer, when there is one: joins and syncs wait for others."""
+        """Return the response to a request. Joins and syncs wait for other members."""
         match request:
             case FindCoordinatorRequest():
                 return await self._find(request, cause)
@@ -165,7 +163,7 @@ class GroupCoordinator:
             case HeartbeatRequest(group_id, generation, member_id, instance_id):
                 error, group = self._group(group_id, ErrorCode.UNKNOWN_MEMBER_ID)
                 if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                    return HeartbeatResponse(ErrorCode.NONE)  # nobody is to be thought dead while groups are read
+                    return HeartbeatResponse(ErrorCode.NONE)  # no member may be considered dead while groups are loaded
                 if group is None:
                     return HeartbeatResponse(error)
                 return group.heartbeat(member_id, instance_id, generation, cause)
@@ -183,7 +181,7 @@ class GroupCoordinator:
         return partition_for(group_id, self._config.offsets_topic_num_partitions)
 
     def _group(self, group_id: str, if_unknown: ErrorCode) -> tuple[ErrorCode, CoordinatedGroup | None]:
-        """The group, or why it is not to be had here."""
+        """Return the group, or the error why this broker cannot serve it."""
         partition = self._partition_of(group_id)
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID, None
@@ -217,7 +215,7 @@ class GroupCoordinator:
         return FindCoordinatorResponse(ErrorCode.NONE, leader, endpoint)
 
     async def _make_topic(self, cause: int) -> None:
-        """Once at a time: whoever asks meanwhile is told to come back."""
+        """Create __consumer_offsets, once at a time; requests that arrive meanwhile do not start a second creation."""
         if self._is_topic_being_made:
             return
         self._is_topic_being_made = True
@@ -241,7 +239,7 @@ class GroupCoordinator:
         return await group.join(request, cause)
 
     async def _store(self, group_id: str, record: StoredRecord, cause: int) -> ErrorCode:
-        """Keep a record of a group; what a failure means to its members."""
+        """Store a record of a group. Return the error for the group's members."""
         error = await self._append(group_id, (record,), cause)
         return ErrorCode.REBALANCE_IN_PROGRESS if error is ErrorCode.REQUEST_TIMED_OUT else error
 
@@ -276,8 +274,8 @@ class GroupCoordinator:
         error = await self._append(request.group_id, records, cause)
         if error is ErrorCode.NONE:
             group.metadata.offsets.update(offsets)
-            told = ", ".join(f"{tp} at {offset}" for tp, offset in offsets)
-            self._events.committed(group.metadata, request.member_id, len(offsets), told, cause)
+            detail = ", ".join(f"{tp} at {offset}" for tp, offset in offsets)
+            self._services.events.committed(group.metadata, request.member_id, len(offsets), detail, cause)
         return error
 
     def _fetch_offsets(self, request: OffsetFetchRequest) -> OffsetFetchResponse:

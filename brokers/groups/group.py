@@ -1,7 +1,7 @@
-"""A consumer group from one rebalance to the next: who is in it, what they own, and what a change makes them go through.
+"""A consumer group from one rebalance to the next: its members, what they own, and the rebalance that a change causes.
 
-This is what members and their leader compute; no coordinator, no time. A change is applied to the group first, and
-`rebalance` then says what the members are told, in one round or, cooperatively, in several.
+This is the part that members and their leader compute, without a coordinator and without time. A change is applied to the
+group first; `rebalance` then computes what the members are sent, in one round or, cooperatively, in several.
 """
 
 from collections import Counter
@@ -9,28 +9,24 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from kcsim.brokers.groups.assignment import Assignment
-from kcsim.brokers.groups.assignors import Strategy, assign
-from kcsim.brokers.groups.claims import KafkaRules
-from kcsim.brokers.groups.cooperative_sticky import CooperativeRound, assign_cooperatively
-from kcsim.brokers.groups.errors import (
-    DuplicateMemberError,
-    FewerPartitionsError,
-    UnknownMemberError,
-    UnknownTopicError,
-)
-from kcsim.brokers.groups.members import GroupMember, known_generation
-from kcsim.brokers.groups.rack_aware_range import PartitionRacks
-from kcsim.brokers.groups.subscriptions import Subscription
-from kcsim.zk.vocabulary import TopicPartition
+from kcsim.brokers.groups.assignors.assignment import Assignment
+from kcsim.brokers.groups.assignors.assignors import AssignmentStrategy, assign
+from kcsim.brokers.groups.assignors.cooperative_sticky import CooperativeRound, assign_cooperatively
+from kcsim.brokers.groups.assignors.errors import DuplicateMemberError
+from kcsim.brokers.groups.assignors.members import GroupMember, known_generation
+from kcsim.brokers.groups.assignors.ownership_claims import KafkaRules
+from kcsim.brokers.groups.assignors.rack_aware_range import PartitionRacks
+from kcsim.brokers.groups.assignors.subscriptions import Subscription
+from kcsim.brokers.groups.errors import FewerPartitionsError, UnknownMemberError, UnknownTopicError
+from kcsim.vocabulary import TopicPartition
 
 ENOUGH_ROUNDS = 100
-"""Cooperative members agree after two or three rounds; Kafka's own tests allow five."""
+"""Cooperative members reach an assignment after two or three rounds; Kafka's own tests allow five."""
 
 
 @dataclass(frozen=True, slots=True)
-class Consumer:
-    """A consumer as it was set up, and what it owns; see GroupMember, which is what others get to know of it."""
+class GroupConsumer:
+    """A consumer's configuration and what it owns. GroupMember is the part of it that other members see."""
 
     member_id: str
     subscription: Subscription
@@ -40,20 +36,20 @@ class Consumer:
     generation: int | None = None
 
     def as_member(self, topics: Collection[str]) -> GroupMember:
-        """As it joins, with its subscription matched against the topics there are."""
+        """Return the consumer as it joins, with its subscription matched against the existing topics."""
         subscribed = self.subscription.topics_among(topics)
         return GroupMember(self.member_id, subscribed, self.instance_id, self.rack, self.owned, self.generation)
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroup:
-    """Consumers and topics (topic -> how many partitions). `generation` is the last one; 0 before any assignment.
+    """Consumers and topics (topic -> number of partitions). `generation` is the last one; 0 before any assignment.
 
     Raises: DuplicateMemberError.
     """
 
     partition_counts: Mapping[str, int]
-    consumers: tuple[Consumer, ...] = ()
+    consumers: tuple[GroupConsumer, ...] = ()
     generation: int = 0
 
     def __post_init__(self) -> None:
@@ -72,7 +68,7 @@ class ConsumerGroup:
 
     @property
     def owned(self) -> dict[str, tuple[TopicPartition, ...]]:
-        """What each member owns."""
+        """The partitions that each member owns."""
         return {consumer.member_id: consumer.owned for consumer in self.consumers}
 
 
@@ -81,21 +77,21 @@ class ConsumerGroup:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A consumer joins that was not in the group."""
+    """A consumer joins the group."""
 
-    consumer: Consumer
+    consumer: GroupConsumer
 
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A consumer leaves or crashes; to the assignors it is the same."""
+    """A consumer leaves or crashes; the assignors do not distinguish the two."""
 
     member_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """A consumer of the group subscribes to something else."""
+    """A member of the group changes its subscription."""
 
     member_id: str
     subscription: Subscription
@@ -103,7 +99,7 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class SetPartitions:
-    """A topic is created with so many partitions, or gets more until it has so many."""
+    """A topic is created with `count` partitions, or gets more partitions until it has `count`."""
 
     topic: str
     count: int
@@ -154,7 +150,7 @@ def _check_member(group: ConsumerGroup, member_id: str) -> None:
 
 
 def inherit(group: ConsumerGroup, former: ConsumerGroup) -> ConsumerGroup:
-    """Return the group with its members owning what they own in its former self, and with that one's generation."""
+    """Return `group` with its members owning what they own in the former group, and with the former group's generation."""
     known = {consumer.member_id: consumer for consumer in former.consumers}
     consumers = (
         replace(c, owned=known[c.member_id].owned, generation=known[c.member_id].generation) if c.member_id in known else c
@@ -167,13 +163,13 @@ def inherit(group: ConsumerGroup, former: ConsumerGroup) -> ConsumerGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class RebalanceRound:
     """One round of a rebalance: one generation.
 
     Attributes:
-        sent: what the members are told.
-        revoked: member -> what it stops consuming: eagerly everything it owned, before it is told what it gets;
-            cooperatively only what it loses. Members that have nothing to give up are missing.
+        sent: the assignment that the members are sent.
+        revoked: member -> what it stops consuming: eagerly, all that it owned, before it gets its assignment;
+            cooperatively, only what it loses. Members that give up nothing are missing.
         withheld: partition -> the member that gets it in a later round.
     """
 
@@ -185,21 +181,21 @@ class Round:
 
 def rebalance(
     group: ConsumerGroup,
-    strategy: Strategy,
+    strategy: AssignmentStrategy,
     rules: KafkaRules = KafkaRules.KAFKA_2_8,
     partition_racks: PartitionRacks | None = None,
-) -> tuple[ConsumerGroup, tuple[Round, ...]]:
-    """Let all members join, and again for as long as somebody has revoked something cooperatively.
+) -> tuple[ConsumerGroup, tuple[RebalanceRound, ...]]:
+    """Rebalance the group: all members join, and join again for as long as a member has revoked partitions cooperatively.
 
-    Returns: the group when it is stable, its members owning what they were told last; and the rounds it took.
+    Returns: the group when it is stable, its members owning what they were sent last; and the rounds that it took.
     """
-    if strategy is Strategy.COOPERATIVE_STICKY:
-        told = cooperative_rounds(group.partition_counts, group.members, rules)
-        rounds = [Round(group.generation + n, r.sent, r.revoked, r.withheld) for n, r in enumerate(told, 1)]
+    if strategy is AssignmentStrategy.COOPERATIVE_STICKY:
+        computed = cooperative_rounds(group.partition_counts, group.members, rules)
+        rounds = [RebalanceRound(group.generation + n, r.sent, r.revoked, r.withheld) for n, r in enumerate(computed, 1)]
     else:
         sent = assign(strategy, group.partition_counts, group.members, rules, partition_racks)
         given_up = {member_id: owned for member_id, owned in group.owned.items() if owned}
-        rounds = [Round(group.generation + 1, sent, given_up, {})]
+        rounds = [RebalanceRound(group.generation + 1, sent, given_up, {})]
     last = rounds[-1]
     consumers = (replace(c, owned=last.sent[c.member_id], generation=last.generation) for c in group.consumers)
     return replace(group, consumers=tuple(consumers), generation=last.generation), tuple(rounds)
@@ -208,7 +204,7 @@ def rebalance(
 def cooperative_rounds(
     partition_counts: Mapping[str, int], members: Collection[GroupMember], rules: KafkaRules = KafkaRules.KAFKA_2_8
 ) -> list[CooperativeRound]:
-    """Return the rounds until one revokes nothing; that one sends the assignment that is reached. At least one.
+    """Return the rounds up to the first that revokes nothing, which sends the final assignment. There is at least one.
 
     Raises: DuplicateMemberError.
     """

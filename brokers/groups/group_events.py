@@ -1,8 +1,8 @@
-"""What a coordinator tells the event log of its groups."""
+"""The events that a coordinator appends to the event log about its groups."""
 
 from kcsim.brokers.groups.group_metadata import GroupMetadata, MemberMetadata
-from kcsim.zk.events import EventKind
-from kcsim.zk.ports import EventSink
+from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.sink import EventSink
 
 
 class GroupEvents:
@@ -12,7 +12,7 @@ class GroupEvents:
         self._sink = sink
 
     def joined(self, group: GroupMetadata, member: MemberMetadata, cause: int) -> int:
-        """A member is new in the group, or a static one has come back under another id."""
+        """Append that a member is new in the group, or that a static member has come back under another id."""
         static = f" (static member {member.instance_id})" if member.instance_id is not None else ""
         return self._sink.emit(
             EventKind.GROUP_MEMBER_JOINED,

@@ -1,31 +1,31 @@
-"""The groups' records in the broker's own log of __consumer_offsets, written and committed as any others are.
+"""The groups' records in the broker's own log of __consumer_offsets, appended and committed like all other records.
 
-Source: Kafka 2.8, GroupMetadataManager.appendForGroup and doLoadGroupsAndOffsets; reference consumer_groups.md 10.
+Source: Kafka 2.8, GroupMetadataManager.appendForGroup and doLoadGroupsAndOffsets; docs/kafka/consumer_groups.md 10.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kcsim.brokers.disk import Disk
+from kcsim.brokers.api.produce_handler import ProduceHandler
 from kcsim.brokers.groups.coordinator import GroupCoordinator
 from kcsim.brokers.groups.group_metadata import GroupRecord, OffsetRecord, StoredRecord
 from kcsim.brokers.groups.offsets_topic import OFFSETS_TOPIC
-from kcsim.brokers.hosted import HostedPartitions
-from kcsim.brokers.produce_handler import ProduceHandler
+from kcsim.brokers.log.disk import Disk
+from kcsim.brokers.replication.hosted_partitions import HostedPartitions
 from kcsim.brokers.requests import ACKS_ALL, ProduceBatch, ProduceRequest
 from kcsim.controller.requests import ErrorCode
-from kcsim.zk.vocabulary import TopicPartition
+from kcsim.vocabulary import TopicPartition
 
 WRITER = "group-coordinator"
 RECORD_BYTES = 200
-"""About what a record of a small group, or of an offset, takes."""
+"""Approximate size of a record of a small group, or of an offset."""
 NO_TIMESTAMP = -1
 
 
 class ReplicatedGroupLog:
-    """The GroupLog port.
+    """The GroupLog port on the broker's own replica of __consumer_offsets.
 
     Args:
-        timeout_ms: offsets.commit.timeout.ms: how long the in-sync replicas may take.
+        timeout_ms: offsets.commit.timeout.ms: how long the in-sync replicas may take to replicate a record.
     """
 
     def __init__(self, produce: ProduceHandler, disk: Disk, timeout_ms: int) -> None:
@@ -51,7 +51,7 @@ def _stored(disk: Disk, tp: TopicPartition) -> Iterator[StoredRecord]:
 
 
 def follow_roles(groups: GroupCoordinator, hosted: HostedPartitions, changed: Sequence[TopicPartition], cause: int) -> None:
-    """Partitions have another role here: coordinate the groups of those that are led, and of no others."""
+    """Coordinate the groups of those changed partitions of __consumer_offsets that this broker leads, and of no others."""
     for tp in changed:
         if tp.topic == OFFSETS_TOPIC:
             partition = hosted.get(tp)

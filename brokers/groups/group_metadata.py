@@ -1,6 +1,6 @@
-"""A group as its coordinator has it: state, generation, members, offsets. No time, no requests: those are coordinator.py's.
+"""A group's state at its coordinator: state, generation, members, offsets. Time and requests are left to coordinator.py.
 
-Source: Kafka 2.8, GroupMetadata and MemberMetadata; reference consumer_groups.md 10.
+Source: Kafka 2.8, GroupMetadata and MemberMetadata; docs/kafka/consumer_groups.md 10.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from kcsim.brokers.groups.requests import NO_MEMBER_ID, JoinedMember, Subscription
-from kcsim.zk.vocabulary import TopicPartition
+from kcsim.vocabulary import TopicPartition
 
 
 class GroupState(Enum):
@@ -31,11 +31,11 @@ ENTERED_FROM: Mapping[GroupState, frozenset[GroupState]] = MappingProxyType(
         _S.DEAD: frozenset(_S),
     }
 )
-"""State -> where a group may be when it enters it."""
+"""State -> the states from which a group may enter it."""
 
 
 class IllegalGroupStateError(AssertionError):
-    """A group was to go where the table does not let it."""
+    """A transition that ENTERED_FROM does not allow."""
 
     def __init__(self, group_id: str, state: GroupState, wanted: GroupState) -> None:
         super().__init__(f"group {group_id} cannot go from {state.value} to {wanted.value}")
@@ -46,8 +46,8 @@ class MemberMetadata:
     """One member.
 
     Attributes:
-        protocols: assignor -> subscription, the one it likes best first.
-        assignment: of the current generation, once the leader has brought it.
+        protocols: assignor -> subscription, in the member's order of preference.
+        assignment: of the current generation, once the leader has sent it.
     """
 
     member_id: str
@@ -58,45 +58,45 @@ class MemberMetadata:
     assignment: tuple[TopicPartition, ...] = ()
 
     def subscription(self, protocol: str) -> Subscription:
-        """What it said beside that assignor. Raises: KeyError."""
+        """Return the subscription that the member sent for this assignor. Raises: KeyError."""
         return dict(self.protocols)[protocol]
 
     def vote(self, candidates: Iterable[str]) -> str:
-        """The assignor that it likes best among those that all support."""
+        """Return the assignor that the member prefers among the candidates, which all members support."""
         allowed = set(candidates)
         return next(name for name, _ in self.protocols if name in allowed)
 
 
 @dataclass
 class GroupMetadata:
-    """One group. `state` changes by transition_to only.
+    """One group. `state` is changed by transition_to only.
 
     Attributes:
         generation: of the last join phase that ended; 0 before the first.
         protocol: the assignor of that generation.
-        leader: member id of who computes the assignment.
+        leader: id of the member that computes the assignment.
         members: in the order in which they joined.
-        pending: ids given to members that have not joined with them yet.
+        pending: ids given to new members that have not joined with them yet.
         static_members: instance id -> member id.
-        offsets: what was committed last.
+        offsets: the last committed offsets.
     """
 
     group_id: str
     state: GroupState = GroupState.EMPTY
     generation: int = 0
-    protocol_type: str | None = None
+    protocol_type: str | None = field(init=False, default=None)
     protocol: str | None = None
-    leader: str | None = None
-    members: dict[str, MemberMetadata] = field(default_factory=dict)
-    pending: dict[str, None] = field(default_factory=dict)
-    static_members: dict[str, str] = field(default_factory=dict)
-    offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    leader: str | None = field(init=False, default=None)
+    members: dict[str, MemberMetadata] = field(init=False, default_factory=dict)
+    pending: dict[str, None] = field(init=False, default_factory=dict)
+    static_members: dict[str, str] = field(init=False, default_factory=dict)
+    offsets: dict[TopicPartition, int] = field(init=False, default_factory=dict)
 
     def is_in(self, *states: GroupState) -> bool:
         return self.state in states
 
     def transition_to(self, state: GroupState) -> None:
-        """Raises: IllegalGroupStateError."""
+        """Change the state. Raises: IllegalGroupStateError."""
         if self.state not in ENTERED_FROM[state]:
             raise IllegalGroupStateError(self.group_id, self.state, state)
         self.state = state
@@ -104,7 +104,7 @@ class GroupMetadata:
     # --- members
 
     def add(self, member: MemberMetadata) -> None:
-        """A member is in from now on. The first one leads."""
+        """Add a member. The first one becomes leader."""
         if not self.members:
             self.protocol_type = "consumer"
         if self.leader is None:
@@ -115,7 +115,7 @@ class GroupMetadata:
             self.static_members[member.instance_id] = member.member_id
 
     def remove(self, member_id: str) -> MemberMetadata | None:
-        """A member is out; another leads if it did. None if it was not in."""
+        """Remove a member; if it was the leader, the next member becomes leader. Return None if it was not in the group."""
         self.pending.pop(member_id, None)
         member = self.members.pop(member_id, None)
         instance_id = member.instance_id if member is not None else None
@@ -126,11 +126,11 @@ class GroupMetadata:
         return member
 
     def replace_static(self, instance_id: str, new_id: str) -> MemberMetadata:
-        """A static member is back under another id, and takes the place of its former self; the lead, too."""
+        """Give a static member that has come back a new id. It keeps its assignment, and the leadership if it was leader."""
         old_id = self.static_members[instance_id]
         former = self.members[old_id]
         successor = replace(former, member_id=new_id)
-        # The place in the order of joining stays as well.
+        # The member keeps its place in the order of joining as well.
         self.members = {(new_id if m == old_id else m): (successor if m == old_id else v) for m, v in self.members.items()}
         self.static_members[instance_id] = new_id
         if self.leader == old_id:
@@ -138,14 +138,14 @@ class GroupMetadata:
         return successor
 
     def choose_leader(self, joined: Iterable[str]) -> None:
-        """Let the leader be one that has joined this phase: the one it is, if it has."""
+        """Make a member leader that has joined in this phase; the present leader stays if it has joined."""
         candidates = list(joined)
         if candidates and self.leader not in candidates:
             self.leader = candidates[0]
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The largest of the members'."""
+        """The largest rebalance time-out of all members, in milliseconds; 0 without members."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     # --- assignors
@@ -157,13 +157,13 @@ class GroupMetadata:
         return set.intersection(*supported) if supported else set()
 
     def supports(self, protocol_type: str, protocols: Iterable[str]) -> bool:
-        """Whether a member with these assignors could be in the group."""
+        """Return True if a member with these assignors could be in the group."""
         if not self.members:
             return bool(protocol_type) and any(True for _ in protocols)
         return protocol_type == self.protocol_type and not self.candidate_protocols.isdisjoint(protocols)
 
     def selected_protocol(self) -> str:
-        """The assignor with most votes; the first in string order of several."""
+        """Return the assignor with the most votes; of several, the first in string order."""
         candidates = self.candidate_protocols
         assert candidates, f"group {self.group_id}: its members have no assignor in common"
         votes = Counter(member.vote(candidates) for member in self.members.values())
@@ -172,7 +172,7 @@ class GroupMetadata:
     # --- generations
 
     def next_generation(self) -> None:
-        """The join phase is over: all members that there are make a generation, or nobody does."""
+        """End the join phase: the present members form the next generation. Without members, the group becomes Empty."""
         self.generation += 1
         if self.members:
             self.protocol = self.selected_protocol()
@@ -182,12 +182,12 @@ class GroupMetadata:
             self.transition_to(GroupState.EMPTY)
 
     def take_assignment(self, assignments: Mapping[str, tuple[TopicPartition, ...]]) -> None:
-        """Keep what the leader has brought; a member that it does not mention gets nothing."""
+        """Store the assignment that the leader sent. A member that it does not mention is assigned no partitions."""
         for member_id, member in self.members.items():
             member.assignment = assignments.get(member_id, ())
 
     def members_for_leader(self) -> tuple[JoinedMember, ...]:
-        """All members with what they said beside the chosen assignor."""
+        """Return all members with their subscriptions for the selected assignor."""
         assert self.protocol is not None, f"group {self.group_id} has chosen no assignor"
         return tuple(JoinedMember(m.member_id, m.subscription(self.protocol), m.instance_id) for m in self.members.values())
 
@@ -198,7 +198,7 @@ class GroupMetadata:
     # --- as a record of __consumer_offsets
 
     def snapshot(self, assignments: Mapping[str, tuple[TopicPartition, ...]] | None = None) -> "GroupRecord":
-        """The group as it is kept; with other assignments than its members have, if any are given."""
+        """Return the group as it is stored; with `assignments` instead of its members' assignments, if given."""
         members = tuple(
             replace(m, assignment=m.assignment if assignments is None else assignments.get(m.member_id, ()))
             for m in self.members.values()
@@ -208,7 +208,7 @@ class GroupMetadata:
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """What is kept of a group when a generation gets its assignment, or loses its last member."""
+    """The stored state of a group, written when a generation gets its assignment or the group loses its last member."""
 
     group_id: str
     generation: int
@@ -217,7 +217,7 @@ class GroupRecord:
     members: tuple[MemberMetadata, ...]
 
     def restore(self) -> GroupMetadata:
-        """The group as a new coordinator finds it: stable, or empty."""
+        """Return the group as a new coordinator finds it: Stable, or Empty without members."""
         group = GroupMetadata(self.group_id, generation=self.generation, protocol=self.protocol)
         for member in self.members:
             group.add(replace(member))
@@ -240,7 +240,7 @@ StoredRecord = GroupRecord | OffsetRecord
 
 
 def restored(records: Iterable[StoredRecord]) -> dict[str, GroupMetadata]:
-    """The groups that a partition of __consumer_offsets tells of, oldest record first; the last word on each counts."""
+    """Return the groups stored in a partition of __consumer_offsets. Records are given oldest first; the last one counts."""
     newest: dict[str, GroupRecord] = {}
     offsets: dict[str, dict[TopicPartition, int]] = {}
     for record in records:

@@ -1,33 +1,34 @@
-"""What consumers and their group's coordinator say to each other.
+"""Requests and responses between consumers and their group's coordinator.
 
-Left out: throttle times, older versions of the protocol (a member without an id is always told to take one first), the
+Left out: throttle times, older versions of the protocol (a member without an id must always fetch one first), the
 administrator's requests (DescribeGroups, DeleteGroups), transactional commits. Subscriptions and assignments are values, not
-bytes; the coordinator does not look into them all the same. The `cause` of an answer is the event that it tells of at the
-coordinator; it takes no part in equality.
+bytes; the coordinator does not inspect them all the same. The `cause` of a response is the event at the coordinator that the
+response reports; equality ignores it.
 
 Source: Kafka 2.8, FindCoordinator 3, JoinGroup 7, SyncGroup 5, Heartbeat 4, LeaveGroup 4, OffsetCommit 8, OffsetFetch 7;
-reference consumer_groups.md 10.
+docs/kafka/consumer_groups.md 10.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kcsim.controller.requests import ErrorCode
-from kcsim.zk.vocabulary import BrokerId, Endpoint, TopicPartition
+from kcsim.vocabulary import BrokerId, Endpoint, TopicPartition
 
 NO_MEMBER_ID = ""
-"""How a member that joins for the first time spells that it has no id yet."""
+"""The member id of a member that joins for the first time and has no id yet."""
 NO_GENERATION = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member tells its leader, one for each assignor it supports.
+    """What a member sends to the group's leader, one for each assignor it supports.
 
     Attributes:
-        topics: sorted; a pattern is resolved already.
-        owned: what it still owns; only cooperative members say so, and sticky ones, as their last assignment.
-        generation: in which it owned them; None: it does not say.
+        topics: sorted; a pattern is already resolved.
+        owned: the partitions that the member still owns. Only cooperative members send them, and sticky members, as their
+            last assignment.
+        generation: the generation in which it owned them; None if the member does not send it.
     """
 
     topics: tuple[str, ...]
@@ -42,7 +43,7 @@ class FindCoordinatorRequest:
 
 @dataclass(frozen=True, slots=True)
 class FindCoordinatorResponse:
-    """`node` and `endpoint` are there if there is no error."""
+    """The coordinator of a group. `node` and `endpoint` are set if there is no error."""
 
     error: ErrorCode
     node: BrokerId | None = None
@@ -51,12 +52,12 @@ class FindCoordinatorResponse:
 
 @dataclass(frozen=True, slots=True)
 class JoinGroupRequest:
-    """A member wants to be part of the next generation.
+    """A request to be part of the next generation.
 
     Attributes:
-        protocols: the assignors that the member supports, the one it likes best first, each with its subscription.
-        rebalance_timeout_ms: how long others wait for this member to rejoin; a consumer's max.poll.interval.ms.
-        client_id: what a new member's id begins with.
+        protocols: the assignors that the member supports, in its order of preference, each with its subscription.
+        rebalance_timeout_ms: how long the others wait for this member to rejoin; a consumer's max.poll.interval.ms.
+        client_id: the beginning of a new member's id.
     """
 
     group_id: str
@@ -71,7 +72,7 @@ class JoinGroupRequest:
 
 @dataclass(frozen=True, slots=True)
 class JoinedMember:
-    """A member as its leader hears of it."""
+    """A member as the coordinator describes it to the group's leader."""
 
     member_id: str
     subscription: Subscription
@@ -80,11 +81,11 @@ class JoinedMember:
 
 @dataclass(frozen=True, slots=True)
 class JoinGroupResponse:
-    """The join phase is over, or the join is refused.
+    """The end of the join phase, or the refusal of the join.
 
     Attributes:
-        member_id: the member's own; with MEMBER_ID_REQUIRED the one to join again with.
-        members: all members, for the leader only.
+        member_id: the member's own id; with MEMBER_ID_REQUIRED, the id with which it must join again.
+        members: all members; sent to the leader only.
     """
 
     error: ErrorCode
@@ -98,7 +99,7 @@ class JoinGroupResponse:
 
 @dataclass(frozen=True, slots=True)
 class SyncGroupRequest:
-    """A member asks for its assignment; the leader brings those of all."""
+    """A member's request for its assignment. The leader's request carries the assignments of all members."""
 
     group_id: str
     generation: int
@@ -130,7 +131,7 @@ class HeartbeatResponse:
 
 @dataclass(frozen=True, slots=True)
 class LeaveGroupRequest:
-    """A member leaves by its id; an administrator removes a static member by its instance id."""
+    """A request to leave. A member leaves by its id; an administrator removes a static member by its instance id."""
 
     group_id: str
     member_id: str
@@ -144,7 +145,10 @@ class LeaveGroupResponse:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitRequest:
-    """Where a member would go on. Without a generation: from outside any group, which is fine while it has no members."""
+    """The offsets at which a member would resume.
+
+    Without a generation the request comes from outside the group, which is allowed while the group has no members.
+    """
 
     group_id: str
     offsets: Mapping[TopicPartition, int]
@@ -155,7 +159,7 @@ class OffsetCommitRequest:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitResponse:
-    """The same for all partitions."""
+    """The result of a commit; the same for all partitions."""
 
     error: ErrorCode
 
@@ -168,7 +172,7 @@ class OffsetFetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetchResponse:
-    """Of the partitions asked for, those that have a committed offset."""
+    """The committed offsets of the requested partitions that have one."""
 
     error: ErrorCode
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)

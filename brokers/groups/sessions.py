@@ -1,4 +1,4 @@
-"""How long members of a group may be silent: a session each, renewed whenever one is heard.
+"""The sessions of group members: how long a member may be silent. Each request of a member renews its session.
 
 Source: Kafka 2.8, DelayedHeartbeat and GroupCoordinator.completeAndScheduleNextHeartbeatExpiration.
 """
@@ -11,18 +11,18 @@ from kcsim.zk.memory.timetable import Timetable
 
 @dataclass(slots=True)
 class _Session:
-    """Its end, the alarm that looks, and the event that was heard last."""
+    """A session's end, the time of its alarm, and the event that renewed it last."""
 
     deadline_ms: int = 0
     alarm_ms: int | None = None
     cause: int = 0
 
 
-class Sessions:
-    """The sessions of one group's members, and of those that are to be.
+class MemberSessions:
+    """The sessions of one group's members, and of its pending members.
 
     Args:
-        on_end: called with a member's id, and with the event that was heard of it last, when its time is up.
+        on_end: called with a member's id and the event that renewed its session last, when the session ends.
     """
 
     def __init__(self, timetable: Timetable, on_end: Callable[[str, int], None]) -> None:
@@ -31,20 +31,20 @@ class Sessions:
         self._of: dict[str, _Session] = {}
 
     def renew(self, member_id: str, lasts_ms: int, cause: int) -> None:
-        """It was heard: from now on its session lasts so much longer."""
+        """Start the member's session again, to end after `lasts_ms`."""
         session = self._of.setdefault(member_id, _Session())
         session.deadline_ms, session.cause = self._timetable.now_ms() + lasts_ms, cause
         self._watch(member_id, session)
 
     def forget(self, member_id: str) -> None:
-        """It has none any more."""
+        """Remove the member's session."""
         self._of.pop(member_id, None)
 
     def clear(self) -> None:
         self._of.clear()
 
     def _watch(self, member_id: str, session: _Session) -> None:
-        """See to it that an alarm is set not after its end; one that is set for later will find that it is not the one."""
+        """Set an alarm at the session's end unless an earlier one is set. A later alarm that is still set does nothing."""
         if session.alarm_ms is None or session.alarm_ms > session.deadline_ms:
             session.alarm_ms = session.deadline_ms
             self._timetable.at(session.deadline_ms, self._on_alarm, member_id, session, session.deadline_ms)

@@ -1,1 +1,1 @@
-"""What the controller decides, as plain functions from values to values."""
+"""The controller's decisions, as plain functions from values to values."""

@@ -1,8 +1,8 @@
 """Placement of very many partitions at once, by whole rounds of the ring.
 
-Where a partition goes depends only on its first replica's position and on the displacement of its followers, so placements
-repeat after n * (number of distinct shifts) partitions: that many are worked out, for all of them together, and the rest is
-copied, or not even that. Same answers as assignment.py, which says how Kafka goes about it.
+The placement of a partition depends only on its first replica's position and on the displacement of its followers, so
+placements repeat after n * (number of distinct shifts) partitions. This module computes that many, all of them together, and
+repeats the result. The results are those of assignment.py, which describes Kafka's procedure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,28 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kcsim.controller.decisions.broker_ring import BrokerMetadata, BrokerRing
-from kcsim.controller.decisions.placement import Draw, Replicas, ring_for, shift_bumps
-
-
-def replica_table(
-    brokers: Sequence[BrokerMetadata], partitions: int, replication_factor: int, drawn: Draw, start_partition: int = 0
-) -> NDArray[np.int32]:
-    """Place as assign_replicas does, which has the same arguments and raises the same.
-
-    Returns: broker ids, one row for each partition from start_partition on, preferred leaders in column 0. Shape
-        (partitions, replication_factor).
-    """
-    ring = ring_for(brokers, partitions, replication_factor)
-    rows = _first_period(ring, partitions, replication_factor, drawn, max(start_partition, 0))
-    return np.resize(rows, (partitions, replication_factor))
+from kcsim.controller.decisions.broker_ring import BrokerRing
+from kcsim.controller.decisions.placement import Draw, Replicas, shift_bumps
 
 
 class RepeatingAssignment(Mapping[int, Replicas]):
-    """Partition -> replicas, of which only one period is kept. Read-only; `dict(…)` makes every entry of it.
+    """A mapping from partition to replicas that stores only one period. Read-only; `dict(…)` creates every entry.
 
     Args:
-        rows: replicas of the first partitions; those after them get the same again.
+        rows: replicas of the first partitions; later partitions repeat them.
     """
 
     def __init__(self, rows: Sequence[Replicas], partitions: range) -> None:
@@ -53,10 +40,10 @@ class RepeatingAssignment(Mapping[int, Replicas]):
 def assignment_from_table(
     ring: BrokerRing, partitions: int, replication_factor: int, drawn: Draw, start_partition: int
 ) -> RepeatingAssignment:
-    """The same as a mapping.
+    """Return the assignment as a mapping.
 
     Args:
-        ring: of ring_for, which has checked the rest.
+        ring: the result of ring_for, which has checked the other arguments.
         start_partition: 0 or more.
     """
     rows = _first_period(ring, partitions, replication_factor, drawn, start_partition)
@@ -67,7 +54,7 @@ def assignment_from_table(
 def _first_period(
     ring: BrokerRing, partitions: int, replication_factor: int, drawn: Draw, start_partition: int
 ) -> NDArray[np.int32]:
-    """Replicas of all partitions, or of as many as there are before all begins again."""
+    """Return the replicas of all partitions, or of the first period if there are more."""
     period = len(ring) * ring.distinct_shifts(replication_factor)
     positions = _positions(ring, min(partitions, period), replication_factor, drawn, start_partition)
     return np.array(ring.brokers, dtype=np.int32)[positions]
@@ -76,7 +63,7 @@ def _first_period(
 def _positions(
     ring: BrokerRing, partitions: int, replication_factor: int, drawn: Draw, start_partition: int
 ) -> NDArray[np.int64]:
-    """Positions in the ring, shape (partitions, replication_factor)."""
+    """Return positions in the ring, shape (partitions, replication_factor)."""
     n, racks = len(ring), ring.rack_count
     every = np.arange(partitions)
     ids = start_partition + every

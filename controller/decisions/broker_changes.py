@@ -1,14 +1,14 @@
-"""Which brokers came, went or bounced between two looks at /brokers/ids."""
+"""The brokers that started, stopped or bounced between two reads of /brokers/ids."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kcsim.zk.vocabulary import BrokerEpoch, BrokerId
+from kcsim.vocabulary import BrokerEpoch, BrokerId
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerChanges:
-    """Ids, each tuple sorted. A bounced broker died and came back unseen: its epoch has grown."""
+    """Broker ids, each tuple sorted. A bounced broker restarted between the two reads: its epoch has grown."""
 
     started: tuple[BrokerId, ...] = ()
     stopped: tuple[BrokerId, ...] = ()
@@ -19,7 +19,7 @@ class BrokerChanges:
 
 
 def diff_brokers(known: Mapping[BrokerId, BrokerEpoch], seen: Mapping[BrokerId, BrokerEpoch]) -> BrokerChanges:
-    """Compare what the controller knows with what it now reads.
+    """Compare the brokers that the controller knows with those that it reads now.
 
     Source: Kafka 2.8, KafkaController.processBrokerChange (KIP-380 for the bounced ones).
     """

@@ -1,9 +1,10 @@
-"""The ring of brokers that placement walks: who takes part, in which order, on which racks.
+"""The ring of brokers that placement walks: which brokers take part, in which order, on which racks.
 
-Without racks the order is the one handed over (by id, wherever Kafka says). With racks it alternates between them, so that
-neighbours on the ring are on different racks as long as these last.
+Without racks the order is the given one (by id, everywhere in Kafka). With racks it alternates between them, so that
+neighbours on the ring are on different racks until a rack has no more brokers.
 
-Source: Kafka 2.8, AdminUtils.getRackAlternatedBrokerList and AdminZkClient.getBrokerMetadatas; reference assignment.md 4, 5.
+Source: Kafka 2.8, AdminUtils.getRackAlternatedBrokerList and AdminZkClient.getBrokerMetadatas; docs/kafka/assignment.md 4,
+5.
 """
 
 from collections import Counter
@@ -16,31 +17,31 @@ from math import gcd
 from typing import NamedTuple
 
 from kcsim.controller.decisions.kafka_refusals import AdminCommandFailedError, AdminOperationError
-from kcsim.zk.vocabulary import BrokerId
+from kcsim.vocabulary import BrokerId
 
 
 class BrokerMetadata(NamedTuple):
-    """What placement knows of a broker."""
+    """The properties of a broker that placement uses."""
 
     id: BrokerId
     rack: str | None = None
 
 
 class RackAwareMode(StrEnum):
-    """What to make of racks when not every broker has one."""
+    """How placement treats racks when not every broker has one."""
 
-    ENFORCED = "enforced"  # refuse
-    SAFE = "safe"  # do without any
-    DISABLED = "disabled"  # do without, even if every broker has one
+    ENFORCED = "enforced"  # refuse the placement
+    SAFE = "safe"  # ignore all racks
+    DISABLED = "disabled"  # ignore all racks, even if every broker has one
 
 
 def effective_brokers(brokers: Iterable[BrokerMetadata], mode: RackAwareMode) -> tuple[BrokerMetadata, ...]:
-    """The brokers as placement gets to see them, sorted by id: each with its rack, or none with any.
+    """Return the brokers that placement uses, sorted by id: each with its rack, or all without.
 
     Args:
-        brokers: those that take part; whether racks are mixed is judged over them alone.
+        brokers: those that take part; only their racks are considered.
 
-    Raises: AdminOperationError when racks are enforced and some broker has none.
+    Raises: AdminOperationError when the mode is ENFORCED and only some brokers have a rack.
     """
     by_id = tuple(sorted(brokers, key=lambda broker: broker.id))
     with_rack = sum(broker.rack is not None for broker in by_id)
@@ -56,9 +57,10 @@ def effective_brokers(brokers: Iterable[BrokerMetadata], mode: RackAwareMode) ->
 
 
 def rack_alternated_list(brokers: Iterable[BrokerMetadata]) -> tuple[BrokerId, ...]:
-    """The lowest id of each rack, racks in the order of their names, then the second lowest of each, and so on.
+    """Return broker ids with alternating racks.
 
-    Every broker has a rack. Racks that have run out are skipped.
+    The order is: the lowest id of each rack, racks sorted by name, then the second lowest of each, and so on. Every broker
+    must have a rack. Racks without further brokers are skipped.
     """
     by_rack: dict[str, list[BrokerId]] = {}
     for broker in sorted(brokers):
@@ -69,7 +71,10 @@ def rack_alternated_list(brokers: Iterable[BrokerMetadata]) -> tuple[BrokerId, .
 
 
 def refuse_duplicates(what: str, entries: Iterable[object]) -> None:
-    """Raises: AdminCommandFailedError with every entry that occurs more than once, in the words of Kafka's tools."""
+    """Refuse entries that occur more than once.
+
+    Raises: AdminCommandFailedError with every such entry, in the words of Kafka's tools.
+    """
     repeated = [str(entry) for entry, times in Counter(entries).items() if times > 1]
     if repeated:
         raise AdminCommandFailedError(f"{what} contains duplicate entries: {','.join(repeated)}")
@@ -77,10 +82,10 @@ def refuse_duplicates(what: str, entries: Iterable[object]) -> None:
 
 @dataclass(frozen=True)
 class BrokerRing:
-    """Brokers in the order in which they are walked, and beside each the number of its rack.
+    """Brokers in ring order, with the number of each broker's rack.
 
-    Without racks all count as being on one: nothing is ever skipped for the sake of a rack then, and the two algorithms of
-    Kafka are one.
+    Without racks all brokers count as being on one rack. No broker is skipped because of its rack then, and Kafka's two
+    algorithms are the same.
     """
 
     brokers: tuple[BrokerId, ...]
@@ -92,31 +97,34 @@ class BrokerRing:
 
     @cached_property
     def rack_count(self) -> int:
-        """Distinct racks; 1 without racks."""
+        """The number of distinct racks; 1 without racks."""
         return len(set(self.rack_numbers))
 
     def leading_position(self, partition: int, start_index: int) -> int:
-        """Where the first replica of a partition stands."""
+        """Return the ring position of a partition's first replica."""
         return (partition + start_index) % len(self)
 
     def displacement(self, shift: int) -> int:
-        """How many brokers after the first replica's right neighbour the search for followers begins, in 0..n-2.
+        """Return how many brokers after the first replica's right neighbour the search for followers begins, in 0..n-2.
 
-        One more shift moves it by a whole round of racks.
+        A shift that is greater by one moves the search by a whole round of racks.
         """
         return shift * self.rack_count % max(len(self) - 1, 1)
 
     def distinct_shifts(self, replication_factor: int) -> int:
-        """Shifts that agree modulo this number place all alike. 1 without followers: the shift leaves no trace then."""
+        """Return the modulus of the shift: shifts that agree modulo this number give the same placement.
+
+        It is 1 without followers, because the shift has no effect then.
+        """
         steps = max(len(self) - 1, 1)
         return 1 if replication_factor == 1 else steps // gcd(self.rack_count, steps)
 
 
 def ring_of(brokers: Sequence[BrokerMetadata]) -> BrokerRing:
-    """Order brokers for placement: alternating racks if all have one, as handed over if none has.
+    """Order brokers for placement: alternating racks if all have one, in the given order if none has.
 
-    Raises: AdminOperationError when only some have a rack; AdminCommandFailedError when an id occurs twice, which cannot be
-        in Kafka itself.
+    Raises: AdminOperationError when only some have a rack; AdminCommandFailedError when an id occurs twice, which cannot
+    happen in Kafka itself.
     """
     refuse_duplicates("Broker list", [broker.id for broker in brokers])
     racks = {broker.id: broker.rack for broker in brokers}

@@ -1,21 +1,22 @@
-"""Who leads a partition: the strategies by which the controller elects.
+"""Leader election of a partition: the controller's election strategies.
 
-A strategy looks at an assignment, the stored ISR and who is alive, never at offsets. The order of the assignment decides,
-that of the ISR never does. An election that finds nobody changes nothing. Every answer carries the rule that decided and
-what it decided on, so that the event log can tell why.
+A strategy considers an assignment, the stored ISR and the live brokers, never offsets. The order of the assignment decides,
+the order of the ISR never does. An election that finds no leader changes nothing. Every result carries the rule that decided
+and the inputs of the decision, so that the event log can explain it.
 
-Source: Kafka 2.8, PartitionLeaderElectionAlgorithms, Election and PartitionStateMachine; reference state_machines.md 2.3, 4.
+Source: Kafka 2.8, PartitionLeaderElectionAlgorithms, Election and PartitionStateMachine; docs/kafka/state_machines.md 2.3,
+4.
 """
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from kcsim.zk.vocabulary import BrokerId, LeaderAndIsr, LeaderEpoch, ZkVersion
+from kcsim.vocabulary import BrokerId, LeaderAndIsr, LeaderEpoch, ZkVersion
 
 
 class ElectionRule(StrEnum):
-    """What decided. The values are those of the event log's column `rule`."""
+    """The rule that decided an election. The values are those of the event log's column `rule`."""
 
     NEW_PARTITION = "NewPartition"
     ALIVE_AND_IN_ISR = "AliveAndInIsr"
@@ -26,35 +27,35 @@ class ElectionRule(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
-    """How a rule is told, once somebody was elected and once nobody was."""
+class ElectionWording:
+    """The description of a rule's result: one for an elected leader, one for no leader."""
 
     elected: str
     nobody: str
 
 
 WORDINGS = {
-    ElectionRule.NEW_PARTITION: Wording(
+    ElectionRule.NEW_PARTITION: ElectionWording(
         "first of the assignment {candidates} that is alive", "nobody of the assignment {candidates} is alive"
     ),
-    ElectionRule.ALIVE_AND_IN_ISR: Wording(
+    ElectionRule.ALIVE_AND_IN_ISR: ElectionWording(
         "first of the assignment {candidates} that is alive and in the ISR {isr}",
         "nobody of the assignment {candidates} is alive and in the ISR {isr}, and no unclean election applies",
     ),
-    ElectionRule.UNCLEAN: Wording(
+    ElectionRule.UNCLEAN: ElectionWording(
         "first of the assignment {candidates} that is alive, as nobody in the ISR {isr} is: unclean,"
         " and what only they have may be lost",
         "nobody of the assignment {candidates} is alive, in the ISR {isr} or not",
     ),
-    ElectionRule.REASSIGNMENT_TARGET: Wording(
+    ElectionRule.REASSIGNMENT_TARGET: ElectionWording(
         "first of the target {candidates} that is alive and in the ISR {isr}",
         "nobody of the target {candidates} is alive and in the ISR {isr}",
     ),
-    ElectionRule.PREFERRED_LEADER: Wording(
+    ElectionRule.PREFERRED_LEADER: ElectionWording(
         "the preferred leader of {candidates}, alive and in the ISR {isr}",
         "the preferred leader of {candidates} is not both alive and in the ISR {isr}",
     ),
-    ElectionRule.CONTROLLED_SHUTDOWN: Wording(
+    ElectionRule.CONTROLLED_SHUTDOWN: ElectionWording(
         "first of the assignment {candidates} that is alive, in the ISR {isr} and not shutting down {shutting_down}",
         "nobody of the assignment {candidates} is alive, in the ISR {isr} and not shutting down {shutting_down}",
     ),
@@ -63,18 +64,18 @@ WORDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """What one election came to.
+    """The result of one election.
 
     Attributes:
-        rule: what decided.
+        rule: the rule that decided.
         candidates: the assignment, or the target of a reassignment; in the order that decides.
-        isr: as stored before; empty for a new partition.
-        alive: of all these, those that counted as alive; sorted.
-        shutting_down: of all these, those passed over because they are about to stop; sorted.
-        elected: what is to be written, still with the version that was read: the write is conditional on it. None when
-            nobody could be elected: nothing changes then.
-        recipients: who is sent the LeaderAndIsr request, in the order of the candidates. Some strategies name dead brokers
-            too; nothing reaches those.
+        isr: the stored ISR; empty for a new partition.
+        alive: the candidates and ISR members that counted as alive; sorted.
+        shutting_down: the candidates and ISR members that were skipped because they are about to stop; sorted.
+        elected: the state to be written, with the version that was read: the write is conditional on it. None when no leader
+            could be elected: nothing changes then.
+        recipients: the recipients of the LeaderAndIsr request, in the order of the candidates. Some strategies name dead
+            brokers too; these receive nothing.
     """
 
     rule: ElectionRule
@@ -87,19 +88,22 @@ class Election:
 
     @property
     def is_unclean(self) -> bool:
-        """Whether somebody outside the ISR leads now: what only the old ISR had is lost."""
+        """Whether a replica outside the ISR leads now: records that only the old ISR had are lost."""
         return self.rule is ElectionRule.UNCLEAN and self.elected is not None
 
     @property
     def inputs(self) -> str:
-        """What was decided on, for the event log's column of this name."""
+        """The inputs of the decision, for the event log's column of this name."""
         known = [("candidates", self.candidates), ("ISR", self.isr), ("alive", self.alive)]
         if self.shutting_down:
             known.append(("shutting down", self.shutting_down))
         return ", ".join(f"{what} {list(brokers)}" for what, brokers in known)
 
     def __str__(self) -> str:
-        """In one sentence: leader 2: first of the assignment [3, 2, 1] that is alive and in the ISR [2, 1]."""
+        """Describe the result in a sentence.
+
+        Example: leader 2: first of the assignment [3, 2, 1] that is alive and in the ISR [2, 1].
+        """
         wording = WORDINGS[self.rule]
         lists = {"candidates": list(self.candidates), "isr": list(self.isr), "shutting_down": list(self.shutting_down)}
         if self.elected is not None:
@@ -113,14 +117,14 @@ class Election:
 def first_alive_in_isr(
     candidates: Sequence[BrokerId], isr: Sequence[BrokerId], alive: Collection[BrokerId]
 ) -> BrokerId | None:
-    """The choice of every clean strategy: the first candidate that is alive and in the ISR."""
+    """Return the choice of every clean strategy: the first candidate that is alive and in the ISR."""
     return _first(candidates, lambda broker: broker in alive and broker in isr)
 
 
 def offline_choice(
     assignment: Sequence[BrokerId], isr: Sequence[BrokerId], alive: Collection[BrokerId], unclean_enabled: bool
 ) -> tuple[BrokerId | None, bool]:
-    """Choose for a partition whose leader is lost.
+    """Choose for a partition whose leader is offline.
 
     Returns: the leader or None, and whether it is an unclean one.
 
@@ -136,7 +140,7 @@ def offline_choice(
 def preferred_choice(
     assignment: Sequence[BrokerId], isr: Sequence[BrokerId], alive: Collection[BrokerId]
 ) -> BrokerId | None:
-    """The first of the assignment or nobody."""
+    """Return the first replica of the assignment if it is alive and in the ISR, or None."""
     return first_alive_in_isr(assignment[:1], isr, alive)
 
 
@@ -146,7 +150,7 @@ def controlled_shutdown_choice(
     """Choose for a partition whose leader is about to stop.
 
     Args:
-        alive: those shutting down included.
+        alive: includes the brokers that are shutting down.
     """
     return _first(assignment, lambda broker: broker in alive and broker in isr and broker not in shutting_down)
 
@@ -159,10 +163,11 @@ def _first(candidates: Sequence[BrokerId], suits: Callable[[BrokerId], bool]) ->
 
 
 def elect_for_new_partition(assignment: Sequence[BrokerId], online: Collection[BrokerId]) -> Election:
-    """Give a partition its first leader: all that are online make up the ISR, in the order of the assignment.
+    """Elect the first leader of a partition: all replicas that are online form the ISR, in the order of the assignment.
 
     Args:
-        online: brokers whose replica of this partition is online, or would be; here and below. Those shutting down are not.
+        online: brokers whose replica of this partition is online, or would be, without those that are shutting down. The
+            same holds for the functions below.
     """
     asked = _asked(ElectionRule.NEW_PARTITION, assignment, (), online)
     isr = _among(assignment, online)
@@ -172,17 +177,20 @@ def elect_for_new_partition(assignment: Sequence[BrokerId], online: Collection[B
 
 
 def may_be_unclean(isr: Sequence[BrokerId], online: Collection[BrokerId]) -> bool:
-    """Whether the settings on unclean elections matter: not while any member of the ISR is online, assigned or not."""
+    """Return whether the settings on unclean elections matter.
+
+    They do not while any member of the ISR is online, assigned or not.
+    """
     return not any(broker in online for broker in isr)
 
 
 def elect_offline(
     assignment: Sequence[BrokerId], stored: LeaderAndIsr, online: Collection[BrokerId], unclean_allowed: bool
 ) -> Election:
-    """Elect for a partition that has no leader, or one that is gone.
+    """Elect for a partition that has no leader, or an offline one.
 
     Args:
-        unclean_allowed: unclean.leader.election.enable of the topic, or an administrator's wish; of no effect unless
+        unclean_allowed: unclean.leader.election.enable of the topic, or an administrator's request; no effect unless
             may_be_unclean.
     """
     unclean = unclean_allowed and may_be_unclean(stored.isr, online)
@@ -193,15 +201,15 @@ def elect_offline(
 
 
 def elect_for_reassignment(target: Sequence[BrokerId], stored: LeaderAndIsr, online: Collection[BrokerId]) -> Election:
-    """Elect among the replicas that will remain; the ISR stays as it is, dead members included."""
+    """Elect among the replicas of the target. The ISR does not change; it keeps dead members."""
     asked = _asked(ElectionRule.REASSIGNMENT_TARGET, target, stored.isr, online)
     return _answered(asked, stored, first_alive_in_isr(target, stored.isr, online), stored.isr, tuple(target))
 
 
 def elect_preferred(assignment: Sequence[BrokerId], stored: LeaderAndIsr, online: Collection[BrokerId]) -> Election:
-    """Give the lead to the first of the assignment; the ISR stays as it is, dead members included.
+    """Elect the first replica of the assignment. The ISR does not change; it keeps dead members.
 
-    One that leads already is elected again, at the cost of an epoch: callers leave those partitions out.
+    A replica that is the leader already is elected again, with a new leader epoch: callers leave those partitions out.
     """
     asked = _asked(ElectionRule.PREFERRED_LEADER, assignment, stored.isr, online)
     return _answered(asked, stored, preferred_choice(assignment, stored.isr, online), stored.isr, tuple(assignment))
@@ -210,7 +218,7 @@ def elect_preferred(assignment: Sequence[BrokerId], stored: LeaderAndIsr, online
 def elect_at_controlled_shutdown(
     assignment: Sequence[BrokerId], stored: LeaderAndIsr, alive: Collection[BrokerId], shutting_down: Collection[BrokerId]
 ) -> Election:
-    """Take the lead from brokers that are about to stop, and them out of the ISR; dead members stay in it.
+    """Elect a leader that is not about to stop, and remove the stopping brokers from the ISR; dead members stay in it.
 
     Args:
         alive: online or shutting down.
@@ -228,7 +236,7 @@ def _asked(
     alive: Collection[BrokerId],
     shutting_down: Collection[BrokerId] = (),
 ) -> Election:
-    """The election before anybody is elected."""
+    """Return the election before a leader is chosen."""
     concerned = sorted({*candidates, *isr})
     return Election(rule, tuple(candidates), isr, _among(concerned, alive), _among(concerned, shutting_down))
 

@@ -1,20 +1,20 @@
-"""What a replica that goes offline leaves behind: an ISR without it, and no leader if it led."""
+"""The removal of an offline replica from the ISR; if the replica led, the partition has no leader afterwards."""
 
 from dataclasses import replace
 
-from kcsim.zk.vocabulary import BrokerId, LeaderAndIsr, LeaderEpoch
+from kcsim.vocabulary import BrokerId, LeaderAndIsr, LeaderEpoch
 
 
 def without_replica(stored: LeaderAndIsr, replica: BrokerId) -> LeaderAndIsr | None:
-    """Take a replica out of the ISR, one leader epoch later.
+    """Remove a replica from the ISR and raise the leader epoch.
 
-    The only member stays, so that it is known who has the data; it does not go on leading. A list that was made by hand may
-    name a replica twice: all its places go.
+    An only member stays in the ISR, so that it is known which replica has the data; it does not stay the leader. A list that
+    was made by hand may name a replica twice: all its entries are removed.
 
-    Returns: what is to be written, still with the version that was read; None if the replica is not in the ISR: nothing is
-        written then, whoever leads.
+    Returns: the state to be written, with the version that was read; None if the replica is not in the ISR. Nothing is
+    written then, whichever broker leads.
 
-    Source: Kafka 2.8, ZkReplicaStateMachine.doRemoveReplicasFromIsr; reference state_machines.md 3.4 and 8.2.
+    Source: Kafka 2.8, ZkReplicaStateMachine.doRemoveReplicasFromIsr; docs/kafka/state_machines.md 3.4 and 8.2.
     """
     if replica not in stored.isr:
         return None

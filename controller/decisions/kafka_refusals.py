@@ -1,7 +1,7 @@
-"""How Kafka says no to a topic, to more partitions or to a reassignment: its exceptions, under its names.
+"""Kafka's refusals of a topic, of more partitions or of a reassignment: its exceptions, under its names.
 
-Nothing is half done when one of these is raised. The messages are Kafka 2.8's, to the letter where clients and tools show
-them. Source: Kafka's org.apache.kafka.common.errors and kafka.admin; reference assignment.md 6, 7 and 9.
+Nothing is done in part when one of these is raised. The messages are exactly Kafka 2.8's where clients and tools show them.
+Source: Kafka's org.apache.kafka.common.errors and kafka.admin; docs/kafka/assignment.md 6, 7 and 9.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,10 @@ from typing import ClassVar
 
 
 class RefusedError(Exception):
-    """Kafka refuses; nothing was done. `kafka_name` is the name of Kafka's exception, the message its message.
+    """Kafka refuses a request; nothing was done. `kafka_name` is the name of Kafka's exception, the message its message.
 
     Attributes:
-        legacy_message: what Kafka 0.10 to 1.0 said, where that was something else.
+        legacy_message: the message of Kafka 0.10 to 1.0, where it was different.
     """
 
     kafka_name: ClassVar[str]
@@ -23,7 +23,7 @@ class RefusedError(Exception):
 
 
 class InvalidPartitionsError(RefusedError):
-    """A number of partitions that cannot be."""
+    """A number of partitions that is not possible."""
 
     kafka_name = "InvalidPartitionsException"
 
@@ -53,25 +53,25 @@ class InvalidRequestError(RefusedError):
 
 
 class TopicExistsError(RefusedError):
-    """There is a topic of that name already."""
+    """A topic of that name exists already."""
 
     kafka_name = "TopicExistsException"
 
 
 class UnknownTopicOrPartitionError(RefusedError):
-    """There is no such topic."""
+    """The topic does not exist."""
 
     kafka_name = "UnknownTopicOrPartitionException"
 
 
 class ReassignmentInProgressError(RefusedError):
-    """A topic cannot grow while one of its partitions moves."""
+    """A topic cannot grow while one of its partitions is being reassigned."""
 
     kafka_name = "ReassignmentInProgressException"
 
 
 class BrokerNotAvailableError(RefusedError):
-    """A replica is to go to a broker that is not alive."""
+    """A replica is assigned to a broker that is not alive."""
 
     kafka_name = "BrokerNotAvailableException"
 
@@ -83,19 +83,19 @@ class InvalidConfigurationError(RefusedError):
 
 
 class ConfigError(RefusedError):
-    """A setting whose value cannot be."""
+    """A setting with an invalid value."""
 
     kafka_name = "ConfigException"
 
 
 class IllegalArgumentError(RefusedError):
-    """An argument of a command-line tool that cannot be, or that names what there is not."""
+    """An argument of a command-line tool that is invalid or names something that does not exist."""
 
     kafka_name = "IllegalArgumentException"
 
 
 class AdminOperationError(RefusedError):
-    """An administrative act that cannot be carried out on this cluster."""
+    """An administrative operation that cannot be carried out on this cluster."""
 
     kafka_name = "AdminOperationException"
 
@@ -107,10 +107,10 @@ class AdminCommandFailedError(RefusedError):
 
 
 def topic_command_line(refusal: RefusedError) -> str:
-    """The line that `kafka-topics` prints for a refusal."""
+    """Return the line that `kafka-topics` prints for a refusal."""
     return f"Error while executing topic command : {refusal}"
 
 
 def as_printed(assignment: Mapping[int, Sequence[int]]) -> str:
-    """An assignment within a message: {0: [1, 2], 1: [2, 3]}. Kafka prints its own collections there, differently each."""
+    """Format an assignment for a message: {0: [1, 2], 1: [2, 3]}. Kafka prints different collection types there."""
     return str({partition: list(replicas) for partition, replicas in sorted(assignment.items())})

@@ -1,18 +1,18 @@
-"""How far leadership has drifted away from the preferred leaders.
+"""The imbalance of leadership: how many partitions are not led by their preferred leaders.
 
-Left to the caller: which partitions to look at. Topics queued for deletion are left out everywhere.
-Source: Kafka 2.8, ControllerContext, KafkaController.checkAndTriggerAutoLeaderRebalance; reference controller.md 3.4, 10.2.
+The caller selects the partitions. Kafka leaves out topics queued for deletion everywhere. Source: Kafka 2.8,
+ControllerContext, KafkaController.checkAndTriggerAutoLeaderRebalance; docs/kafka/controller.md 3.4, 10.2.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kcsim.zk.vocabulary import BrokerId, LeaderAndIsr, ReplicaAssignment
+from kcsim.vocabulary import BrokerId, LeaderAndIsr, ReplicaAssignment
 
 
 class Leadership(NamedTuple):
-    """One partition: who hosts it, and who leads it. None: nothing is known of its leadership (it was never online)."""
+    """A partition's assignment and leadership. None: its leadership is unknown (it was never online)."""
 
     assignment: ReplicaAssignment
     leader_and_isr: LeaderAndIsr | None
@@ -20,31 +20,26 @@ class Leadership(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrokerImbalance:
-    """Of the `total` partitions whose preferred leader is one broker, how many somebody else (or nobody) leads."""
+    """Of the `total` partitions whose preferred leader is one broker, how many have another leader or none."""
 
     imbalanced: int
     total: int
 
     def exceeds(self, percentage: int) -> bool:
-        """Whether it is more than leader.imbalance.per.broker.percentage, strictly."""
+        """Return whether the imbalance is strictly more than leader.imbalance.per.broker.percentage."""
         return self.imbalanced * 100 > percentage * self.total
 
 
-def preferred_imbalance_count(partitions: Iterable[Leadership]) -> int:
-    """Count partitions that their preferred leader does not lead: the gauge PreferredReplicaImbalanceCount.
-
-    A preferred leader that is only just being added counts once it is in the ISR.
-    """
-    return sum(map(counts_as_imbalanced, partitions))
-
-
 def counts_as_imbalanced(leadership: Leadership) -> bool:
-    """Whether the gauge counts this partition."""
+    """Return whether the gauge PreferredReplicaImbalanceCount counts this partition: its preferred leader does not lead it.
+
+    A preferred leader that is being added counts once it is in the ISR.
+    """
     return _is_imbalanced(leadership) and not _is_awaited(leadership)
 
 
 def imbalance_by_broker(partitions: Iterable[Leadership]) -> dict[BrokerId, BrokerImbalance]:
-    """For each preferred leader, in ascending order, what the automatic rebalance looks at; dead brokers have an entry too.
+    """Return what the automatic rebalance considers for each preferred leader, in ascending order, including dead brokers.
 
     A partition without replicas has no preferred leader and is left out. (Kafka fails on it, and rebalances nothing then.)
     """
@@ -61,7 +56,7 @@ def _is_imbalanced(leadership: Leadership) -> bool:
 
 
 def _is_awaited(leadership: Leadership) -> bool:
-    """Whether the preferred leader is being added and does not keep up yet, so that it could not lead."""
+    """Return whether the preferred leader is being added and not in the ISR yet, so that it could not lead."""
     assignment, leader_and_isr = leadership
     preferred = assignment.replicas[:1]
     isr = () if leader_and_isr is None else leader_and_isr.isr

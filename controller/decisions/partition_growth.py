@@ -1,9 +1,9 @@
-"""What becomes of a topic that is given more partitions: who hosts the new ones, and when Kafka refuses.
+"""The growth of a topic: which brokers host the new partitions, and when Kafka refuses.
 
-The new ones are placed as if the first replicas went on round the ring from where partition 0 began; the followers' shift
-begins anew. Existing partitions are never moved.
+The first replicas of the new partitions continue round the ring from the position of partition 0; the followers' shift
+starts again. Existing partitions are never moved.
 
-Source: Kafka 2.8, AdminManager.createPartitions and AdminZkClient.addPartitions; reference assignment.md 7.
+Source: Kafka 2.8, AdminManager.createPartitions and AdminZkClient.addPartitions; docs/kafka/assignment.md 7.
 """
 
 from bisect import bisect_left
@@ -21,7 +21,7 @@ from kcsim.controller.decisions.kafka_refusals import (
     as_printed,
 )
 from kcsim.controller.decisions.placement import Assignment, Draw, Replicas
-from kcsim.zk.vocabulary import BrokerId
+from kcsim.vocabulary import BrokerId
 
 
 def partitions_to_create(
@@ -34,17 +34,17 @@ def partitions_to_create(
     is_queued_for_deletion: bool = False,
     is_being_reassigned: bool = False,
 ) -> Assignment:
-    """Answer the request to have `total_partitions` of a topic.
+    """Return the new partitions for a topic that is to have `total_partitions`, or refuse.
 
     Args:
-        existing: None if there is no such topic.
-        brokers: alive now; all with a rack, or none.
-        new_assignments: where the new partitions are to go, one list each; None to leave it to Kafka.
+        existing: None if the topic does not exist.
+        brokers: the live ones; all with a rack, or none.
+        new_assignments: the replicas of the new partitions, one list each; None to have Kafka place them.
 
     Returns: the new partitions only.
 
     Raises: InvalidTopicError, ReassignmentInProgressError, UnknownTopicOrPartitionError, InvalidPartitionsError,
-        InvalidReplicaAssignmentError, and what added_partitions raises.
+    InvalidReplicaAssignmentError, and what added_partitions raises.
     """
     if is_queued_for_deletion:
         raise InvalidTopicError("The topic is queued for deletion.")
@@ -83,17 +83,17 @@ def added_partitions(
     total_partitions: int,
     assignment: Mapping[int, Replicas] | None = None,
 ) -> Assignment:
-    """Place the partitions that a topic lacks, or check where somebody wants them.
+    """Place the partitions that a topic lacks, or check their requested assignment.
 
     Args:
         existing: every partition of the topic with its full list of replicas.
-        brokers: alive now; all with a rack, or none.
-        assignment: where partitions are to go. It may name existing ones too, which stay where they are.
+        brokers: the live ones; all with a rack, or none.
+        assignment: the requested replicas per partition. It may also name existing partitions, which stay where they are.
 
     Returns: the new partitions only.
 
     Raises: AdminOperationError without a partition 0; InvalidPartitionsError; InvalidReplicaAssignmentError; and what
-        assign_replicas raises.
+    assign_replicas raises.
     """
     if 0 not in existing:
         raise AdminOperationError(
@@ -116,9 +116,10 @@ def added_partitions(
 
 
 def start_index_of_added(existing: Mapping[int, Replicas], brokers: Sequence[BrokerMetadata]) -> int:
-    """Where partition 0's preferred leader, or the next larger id, stands among the brokers by id; 0 if none is as large.
+    """Return the index of partition 0's preferred leader, or of the next larger id, among the sorted ids.
 
-    With racks it is used on the ring all the same, where it means another broker: the rotation jumps. Kafka does so.
+    The index is 0 if no id is as large. With racks the index is used on the ring too, where it means another broker: the
+    rotation jumps. Kafka does the same.
     """
     ids = sorted(broker.id for broker in brokers)
     found = bisect_left(ids, existing[0][0])

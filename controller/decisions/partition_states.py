@@ -1,4 +1,4 @@
-"""The states a partition goes through in the controller, and which may follow which."""
+"""The states of a partition in the controller, and the valid transitions between them."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 
 class PartitionMachineState(StrEnum):
-    """Where the partition state machine has a partition. (PartitionState is the content of its state znode.)"""
+    """A partition's state in the partition state machine. (PartitionState is the content of its state znode.)"""
 
     NEW = "NewPartition"
     ONLINE = "OnlinePartition"
@@ -26,9 +26,12 @@ PARTITION_PREVIOUS_STATES: Mapping[PartitionMachineState, frozenset[PartitionMac
         PartitionMachineState.NON_EXISTENT: frozenset({PartitionMachineState.OFFLINE}),
     }
 )
-"""State -> those it may be entered from. Source: Kafka 2.8, validPreviousStates; reference state_machines.md 1."""
+"""For each state, the states that may precede it. Source: Kafka 2.8, validPreviousStates; docs/kafka/state_machines.md 1."""
 
 
 def next_partition_state(state: PartitionMachineState, target: PartitionMachineState) -> PartitionMachineState | None:
-    """The state after a move to `target`; None if the table has no such move: Kafka logs that, and nothing changes."""
+    """Return the state after a move to `target`; None if the table has no such move.
+
+    Kafka logs an invalid move, and nothing changes.
+    """
     return target if state in PARTITION_PREVIOUS_STATES[target] else None

@@ -1,10 +1,10 @@
-"""Which start index and shift made this topic? The inverse of assignment.py, for a topic that can only be looked at.
+"""The inverse of assignment.py: finds the start index and shift by which an existing topic was placed.
 
-The first replica of any partition gives the start. Its followers give the shift, but only modulo the ring's number of
-distinct shifts, and not always that: several pairs may have made the same topic, and no look at it can tell them apart. When
-none has, somebody moved partitions, or the topic grew, or the brokers or their racks were others at the time.
+The first replica of any partition determines the start. Its followers determine the shift, but only modulo the ring's number
+of distinct shifts, and not always that: several pairs may give the same topic, and its replicas cannot distinguish them. If
+no pair fits, partitions were moved, or the topic grew, or the brokers or their racks were different at the time.
 
-Derived, not taken from Kafka; reference assignment.md 8.
+Derived, not taken from Kafka; docs/kafka/assignment.md 8.
 """
 
 from collections import Counter
@@ -17,12 +17,13 @@ from kcsim.controller.decisions.placement import Draw, Replicas, replicas_of, sh
 
 
 @dataclass(frozen=True, slots=True)
-class Inference:
-    """What may have made a topic.
+class DrawInference:
+    """The pairs of start index and shift that may have placed a topic.
 
     Attributes:
         fitting: the pairs that explain most partitions, sorted; each number in 0..n-1.
-        deviating: partitions that the first of them does not explain, sorted. None: every one of `fitting` explains all.
+        deviating: partitions that the first of these pairs does not explain, sorted. Empty: every pair of `fitting` explains
+            all.
     """
 
     fitting: tuple[Draw, ...]
@@ -39,22 +40,24 @@ class Inference:
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
-    """How a topic may have grown.
+class InferredGrowth:
+    """A possible growth history of a topic.
 
     Attributes:
-        created: what made the partitions before the first addition; it has solutions.
+        created: the inferred draw of the partitions before the first addition; it has solutions.
         additions: the first partition of each addition.
         drawn: start index and shift of the additions.
     """
 
-    created: Inference
+    created: DrawInference
     additions: tuple[int, ...]
     drawn: Draw
 
 
-def infer_draw(described: Mapping[int, Replicas], brokers: Sequence[BrokerMetadata], start_partition: int = 0) -> Inference:
-    """Find every start index and shift by which one placement made these partitions, or else those that come nearest.
+def infer_draw(
+    described: Mapping[int, Replicas], brokers: Sequence[BrokerMetadata], start_partition: int = 0
+) -> DrawInference:
+    """Find every start index and shift by which one placement gives these partitions, or else the best-fitting pairs.
 
     Args:
         described: some or all partitions of a topic.
@@ -70,7 +73,7 @@ def infer_draw(described: Mapping[int, Replicas], brokers: Sequence[BrokerMetada
         votes.update(fitting)
     most = max(votes.values(), default=0)
     nearest = sorted(pair for pair, partitions in votes.items() if partitions == most)
-    return Inference(
+    return DrawInference(
         tuple(sorted(alike for pair in nearest for alike in _indistinguishable(ring, pair, replication_factor))),
         tuple(
             sorted(
@@ -84,16 +87,16 @@ def infer_draw(described: Mapping[int, Replicas], brokers: Sequence[BrokerMetada
     )
 
 
-def infer_growth(described: Mapping[int, Replicas], brokers: Sequence[BrokerMetadata]) -> Growth | None:
-    """Say how a topic that no single placement explains may have come about by adding partitions to it, once or more often.
+def infer_growth(described: Mapping[int, Replicas], brokers: Sequence[BrokerMetadata]) -> InferredGrowth | None:
+    """Infer by which additions of partitions a topic may have grown, if no single placement explains it.
 
-    Each addition but the first is taken to begin as late as possible.
+    Each addition but the first is assumed to begin as late as possible.
 
     Args:
         described: all partitions of a topic, 0 to P-1.
         brokers: those that took part in all of it, as assign_replicas would be given them.
 
-    Returns: None if additions do not explain it, or if nothing needs them.
+    Returns: None if additions do not explain the topic, or if a single placement does.
     """
     if not brokers or sorted(described) != list(range(len(described))):
         return None
@@ -104,17 +107,17 @@ def infer_growth(described: Mapping[int, Replicas], brokers: Sequence[BrokerMeta
     index = start_index_of_added(described, brokers)
     drawn = Draw(index, index)
     ring = ring_of(sorted(brokers, key=lambda broker: broker.id))
-    # The first partitions added may look as if they belonged to those before: then the addition began earlier.
+    # The first added partitions may also fit the original placement: then the addition began earlier.
     for begin in range(unexplained, 0, -1):
         additions = _additions(ring, described, replication_factor, drawn, begin)
         if additions:
             created = {p: described[p] for p in range(begin)}
-            return Growth(infer_draw(created, brokers), additions, drawn)
+            return InferredGrowth(infer_draw(created, brokers), additions, drawn)
     return None
 
 
 def _usual_length(described: Mapping[int, Replicas]) -> int:
-    """The replication factor: a list of another length was changed by hand."""
+    """Return the most frequent replication factor: a list of another length was changed by hand."""
     lengths = Counter(map(len, described.values()))
     return max(lengths, key=lambda length: (lengths[length], -length), default=0)
 
@@ -122,7 +125,7 @@ def _usual_length(described: Mapping[int, Replicas]) -> int:
 def _fitting_draws(
     ring: BrokerRing, described: Mapping[int, Replicas], replication_factor: int, start_partition: int
 ) -> Iterator[tuple[int, list[Draw]]]:
-    """For each partition, in ascending order, the pairs that explain it; of shifts that are alike only the smallest."""
+    """Yield each partition, in ascending order, with the pairs that explain it; of equivalent shifts only the smallest."""
     positions = {broker: position for position, broker in enumerate(ring.brokers)}
     placed: dict[int, dict[Replicas, list[int]]] = {}  # position of the first replica -> replicas -> shifts
     for partition, replicas in sorted(described.items()):
@@ -140,10 +143,10 @@ def _fitting_draws(
 
 
 def _shifts_by_replicas(ring: BrokerRing, first: int, replication_factor: int) -> dict[Replicas, list[int]]:
-    """All lists of replicas that begin at this position, each with the distinct shifts that make it."""
+    """Return all lists of replicas that begin at this position, each with the distinct shifts that give it."""
     found: dict[Replicas, list[int]] = {}
     for shift in range(ring.distinct_shifts(replication_factor)):
-        # Partition 0 with this start and shift is placed just so.
+        # Partition 0 with this start and shift has the same placement.
         found.setdefault(replicas_of(ring, 0, replication_factor, Draw(first, shift)), []).append(shift)
     return found
 
@@ -154,7 +157,7 @@ def _indistinguishable(ring: BrokerRing, pair: Draw, replication_factor: int) ->
 
 
 def _first_unexplained(ring: BrokerRing, described: Mapping[int, Replicas], replication_factor: int) -> int | None:
-    """The first partition that no pair explains together with all those before it."""
+    """Return the first partition that no pair explains together with all partitions before it."""
     viable: set[Draw] | None = None
     for partition, fitting in _fitting_draws(ring, described, replication_factor, 0):
         viable = set(fitting) if viable is None else viable & set(fitting)
@@ -166,7 +169,7 @@ def _first_unexplained(ring: BrokerRing, described: Mapping[int, Replicas], repl
 def _additions(
     ring: BrokerRing, described: Mapping[int, Replicas], replication_factor: int, drawn: Draw, begin: int
 ) -> tuple[int, ...]:
-    """The first partitions of additions that explain everything from `begin` on; none if no additions do."""
+    """Return the first partitions of additions that explain everything from `begin` on; empty if no additions do."""
     additions = [begin]
     for partition in range(begin, len(described)):
         if replicas_of(ring, partition, replication_factor, drawn, additions[-1]) == described[partition]:

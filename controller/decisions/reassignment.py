@@ -1,6 +1,7 @@
-"""What a reassignment makes of a partition's replicas, and what the reassignment tool proposes and accepts.
+"""The assignment of a partition under reassignment, and the proposals and checks of the reassignment tool.
 
-Source: Kafka 2.8, ReplicaAssignment.reassignTo and ReassignPartitionsCommand; reference assignment.md 9.
+Source: Kafka 2.8, ReplicaAssignment.reassignTo and ReassignPartitionsCommand; docs/kafka/controller.md 12.1,
+docs/kafka/assignment.md 9.
 """
 
 from collections import Counter
@@ -10,17 +11,17 @@ from kcsim.controller.decisions.assignment import assign_replicas
 from kcsim.controller.decisions.broker_ring import BrokerMetadata, refuse_duplicates
 from kcsim.controller.decisions.kafka_refusals import AdminCommandFailedError, UnknownTopicOrPartitionError
 from kcsim.controller.decisions.placement import Assignment, Draw, Replicas
-from kcsim.zk.vocabulary import BrokerId, ReplicaAssignment, TopicPartition, without
+from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition, without
 
 Plan = Mapping[TopicPartition, Replicas]
 
 
 def reassigned_to(current: ReplicaAssignment, target: Replicas) -> ReplicaAssignment:
-    """Where a partition stands when it is to move to `target`.
+    """Return a partition's assignment while it is moved to `target`.
 
-    A running reassignment is replaced, and what it had added dropped. A target equal to the origin cancels it; one that only
-    changes the order adds and removes nobody. When it is done, `replicas` are the result's `target_replicas`. A broker that
-    was listed twice by hand no longer is.
+    A running reassignment is replaced, and the replicas that it had added are dropped. A target equal to the origin cancels
+    it; a target that only changes the order adds and removes no replica. When the reassignment completes, `replicas` become
+    the result's `target_replicas`. A broker that was listed twice by hand is listed once afterwards.
     """
     origin = current.origin_replicas
     replicas = tuple(dict.fromkeys(target + origin))
@@ -31,7 +32,7 @@ def reassigned_to(current: ReplicaAssignment, target: Replicas) -> ReplicaAssign
 
 
 def check_generate_arguments(goal_brokers: Iterable[int], topics: Iterable[str]) -> None:
-    """Raises: AdminCommandFailedError when a broker or a topic is listed twice."""
+    """Refuse arguments that list a broker or a topic twice. Raises: AdminCommandFailedError."""
     refuse_duplicates("Broker list", goal_brokers)
     refuse_duplicates("List of topics to reassign", topics)
 
@@ -39,12 +40,12 @@ def check_generate_arguments(goal_brokers: Iterable[int], topics: Iterable[str])
 def proposed_reassignment(
     current: Plan, brokers: Sequence[BrokerMetadata], drawn: Mapping[str, Draw]
 ) -> dict[TopicPartition, Replicas]:
-    """Propose a fresh placement of whole topics, as if they were created now: no rebalancing, most of the data moves.
+    """Propose a new placement of whole topics, as if they were created now: no rebalancing, most of the data moves.
 
     Args:
-        current: every partition of the topics in question. A topic's replication factor is that of its first partition
-            here, its partitions are counted and numbered from 0.
-        brokers: the live ones of the goal list, sorted by id, racks as the mode wants them (effective_brokers).
+        current: every partition of the topics in question. A topic's replication factor is that of its first partition here;
+            its partitions are counted and numbered from 0.
+        brokers: the live ones of the goal list, sorted by id, with racks as the mode requires (effective_brokers).
         drawn: each topic's own pair of numbers.
 
     Raises: what assign_replicas raises.
@@ -62,7 +63,7 @@ def proposed_reassignment(
 
 
 def check_plan(plan: Sequence[tuple[TopicPartition, Replicas]]) -> None:
-    """Check a plan by itself, as the tool does before it looks at the cluster. Raises: AdminCommandFailedError."""
+    """Check a plan by itself, as the tool does before it reads the cluster. Raises: AdminCommandFailedError."""
     if not plan:
         raise AdminCommandFailedError("Partition reassignment list cannot be empty")
     if not all(replicas for _, replicas in plan):
@@ -78,10 +79,10 @@ def check_plan(plan: Sequence[tuple[TopicPartition, Replicas]]) -> None:
 def check_execute_arguments(
     plan: Sequence[tuple[TopicPartition, Replicas]], topics: Collection[str], brokers: Collection[BrokerId]
 ) -> None:
-    """Check a plan as the tool does before anything is moved through the controller's API.
+    """Check a plan as the tool does before it moves anything through the controller's API.
 
     Args:
-        topics, brokers: those that there are.
+        topics, brokers: the existing ones.
 
     Raises: AdminCommandFailedError, UnknownTopicOrPartitionError.
     """

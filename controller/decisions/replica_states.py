@@ -1,4 +1,4 @@
-"""The states a replica goes through in the controller, and which may follow which."""
+"""The states of a replica in the controller, and the valid transitions between them."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 
 class ReplicaMachineState(StrEnum):
-    """Where the replica state machine has a replica."""
+    """A replica's state in the replica state machine."""
 
     NEW = "NewReplica"
     ONLINE = "OnlineReplica"
@@ -39,9 +39,12 @@ REPLICA_PREVIOUS_STATES: Mapping[ReplicaMachineState, frozenset[ReplicaMachineSt
         ReplicaMachineState.NON_EXISTENT: frozenset({ReplicaMachineState.DELETION_SUCCESSFUL}),
     }
 )
-"""State -> those it may be entered from. Source: Kafka 2.8, validPreviousStates; reference state_machines.md 1."""
+"""For each state, the states that may precede it. Source: Kafka 2.8, validPreviousStates; docs/kafka/state_machines.md 1."""
 
 
 def next_replica_state(state: ReplicaMachineState, target: ReplicaMachineState) -> ReplicaMachineState | None:
-    """The state after a move to `target`; None if the table has no such move: Kafka logs that, and nothing changes."""
+    """Return the state after a move to `target`; None if the table has no such move.
+
+    Kafka logs an invalid move, and nothing changes.
+    """
     return target if state in REPLICA_PREVIOUS_STATES[target] else None

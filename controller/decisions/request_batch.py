@@ -1,12 +1,13 @@
-"""What brokers are to be told, gathered over one change of the cluster and sent in one go.
+"""A batch of requests to brokers, gathered over one change of the cluster and flushed at once.
 
-A batch is a value: an add gives a new one, whose parts are shared with the old one wherever nothing was added. The adds take
-many partitions at once, since each copies what it touches. What is said of a partition is settled when it is added, from
-the controller's caches as they are then; who is alive, and under which broker epoch, when the batch is flushed.
+A batch is a value: an add returns a new batch, which shares its unchanged parts with the old one. The adds take many
+partitions at once, since each copies the parts that it changes. The content for a partition is fixed when the partition is
+added, from the controller's caches at that time. The live brokers and their broker epochs are fixed when the batch is
+flushed.
 
-Who is to be added in which situation: request_recipients.py. Left out: request forms of other protocol versions.
+request_recipients.py decides which brokers are added in which situation. Left out: request forms of other protocol versions.
 
-Source: Kafka 2.8, AbstractControllerBrokerRequestBatch; reference requests.md 2.1 and 2.2.
+Source: Kafka 2.8, AbstractControllerBrokerRequestBatch; docs/kafka/requests.md 2.1 and 2.2.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -26,7 +27,7 @@ from kcsim.controller.decisions.state_change_requests import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
 )
-from kcsim.zk.vocabulary import (
+from kcsim.vocabulary import (
     BrokerEpoch,
     BrokerId,
     BrokerInfo,
@@ -40,13 +41,13 @@ from kcsim.zk.vocabulary import (
 )
 
 UNASSIGNED = ReplicaAssignment(())
-"""What the controller takes for the assignment of a partition that it knows none of."""
+"""The assignment that the controller uses for a partition without a known assignment."""
 
 Addressed = tuple[BrokerId, StateChangeRequest]
 
 
 class EndpointNotAvailableError(LookupError):
-    """A leader is registered without the listener that brokers reach each other by. Nothing of the batch can be sent."""
+    """A leader is registered without the inter-broker listener. Nothing of the batch can be sent."""
 
     def __init__(self, broker: BrokerInfo, listener: str) -> None:
         offered = ", ".join(map(str, broker.endpoints)) or "none"
@@ -56,10 +57,10 @@ class EndpointNotAvailableError(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """The controller's caches as they are at the moment of an add or a flush; not to be kept beyond it.
+    """The controller's caches at the time of an add or a flush; not to be kept longer.
 
     Attributes:
-        live_brokers: registered brokers, those shutting down included; broker_epochs has the same keys.
+        live_brokers: registered brokers, including those that are shutting down; broker_epochs has the same keys.
         shutting_down: brokers whose controlled shutdown has begun.
         replicas_on_offline_dirs: per broker, the partitions whose replica there is in a failed log directory.
         inter_broker_listener: name of the listener by which brokers reach each other.
@@ -82,12 +83,12 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True)
 class RequestBatch:
-    """What has been added and not yet sent; an empty one to begin with.
+    """What has been added and not yet sent; an empty batch to begin with.
 
     Attributes:
         leader_and_isr: per recipient, per partition; recipients may be dead.
         stop_replica: the same.
-        update_metadata_brokers: each of them is to get all of update_metadata_partitions.
+        update_metadata_brokers: each of them gets all of update_metadata_partitions.
     """
 
     leader_and_isr: Mapping[BrokerId, Mapping[TopicPartition, LeaderAndIsrPartitionState]] = field(default_factory=dict)
@@ -97,9 +98,9 @@ class RequestBatch:
 
     @property
     def unsent(self) -> str | None:
-        """Kafka's word for what an abandoned batch still holds, the first of them if several; None for an empty one.
+        """Kafka's name of the first kind of request that a batch still holds; None for an empty batch.
 
-        A batch that holds anything must not be gone on with: the change that filled it failed half-way.
+        A batch that holds anything must not be used further: the change that filled it failed half-way.
         """
         if self.leader_and_isr:
             return "LeaderAndIsr"
@@ -117,15 +118,15 @@ def add_leader_and_isr(
     recipients: Mapping[TopicPartition, Iterable[BrokerId]],
     is_new: bool = False,
 ) -> RequestBatch:
-    """Tell brokers to lead or follow, and all brokers of it.
+    """Add LeaderAndIsr for these brokers, and UpdateMetadata of these partitions for all brokers.
 
-    A partition added twice for one broker is sent as it was added last, but once new it stays new.
+    A partition that is added twice for one broker is sent as it was added last, but once it is new it stays new.
 
     Args:
-        recipients: per partition; dead ones are dropped at the flush, negative ids here. The partition's metadata goes to
-            all live brokers even if nobody is left.
+        recipients: per partition; dead brokers are dropped at the flush, negative ids here. The partition's metadata goes to
+            all live brokers even if no recipient remains.
 
-    Raises: KeyError for a partition without leadership: there is nothing to tell.
+    Raises: KeyError for a partition without leadership, for which there is nothing to send.
     """
     if not recipients:
         return batch
@@ -147,9 +148,9 @@ def add_leader_and_isr(
 def add_update_metadata(
     batch: RequestBatch, view: ClusterView, brokers: Iterable[BrokerId], partitions: Iterable[TopicPartition] = ()
 ) -> RequestBatch:
-    """Tell brokers who is alive, and of these partitions.
+    """Add UpdateMetadata with the live brokers and these partitions.
 
-    Both widen the whole batch: each broker added to it gets each partition added to it.
+    Brokers and partitions apply to the whole batch: each broker added to it gets each partition added to it.
 
     Args:
         partitions: those without leadership are left out.
@@ -167,9 +168,9 @@ def add_update_metadata(
 def add_stop_replica(
     batch: RequestBatch, view: ClusterView, broker: BrokerId, partitions: Iterable[TopicPartition], delete: bool
 ) -> RequestBatch:
-    """Tell a broker to stop its replicas of some partitions.
+    """Add StopReplica for a broker's replicas of some partitions.
 
-    A partition added twice is sent as it was added last, but once to be deleted it stays so.
+    A partition that is added twice is sent as it was added last, but once it is to be deleted it stays so.
     """
     added = dict(batch.stop_replica.get(broker, {}))
     for tp in partitions:
@@ -182,7 +183,7 @@ def add_stop_replica(
 
 
 def _metadata_of(tp: TopicPartition, view: ClusterView, online: Collection[BrokerId]) -> UpdateMetadataPartitionState:
-    """What all brokers are told of a partition. Args: online: live brokers that are not shutting down."""
+    """Return a partition's part of UpdateMetadata. Args: online: live brokers that are not shutting down."""
     state = view.leadership[tp]
     if view.is_queued_for_deletion(tp):
         deleted = LeaderAndIsr(LEADER_DURING_DELETE, LeaderEpoch(0), state.leader_and_isr.isr, ZkVersion(0))
@@ -194,7 +195,7 @@ def _metadata_of(tp: TopicPartition, view: ClusterView, online: Collection[Broke
 
 
 def _stop_epoch(tp: TopicPartition, view: ClusterView) -> LeaderEpoch:
-    """The epoch by which the recipient may refuse to stop, having heard of a later one."""
+    """Return the leader epoch of a StopReplica; a recipient that knows a later epoch may refuse to stop."""
     if view.is_queued_for_deletion(tp):
         return EPOCH_DURING_DELETE
     state = view.leadership.get(tp)
@@ -205,12 +206,12 @@ def _stop_epoch(tp: TopicPartition, view: ClusterView) -> LeaderEpoch:
 
 
 def flush(batch: RequestBatch, view: ClusterView) -> tuple[Addressed, ...]:
-    """Return the requests of a batch in the order in which they are to be queued; the batch is done with then.
+    """Return the requests of a batch in the order in which they are to be queued; the batch must not be used afterwards.
 
     Returns: LeaderAndIsr, then UpdateMetadata, then StopReplica, each by broker id. Brokers that are neither live nor
-        shutting down get nothing, without a word.
+    shutting down get nothing, and this is not reported.
 
-    Raises: EndpointNotAvailableError; what Kafka would have sent before it found out is not sent either.
+    Raises: EndpointNotAvailableError; requests that Kafka would have sent before this error are not sent either.
     """
     return (*_leader_and_isr_requests(batch, view), *_update_metadata_requests(batch, view), *_stop_requests(batch, view))
 

@@ -1,6 +1,7 @@
-"""How evenly replicas lie: over brokers, over racks, and the followers of what each broker leads over the others.
+"""How evenly replicas, leaders and followers are spread over brokers and racks.
 
-Leaders here are preferred leaders, the first of each list. Derived, not taken from Kafka; reference assignment.md 1.
+For the partitions that one broker leads, the spread of their followers over the other brokers is counted too. Leaders here
+are preferred leaders, the first of each list. Derived, not taken from Kafka; docs/kafka/assignment.md 1.
 """
 
 from collections import Counter, defaultdict
@@ -11,14 +12,14 @@ from typing import Generic, TypeVar
 
 from kcsim.controller.decisions.broker_ring import BrokerMetadata
 from kcsim.controller.decisions.placement import Replicas
-from kcsim.zk.vocabulary import BrokerId
+from kcsim.vocabulary import BrokerId
 
 K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Of a broker or a rack."""
+    """The load of a broker or a rack."""
 
     replicas: int
     leaders: int
@@ -26,7 +27,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Evenness:
-    """Of counts, one for each broker or rack. The standard deviation is that of the whole population."""
+    """Statistics of counts, one for each broker or rack. The standard deviation is that of the whole population."""
 
     smallest: int
     largest: int
@@ -35,13 +36,13 @@ class Evenness:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread(Generic[K]):
-    """Of a topic (K is a partition's number) or of a cluster (K is a TopicPartition).
+class ReplicaSpread(Generic[K]):
+    """The spread of a topic (K is a partition's number) or of a cluster (K is a TopicPartition).
 
     Attributes:
-        brokers: every broker taking part, and every one that hosts a replica; by id.
+        brokers: every broker that takes part, and every one that hosts a replica; by id.
         racks: by name; empty without racks.
-        follower_sets: broker -> how many different sets of followers the partitions have that it leads.
+        follower_sets: per broker, how many different sets of followers the partitions that it leads have.
         sharing_a_rack: partitions with two replicas or more on one rack, in the order given.
         fewest_racks, most_racks: of one partition; 0 without racks or partitions.
     """
@@ -70,14 +71,14 @@ class Spread(Generic[K]):
         return evenness([load.leaders for load in self.racks.values()])
 
 
-def spread(assignment: Mapping[K, Replicas], brokers: Iterable[BrokerMetadata]) -> Spread[K]:
-    """Count.
+def spread(assignment: Mapping[K, Replicas], brokers: Iterable[BrokerMetadata]) -> ReplicaSpread[K]:
+    """Count the spread of an assignment.
 
     Args:
-        brokers: those taking part, for their racks, and so that one without a replica counts as well.
+        brokers: those that take part, for their racks, and so that a broker without a replica counts as well.
     """
     racks = {broker.id: broker.rack for broker in brokers}
-    # Placements repeat themselves: each list of replicas is looked at once.
+    # Placements repeat: each distinct list of replicas is processed once.
     times = Counter(assignment.values())
     replicas: Counter[BrokerId] = Counter()
     leaders: Counter[BrokerId] = Counter()
@@ -92,7 +93,7 @@ def spread(assignment: Mapping[K, Replicas], brokers: Iterable[BrokerMetadata]) 
     sharing = {row for row, on in racks_of.items() if len(set(on)) < len(on)}
     distinct = [len(set(on)) for on in racks_of.values()]
     ids = sorted(racks.keys() | replicas.keys())
-    return Spread(
+    return ReplicaSpread(
         {broker: Load(replicas[broker], leaders[broker]) for broker in ids},
         {rack: _load(replicas, leaders, on) for rack, on in _brokers_by_rack(racks).items()},
         {broker: len(followers[broker]) for broker in ids},
@@ -115,7 +116,7 @@ def _brokers_by_rack(racks: Mapping[BrokerId, str | None]) -> dict[str, list[Bro
 
 
 def evenness(counts: Collection[int]) -> Evenness:
-    """Of no counts at all, everything is 0."""
+    """Return the statistics of counts; without counts, everything is 0."""
     if not counts:
         return Evenness(0, 0, 0.0, 0.0)
     mean = sum(counts) / len(counts)

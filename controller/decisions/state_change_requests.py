@@ -1,19 +1,19 @@
-"""The three requests by which the controller tells brokers of its decisions: LeaderAndIsr, UpdateMetadata, StopReplica.
+"""The three requests by which the controller notifies brokers of its decisions: LeaderAndIsr, UpdateMetadata, StopReplica.
 
-They stand beside the decisions because a decision is what fills them; controller/requests.py adds the answers, and the
-request that brokers send. Fields are those of the versions that inter.broker.protocol.version 2.6 speaks. What a request
-says of a partition is built of the values that the controller caches anyway, not of copies of their fields: with a hundred
-thousand partitions that is what memory and time go by. Nobody leads: leader None, as everywhere in memory; -1 is its
-spelling on a wire that a simulated broker does not have.
+They are in this package because decisions fill them; controller/requests.py adds the responses, and the request that brokers
+send. Fields are those of the versions that inter.broker.protocol.version 2.6 speaks. A request's content for a partition
+consists of the values that the controller caches anyway, not of copies of their fields: with a hundred thousand partitions,
+these dominate memory and time. No leader is leader None, as everywhere in memory; -1 is its encoding on the wire, which
+simulated brokers do not have.
 
-Source: Kafka 2.8, LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest; reference requests.md 1.
+Source: Kafka 2.8, LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest; docs/kafka/requests.md 1.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kcsim.zk.vocabulary import (
+from kcsim.vocabulary import (
     BrokerEpoch,
     BrokerId,
     ControllerEpoch,
@@ -25,13 +25,13 @@ from kcsim.zk.vocabulary import (
 )
 
 UNKNOWN_BROKER_EPOCH = BrokerEpoch(-1)
-"""A request with this broker epoch is never fenced by it."""
+"""A request with this broker epoch is never refused because of its broker epoch."""
 LEADER_DURING_DELETE = BrokerId(-2)
-"""Leader of a partition in UpdateMetadata when its topic is about to be deleted: forget it."""
+"""Leader of a partition in UpdateMetadata when its topic is about to be deleted: the recipient removes the partition."""
 EPOCH_DURING_DELETE = LeaderEpoch(-2)
-"""Leader epoch in StopReplica when the topic is about to be deleted: it fences nobody."""
+"""Leader epoch in StopReplica when the topic is about to be deleted: it is never refused as stale."""
 NO_LEADER_EPOCH = LeaderEpoch(-1)
-"""Leader epoch in StopReplica when the controller knows none."""
+"""Leader epoch in StopReplica when the controller does not know the leader epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class LeaderAndIsrPartitionState:
     """One partition of a LeaderAndIsr request.
 
     Attributes:
-        state: leader, ISR, leader epoch, version of the state znode, and the epoch of the controller that decided; that
-            one may be older than the epoch of the request.
+        state: leader, ISR, leader epoch, version of the state znode, and the epoch of the controller that decided; the
+            latter may be older than the epoch of the request.
         assignment: replicas, adding and removing ones.
-        is_new: whether the recipient has never had this replica, so that it may be made on any of its log directories.
+        is_new: whether the recipient has never had this replica, so that it may be created in any of its log directories.
     """
 
     state: PartitionState
@@ -52,7 +52,7 @@ class LeaderAndIsrPartitionState:
 
 @dataclass(frozen=True, slots=True)
 class LiveLeader:
-    """Where to find a leader that a LeaderAndIsr request names."""
+    """The address of a leader that a LeaderAndIsr request names."""
 
     broker_id: BrokerId
     host: str
@@ -61,12 +61,12 @@ class LiveLeader:
 
 @dataclass(frozen=True, slots=True)
 class LeaderAndIsrRequest:
-    """Lead or follow these partitions.
+    """A request to lead or follow these partitions.
 
     Attributes:
         controller_epoch: of the sender.
         broker_epoch: of the recipient, as the sender knows it.
-        live_leaders: those of the leaders named here that are registered; by id.
+        live_leaders: the leaders named here that are registered; by id.
     """
 
     api_key: ClassVar[int] = 4
@@ -85,7 +85,7 @@ class UpdateMetadataPartitionState:
     Attributes:
         state: as in LeaderAndIsr, except that a partition of a topic to be deleted has LEADER_DURING_DELETE, leader epoch 0
             and version 0 beside its ISR.
-        replicas: all, those being added and removed included.
+        replicas: all, including those being added and removed.
         offline_replicas: those of them that do not serve, in the same order: on a broker that is dead, unknown or shutting
             down, or in a failed log directory.
     """
@@ -96,13 +96,13 @@ class UpdateMetadataPartitionState:
 
     @property
     def is_being_deleted(self) -> bool:
-        """Whether the recipient is to forget the partition."""
+        """Whether the recipient is to remove the partition."""
         return self.state.leader_and_isr.leader == LEADER_DURING_DELETE
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateMetadataBroker:
-    """A broker as clients are told of it."""
+    """A broker in the form in which clients learn of it."""
 
     broker_id: BrokerId
     endpoints: tuple[Endpoint, ...]
@@ -111,11 +111,11 @@ class UpdateMetadataBroker:
 
 @dataclass(frozen=True, slots=True)
 class UpdateMetadataRequest:
-    """Know these brokers, and these partitions.
+    """A request to update the recipient's metadata with these brokers and partitions.
 
     Attributes:
-        partitions: those to learn; of all others the recipient's knowledge stays as it is.
-        live_brokers: all that are registered, shutting down or not; by id. They replace what the recipient knew.
+        partitions: the partitions to update; the recipient's metadata of all others does not change.
+        live_brokers: all that are registered, shutting down or not; by id. They replace the recipient's list.
     """
 
     api_key: ClassVar[int] = 6
@@ -137,7 +137,7 @@ class StopReplicaPartitionState:
 
 @dataclass(frozen=True, slots=True)
 class StopReplicaRequest:
-    """Stop these replicas; delete some of them."""
+    """A request to stop these replicas, and to delete some of them."""
 
     api_key: ClassVar[int] = 5
     version: ClassVar[int] = 3
@@ -148,7 +148,7 @@ class StopReplicaRequest:
 
     @property
     def deleted_partitions(self) -> tuple[TopicPartition, ...]:
-        """Those whose replica is to be deleted, in the order of the request."""
+        """The partitions whose replica is to be deleted, in the order of the request."""
         return tuple(tp for tp, state in self.partitions.items() if state.delete_partition)
 
 

@@ -1,4 +1,4 @@
-"""Which settings a topic can have, and which values: what Kafka checks before it writes any.
+"""The settings that a topic can have, and their valid values: Kafka's checks before it writes any.
 
 Source: Kafka 2.8, LogConfig and ConfigDef; the messages are those of its ConfigException and InvalidConfigurationException.
 """
@@ -17,7 +17,7 @@ MIN_COMPACTION_LAG_MS, MAX_COMPACTION_LAG_MS = "min.compaction.lag.ms", "max.com
 LONGEST_MS = 2**63 - 1
 
 Check = Callable[[str], str | None]
-"""Takes a value and says what is wrong with it; None if nothing is."""
+"""Takes a value and returns what is wrong with it; None if it is valid."""
 
 
 def _number(text: str, bits: int) -> int | None:
@@ -76,7 +76,7 @@ HIGHEST_STEP = {
     "0.10.0": 1, "0.10.1": 2, "0.10.2": 0, "0.11.0": 2, "1.0": 0, "1.1": 0, "2.0": 1, "2.1": 2, "2.2": 1, "2.3": 1,
     "2.4": 1, "2.5": 0, "2.6": 0, "2.7": 2, "2.8": 1,
 }  # fmt: skip
-"""Versions of Kafka that came in steps, IV0 to this one."""
+"""The Kafka versions that came in steps, with the highest step: IV0 to IV of this number."""
 VERSIONS = {"0.8.0", "0.8.1", "0.8.2", "0.9.0", *HIGHEST_STEP} | {
     f"{version}-IV{step}" for version, highest in HIGHEST_STEP.items() for step in range(highest + 1)
 }
@@ -119,7 +119,7 @@ TOPIC_SETTINGS: Mapping[str, Check] = {
 
 
 def check_topic_config(config: Mapping[str, str]) -> None:
-    """Raises: InvalidConfigurationError, ConfigError."""
+    """Check the settings of a topic. Raises: InvalidConfigurationError, ConfigError."""
     check_setting_names(config)
     for name, value in config.items():
         wrong = TOPIC_SETTINGS[name](value)
@@ -133,7 +133,7 @@ def check_topic_config(config: Mapping[str, str]) -> None:
 
 
 def check_setting_names(names: Iterable[str]) -> None:
-    """Raises: InvalidConfigurationError."""
+    """Refuse unknown setting names. Raises: InvalidConfigurationError."""
     for name in names:
         if name not in TOPIC_SETTINGS:
             raise InvalidConfigurationError(f"Unknown topic config name: {name}")

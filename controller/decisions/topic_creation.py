@@ -1,7 +1,7 @@
-"""What becomes of the wish for a new topic: its assignment, or Kafka's refusal.
+"""The decision on a request for a new topic: its assignment, or Kafka's refusal.
 
-Left out: topic configuration and creation policies, which come after all this.
-Source: Kafka 2.8, AdminManager.createTopics, AdminZkClient.validateTopicCreate, Topic.validate; reference assignment.md 6.
+Left out: topic configuration and creation policies, which come after all this. Source: Kafka 2.8, AdminManager.createTopics,
+AdminZkClient.validateTopicCreate, Topic.validate; docs/kafka/assignment.md 6.
 """
 
 import re
@@ -19,10 +19,10 @@ from kcsim.controller.decisions.kafka_refusals import (
     as_printed,
 )
 from kcsim.controller.decisions.placement import Assignment, Draw, Replicas
-from kcsim.zk.vocabulary import BrokerId
+from kcsim.vocabulary import BrokerId
 
 UNSET = -1
-"""Of a number of partitions or a replication factor: the broker's default."""
+"""As a number of partitions or a replication factor: the broker's default."""
 MAX_NAME_LENGTH = 249
 LEGAL_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -38,19 +38,19 @@ def new_topic_assignment(
     default_partitions: int = 1,
     default_replication_factor: int = 1,
 ) -> Assignment:
-    """Decide who hosts a new topic.
+    """Decide the assignment of a new topic.
 
-    Checks in Kafka's order: an rf that is too large is reported before a bad name.
+    Checks in Kafka's order: a replication factor that is too large is reported before a bad name.
 
     Args:
-        brokers: alive now; all with a rack, or none. An explicit assignment is not checked against them.
-        assignment: explicit; None or empty to leave it to Kafka. Partitions must be exactly 0..P-1, where Kafka looks
-            only at the sum of those that are not negative.
+        brokers: the live ones; all with a rack, or none. An explicit assignment is not checked against them.
+        assignment: explicit; None or empty to have Kafka place the partitions. Partitions must be exactly 0..P-1, where
+            Kafka checks only the sum of the non-negative ones.
         default_partitions: num.partitions, for UNSET.
         default_replication_factor: default.replication.factor, for UNSET.
 
     Raises: TopicExistsError, InvalidRequestError, InvalidTopicError, InvalidReplicaAssignmentError, and what assign_replicas
-        raises.
+    raises.
     """
     if topic in existing_topics:
         raise TopicExistsError(f"Topic '{topic}' already exists.")
@@ -76,7 +76,7 @@ def new_topic_assignment(
 
 
 def check_topic_name(topic: str) -> None:
-    """Raises: InvalidTopicError."""
+    """Refuse a topic name that Kafka does not allow. Raises: InvalidTopicError."""
     if not topic:
         raise InvalidTopicError("Topic name is invalid: the empty string is not allowed")
     if topic in (".", ".."):
@@ -93,7 +93,7 @@ def check_topic_name(topic: str) -> None:
 
 
 def check_collision(topic: str, existing_topics: Collection[str]) -> None:
-    """Refuse a name whose metrics would go under those of another: there, dots become underscores.
+    """Refuse a name whose metrics would have the same name as another topic's: metric names replace dots by underscores.
 
     Raises: InvalidTopicError.
     """
@@ -113,9 +113,10 @@ def check_explicit_assignment(assignment: Mapping[int, Replicas]) -> None:
 
 
 def parse_replica_assignment(text: str) -> list[Replicas]:
-    """Read `--replica-assignment`: partitions separated by commas, the brokers of each by colons, as 0:1,1:2.
+    """Parse `--replica-assignment`: partitions separated by commas, the brokers of each by colons, as 0:1,1:2.
 
-    Raises: ValueError naming what is no broker id; AdminCommandFailedError, AdminOperationError as the old tool.
+    Raises: ValueError that names the text that is no broker id; AdminCommandFailedError, AdminOperationError as the old
+    tool.
     """
     found: list[Replicas] = []
     for partition, entry in enumerate(text.split(",")):

@@ -1,1 +1,1 @@
-"""How the controller processes its events, one family a file."""
+"""The processing of the controller's events, one family of events per file."""

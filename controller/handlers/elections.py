@@ -1,17 +1,15 @@
-"""Elections that somebody asks for, or that are due: preferred, unclean, automatic.
+"""Requested and scheduled elections: preferred, unclean, automatic.
 
 Source: Kafka 2.8, KafkaController.processReplicaLeaderElection, onReplicaElection, checkAndTriggerAutoLeaderRebalance;
-reference controller.md 10.1 and 10.2.
+docs/kafka/controller.md 10.1 and 10.2.
 """
 
 from collections.abc import Collection, Iterable
-from functools import partial
 
-from kcsim.controller.core import Core
 from kcsim.controller.decisions.election import preferred_choice
 from kcsim.controller.decisions.leader_balance import Leadership, imbalance_by_broker
 from kcsim.controller.decisions.partition_states import PartitionMachineState
-from kcsim.controller.errors import IllegalStateError, StateChangeFailedError
+from kcsim.controller.errors import IllegalStateError, StateChangeFailedError, no_preferred_leader
 from kcsim.controller.events import (
     AutoPreferredReplicaLeaderElection,
     ElectionResults,
@@ -19,55 +17,69 @@ from kcsim.controller.events import (
     ElectionType,
     ReplicaLeaderElection,
 )
-from kcsim.controller.partition_state_machine import PartitionStateMachine, Results, Strategy
+from kcsim.controller.partition_state_machine import PartitionLeaderElectionStrategy, PartitionStateMachine, Results
 from kcsim.controller.requests import ErrorCode
-from kcsim.zk import paths
-from kcsim.zk.events import EventKind
-from kcsim.zk.ports import Task
-from kcsim.zk.vocabulary import BrokerId, TopicPartition
-from kcsim.zk.wording import named
-from kcsim.zk.zookeeper_client import NodeHandler
+from kcsim.controller.scope import ControllerScope
+from kcsim.controller.watches import ControllerWatches
+from kcsim.eventlog.events import EventKind
+from kcsim.runtime.ports import Runtime, Task
+from kcsim.text import summarize
+from kcsim.vocabulary import BrokerId, FailureReason, TopicPartition
+from kcsim.zk.kafka.preferred_elections import PreferredElectionZnodes
+from kcsim.znodes import paths
 
 FIRST_REBALANCE_AFTER_MS = 5000
 
 
 class ElectionHandlers:
-    """ReplicaLeaderElection, AutoPreferredReplicaLeaderElection and the two UncleanLeaderElectionEnable."""
+    """The handlers of ReplicaLeaderElection, AutoPreferredReplicaLeaderElection and the two UncleanLeaderElectionEnable."""
 
-    def __init__(self, core: Core, partitions: PartitionStateMachine) -> None:
-        self._core = core
+    def __init__(
+        self,
+        scope: ControllerScope,
+        runtime: Runtime,
+        watches: ControllerWatches,
+        znodes: PreferredElectionZnodes,
+        partitions: PartitionStateMachine,
+    ) -> None:
+        self._config = scope.config
+        self._context = scope.context
+        self._sink = scope.sink
+        self._runtime = runtime
+        self._watches = watches
+        self._znodes = znodes
         self._partitions = partitions
         self._scheduled: Task | None = None
 
     async def register_and_check_existence(self, cause: int) -> bool:
-        """Watch for the next /admin/preferred_replica_election, and say whether there is one now."""
-        created = partial(self._core.put, ReplicaLeaderElection())
-        return await self._core.client.register_and_check_existence(
-            paths.PREFERRED_REPLICA_ELECTION, NodeHandler(created=created), cause
-        )
+        """Watch for the next /admin/preferred_replica_election. Return whether it exists now."""
+        return await self._watches.watch_creation(paths.PREFERRED_REPLICA_ELECTION, ReplicaLeaderElection(), cause)
 
-    # --- asked for
+    # --- requested elections
 
     async def resume(self, cause: int) -> None:
-        """At failover: hold what /admin/preferred_replica_election asks for; it is deleted, also when it is not there."""
-        context = self._core.context
-        asked = await self._core.kafka_zk.preferred_replica_election(cause)
+        """Hold, at failover, the elections that /admin/preferred_replica_election requests.
+
+        The znode is deleted afterwards, also when it does not exist.
+        """
+        context = self._context
+        asked = await self._znodes.read(cause)
         known = [tp for tp in asked if context.assignment(tp).replicas]
         pending = [tp for tp in known if self._leader(tp) != context.assignment(tp).replicas[0]]
         wanted = [tp for tp in pending if not context.is_queued_for_deletion(tp.topic)]
         await self._on_replica_election(wanted, ElectionType.PREFERRED, ElectionTrigger.ZK_TRIGGERED, cause)
 
     async def process_replica_leader_election(self, election: ReplicaLeaderElection, cause: int) -> ElectionResults | None:
-        """Elect where that is possible and needed. Returns: an error for each partition; None if nothing was asked for."""
+        """Elect where that is possible and needed. Returns: an error code per partition; None without a request."""
         is_asked = election.trigger is ElectionTrigger.ADMIN_CLIENT_TRIGGERED
         if not is_asked and not await self.register_and_check_existence(cause):
             return None
-        context = self._core.context
+        context = self._context
         asked: Iterable[TopicPartition]
         if election.partitions is not None:
             asked = election.partitions
         else:
-            asked = context.assignments if is_asked else await self._core.kafka_zk.preferred_replica_election(cause)
+            asked = context.assignments if is_asked else await self._znodes.read(cause)
         results: ElectionResults = {}
         electable = []
         for tp in sorted(asked):
@@ -86,42 +98,46 @@ class ElectionHandlers:
     def _is_fine(self, tp: TopicPartition, election_type: ElectionType) -> bool:
         leader = self._leader(tp)
         if election_type is ElectionType.UNCLEAN:
-            return leader is not None and leader in self._core.context.live_broker_ids
-        replicas = self._core.context.assignment(tp).replicas
+            return leader is not None and leader in self._context.live_broker_ids
+        replicas = self._context.assignment(tp).replicas
         if not replicas:
-            raise IllegalStateError(f"{tp} is assigned to no broker, so it has no preferred leader")
+            raise no_preferred_leader(tp)
         return leader == replicas[0]
 
     def _leader(self, tp: TopicPartition) -> BrokerId | None:
-        """Who leads, as far as is known. Raises: IllegalStateError for a partition that never had a leader."""
-        known = self._core.context.leadership.get(tp)
+        """Return the leader in the context. Raises: IllegalStateError for a partition that never had a leader."""
+        known = self._context.leadership.get(tp)
         if known is None:
-            raise IllegalStateError(f"nothing is known of who leads {tp}: it was never online")
+            raise IllegalStateError(f"nothing is known of who leads {tp}: it was never online", FailureReason.NEVER_ONLINE)
         return known.leader_and_isr.leader
 
     async def _on_replica_election(
         self, partitions: Collection[TopicPartition], election_type: ElectionType, trigger: ElectionTrigger, cause: int
     ) -> Results:
         is_asked = trigger is ElectionTrigger.ADMIN_CLIENT_TRIGGERED
-        strategy = Strategy.PREFERRED
+        strategy = PartitionLeaderElectionStrategy.PREFERRED
         if election_type is ElectionType.UNCLEAN:
-            strategy = Strategy.OFFLINE_ALLOW_UNCLEAN if is_asked else Strategy.OFFLINE
+            strategy = (
+                PartitionLeaderElectionStrategy.OFFLINE_ALLOW_UNCLEAN
+                if is_asked
+                else PartitionLeaderElectionStrategy.OFFLINE
+            )
         try:
             return await self._partitions.handle_state_changes(
                 sorted(partitions), PartitionMachineState.ONLINE, cause, strategy
             )
         finally:
             if trigger is ElectionTrigger.ZK_TRIGGERED:
-                # Whatever came of it; and what comes next has to be watched for anew.
-                version = self._core.context.epoch_zk_version
-                await self._core.kafka_zk.delete_preferred_replica_election(version, cause)
-                self._core.put(ReplicaLeaderElection(), cause)
+                # Whatever the result was. The next request also needs a new watch.
+                version = self._context.epoch_zk_version
+                await self._znodes.delete(version, cause)
+                self._watches.put(ReplicaLeaderElection(), cause)
 
-    # --- automatic
+    # --- automatic elections
 
     def start_scheduler(self, cause: int) -> None:
-        """From now on look whether leadership has drifted, if auto.leader.rebalance.enable."""
-        if self._core.config.auto_leader_rebalance_enable:
+        """Start the periodic check of the leader imbalance, if auto.leader.rebalance.enable."""
+        if self._config.auto_leader_rebalance_enable:
             self._schedule(FIRST_REBALANCE_AFTER_MS, cause)
 
     def stop_scheduler(self) -> None:
@@ -131,52 +147,60 @@ class ElectionHandlers:
 
     def _schedule(self, delay_ms: int, cause: int) -> None:
         async def wait() -> None:
-            await self._core.runtime.sleep_ms(delay_ms)
-            self._core.put(AutoPreferredReplicaLeaderElection(), cause)
+            await self._runtime.sleep_ms(delay_ms)
+            self._watches.put(AutoPreferredReplicaLeaderElection(), cause)
 
-        self._scheduled = self._core.runtime.spawn("controller-scheduler", wait())
+        self._scheduled = self._runtime.spawn("controller-scheduler", wait())
 
     async def process_auto_preferred_replica_leader_election(self, cause: int) -> None:
-        """Give leadership back to preferred leaders that have lost too much of it; then look again later, come what may."""
+        """Elect the preferred leaders on brokers with too much leader imbalance.
+
+        The next check is scheduled afterwards, also after an error.
+        """
         try:
             await self._rebalance(cause)
         finally:
-            self._schedule(self._core.config.leader_imbalance_check_interval_seconds * 1000, cause)
+            self._schedule(self._config.leader_imbalance_check_interval_seconds * 1000, cause)
 
     async def _rebalance(self, cause: int) -> None:
-        context = self._core.context
+        context = self._context
         by_preferred: dict[BrokerId, list[TopicPartition]] = {}
         leaderships = []
         for tp, assignment in context.assignments.items():
             if context.is_queued_for_deletion(tp.topic):
                 continue
             if not assignment.replicas:
-                raise IllegalStateError(f"{tp} is assigned to no broker, so it has no preferred leader")
+                raise no_preferred_leader(tp)
             known = context.leadership.get(tp)
             leaderships.append(Leadership(assignment, None if known is None else known.leader_and_isr))
             if known is not None and known.leader_and_isr.leader != assignment.replicas[0]:
                 by_preferred.setdefault(assignment.replicas[0], []).append(tp)
-        percentage = self._core.config.leader_imbalance_per_broker_percentage
+        percentage = self._config.leader_imbalance_per_broker_percentage
         for broker, imbalance in imbalance_by_broker(leaderships).items():
             if not imbalance.exceeds(percentage):
                 continue
             candidates = [tp for tp in by_preferred[broker] if self._may_be_rebalanced(tp)]
-            told = self._core.sink.emit(
+            rebalance_seq = self._sink.emit(
                 EventKind.LEADER_REBALANCE,
                 cause,
                 broker_id=broker,
                 count=len(candidates),
                 rule=f"more than {percentage} % of the partitions that broker {broker} should lead are led by others",
                 inputs=f"{imbalance.imbalanced} of {imbalance.total}; {len(context.partitions_being_reassigned)} reassigned",
-                detail=f"elect the preferred leader of {named(candidates)}"
+                detail=f"elect the preferred leader of {summarize(candidates)}"
                 if candidates
                 else "none of them can be led by it",
             )
-            await self._on_replica_election(candidates, ElectionType.PREFERRED, ElectionTrigger.AUTO_TRIGGERED, told)
+            await self._on_replica_election(
+                candidates, ElectionType.PREFERRED, ElectionTrigger.AUTO_TRIGGERED, rebalance_seq
+            )
 
     def _may_be_rebalanced(self, tp: TopicPartition) -> bool:
-        """By the cached ISR: one that has grown counts once the controller was notified of it."""
-        context = self._core.context
+        """Return whether the preferred leader can be elected, by the cached ISR.
+
+        A replica that joined the ISR counts once the controller was notified of it.
+        """
+        context = self._context
         replicas = context.assignment(tp).replicas
         isr = context.leadership[tp].leader_and_isr.isr
         online = context.online_brokers(tp, context.live_broker_ids)
@@ -186,10 +210,10 @@ class ElectionHandlers:
             and preferred_choice(replicas, isr, online) is not None
         )
 
-    # --- unclean elections switched on
+    # --- unclean leader election enabled
 
     async def process_unclean_leader_election_enable(self, cause: int, topic: str | None = None) -> None:
-        """Try again for every partition that has no leader, of one topic or of all."""
+        """Try to elect a leader for every partition without one, of one topic or of all."""
         await self._partitions.trigger_online_state_change(cause, topic)
 
 

@@ -1,82 +1,87 @@
-"""Topics that come and go, and partitions that are added: /brokers/topics and the znode of each topic.
+"""Topics that are created and deleted, and partitions that are added: /brokers/topics and the znode of each topic.
 
-Source: Kafka 2.8, KafkaController.processTopicChange, processPartitionModifications, onNewPartitionCreation; reference
-controller.md 7.
+Source: Kafka 2.8, KafkaController.processTopicChange, processPartitionModifications, onNewPartitionCreation;
+docs/kafka/controller.md 7.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 
-from kcsim.controller.core import Core
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.events import PartitionModifications, TopicChange
-from kcsim.controller.partition_state_machine import PartitionStateMachine, Strategy
-from kcsim.controller.replica_state_machine import ReplicaStateMachine
-from kcsim.zk import paths
-from kcsim.zk.events import EventKind
-from kcsim.zk.vocabulary import ReplicaAssignment, TopicPartition, TopicState
-from kcsim.zk.zookeeper_client import NodeHandler
+from kcsim.controller.partition_state_machine import PartitionLeaderElectionStrategy
+from kcsim.controller.scope import ControllerScope
+from kcsim.controller.state_machines import StateMachines
+from kcsim.controller.watches import ControllerWatches
+from kcsim.eventlog.events import EventKind
+from kcsim.vocabulary import ReplicaAssignment, TopicPartition, TopicState
+from kcsim.zk.kafka.topics import TopicZnodes
+from kcsim.znodes import paths
 
 
 class TopicHandlers:
-    """TopicChange and PartitionModifications, and the watches they need."""
+    """The handlers of TopicChange and PartitionModifications, and the watches that these events need."""
 
-    def __init__(self, core: Core, partitions: PartitionStateMachine, replicas: ReplicaStateMachine) -> None:
-        self._core = core
-        self._partitions = partitions
-        self._replicas = replicas
+    def __init__(
+        self, scope: ControllerScope, watches: ControllerWatches, znodes: TopicZnodes, machines: StateMachines
+    ) -> None:
+        self._context = scope.context
+        self._sink = scope.sink
+        self._watches = watches
+        self._znodes = znodes
+        self._partitions = machines.partitions
+        self._replicas = machines.replicas
 
     def register(self) -> None:
-        """Watch /brokers/topics from the next listing on."""
-        put = self._core.put
-        self._core.client.register_child_handler(paths.BROKER_TOPICS, lambda cause: put(TopicChange(), cause))
+        """Register a handler for /brokers/topics; the next listing arms the watch."""
+        self._watches.watch_children(paths.BROKER_TOPICS, TopicChange())
 
     def unregister(self) -> None:
-        self._core.client.unregister_child_handler(paths.BROKER_TOPICS)
-        for topic in self._core.context.topics:
-            self._core.client.unregister_node_handler(paths.topic(topic))
+        self._watches.unwatch_children(paths.BROKER_TOPICS)
+        for topic in self._context.topics:
+            self._watches.unwatch_node(paths.topic(topic))
 
     async def read_topics(self, topics: Iterable[str], cause: int) -> list[TopicPartition]:
-        """Watch and read these topics' znodes into the context; return the partitions found."""
+        """Watch these topics' znodes and read them into the context; return the partitions found."""
         wanted = sorted(topics)
         for topic in wanted:
-            changed = partial(self._core.put, PartitionModifications(topic))
-            self._core.client.register_node_handler(paths.topic(topic), NodeHandler(data_changed=changed))
+            self._watches.watch_data(paths.topic(topic), PartitionModifications(topic))
         found: list[TopicPartition] = []
-        for topic, state in (await self._core.kafka_zk.topic_states(wanted, cause)).items():
+        for topic, state in (await self._znodes.read(wanted, cause)).items():
             if state.topic_id is not None:
-                self._core.context.topic_ids[topic] = state.topic_id
+                self._context.topic_ids[topic] = state.topic_id
             for partition, assignment in sorted(state.assignments.items()):
                 tp = TopicPartition(topic, partition)
-                self._core.context.put_assignment(tp, assignment)
+                self._context.put_assignment(tp, assignment)
                 found.append(tp)
         return found
 
     async def process_topic_change(self, cause: int) -> None:
-        """List the topics anew, which re-arms the watch; create the partitions of new ones, forget those that are gone."""
-        context = self._core.context
-        listed = set(await self._core.kafka_zk.all_topics(register_watch=True, cause=cause))
+        """List the topics, which re-arms the watch; create the partitions of new topics, remove the topics that are gone."""
+        context = self._context
+        listed = set(await self._znodes.names(register_watch=True, cause=cause))
         new, gone = listed - context.topics, context.topics - listed
         context.topics = listed
         partitions = await self.read_topics(new, cause)
         for topic in sorted(gone):
             context.remove_topic(topic)
-        changed = self._core.sink.emit(
+        changed = self._sink.emit(
             EventKind.TOPIC_CHANGE,
             cause,
             count=len(partitions),
+            new_topics=sorted(new),
+            deleted_topics=sorted(gone),
             detail=f"new topics {sorted(new)}, gone {sorted(gone)}",
         )
         await self._on_new_partition_creation(partitions, changed)
 
     async def process_partition_modifications(self, topic: str, cause: int) -> None:
-        """Re-read one topic's znode, which re-arms the watch; only partitions not known before are taken up."""
-        context = self._core.context
-        read = (await self._core.kafka_zk.topic_states([topic], cause)).get(topic, TopicState({}))
+        """Re-read one topic's znode, which re-arms the watch; only partitions that were unknown before are created."""
+        context = self._context
+        read = (await self._znodes.read([topic], cause)).get(topic, TopicState({}))
         listed = {TopicPartition(topic, p): assignment for p, assignment in sorted(read.assignments.items())}
         added = {tp: assignment for tp, assignment in listed.items() if not context.assignment(tp).replicas}
-        changed = self._core.sink.emit(
+        changed = self._sink.emit(
             EventKind.TOPIC_CHANGE, cause, topic=topic, count=len(added), detail=f"{len(added)} partitions added"
         )
         if not added:
@@ -89,18 +94,23 @@ class TopicHandlers:
         await self._on_new_partition_creation(list(added), changed)
 
     async def _restore(self, topic: str, listed: Mapping[TopicPartition, ReplicaAssignment], cause: int) -> None:
-        """A topic that is being deleted gets no new partitions: write back those that exist, as they are in memory."""
-        context, zk = self._core.context, self._core.kafka_zk
-        existing = set(await zk.get_children(paths.topic_partitions(topic), cause=cause))
+        """Write back the existing partitions of a topic, as they are in the context.
+
+        A topic that is being deleted gets no new partitions.
+        """
+        context = self._context
+        existing = set(await self._znodes.partition_names(topic, cause))
         kept = {tp.partition: context.assignment(tp) for tp in listed if str(tp.partition) in existing}
         state = TopicState(kept, context.topic_ids.get(topic))
-        await zk.set_topic_assignment(topic, state, context.epoch_zk_version, cause)
+        await self._znodes.set_assignment(topic, state, context.epoch_zk_version, cause)
 
     async def _on_new_partition_creation(self, partitions: Sequence[TopicPartition], cause: int) -> None:
         if not partitions:
             return
-        replicas = self._core.context.replicas_of(partitions)
+        replicas = self._context.replicas_of(partitions)
         await self._partitions.handle_state_changes(partitions, PartitionMachineState.NEW, cause)
         await self._replicas.handle_state_changes(replicas, ReplicaMachineState.NEW, cause)
-        await self._partitions.handle_state_changes(partitions, PartitionMachineState.ONLINE, cause, Strategy.OFFLINE)
+        await self._partitions.handle_state_changes(
+            partitions, PartitionMachineState.ONLINE, cause, PartitionLeaderElectionStrategy.OFFLINE
+        )
         await self._replicas.handle_state_changes(replicas, ReplicaMachineState.ONLINE, cause)

@@ -1,1 +1,1 @@
-"""The language of scenario files: what can be said in one, and what is said of it when it is wrong."""
+"""The language of scenario files: its elements, and the messages about errors in a file."""

@@ -1,4 +1,4 @@
-"""Consumer groups as a scenario file declares them: who is in them, what they read, and how they share it."""
+"""Consumer groups as a scenario file declares them: their members, what the members read, and how they share it."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -15,38 +15,34 @@ from pydantic import (
     model_validator,
 )
 
+from kcsim.brokers.clients.consumer_config import CONSUMER_SETTINGS, OFFSET_RESETS, ConsumerConfig, parse_consumer_setting
 from kcsim.brokers.config import MAX_INT, SettingError, Value
-from kcsim.brokers.groups.assignors import Strategy
-from kcsim.brokers.groups.errors import BadPatternError
-from kcsim.brokers.groups.subscriptions import TopicPattern
-from kcsim.scenarios.consumers.consumer_config import (
-    CONSUMER_SETTINGS,
-    OFFSET_RESETS,
-    ConsumerConfig,
-    parse_consumer_setting,
-)
+from kcsim.brokers.groups.assignors.assignors import AssignmentStrategy
+from kcsim.brokers.groups.assignors.errors import BadPatternError
+from kcsim.brokers.groups.assignors.subscriptions import TopicPattern
 from kcsim.scenarios.language.model import Model
-from kcsim.scenarios.language.topic_words import TopicsByName
-from kcsim.scenarios.language.words import NAME, did_you_mean, listed, one_or_list, unlike, wrong
+from kcsim.scenarios.language.topic_types import TopicsByName
+from kcsim.scenarios.language.value_types import NAME, one_or_list, require_unique, validation_error
+from kcsim.text import comma_separated, did_you_mean
 
-STRATEGIES = tuple(strategy.value for strategy in Strategy)
+STRATEGIES = tuple(strategy.value for strategy in AssignmentStrategy)
 MAX_MEMBERS = 1_000
 
 
 def _settings(value: object) -> dict[str, Value]:
     if not isinstance(value, dict):
-        raise wrong(f"{value!r} is no mapping of a consumer's settings")
+        raise validation_error(f"{value!r} is no mapping of a consumer's settings")
     for name, given in value.items():
         if name not in CONSUMER_SETTINGS:
-            raise wrong(f"unknown consumer setting {name!r}{did_you_mean(name, CONSUMER_SETTINGS)}", name)
+            raise validation_error(f"unknown consumer setting {name!r}{did_you_mean(name, CONSUMER_SETTINGS)}", name)
         try:
             parse_consumer_setting(name, given)
         except SettingError as error:
-            raise wrong(str(error), name) from None
+            raise validation_error(str(error), name) from None
     try:
-        ConsumerConfig.of(value, (Strategy.RANGE,))
+        ConsumerConfig.of(value, (AssignmentStrategy.RANGE,))
     except SettingError as error:
-        raise wrong(f"Kafka refuses these settings: {error}") from None
+        raise validation_error(f"Kafka refuses these settings: {error}") from None
     return dict(value)
 
 
@@ -67,21 +63,22 @@ ConsumerSettings = Annotated[
         }
     ),
 ]
+"""Setting of a consumer, under Kafka's dotted name -> its value."""
 
 
-def _strategies(value: object) -> tuple[Strategy, ...]:
+def _strategies(value: object) -> tuple[AssignmentStrategy, ...]:
     if isinstance(value, list) and not value:
-        raise wrong("an empty list names no assignor")
+        raise validation_error("an empty list names no assignor")
     named = tuple(value) if isinstance(value, list) else (value,)
     for place, name in enumerate(named):
         if name not in STRATEGIES:
-            near = did_you_mean(name, STRATEGIES) or f"; they are {listed(STRATEGIES)}"
-            raise wrong(f"unknown assignor {name!r}{near}", place if isinstance(value, list) else None)
-    return unlike(tuple(Strategy(name) for name in named))
+            near = did_you_mean(name, STRATEGIES) or f"; they are {comma_separated(STRATEGIES)}"
+            raise validation_error(f"unknown assignor {name!r}{near}", place if isinstance(value, list) else None)
+    return require_unique(tuple(AssignmentStrategy(name) for name in named))
 
 
 Assignors = Annotated[
-    tuple[Strategy, ...],
+    tuple[AssignmentStrategy, ...],
     PlainValidator(_strategies),
     PlainSerializer(one_or_list),
     WithJsonSchema(
@@ -93,19 +90,19 @@ Assignors = Annotated[
         }
     ),
 ]
-"""One assignor, or several, the one they like best first."""
+"""One assignor, or several in order of preference."""
 
 
 def _pattern(value: str) -> str:
     try:
         TopicPattern(value)
     except BadPatternError as error:
-        raise wrong(str(error)) from None
+        raise validation_error(str(error)) from None
     return value
 
 
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_pattern)]
-"""A regular expression that has to match a topic's whole name."""
+"""A regular expression that must match a topic's whole name."""
 
 
 def _one_subscription(schema: dict[str, Any]) -> None:
@@ -113,20 +110,20 @@ def _one_subscription(schema: dict[str, Any]) -> None:
 
 
 def _some_subscription(schema: dict[str, Any]) -> None:
-    """The group's own, or one of each member."""
+    """Require in the JSON Schema a subscription of the group, or one of each member."""
     own = [{"required": ["topics"]}, {"required": ["pattern"]}]
     _one_subscription(schema)
     schema["anyOf"] = [*own, {"properties": {"members": {"type": "object", "patternProperties": {NAME: {"anyOf": own}}}}}]
 
 
 class MemberModel(Model):
-    """What one member does otherwise than its group."""
+    """The subscription of one member, where it differs from its group's."""
 
     model_config = ConfigDict(json_schema_extra=_one_subscription)
 
-    topics: TopicsByName | None = Field(None, description="Subscribes to these instead.")
-    pattern: Pattern | None = Field(None, description="Subscribes to whatever matches instead.")
-    assignors: Assignors | None = None
+    topics: TopicsByName | None = Field(None, description="The topics of this member.")
+    pattern: Pattern | None = Field(None, description="The pattern of this member.")
+    assignors: Assignors | None = Field(None, description="The assignors of this member.")
 
     @model_validator(mode="after")
     def _check(self) -> "MemberModel":
@@ -136,11 +133,11 @@ class MemberModel(Model):
 
 def _refuse_both(topics: tuple[str, ...] | None, pattern: str | None) -> None:
     if topics is not None and pattern is not None:
-        raise wrong("a subscription is a list of topics or a pattern, not both", "pattern")
+        raise validation_error("a subscription is a list of topics or a pattern, not both", "pattern")
 
 
 def _names(names: list[str]) -> list[str]:
-    return list(unlike(tuple(names)))
+    return list(require_unique(tuple(names)))
 
 
 MemberName = Annotated[str, Field(pattern=NAME)]
@@ -162,12 +159,14 @@ class GroupModel(Model):
 
     model_config = ConfigDict(json_schema_extra=_some_subscription)
 
-    members: Members = Field(description="Names, or name -> what this one does otherwise; consumer-NAME in the event log.")
-    topics: TopicsByName | None = Field(None, description="One topic or a list.")
-    pattern: Pattern | None = Field(None, description="A regular expression that has to match a topic's whole name.")
-    assignors: Assignors = Field((Strategy.RANGE,), description="One, or several: the first that all support is voted for.")
-    static: bool = Field(False, description="Each member has its name as group.instance.id, and keeps its place.")
-    settings: ConsumerSettings = Field(default_factory=dict, description="Kafka's dotted names, with Kafka's defaults.")
+    members: Members = Field(description="Names, or name -> its own subscription. In the event log they are consumer-NAME.")
+    topics: TopicsByName | None = Field(None, description="The topics that the members subscribe to.")
+    pattern: Pattern | None = Field(None, description="A regular expression instead: it must match a topic's whole name.")
+    assignors: Assignors = Field(
+        (AssignmentStrategy.RANGE,), description="The assignors that members support, the preferred one first."
+    )
+    static: bool = Field(False, description="Static membership: each member has its name as group.instance.id.")
+    settings: ConsumerSettings = Field(default_factory=dict, description="Settings of the consumers.")
 
     @model_validator(mode="after")
     def _check(self) -> "GroupModel":
@@ -175,11 +174,11 @@ class GroupModel(Model):
         if self.topics is None and self.pattern is None:
             for name, member in self.each_member().items():
                 if member.topics is None and member.pattern is None:
-                    raise wrong(f"{name} subscribes to nothing: say topics or pattern")
+                    raise validation_error(f"{name} subscribes to no topic: write topics or pattern")
         return self
 
     def each_member(self) -> dict[str, MemberModel]:
-        """Every member by name, with what it does otherwise."""
+        """Return every member by name, with its deviations from the group."""
         if isinstance(self.members, dict):
             return self.members
         return {name: MemberModel.model_validate({}) for name in self.members}

@@ -1,48 +1,67 @@
-"""What a timetable can do to consumers."""
+"""The timetable steps about consumers."""
 
-from kcsim.scenarios.language.consumer_words import ConsumerNames
-from kcsim.scenarios.language.step import Step
-from kcsim.scenarios.language.words import Duration
+from typing import Unpack
+
+from kcsim.scenarios.language.consumer_types import ConsumerNames
+from kcsim.scenarios.language.python_keywords import Names, ScenarioPart, TimingKeywords
+from kcsim.scenarios.language.step import ScenarioStep
+from kcsim.scenarios.language.value_types import Duration
 
 
-class StartConsumers(Step):
+class PlainConsumersStep(ScenarioStep):
+    """A step done to consumers, without options of its own."""
+
+    @classmethod
+    def part(cls, consumers: Names, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
+        return cls._part(consumers, timing)
+
+
+class StartConsumersStep(PlainConsumersStep):
     """Start consumers, all at once; they find their group's coordinator and join."""
 
     start_consumers: ConsumerNames
 
 
-class StopConsumers(Step):
+class StopConsumersStep(PlainConsumersStep):
     """Let consumers close: they commit, and leave their group unless they are static members."""
 
     stop_consumers: ConsumerNames
 
 
-class CrashConsumers(Step):
+class CrashConsumersStep(PlainConsumersStep):
     """Kill consumers, as SIGKILL does: their group misses them when their sessions are over."""
 
     crash_consumers: ConsumerNames
 
 
-class PauseConsumers(Step):
+class PauseConsumersStep(PlainConsumersStep):
     """Freeze consumers, as a long garbage collection does."""
 
     pause_consumers: ConsumerNames
 
 
-class ResumeConsumers(Step):
+class ResumeConsumersStep(PlainConsumersStep):
     """Let frozen consumers go on."""
 
     resume_consumers: ConsumerNames
 
 
-class StallConsumers(Step):
+class StallConsumersStep(ScenarioStep):
     """Let the consumers' applications be busy for a while: they do not poll, but their clients send heartbeats."""
 
     stall_consumers: ConsumerNames
     for_: Duration
 
+    @classmethod
+    def part(cls, consumers: Names, for_: str, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
+        return cls._part(consumers, timing, for_=for_)
 
-ConsumerStep = StartConsumers | StopConsumers | CrashConsumers | PauseConsumers | ResumeConsumers | StallConsumers
-CONSUMER_VERBS = (
-    *("start-consumers", "stop-consumers", "crash-consumers", "pause-consumers", "resume-consumers", "stall-consumers"),
+
+CONSUMER_STEPS = (
+    StartConsumersStep,
+    StopConsumersStep,
+    CrashConsumersStep,
+    PauseConsumersStep,
+    ResumeConsumersStep,
+    StallConsumersStep,
 )

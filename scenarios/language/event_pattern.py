@@ -1,4 +1,4 @@
-"""Which events of the log a scenario means: a kind, and the columns that must have a certain value."""
+"""Patterns of events: a kind, and the columns that must have a certain value."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,8 +7,12 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema
 
-from kcsim.scenarios.language.words import CONTROLLER, KnownNames, did_you_mean, known_names, wrong
-from kcsim.zk.events import Event, EventFields, EventKind
+from kcsim.eventlog.events import Event, EventFields, EventKind
+from kcsim.scenarios.language.value_types import CONTROLLER, KnownNames, known_names, validation_error
+from kcsim.text import did_you_mean
+
+TEXTS_FOR_PEOPLE = frozenset({"detail", "inputs"})
+"""Columns that no pattern has: what they say is in other columns, too."""
 
 Kind = Literal["a whole number", "text", "true or false", "a list of whole numbers", "a list of texts"]
 
@@ -22,64 +26,82 @@ _KINDS: Mapping[object, Kind] = {
 
 
 def _columns() -> Mapping[str, Kind]:
-    hints = {name: hint for name, hint in get_type_hints(EventFields).items() if name != "schema_version"}
+    hints = {
+        name: hint for name, hint in get_type_hints(EventFields).items() if name not in {"schema_version", *TEXTS_FOR_PEOPLE}
+    }
     return {"node": "text", **{name: _KINDS[hint] for name, hint in hints.items()}}
 
 
 COLUMNS: Mapping[str, Kind] = MappingProxyType(_columns())
-"""Column of the event log -> what it holds; in a scenario file with hyphens: controller-epoch."""
+"""Column of the event log -> the type of its values; in a scenario file with hyphens: controller-epoch."""
 
-NAMED = frozenset({"node", "target"})
-"""Columns that hold a node's name: a name given with `as`, or `controller`, stands for it."""
-IDS = frozenset({"broker_id", "controller_id", "leader"})
-"""Columns that hold a broker's id: a broker may be named instead."""
-SENTENCES = frozenset({"detail", "inputs", "rule", "data"})
-"""Columns of text: what is given must occur in it."""
+NODE_COLUMNS = frozenset({"node", "target"})
+"""Columns that hold a node's name: a name given with `as`, or `controller`, may be used instead."""
+ID_COLUMNS = frozenset({"broker_id", "controller_id", "leader"})
+"""Columns that hold a broker's id: a broker's name may be used instead."""
+ANY_BROKER = "broker-*"
+"""The value of a node column that stands for every broker."""
+TEXT_COLUMNS = frozenset({"rule", "data"})
+"""Columns of text: the given text must occur in them."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventPattern:
-    """What an event must look like.
+    """A pattern that events may match.
 
     Attributes:
-        kinds: one of these.
-        fields: column -> what is wanted there. `path` means that path or one below it, a text column must contain what is
-            given, any other column must equal it.
+        kinds: the event must be of one of these.
+        fields: column -> the required value. `path` matches that path and those below it, a text column must contain the
+            given text, any other column must equal the given value. None: the column must be absent.
     """
 
     kinds: tuple[EventKind, ...]
     fields: Mapping[str, Any]
 
     def matches(self, event: Event, names: Mapping[str, str]) -> bool:
-        """Say whether an event is meant.
+        """Whether an event matches.
 
         Args:
-            names: alias -> node, `controller` included if somebody holds the role.
+            names: alias -> node, including `controller` if there is one.
         """
         return event.kind in self.kinds and all(
             _agrees(column, getattr(event, column), wanted, names) for column, wanted in self.fields.items()
         )
 
     def __str__(self) -> str:
-        told = ", ".join(f"{column.replace('_', ' ')} {value}" for column, value in self.fields.items())
-        return f"{self.title} ({told})" if told else self.title
+        columns = ", ".join(_condition_text(column.replace("_", " "), value) for column, value in self.fields.items())
+        return f"{self.title} ({columns})" if columns else self.title
 
     @property
     def title(self) -> str:
-        """Its kinds, without the columns."""
+        """The kinds of the pattern, without its columns."""
         return " or ".join(kind.value for kind in self.kinds)
 
 
+def _condition_text(column: str, wanted: Any) -> str:
+    match wanted:
+        case None | False:
+            return f"no {column}"
+        case True:
+            return column
+        case list():
+            return f"{column} [{', '.join(map(str, wanted))}]"
+        case _:
+            return f"{column} {wanted}"
+
+
 def _agrees(column: str, found: Any, wanted: Any, names: Mapping[str, str]) -> bool:
-    if found is None:
-        return False
+    if found is None or wanted is None:
+        return found is wanted
     if column == "path":
         return bool(found == wanted or found.startswith(wanted.rstrip("/") + "/"))
-    if column in SENTENCES:
+    if column in TEXT_COLUMNS:
         return wanted in found
-    if column in NAMED:
+    if column in NODE_COLUMNS and wanted == ANY_BROKER:
+        return bool(found.startswith("broker-"))
+    if column in NODE_COLUMNS:
         return bool(found == names.get(wanted, wanted))
-    if column in IDS and isinstance(wanted, str):
+    if column in ID_COLUMNS and isinstance(wanted, str):
         return f"broker-{found}" == names.get(wanted, wanted)
     return list(found) == wanted if isinstance(wanted, list) else bool(found == wanted)
 
@@ -91,37 +113,43 @@ _KEYS = {"kind": "kind", **{column.replace("_", "-"): column for column in COLUM
 
 def _pattern(value: object, info: ValidationInfo) -> EventPattern:
     if not isinstance(value, dict):
-        raise wrong(f"{value!r} is no event; write {{kind: ElectionWon}}, with columns of the event log if need be")
+        raise validation_error(
+            f"{value!r} is no event; write {{kind: ElectionWon}}, with columns of the event log if need be"
+        )
     for key in value:
+        if key in TEXTS_FOR_PEOPLE:
+            raise validation_error(f"{key} is a text for people, which no pattern reads; name the columns of the fact", key)
         if key not in _KEYS:
-            raise wrong(f"unknown column {key!r}{did_you_mean(key, _KEYS)}", key)
+            raise validation_error(f"unknown column {key!r}{did_you_mean(key, _KEYS)}", key)
     if "kind" not in value:
-        raise wrong("an event needs a kind, as ElectionWon")
+        raise validation_error("an event needs a kind, as ElectionWon")
     kinds = value["kind"] if isinstance(value["kind"], list) and value["kind"] else [value["kind"]]
     known = [kind.value for kind in EventKind]
     for kind in kinds:
         if kind not in known:
-            raise wrong(f"unknown kind of event {kind!r}{did_you_mean(kind, known)}", "kind")
+            raise validation_error(f"unknown kind of event {kind!r}{did_you_mean(kind, known)}", "kind")
     fields = {_KEYS[key]: _field(key, wanted, info) for key, wanted in value.items() if key != "kind"}
     return EventPattern(tuple(EventKind(kind) for kind in kinds), fields)
 
 
 def _field(key: str, wanted: Any, info: ValidationInfo) -> Any:
     column = _KEYS[key]
+    if wanted is None:
+        return None
     known = known_names(info)
     named: tuple[str, ...] = (*known.brokers, *(known.aliases or ()), CONTROLLER)
     if column == "node":
-        allowed = (*named, *_clients(known), "zookeeper", "scenario")
+        allowed = (*named, *_clients(known), "zookeeper", "scenario", ANY_BROKER)
     elif column == "target":
-        allowed = (*named, *_clients(known), *known.members, *known.member_aliases)
-    elif column in IDS and isinstance(wanted, str):
+        allowed = (*named, *_clients(known), *known.members, *known.member_aliases, ANY_BROKER)
+    elif column in ID_COLUMNS and isinstance(wanted, str):
         allowed = named
     else:
         if not _is_a(wanted, COLUMNS[column]):
-            raise wrong(f"{wanted!r} is no value of {key}, which holds {COLUMNS[column]}", key)
+            raise validation_error(f"{wanted!r} is no value of {key}, which holds {COLUMNS[column]}", key)
         return list(wanted) if isinstance(wanted, list) else wanted
     if wanted not in allowed and not (known.aliases is None and isinstance(wanted, str)):
-        raise wrong(f"unknown name {wanted!r}{did_you_mean(wanted, allowed)}", key)
+        raise validation_error(f"unknown name {wanted!r}{did_you_mean(wanted, allowed)}", key)
     return wanted
 
 
@@ -143,7 +171,7 @@ def _is_a(value: object, kind: Kind) -> bool:
             return isinstance(value, list) and all(_is_a(item, "text") for item in value)
 
 
-def _said(pattern: EventPattern) -> dict[str, Any]:
+def _as_in_file(pattern: EventPattern) -> dict[str, Any]:
     kinds = [kind.value for kind in pattern.kinds]
     columns = {column.replace("_", "-"): wanted for column, wanted in pattern.fields.items()}
     return {"kind": kinds[0] if len(kinds) == 1 else kinds, **columns}
@@ -159,13 +187,16 @@ _SCHEMAS: Mapping[Kind, dict[str, Any]] = {
 
 
 def _schema_of(column: str) -> dict[str, Any]:
-    return {"type": ["integer", "string"]} if column in IDS else _SCHEMAS[COLUMNS[column]]
+    if column in ID_COLUMNS:
+        return {"type": ["integer", "string", "null"]}
+    schema = _SCHEMAS[COLUMNS[column]]
+    return {**schema, "type": [schema["type"], "null"]}
 
 
 Pattern = Annotated[
     EventPattern,
     PlainValidator(_pattern),
-    PlainSerializer(_said),
+    PlainSerializer(_as_in_file),
     WithJsonSchema(
         {
             "type": "object",
@@ -183,4 +214,4 @@ Pattern = Annotated[
         }
     ),
 ]
-"""{kind: ElectionWon, controller-epoch: 2}: a kind of event, and columns of the event log with hyphens."""
+"""{kind: ElectionWon, controller-epoch: 2}: a kind of event, and columns of the event log with hyphens; null: absent."""

@@ -1,4 +1,4 @@
-"""What all parts of a scenario file have in common: keys with hyphens, no unknown key, no key without a value."""
+"""The base of all models of a scenario file: keys with hyphens, no unknown key, no key without a value."""
 
 from typing import Any
 
@@ -13,14 +13,15 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from kcsim.scenarios.language.words import KnownNames, did_you_mean, listed
+from kcsim.scenarios.language.value_types import KnownNames
+from kcsim.text import comma_separated, did_you_mean
 
-SAID_LAST = ("within", "as_", "at", "after", "when", "times", "every", "if_possible")
-"""Fields that come after what they are about."""
+WRITTEN_LAST = ("within", "as_", "at", "after", "when", "times", "every", "if_possible")
+"""Fields that are written after all other fields of their model."""
 
 
 def hyphenated(name: str) -> str:
-    """A field's name as a file has it."""
+    """Return a field's name as it is written in a file."""
     return name.rstrip("_").replace("_", "-")
 
 
@@ -36,18 +37,18 @@ class Model(BaseModel):
     )
 
     @model_serializer(mode="wrap")
-    def _said(self, say: SerializerFunctionWrapHandler, _: SerializationInfo) -> dict[str, Any]:
-        """As a file has it: what is as it would be anyway is not said."""
-        said = say(self)
+    def _serialize_model(self, say: SerializerFunctionWrapHandler, _: SerializationInfo) -> dict[str, Any]:
+        """Return the model as it is written in a file: without fields that have their default value."""
+        data = say(self)
         fields = type(self).model_fields.items()
         kept = [name for name, field in fields if field.is_required() or getattr(self, name) != _default_of(field)]
-        kept.sort(key=lambda name: SAID_LAST.index(name) if name in SAID_LAST else -2 if name == "claim" else -1)
-        return {alias: said[alias] for name in kept if (alias := hyphenated(name)) in said}
+        kept.sort(key=lambda name: WRITTEN_LAST.index(name) if name in WRITTEN_LAST else -2 if name == "claim" else -1)
+        return {alias: data[alias] for name in kept if (alias := hyphenated(name)) in data}
 
     @model_validator(mode="before")
     @classmethod
     def _report_unknown_keys(cls, value: object, info: ValidationInfo) -> object:
-        # pydantic would report these as well, but cannot know which word was meant.
+        # pydantic would report these as well, but cannot suggest the key that was meant.
         report = info.context.report if isinstance(info.context, KnownNames) else None
         if not isinstance(value, dict) or report is None:
             return value
@@ -56,5 +57,5 @@ class Model(BaseModel):
             if key in keys and item is None and key != "data":
                 report(value, key, f"{key} has no value")
             elif key not in keys:
-                report(value, key, f"unknown key {key!r}{did_you_mean(key, keys) or f'; known are {listed(keys)}'}")
+                report(value, key, f"unknown key {key!r}{did_you_mean(key, keys) or f'; known are {comma_separated(keys)}'}")
         return {key: item for key, item in value.items() if key in keys}

@@ -1,6 +1,7 @@
-"""Reads a file that holds a model of ours, and says of everything wrong in it where it stands.
+"""Read a file into a pydantic model, and report every problem in it with its line.
 
-A problem is one line: FILE:LINE: what, with the offending value and the nearest valid word. All problems are told at once.
+A problem is one line: FILE:LINE: the problem, with the offending value and the nearest valid word. All problems are reported
+together.
 """
 
 from collections.abc import Sequence
@@ -13,14 +14,14 @@ from ruamel.yaml.comments import CommentedBase
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from kcsim.scenarios.language.words import did_you_mean, meant
-from kcsim.scenarios.language.yaml_mistakes import mistake
+from kcsim.scenarios.language.yaml_error_messages import explain_yaml_error
+from kcsim.text import did_you_mean, suggestion
 
 M = TypeVar("M", bound=BaseModel)
 
 
-class Problem(NamedTuple):
-    """Something wrong in a file. `line` counts from 1; None when it is about the file as a whole."""
+class FileProblem(NamedTuple):
+    """A problem in a file. `line` counts from 1; None if the problem is about the whole file."""
 
     file: str
     line: int | None
@@ -31,26 +32,26 @@ class Problem(NamedTuple):
 
 
 class FileError(Exception):
-    """A file that cannot be used. `problems` are sorted by line; the message has one line for each."""
+    """A file that cannot be used. `problems` are sorted by line; the message has one line per problem."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[FileProblem]) -> None:
         super().__init__("\n".join(map(str, problems)))
         self.problems = tuple(problems)
 
 
 class ModelFile:
-    """One text, and what is found wrong in it; keeps the tree as it was read, which knows the line of everything.
+    """One text and the problems found in it; keeps the tree as it was read, which knows the line of each part.
 
     Args:
-        file: what problems call the text.
-        error: what is raised for one that cannot be used.
-        noun: what the file should be, as `scenario`; its problems say so.
+        file: the name of the text in problems.
+        error: the type of the error to raise for an unusable text.
+        noun: what the file should contain, such as `scenario`; used in problems.
         begins_with: the first keys of such a file.
 
     Attributes:
-        tree: the mapping that the file is.
+        tree: the file's content, a mapping.
 
-    Raises: `error`, if the text is no mapping in YAML.
+    Raises: `error`, if the text is not a mapping in YAML.
     """
 
     def __init__(self, text: str, file: str, error: type[FileError], noun: str, begins_with: str) -> None:
@@ -58,8 +59,8 @@ class ModelFile:
         self._file = file
         self._error = error
         self._noun = noun
-        self._problems: list[Problem] = []
-        self._reported: list[tuple[Any, str]] = []  # what was found beside pydantic's own, and in which mapping
+        self._problems: list[FileProblem] = []
+        self._reported: list[tuple[Any, str]] = []  # problems that pydantic does not report, and the mapping of each
         self.tree: dict[str, Any] = self._mapping(begins_with)
 
     def _mapping(self, begins_with: str) -> dict[str, Any]:
@@ -67,28 +68,30 @@ class ModelFile:
         if isinstance(tree, dict):
             return tree
         what = "the file is empty" if tree is None else f"{_shown(tree)} is no {self._noun}"
-        raise self._error([Problem(self._file, 1, f"{what}; a {self._noun} begins with {begins_with}")])
+        raise self._error([FileProblem(self._file, 1, f"{what}; a {self._noun} begins with {begins_with}")])
 
     def _read(self) -> Any:
         try:
             return YAML(typ="rt").load(self._text)
         except RecursionError:
-            raise self._error([Problem(self._file, None, f"not a {self._noun}: lists within lists without end")]) from None
+            raise self._error(
+                [FileProblem(self._file, None, f"not a {self._noun}: lists within lists without end")]
+            ) from None
         except DuplicateKeyError as error:
             key = (error.problem or "").partition('"')[2].partition('"')[0]
             line = int(error.problem_mark.line) + 1 if error.problem_mark is not None else None
-            raise self._error([Problem(self._file, line, f"key {key!r} is there twice")]) from None
+            raise self._error([FileProblem(self._file, line, f"key {key!r} is there twice")]) from None
         except MarkedYAMLError as error:
-            raise self._error([Problem(self._file, *mistake(error, self._text))]) from None
+            raise self._error([FileProblem(self._file, *explain_yaml_error(error, self._text))]) from None
         except YAMLError as error:
-            raise self._error([Problem(self._file, None, f"not YAML: {' '.join(str(error).split())}")]) from None
+            raise self._error([FileProblem(self._file, None, f"not YAML: {' '.join(str(error).split())}")]) from None
 
     def aliased_to_itself(self) -> FileError:
-        """The error to raise where following the tree never ends."""
-        return self._error([Problem(self._file, 1, "an alias (*) refers to what it stands in")])
+        """Return the error for a tree that contains itself, so that following it never ends."""
+        return self._error([FileProblem(self._file, 1, "an alias (*) refers to what it stands in")])
 
     def validated(self, model: type[M], context: Any) -> M | None:
-        """The tree as a model; None if it is none, and what is wrong is reported."""
+        """Return the tree as a model; None if it is invalid: its problems are then recorded."""
         try:
             return model.model_validate(self.tree, context=context)
         except ValidationError as error:
@@ -97,12 +100,12 @@ class ModelFile:
             return None
 
     def report(self, mapping: Any, key: str, message: str) -> None:
-        """Note something wrong beside what pydantic finds: in which mapping of the tree, at which key."""
-        self._problems.append(Problem(self._file, line_of(mapping, key), message))
+        """Record a problem that pydantic does not find: the mapping in the tree, the key in it, and the message."""
+        self._problems.append(FileProblem(self._file, line_of(mapping, key), message))
         self._reported.append((mapping, message))
 
     def check(self) -> None:
-        """Raise the error, if anything was found."""
+        """Raise the error, if any problem was recorded."""
         if self._problems:
             raise self._error(list(dict.fromkeys(sorted(self._problems, key=lambda problem: problem.line or 0))))
 
@@ -119,14 +122,14 @@ class ModelFile:
                 line = line_of(here, part) or line
                 here, parent = _child(here, part), here
         if isinstance(parent, dict) and here is None and detail["input"] is None:
-            return  # a key without a value: reported as such already
+            return  # a key without a value: recorded as such already
         key = next((part for part in reversed(place) if isinstance(part, str)), "")
         if detail["type"] == "missing" and self._is_mistyped(parent, key):
-            return  # the key that stands there instead is reported
-        self._problems.append(Problem(self._file, line, _sentence(detail, key)))
+            return  # recorded for the mistyped key that stands in its place
+        self._problems.append(FileProblem(self._file, line, _sentence(detail, key)))
 
     def _is_mistyped(self, mapping: Any, key: str) -> bool:
-        return any(where is mapping and message.endswith(meant(key)) for where, message in self._reported)
+        return any(where is mapping and message.endswith(suggestion(key)) for where, message in self._reported)
 
 
 def _sentence(detail: ErrorDetails, key: str) -> str:
@@ -149,7 +152,7 @@ def _sentence(detail: ErrorDetails, key: str) -> str:
         case "literal_error":
             expected = str(context["expected"]).replace("'", "")
             hint = did_you_mean(detail["input"], expected.replace(" or ", ", ").split(", "))
-            return f"{key}: {given} is none of {expected}{hint}"
+            return f"{key}: {given} is not one of {expected}{hint}"
         case "string_pattern_mismatch":
             return f"{key}: {given} does not match {context['pattern']}"
         case "too_short" | "string_too_short":
@@ -164,13 +167,13 @@ def _sentence(detail: ErrorDetails, key: str) -> str:
 
 
 def line_of(node: Any, part: object) -> int | None:
-    """The line, from 1, of a key or an item; that of the whole when it is not there; None if that is unknown as well."""
+    """Return the line, from 1, of a key or an item, or of the whole node if it is missing; None if that is unknown, too."""
     if not isinstance(node, CommentedBase):
         return None
     lc = node.lc
     try:
         row = lc.key(part)[0] if isinstance(node, dict) else lc.item(part)[0]
-    except (KeyError, IndexError, TypeError):  # missing, or merged in from elsewhere
+    except (KeyError, IndexError, TypeError):  # missing, or merged in from another mapping
         row = lc.line
     return int(row) + 1 if row is not None else None
 

@@ -1,4 +1,4 @@
-"""The text of a scenario that somebody begins with: the first one, which explains itself, or a copy of another."""
+"""The text of a new scenario: the first scenario, which explains itself, or a copy of another one."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ FIRST = Path(__file__).parent / "first_scenario.yaml"
 
 
 class BadNameError(ValueError):
-    """What cannot be the name of a scenario: says what can."""
+    """The text cannot be the name of a scenario. The message says what a name looks like."""
 
     def __init__(self, name: str) -> None:
         near = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
@@ -19,10 +19,10 @@ class BadNameError(ValueError):
 
 
 def text_for(name: str, like: str | None = None, schema: str | None = None) -> str:
-    """Return the text of a scenario of that name.
+    """Return the text of a new scenario with this name.
 
     Args:
-        like: the file or the name in the library of the one that it is a copy of.
+        like: the file, or the name in the library, of the scenario to copy.
         schema: where the JSON Schema is, for editors.
 
     Raises: BadNameError, ScenarioFileError.

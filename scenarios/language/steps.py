@@ -1,59 +1,48 @@
-"""What a timetable can do: each step is one verb, to whom, and when."""
+"""The steps of a timetable: each has one verb with its targets, and a time."""
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Union, Unpack
 
-from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, GetPydanticSchema, Tag, model_validator
 
-from kcsim.scenarios.language.claims import WaitFor
-from kcsim.scenarios.language.consumer_steps import (
-    CONSUMER_VERBS,
-    ConsumerStep,
-    CrashConsumers,
-    PauseConsumers,
-    ResumeConsumers,
-    StallConsumers,
-    StartConsumers,
-    StopConsumers,
+from kcsim.scenarios.language.conditions_model import WaitFor
+from kcsim.scenarios.language.consumer_steps import CONSUMER_STEPS
+from kcsim.scenarios.language.model import Model
+from kcsim.scenarios.language.network_steps import NETWORK_STEPS
+from kcsim.scenarios.language.python_keywords import (
+    ConditionKeywords,
+    MidWriteStepKeywords,
+    Names,
+    NamingStepKeywords,
+    ScenarioPart,
+    TimingKeywords,
+    given,
+    hyphenate_keys,
 )
-from kcsim.scenarios.language.model import Model, hyphenated
-from kcsim.scenarios.language.network_steps import (
-    NETWORK_VERBS,
-    BreakConnections,
-    Heal,
-    LossyLink,
-    NetworkStep,
-    Partition,
-    SlowLink,
-)
-from kcsim.scenarios.language.step import TIMING, NamingStep, Step
-from kcsim.scenarios.language.topic_steps import (
-    TOPIC_VERBS,
-    AddPartitions,
-    CancelReassignment,
-    CreateTopic,
-    DeleteTopic,
-    ElectPreferred,
-    ElectUnclean,
-    FailLogDir,
-    Reassign,
-    SetConfig,
-    TopicStep,
-)
-from kcsim.scenarios.language.words import BrokerNames, Duration, MemberNames, did_you_mean, listed, meant, wrong
-from kcsim.scenarios.language.workload_steps import WORKLOAD_VERBS, Produce, StartWorkload, StopWorkload, WorkloadStep
-from kcsim.scenarios.language.znode_words import ZnodePath, ZnodeText
+from kcsim.scenarios.language.step import TIMING, NamingStep, PlainBrokersStep, ScenarioStep
+from kcsim.scenarios.language.topic_steps import TOPIC_STEPS
+from kcsim.scenarios.language.topic_types import ALL_PARTITIONS, Partitions
+from kcsim.scenarios.language.value_types import BrokerNames, Duration, MemberNames, validation_error
+from kcsim.scenarios.language.workload_steps import WORKLOAD_STEPS
+from kcsim.scenarios.language.znode_types import ZnodePath, ZnodeText
+from kcsim.text import comma_separated, did_you_mean, suggestion
 
 
-class Start(Step):
+class StartStep(ScenarioStep):
     """Start brokers, all at once."""
 
     start: BrokerNames
 
+    @classmethod
+    def part(cls, who: Names, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
+        return cls._part(who, timing)
 
-class Stop(NamingStep):
+
+class StopStep(PlainBrokersStep):
     """Stop brokers in order, as SIGTERM does."""
+
+    other_words = ("shutdown", "shut-down", "terminate")
 
     stop: BrokerNames
 
@@ -62,63 +51,96 @@ class MidWriteStep(NamingStep):
     """A fault that can wait until its broker is in the middle of a write to ZooKeeper; the timetable goes on meanwhile."""
 
     at_write: Literal["before", "after"] | None = Field(
-        None, description="Strike when it comes to a write to ZooKeeper: before it is sent, or after it was applied."
+        None, description="Wait for the broker's next write to ZooKeeper: before it is sent, or after it was applied."
     )
     path: ZnodePath | None = Field(None, description="Only a write to this znode or below it counts.")
-    nth: Annotated[int, Field(ge=1)] | None = Field(None, description="Not at the first such write, but at a later one.")
+    nth: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="The number of the write to wait for, if not the first one."
+    )
+
+    @classmethod
+    def part(cls, who: Names, **timing: Unpack[MidWriteStepKeywords]) -> ScenarioPart:
+        return cls._part(who, timing)
 
     @model_validator(mode="after")
     def _of_a_write(self) -> "MidWriteStep":
         for key in ("path", "nth"):
             if self.at_write is None and getattr(self, key) is not None:
-                raise wrong(f"{key} goes with at-write", key)
+                raise validation_error(f"{key} goes with at-write", key)
         return self
 
 
-class Kill(MidWriteStep):
+class KillStep(MidWriteStep):
     """Kill brokers, as SIGKILL does: their sessions are left to expire."""
+
+    other_words = ("crash", "sigkill")
 
     kill: BrokerNames
 
 
-class Pause(MidWriteStep):
+class PauseStep(MidWriteStep):
     """Freeze brokers, as a long garbage collection does."""
+
+    other_words = ("freeze", "suspend")
 
     pause: BrokerNames
 
 
-class Resume(NamingStep):
+class ResumeStep(PlainBrokersStep):
     """Let frozen brokers go on."""
+
+    other_words = ("unpause", "thaw")
 
     resume: BrokerNames
 
 
-class Expire(NamingStep):
+class ExpireStep(PlainBrokersStep):
     """Let ZooKeeper end the brokers' sessions although they live."""
 
     expire: BrokerNames
 
 
-class Disconnect(NamingStep):
+class DisconnectStep(NamingStep):
     """Cut brokers off from ZooKeeper, for a while or until `reconnect`; their sessions are not closed."""
 
     disconnect: BrokerNames
     for_: Duration | None = None
 
+    @classmethod
+    def part(cls, who: Names, for_: str | None = None, **timing: Unpack[NamingStepKeywords]) -> ScenarioPart:
+        return cls._part(who, timing, for_=for_)
 
-class Reconnect(NamingStep):
+
+class ReconnectStep(PlainBrokersStep):
     """Let brokers reach ZooKeeper again."""
 
     reconnect: BrokerNames
 
 
-class SlowFollower(NamingStep):
+class SlowFollowerStep(NamingStep):
     """Let brokers replicate slowly, as from a tired disk, or as fast as they can again."""
 
     slow_follower: BrokerNames
     rate: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="Records per second at most, from all leaders together; as fast as it goes if not given."
+        None, description="Records per second at most, from all leaders together; unlimited if not given."
     )
+
+    @classmethod
+    def part(cls, who: Names, rate: int | None = None, **timing: Unpack[NamingStepKeywords]) -> ScenarioPart:
+        return cls._part(who, timing, rate=rate)
+
+
+class FailLogDirStep(NamingStep):
+    """Let a broker lose a log directory, with all the replicas in it or with some."""
+
+    fail_log_dir: BrokerNames
+    partitions: Partitions = Field(
+        ALL_PARTITIONS, description="The replicas in that log directory; all of the broker's if not given."
+    )
+
+    @classmethod
+    def part(cls, who: Names, partitions: Names | None = None, **timing: Unpack[NamingStepKeywords]) -> ScenarioPart:
+        return cls._part(who, timing, partitions=partitions)
 
 
 class ServerVerb(Model):
@@ -134,7 +156,7 @@ class ServerVerb(Model):
     @model_validator(mode="after")
     def _one_verb(self) -> "ServerVerb":
         if len(self.model_fields_set) != 1:
-            raise wrong("one of kill, start, pause, resume is done to ZooKeeper's servers in one step")
+            raise validation_error("one of kill, start, pause, resume is done to ZooKeeper's servers in one step")
         return self
 
     @property
@@ -147,10 +169,14 @@ class ServerVerb(Model):
         return names
 
 
-class Servers(NamingStep):
+class ServersStep(NamingStep):
     """Do something to servers of ZooKeeper."""
 
     zookeeper: ServerVerb
+
+    @classmethod
+    def part(cls, verb: str, who: Names, **timing: Unpack[NamingStepKeywords]) -> ScenarioPart:
+        return cls._part({verb: who}, timing)
 
 
 class NewZnode(Model):
@@ -165,127 +191,115 @@ class ZnodeData(Model):
     data: ZnodeText = Field(description="Text, or a mapping or list that is written as JSON.")
 
 
-class ZkCreate(Step):
+class ZkCreateStep(ScenarioStep):
     """Create a znode by hand."""
 
     zk_create: NewZnode
 
+    @classmethod
+    def part(
+        cls,
+        path: str,
+        data: Any = None,
+        *,
+        ephemeral: bool = False,
+        sequential: bool = False,
+        **timing: Unpack[TimingKeywords],
+    ) -> ScenarioPart:
+        return cls._part(given(path=path, data=data, ephemeral=ephemeral or None, sequential=sequential or None), timing)
 
-class ZkSet(Step):
+
+class ZkSetStep(ScenarioStep):
     """Overwrite a znode by hand."""
 
     zk_set: ZnodeData
 
+    @classmethod
+    def part(cls, path: str, data: Any, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
+        return cls._part({"path": path, "data": data}, timing)
 
-class ZkDelete(Step):
+
+class ZkDeleteStep(ScenarioStep):
     """Delete a znode by hand."""
 
     zk_delete: ZnodePath
 
+    @classmethod
+    def part(cls, path: str, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
+        return cls._part(path, timing)
 
-class Wait(Step):
+
+class WaitStep(ScenarioStep):
     """Go on when something is true; give up when it has not become so in time."""
 
     wait: WaitFor
 
+    @classmethod
+    def part(
+        cls, *, at: str | None = None, after: str | None = None, if_possible: bool = False, **true: Unpack[ConditionKeywords]
+    ) -> ScenarioPart:
+        return cls._part(hyphenate_keys(true), {}, if_possible=if_possible or None, at=at, after=after)
 
-BrokerStep = Start | Stop | Kill | Pause | Resume | Expire | Disconnect | Reconnect | SlowFollower | FailLogDir
-AnyStep = BrokerStep | NetworkStep | TopicStep | WorkloadStep | ConsumerStep | Servers | ZkCreate | ZkSet | ZkDelete | Wait
-VERBS = (
-    *("start", "stop", "kill", "pause", "resume", "expire", "disconnect", "reconnect"),
-    *("slow-follower", "fail-log-dir", "zookeeper"),
-    *NETWORK_VERBS,
-    *TOPIC_VERBS,
-    *WORKLOAD_VERBS,
-    *CONSUMER_VERBS,
-    *("zk-create", "zk-set", "zk-delete", "wait"),
+
+STEPS: tuple[type[ScenarioStep], ...] = (
+    *(StartStep, StopStep, KillStep, PauseStep, ResumeStep, ExpireStep, DisconnectStep, ReconnectStep),
+    *(SlowFollowerStep, FailLogDirStep, ServersStep),
+    *NETWORK_STEPS,
+    *TOPIC_STEPS,
+    *WORKLOAD_STEPS,
+    *CONSUMER_STEPS,
+    *(ZkCreateStep, ZkSetStep, ZkDeleteStep, WaitStep),
 )
-"""What a step can do; the key by which it is told from other steps."""
+"""All steps. What a step does, and how it is undone and described, stands in engine/steps/."""
+VERBS = tuple(step.verb() for step in STEPS)
+"""The verbs of all steps: the key that identifies a step."""
 
 
-SAID_OTHERWISE: Mapping[str, str] = {
-    **dict.fromkeys(("crash", "sigkill"), meant("kill")),
-    **dict.fromkeys(("shutdown", "shut-down", "terminate"), meant("stop")),
-    **dict.fromkeys(("freeze", "suspend"), meant("pause")),
-    **dict.fromkeys(("unpause", "thaw"), meant("resume")),
+VERB_HINTS: Mapping[str, str] = {
+    **{word: suggestion(step.verb()) for step in STEPS for word in step.other_words},
     **dict.fromkeys(("restart", "bounce"), "; write two steps, stop (or kill) and start"),
     **dict.fromkeys(("isolate", "cut"), "; partition is between brokers, disconnect is from ZooKeeper"),
     **dict.fromkeys(("sleep", "delay"), "; to let time pass, write `after: 5s` at the step that comes then"),
     **dict.fromkeys(("expect", "assert", "check"), "; go on when something is true with wait, or put it into expect:"),
 }
-"""Words that people know from elsewhere -> what is said here instead."""
+"""Verbs of other tools -> the hint to this language's verb."""
 
 
 def verb_of(value: object) -> str | None:
-    """The verb of a step, or of what should be one; None if it has none."""
-    if isinstance(value, Step):
-        return verb_of_step(value)
+    """Return the verb of a step, or of a value that should be a step; None if it has none."""
+    if isinstance(value, ScenarioStep):
+        return value.verb()
     return next((verb for verb in VERBS if isinstance(value, dict) and verb in value), None)
 
 
-def verb_of_step(step: Step) -> str:
-    """The verb of a step."""
-    return next(key for name in type(step).model_fields if (key := hyphenated(name)) in VERBS)
-
-
 def _one_verb(value: object) -> object:
-    if isinstance(value, Step):
+    if isinstance(value, ScenarioStep):
         return value
     if not isinstance(value, dict):
-        raise wrong(f"{value!r} is no step{_step_meant(value) or '; write a verb and to whom, as - kill: broker-1'}")
+        raise validation_error(
+            f"{value!r} is no step{_step_meant(value) or '; write a verb and its target, as - kill: broker-1'}"
+        )
     verbs = [verb for verb in VERBS if verb in value]
     if len(verbs) > 1:
-        raise wrong(f"a step does one thing, this one has {' and '.join(verbs)}; write two steps, each with a -", verbs[1])
+        raise validation_error(
+            f"a step does one thing, this one has {' and '.join(verbs)}; write two steps, each with a -", verbs[1]
+        )
     if not verbs:
         key = next((key for key in value if key not in TIMING), None)
-        near = SAID_OTHERWISE.get(str(key)) or did_you_mean(key, VERBS) or f"; verbs are {listed(VERBS)}"
-        raise wrong(f"unknown verb {key!r}{near}", key)
+        near = VERB_HINTS.get(str(key)) or did_you_mean(key, VERBS) or f"; verbs are {comma_separated(VERBS)}"
+        raise validation_error(f"unknown verb {key!r}{near}", key)
     return value
 
 
 def _step_meant(value: object) -> str:
     found = re.fullmatch(r"([a-z-]+):?\s*(.*)", value) if isinstance(value, str) else None
-    return meant(f"- {found[1]}: {found[2] or 'broker-1'}") if found and found[1] in VERBS else ""
+    return suggestion(f"- {found[1]}: {found[2] or 'broker-1'}") if found and found[1] in VERBS else ""
 
 
-TimetableStep = Annotated[
-    Annotated[Start, Tag("<start>")]
-    | Annotated[Stop, Tag("<stop>")]
-    | Annotated[Kill, Tag("<kill>")]
-    | Annotated[Pause, Tag("<pause>")]
-    | Annotated[Resume, Tag("<resume>")]
-    | Annotated[Expire, Tag("<expire>")]
-    | Annotated[Disconnect, Tag("<disconnect>")]
-    | Annotated[Reconnect, Tag("<reconnect>")]
-    | Annotated[SlowFollower, Tag("<slow-follower>")]
-    | Annotated[FailLogDir, Tag("<fail-log-dir>")]
-    | Annotated[Partition, Tag("<partition>")]
-    | Annotated[SlowLink, Tag("<slow-link>")]
-    | Annotated[LossyLink, Tag("<lossy-link>")]
-    | Annotated[BreakConnections, Tag("<break-connections>")]
-    | Annotated[Heal, Tag("<heal>")]
-    | Annotated[Servers, Tag("<zookeeper>")]
-    | Annotated[CreateTopic, Tag("<create-topic>")]
-    | Annotated[DeleteTopic, Tag("<delete-topic>")]
-    | Annotated[AddPartitions, Tag("<add-partitions>")]
-    | Annotated[Reassign, Tag("<reassign>")]
-    | Annotated[CancelReassignment, Tag("<cancel-reassignment>")]
-    | Annotated[ElectPreferred, Tag("<elect-preferred>")]
-    | Annotated[ElectUnclean, Tag("<elect-unclean>")]
-    | Annotated[SetConfig, Tag("<set-config>")]
-    | Annotated[Produce, Tag("<produce>")]
-    | Annotated[StartWorkload, Tag("<start-workload>")]
-    | Annotated[StopWorkload, Tag("<stop-workload>")]
-    | Annotated[ZkCreate, Tag("<zk-create>")]
-    | Annotated[ZkSet, Tag("<zk-set>")]
-    | Annotated[ZkDelete, Tag("<zk-delete>")]
-    | Annotated[StartConsumers, Tag("<start-consumers>")]
-    | Annotated[StopConsumers, Tag("<stop-consumers>")]
-    | Annotated[CrashConsumers, Tag("<crash-consumers>")]
-    | Annotated[PauseConsumers, Tag("<pause-consumers>")]
-    | Annotated[ResumeConsumers, Tag("<resume-consumers>")]
-    | Annotated[StallConsumers, Tag("<stall-consumers>")]
-    | Annotated[Wait, Tag("<wait>")],
+_ANY_STEP: Any = Annotated[
+    Union[tuple(Annotated[step, Tag(f"<{step.verb()}>")] for step in STEPS)],  # noqa: UP007  # from a tuple
     Discriminator(lambda value: f"<{verb_of(value)}>"),
     BeforeValidator(_one_verb),
 ]
+# For the type checker any step; for pydantic the class in STEPS whose verb the step has.
+TimetableStep = Annotated[ScenarioStep, GetPydanticSchema(lambda _, handler: handler.generate_schema(_ANY_STEP))]

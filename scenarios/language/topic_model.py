@@ -1,7 +1,7 @@
-"""A topic as a scenario file declares it: who hosts it, or how it is to be placed, and its settings.
+"""A topic as a scenario file declares it: its assignment or the rules of its placement, and its settings.
 
-Declaring a topic creates nothing: a `create-topic` step does, when the timetable comes to it, as Kafka's tool would at that
-moment. So a topic is placed on the brokers that are registered then.
+Declaring a topic creates nothing: a `create-topic` step creates it when the timetable reaches that step, as Kafka's tool
+would at that time. So a topic is placed on the brokers that are registered then.
 """
 
 from typing import Annotated, Any
@@ -13,13 +13,13 @@ from kcsim.controller.decisions.placement import Draw
 from kcsim.controller.decisions.topic_creation import new_topic_assignment
 from kcsim.scenarios.language.model import Model, hyphenated
 from kcsim.scenarios.language.topic_settings import TopicConfig
-from kcsim.scenarios.language.topic_words import Assignment
-from kcsim.scenarios.language.words import wrong
+from kcsim.scenarios.language.topic_types import Assignment
+from kcsim.scenarios.language.value_types import validation_error
 
 MAX_PARTITIONS = 1_000_000
 MAX_REPLICATION_FACTOR = 2**15 - 1
 OF_PLACEMENT = ("partitions", "replication_factor", "rack_aware", "start_index", "shift")
-"""Fields that have no meaning beside an assignment."""
+"""Fields that have no meaning together with an assignment."""
 
 
 def _placed_or_assigned(schema: dict[str, Any]) -> None:
@@ -36,8 +36,10 @@ class TopicModel(Model):
     model_config = ConfigDict(json_schema_extra=_placed_or_assigned)
 
     assignment: Assignment | None = Field(None, description="Partition -> brokers' ids, the preferred leader first.")
-    partitions: Annotated[int, Field(ge=1, le=MAX_PARTITIONS)] | None = None
-    replication_factor: Annotated[int, Field(ge=1, le=MAX_REPLICATION_FACTOR)] | None = None
+    partitions: Annotated[int, Field(ge=1, le=MAX_PARTITIONS)] | None = Field(None, description="The number of partitions.")
+    replication_factor: Annotated[int, Field(ge=1, le=MAX_REPLICATION_FACTOR)] | None = Field(
+        None, description="The number of replicas of each partition."
+    )
     rack_aware: bool = Field(True, description="false: place it as Kafka's tool does with --disable-rack-aware.")
     start_index: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Where on the ring of brokers placement begins; drawn by the run's seed if not given."
@@ -53,12 +55,12 @@ class TopicModel(Model):
         if self.assignment is None:
             for name in ("partitions", "replication_factor"):
                 if name not in given:
-                    raise wrong(f"{hyphenated(name)} is missing; a topic has these, or an assignment")
+                    raise validation_error(f"{hyphenated(name)} is missing; a topic has these, or an assignment")
         elif given:
-            raise wrong(f"{hyphenated(given[0])} says how to place what the assignment has placed", hyphenated(given[0]))
+            raise validation_error(f"{hyphenated(given[0])} cannot be combined with an assignment", hyphenated(given[0]))
         else:
             try:
                 new_topic_assignment("orders", (), (), Draw(0, 0), assignment=self.assignment)
             except RefusedError as error:
-                raise wrong(f"Kafka refuses this assignment: {error}", "assignment") from None
+                raise validation_error(f"Kafka refuses this assignment: {error}", "assignment") from None
         return self

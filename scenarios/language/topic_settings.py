@@ -1,7 +1,7 @@
-"""Settings in a scenario file that Kafka keeps in ZooKeeper: those of topics, and what running brokers take over.
+"""Settings in a scenario file that Kafka keeps in ZooKeeper: those of topics, and dynamic settings of brokers.
 
-Names and values go by controller/decisions/topic_config.py. A value may stand in the file as text, number, true or false;
-ZooKeeper has it as text.
+Names and values are checked by controller/decisions/topic_config.py. A value may be written in the file as text, number,
+true or false; in ZooKeeper it is text.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,25 +12,26 @@ from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
 from kcsim.brokers.config import SettingError, parse_setting
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.decisions.topic_config import TOPIC_SETTINGS, check_topic_config
-from kcsim.scenarios.language.topic_words import TOPIC, under
-from kcsim.scenarios.language.words import check_topic, did_you_mean, wrong
+from kcsim.scenarios.language.topic_types import TOPIC, check_under_key
+from kcsim.scenarios.language.value_types import check_topic, validation_error
+from kcsim.text import did_you_mean
 
 DYNAMIC_SETTINGS = ("unclean.leader.election.enable",)
-"""Those of our brokers' settings that Kafka changes in running brokers. Source: Kafka 2.8, DynamicBrokerConfig."""
+"""The simulated brokers' settings that Kafka can change in running brokers. Source: Kafka 2.8, DynamicBrokerConfig."""
 
 Changes = Mapping[str, str | None]
-"""Setting -> its new value as text; None takes it away."""
+"""Setting -> its new value as text; None removes it."""
 
 
 def _stored(value: object, known: Iterable[str], what: str) -> dict[str, str | None]:
-    """Settings as a znode has them. Raises: PydanticCustomError for an unknown name or a value that is no scalar."""
+    """Return settings as stored in a znode. Raises: PydanticCustomError for an unknown name or a non-scalar value."""
     if not isinstance(value, dict):
-        raise wrong(f"{value!s} is no mapping of {what}s")
+        raise validation_error(f"{value!s} is no mapping of {what}s")
     for name, given in value.items():
         if name not in known:
-            raise wrong(f"unknown {what} {name!r}{did_you_mean(name, known)}", name)
+            raise validation_error(f"unknown {what} {name!r}{did_you_mean(name, known)}", name)
         if not isinstance(given, str | int | float | None):
-            raise wrong(f"{given!s} is no value of {name}: write text, a number, true or false", name)
+            raise validation_error(f"{given!s} is no value of {name}: write text, a number, true or false", name)
     return {str(name): _text(given) for name, given in value.items()}
 
 
@@ -57,21 +58,23 @@ def _checked_by_kafka(config: Mapping[str, str], at: str | None) -> None:
     try:
         check_topic_config(config)
     except RefusedError as error:
-        raise wrong(str(error), at) from None
+        raise validation_error(str(error), at) from None
 
 
 def _topic_config(value: object) -> dict[str, str]:
     for name, given in value.items() if isinstance(value, dict) else ():
         if given is None:
-            raise wrong(f"{name} has no value", name)
+            raise validation_error(f"{name} has no value", name)
     return {name: text for name, text in _topic_settings(value).items() if text is not None}
 
 
 def _changes_of_topics(value: object, info: ValidationInfo) -> dict[str, Changes]:
     if not isinstance(value, dict) or not value:
-        raise wrong(f"{value!s} names no topic; write {{orders: {{retention.ms: 60000}}}}")
+        raise validation_error(f"{value!s} names no topic; write {{orders: {{retention.ms: 60000}}}}")
     return {
-        check_topic(topic, info, topic): under(topic, lambda given, _: _changes(_topic_settings(given)), config, info)
+        check_topic(topic, info, topic): check_under_key(
+            topic, lambda given, _: _changes(_topic_settings(given)), config, info
+        )
         for topic, config in value.items()
     }
 
@@ -82,13 +85,13 @@ def _changes_of_defaults(value: object) -> Changes:
         try:
             parse_setting(name, text or "true")
         except SettingError as error:
-            raise wrong(str(error), name) from None
+            raise validation_error(str(error), name) from None
     return changes
 
 
 def _changes(changes: Changes) -> Changes:
     if not changes:
-        raise wrong("nothing to set; write a setting and its value, or null to take it away")
+        raise validation_error("no setting is given; write a setting and its value, or null to remove it")
     return changes
 
 
@@ -114,11 +117,11 @@ ChangesOfTopics = Annotated[
         }
     ),
 ]
-"""Topic -> what becomes of its settings; null takes one away."""
+"""Topic -> changes of its settings; null removes one."""
 
 ChangesOfDefaults = Annotated[
     Changes,
     PlainValidator(_changes_of_defaults),
     WithJsonSchema({**_schema(DYNAMIC_SETTINGS, "null"), "minProperties": 1}),
 ]
-"""What becomes of the settings of all brokers; null takes one away."""
+"""Changes of the settings of all brokers; null removes one."""

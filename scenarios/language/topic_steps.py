@@ -1,61 +1,95 @@
-"""What a timetable can do to topics and partitions: what operators do with Kafka's tools, and a log directory's failure."""
+"""The timetable steps about topics and partitions: the operations of Kafka's tools."""
 
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal, Unpack
 
 from pydantic import ConfigDict, Field, model_validator
 
 from kcsim.scenarios.language.model import Model
-from kcsim.scenarios.language.step import NamingStep, Step
+from kcsim.scenarios.language.python_keywords import Names, ScenarioPart, TimingKeywords, given
+from kcsim.scenarios.language.step import ScenarioStep
 from kcsim.scenarios.language.topic_settings import ChangesOfDefaults, ChangesOfTopics
-from kcsim.scenarios.language.topic_words import ALL_PARTITIONS, Growth, Partitions, ReplicasOfEach, TopicNames
-from kcsim.scenarios.language.words import BrokerNames, wrong
+from kcsim.scenarios.language.topic_types import Growth, Partitions, ReplicasOfEach, TopicNames
+from kcsim.scenarios.language.value_types import validation_error
 
 Way = Literal["znode", "api"]
-"""How the controller is asked: by a znode below /admin, or by a request to whoever is the controller."""
+"""How the controller gets the request: by a znode below /admin, or by a request to the current controller."""
 
 
-class CreateTopic(Step):
+class CreateTopicStep(ScenarioStep):
     """Create topics of `cluster: topics:`, as Kafka's tool does: first the znode of the settings, then that of the topic."""
 
     create_topic: TopicNames
 
+    @classmethod
+    def part(cls, topics: Names, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
+        return cls._part(topics, timing)
 
-class DeleteTopic(Step):
+
+class DeleteTopicStep(ScenarioStep):
     """Ask for the deletion of topics."""
 
     delete_topic: TopicNames
 
+    @classmethod
+    def part(cls, topics: Names, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
+        return cls._part(topics, timing)
 
-class AddPartitions(Step):
+
+class AddPartitionsStep(ScenarioStep):
     """Give topics more partitions."""
 
-    add_partitions: Growth = Field(description="How many a topic is to have; or the new ones with their replicas.")
+    add_partitions: Growth = Field(
+        description="The number of partitions that a topic is to have; or the new partitions with their replicas."
+    )
+
+    @classmethod
+    def part(cls, growth: Mapping[str, int | Mapping[int, Sequence[int]]], **timing: Unpack[TimingKeywords]) -> ScenarioPart:
+        return cls._part(growth, timing)
 
 
-class Reassign(Step):
+class ReassignStep(ScenarioStep):
     """Ask for partitions to be hosted by other brokers."""
 
     reassign: ReplicasOfEach
     via: Way = Field("znode", description="znode: /admin/reassign_partitions. api: a request to the controller.")
 
+    @classmethod
+    def part(
+        cls, targets: Mapping[str, Sequence[int]], via: str | None = None, **timing: Unpack[TimingKeywords]
+    ) -> ScenarioPart:
+        return cls._part(targets, timing, via=via)
 
-class CancelReassignment(Step):
+
+class CancelReassignmentStep(ScenarioStep):
     """Ask the controller to give reassignments up, by a request: there is no znode for it."""
 
-    cancel_reassignment: Partitions = Field(description="all: those that are under way.")
+    cancel_reassignment: Partitions = Field(description="all: every reassignment in progress.")
+
+    @classmethod
+    def part(cls, partitions: Names, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
+        return cls._part(partitions, timing)
 
 
-class ElectPreferred(Step):
+class ElectPreferredStep(ScenarioStep):
     """Ask for the preferred replicas to lead."""
 
     elect_preferred: Partitions
     via: Way = Field("znode", description="znode: /admin/preferred_replica_election. api: a request to the controller.")
 
+    @classmethod
+    def part(cls, partitions: Names, via: str | None = None, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
+        return cls._part(partitions, timing, via=via)
 
-class ElectUnclean(Step):
+
+class ElectUncleanStep(ScenarioStep):
     """Ask the controller to elect a replica that is not in the ISR where no member of it lives, by a request."""
 
     elect_unclean: Partitions
+
+    @classmethod
+    def part(cls, partitions: Names, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
+        return cls._part(partitions, timing)
 
 
 class ConfigChange(Model):
@@ -69,28 +103,33 @@ class ConfigChange(Model):
     @model_validator(mode="after")
     def _changes_something(self) -> "ConfigChange":
         if self.topics is None and self.broker_defaults is None:
-            raise wrong("nothing to set; say topics or broker-defaults")
+            raise validation_error("no setting is given; write topics or broker-defaults")
         return self
 
 
-class SetConfig(Step):
+class SetConfigStep(ScenarioStep):
     """Change settings while everybody runs: the entity's znode, then a notification below /config/changes."""
 
     set_config: ConfigChange
 
+    @classmethod
+    def part(
+        cls,
+        *,
+        topics: Mapping[str, ScenarioPart] | None = None,
+        broker_defaults: ScenarioPart | None = None,
+        **timing: Unpack[TimingKeywords],
+    ) -> ScenarioPart:
+        return cls._part(given(topics=topics, broker_defaults=broker_defaults), timing)
 
-class FailLogDir(NamingStep):
-    """Let a broker lose a log directory, with all the replicas in it or with some."""
 
-    fail_log_dir: BrokerNames
-    partitions: Partitions = Field(ALL_PARTITIONS, description="Those that lay in it; all of its replicas if not given.")
-
-
-TopicStep = (
-    CreateTopic | DeleteTopic | AddPartitions | Reassign | CancelReassignment | ElectPreferred | ElectUnclean | SetConfig
+TOPIC_STEPS = (
+    CreateTopicStep,
+    DeleteTopicStep,
+    AddPartitionsStep,
+    ReassignStep,
+    CancelReassignmentStep,
+    ElectPreferredStep,
+    ElectUncleanStep,
+    SetConfigStep,
 )
-TOPIC_VERBS = (
-    *("create-topic", "delete-topic", "add-partitions", "reassign", "cancel-reassignment"),
-    *("elect-preferred", "elect-unclean", "set-config"),
-)
-"""What is done to topics by asking: the key by which each step is told from others."""

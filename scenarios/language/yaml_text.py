@@ -1,4 +1,4 @@
-"""Writes a scenario, as the mapping that its file would be, as the text of that file: the way people write them."""
+"""Write a scenario, given as the mapping of its file, as the text of that file, in the layout that people use."""
 
 import io
 from collections.abc import Mapping
@@ -9,15 +9,17 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import FoldedScalarString
 
 WIDTH = 125
-"""What is longer on one line is written on several."""
+"""A value that does not fit on one line of this width is written on several lines."""
 FOLDED_WIDTH = WIDTH - 10
 APART = frozenset({"timetable", "afterwards", "expect", "invariants", "workload", "cluster"})
-"""Parts with an empty line before them."""
+"""Parts that have an empty line before them."""
 
 
 def yaml_text(tree: Mapping[str, Any]) -> str:
-    """The text of the file. What fits on a line stands on one; but the parts of a scenario, of a step and of an expectation
-    have a line each.
+    """Return the text of the file.
+
+    A value that fits on one line is written on one line; but each part of a scenario, of a step and of an expectation has
+    its own line.
     """
     yaml = YAML()
     yaml.width = 10 * WIDTH
@@ -39,12 +41,12 @@ def yaml_text(tree: Mapping[str, Any]) -> str:
 
 
 def _item(item: Mapping[str, Any]) -> CommentedMap:
-    """A step or an expectation: a line for each of its keys."""
+    """Return a step or an expectation with a line for each of its keys."""
     return CommentedMap((key, _fitted(value, 4 + len(str(key)) + 2)) for key, value in item.items())
 
 
 def _fitted(value: Any, column: int) -> Any:
-    """The value on one line if there is room for it from this column on, else with a line for each of its parts."""
+    """Return the value in one line if it fits there from this column on, otherwise with a line for each of its parts."""
     if isinstance(value, str):
         return _folded(value) if len(value) > WIDTH - column and value == " ".join(value.split()) else value
     if not isinstance(value, dict | list) or not value or len(_on_a_line(value)) <= WIDTH - column:
@@ -68,7 +70,7 @@ def _flowing(node: Any) -> Any:
 
 
 def _on_a_line(value: Any) -> str:
-    """About as it will be written; quotes may be missing."""
+    """Return the value approximately as it will be written; quotes may be missing."""
     match value:
         case dict():
             return "{" + ", ".join(f"{key}: {_on_a_line(item)}" for key, item in value.items()) + "}"
@@ -79,7 +81,7 @@ def _on_a_line(value: Any) -> str:
 
 
 def _folded(text: str) -> FoldedScalarString:
-    """Text over several lines, to be read as one."""
+    """Return text that is written on several lines and read as one."""
     lines, places = [""], list[int]()
     for word in text.split(" "):
         if lines[-1] and len(lines[-1]) + len(word) > FOLDED_WIDTH:

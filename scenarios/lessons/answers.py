@@ -1,4 +1,4 @@
-"""An answer, as text: what the run says, what can be chosen, what a reader has typed."""
+"""Answers as text: from the run, as choices, and as a reader types them."""
 
 import re
 import string
@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kcsim.zk.events import Event
-from kcsim.zk.vocabulary import NO_LEADER
+from kcsim.eventlog.events import Event
+from kcsim.vocabulary import NO_LEADER
 
 NOBODY = "nobody"
 YES, NO = "yes", "no"
 THEN = " → "
-"""Between what comes one after the other."""
+"""The separator between consecutive items."""
 LETTERS = string.ascii_lowercase
 
 
 class AnswerKind(StrEnum):
-    """What an answer is; so what may be typed for it."""
+    """The kind of an answer, which determines what may be typed for it."""
 
     BROKER = "broker"
     BROKERS = "brokers"  # a set: [1, 3]
@@ -30,12 +30,12 @@ class AnswerKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a run says.
+class LessonAnswer:
+    """An answer that a run gives.
 
     Attributes:
-        text: as it is shown; two answers are the same if their texts are.
-        evidence: the event that made it so; None if there is none, as of what never happened.
+        text: the answer as it is shown; two answers are equal if their texts are.
+        evidence: the event that the answer is based on; None if there is none, as for something that never happened.
     """
 
     kind: AnswerKind
@@ -43,51 +43,51 @@ class Answer:
     evidence: Event | None = None
 
 
-def broker(holder: int | None, evidence: Event | None = None) -> Answer:
-    """Who it is, or nobody."""
-    return Answer(AnswerKind.BROKER, NOBODY if holder in (None, NO_LEADER) else f"broker-{holder}", evidence)
+def broker(holder: int | None, evidence: Event | None = None) -> LessonAnswer:
+    """Return the answer that names a broker, or nobody."""
+    return LessonAnswer(AnswerKind.BROKER, NOBODY if holder in (None, NO_LEADER) else f"broker-{holder}", evidence)
 
 
-def brokers(ids: Iterable[int], evidence: Event | None = None) -> Answer:
-    """Which ones, in no order."""
-    return Answer(AnswerKind.BROKERS, str(sorted(map(int, ids))), evidence)
+def brokers(ids: Iterable[int], evidence: Event | None = None) -> LessonAnswer:
+    """Return the answer that is a set of brokers."""
+    return LessonAnswer(AnswerKind.BROKERS, str(sorted(map(int, ids))), evidence)
 
 
-def replicas(ids: Iterable[int], evidence: Event | None = None) -> Answer:
-    """Which ones, in this order."""
-    return Answer(AnswerKind.REPLICAS, str(list(map(int, ids))), evidence)
+def replicas(ids: Iterable[int], evidence: Event | None = None) -> LessonAnswer:
+    """Return the answer that is a list of brokers, in this order."""
+    return LessonAnswer(AnswerKind.REPLICAS, str(list(map(int, ids))), evidence)
 
 
-def number(value: int | None, evidence: Event | None = None) -> Answer:
-    """How many, or which epoch."""
-    return Answer(AnswerKind.NUMBER, "none" if value is None else str(value), evidence)
+def number(value: int | None, evidence: Event | None = None) -> LessonAnswer:
+    """Return the answer that is a number, such as a count or an epoch."""
+    return LessonAnswer(AnswerKind.NUMBER, "none" if value is None else str(value), evidence)
 
 
-def yes_or_no(value: bool, evidence: Event | None = None) -> Answer:
-    return Answer(AnswerKind.YES_NO, YES if value else NO, evidence)
+def yes_or_no(value: bool, evidence: Event | None = None) -> LessonAnswer:
+    return LessonAnswer(AnswerKind.YES_NO, YES if value else NO, evidence)
 
 
-def seconds(milliseconds: int, evidence: Event | None = None) -> Answer:
-    """How long, in whole seconds."""
-    return Answer(AnswerKind.SECONDS, f"{round(milliseconds / 1000)} s", evidence)
+def seconds(milliseconds: int, evidence: Event | None = None) -> LessonAnswer:
+    """Return the answer that is a duration, in whole seconds."""
+    return LessonAnswer(AnswerKind.SECONDS, f"{round(milliseconds / 1000)} s", evidence)
 
 
 def in_order(labels: Iterable[str]) -> str:
-    """Names one after the other, as an answer has them."""
+    """Return labels in order, as the text of an answer."""
     return THEN.join(labels)
 
 
-def word(text: str, evidence: Event | None = None) -> Answer:
-    return Answer(AnswerKind.WORD, text, evidence)
+def word(text: str, evidence: Event | None = None) -> LessonAnswer:
+    return LessonAnswer(AnswerKind.WORD, text, evidence)
 
 
 # --- what a reader types ---------------------------------------------------------------------------------------------------
 
 
-def understood(typed: str, kind: AnswerKind, choices: Sequence[str]) -> str | None:
-    """The answer that is meant: a choice by its letter, or the answer itself as people write it; None if neither.
+def parse_answer(typed: str, kind: AnswerKind, choices: Sequence[str]) -> str | None:
+    """Return the answer that a typed text denotes: a choice by its letter, or the answer itself; None if neither.
 
-    `2` is broker-2, epoch 2 or 2 s; `1,2` is [1, 2]. It need not be among the choices.
+    `2` is broker-2, epoch 2 or 2 s; `1,2` is [1, 2]. The answer need not be among the choices.
     """
     text = " ".join(typed.split()).casefold().rstrip(").")
     if len(text) == 1 and text in LETTERS[: len(choices)]:

@@ -1,35 +1,35 @@
-"""A lesson as a handout in Markdown, its answers at the end; and as JSON, for programs."""
+"""A lesson as a handout in Markdown with the answers at its end, and as JSON."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kcsim.scenarios.lessons.answers import LETTERS
 from kcsim.scenarios.lessons.lesson import Lesson
+from kcsim.scenarios.lessons.lesson_pages import LessonPage, Question
 from kcsim.scenarios.lessons.page_text import event_lines, rule_of
-from kcsim.scenarios.lessons.retelling import Retelling
-from kcsim.scenarios.lessons.scenes import Question, Scene
+from kcsim.scenarios.lessons.run_narration import RunNarration
 
 EVENT_WIDTH = 100
 
 
-def handout(lesson: Lesson, scenes: Sequence[Scene], retelling: Retelling) -> Iterator[str]:
-    """The lines of a Markdown text: pages with their questions, then the answers."""
+def handout(lesson: Lesson, pages: Sequence[LessonPage], narration: RunNarration) -> Iterator[str]:
+    """Yield the lines of a Markdown text: the pages with their questions, then the answers."""
     yield f"# {lesson.title}"
     yield ""
     yield f"{lesson.you_will_know} ({lesson.minutes} minutes)"
-    for scene in scenes:
+    for page in pages:
         yield ""
-        if scene.shown:
-            yield from _fenced(event_lines(scene.shown, retelling, EVENT_WIDTH))
+        if page.shown:
+            yield from _fenced(event_lines(page.shown, narration, EVENT_WIDTH))
             yield ""
-        yield scene.text
-        if scene.question is not None:
-            yield from _asked(scene.question)
+        yield page.text
+        if page.question is not None:
+            yield from _asked(page.question)
     yield ""
     yield "## Answers"
-    for scene in scenes:
-        if scene.question is not None:
-            yield from _answered(scene.question, retelling)
+    for page in pages:
+        if page.question is not None:
+            yield from _answered(page.question, narration)
     if lesson.try_next:
         yield ""
         yield "## Try next"
@@ -45,13 +45,13 @@ def _asked(question: Question) -> Iterator[str]:
         yield f"- [ ] {letter}) {choice}"
 
 
-def _answered(question: Question, retelling: Retelling) -> Iterator[str]:
+def _answered(question: Question, narration: RunNarration) -> Iterator[str]:
     yield ""
     letter = LETTERS[question.choices.index(question.right.text)]
     yield f"**{question.number}.** {letter}) {question.right.text}"
     yield ""
     if question.shown:
-        yield from _fenced(event_lines(question.shown, retelling, EVENT_WIDTH))
+        yield from _fenced(event_lines(question.shown, narration, EVENT_WIDTH))
         yield ""
     yield question.because
     if (rule := rule_of(question)) is not None:
@@ -65,30 +65,30 @@ def _fenced(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
     yield "```"
 
 
-def lesson_json(lesson: Lesson, scenes: Sequence[Scene], retelling: Retelling) -> dict[str, Any]:
-    """Pages and questions with their right answers and what made them so."""
+def lesson_json(lesson: Lesson, pages: Sequence[LessonPage], narration: RunNarration) -> dict[str, Any]:
+    """Return the pages and questions with their right answers and the events behind these."""
     return {
         "name": lesson.name,
         "number": lesson.number,
         "title": lesson.title,
         "minutes": lesson.minutes,
         "you_will_know": lesson.you_will_know,
-        "pages": [_page(scene, retelling) for scene in scenes],
+        "pages": [_page_json(page, narration) for page in pages],
         "try_next": list(lesson.try_next or ()),
     }
 
 
-def _page(scene: Scene, retelling: Retelling) -> dict[str, Any]:
-    question = scene.question
+def _page_json(page: LessonPage, narration: RunNarration) -> dict[str, Any]:
+    question = page.question
     return {
-        "seq": scene.at.seq,
-        "t_ms": scene.at.t_ms,
-        "text": scene.text,
-        "question": None if question is None else _question(question, retelling),
+        "seq": page.at.seq,
+        "t_ms": page.at.t_ms,
+        "text": page.text,
+        "question": None if question is None else _question_json(question, narration),
     }
 
 
-def _question(question: Question, retelling: Retelling) -> dict[str, Any]:
+def _question_json(question: Question, narration: RunNarration) -> dict[str, Any]:
     return {
         "number": question.number,
         "text": question.text,
@@ -98,5 +98,5 @@ def _question(question: Question, retelling: Retelling) -> dict[str, Any]:
         "because": question.because,
         "rule": rule_of(question),
         "evidence": None if question.right.evidence is None else question.right.evidence.seq,
-        "chain": [{"seq": event.seq, "node": event.node, "says": retelling.of(event)} for event in question.chain],
+        "chain": [{"seq": event.seq, "node": event.node, "says": narration.sentence(event)} for event in question.chain],
     }

@@ -1,4 +1,4 @@
-"""Reads a lesson from its file, or from those that come with the simulator; what is wrong in it is told line by line."""
+"""Reads a lesson from its file or from the built-in course. Problems of a file are reported line by line."""
 
 import re
 from collections.abc import Mapping
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
 
-from kcsim.scenarios.language.model_file import FileError, ModelFile, Problem
-from kcsim.scenarios.language.names_in_file import misnamed, names_known
+from kcsim.scenarios.language.known_names import alias_problems, collect_known_names
+from kcsim.scenarios.language.model_file import FileError, FileProblem, ModelFile
 from kcsim.scenarios.language.scenario_file import (
     SUFFIXES,
     LoadedScenario,
@@ -18,8 +18,8 @@ from kcsim.scenarios.language.scenario_file import (
     step_lines,
 )
 from kcsim.scenarios.language.schema import Scenario
-from kcsim.scenarios.language.words import did_you_mean, listed
 from kcsim.scenarios.lessons.lesson import Lesson
+from kcsim.text import comma_separated, did_you_mean
 
 LESSONS = Path(__file__).parent
 
@@ -29,7 +29,7 @@ class LessonFileError(FileError):
 
 
 class LoadedLesson(NamedTuple):
-    """A lesson, and its scenario as it was loaded. `library`: the scenario's name in the library, if it is from there."""
+    """A lesson with its loaded scenario. `library` is the scenario's name in the library, if it comes from there."""
 
     file: str
     lesson: Lesson
@@ -38,18 +38,18 @@ class LoadedLesson(NamedTuple):
 
 
 def course() -> list[LoadedLesson]:
-    """The lessons that come with the simulator, in their order. Raises: LessonFileError."""
+    """Return the built-in lessons, in their order. Raises: LessonFileError."""
     lessons = [load_lesson(path) for path in sorted(LESSONS.glob("*.yaml"))]
     return sorted(lessons, key=lambda loaded: (loaded.lesson.number or 0, loaded.lesson.name))
 
 
 def lesson_names() -> list[str]:
-    """The names of the lessons that come with the simulator, sorted."""
+    """Return the names of the built-in lessons, sorted."""
     return sorted(path.stem for path in LESSONS.glob("*.yaml"))
 
 
 def find_lesson(wanted: str) -> Path:
-    """Return the file meant by a path, a lesson's name or its number; a file comes first. Raises: LessonFileError."""
+    """Return the file that a path, a lesson's name or its number denotes; a file has priority. Raises: LessonFileError."""
     path = Path(wanted)
     if wanted and path.is_file():
         return path
@@ -59,42 +59,44 @@ def find_lesson(wanted: str) -> Path:
         numbered = dict(map(_numbered, LESSONS.glob("*.yaml")))
         if int(wanted) in numbered:
             return numbered[int(wanted)]
-        raise LessonFileError([Problem(wanted, None, f"there is no lesson of this number; there are 1 to {len(numbered)}")])
+        raise LessonFileError(
+            [FileProblem(wanted, None, f"there is no lesson of this number; there are 1 to {len(numbered)}")]
+        )
     if path.suffix in SUFFIXES or len(path.parts) > 1:
-        raise LessonFileError([Problem(wanted, None, "no such file")])
-    known = did_you_mean(wanted, lesson_names()) or f"; there are {listed(lesson_names())}"
-    raise LessonFileError([Problem(wanted or "''", None, f"neither a file nor a lesson{known}")])
+        raise LessonFileError([FileProblem(wanted, None, "no such file")])
+    known = did_you_mean(wanted, lesson_names()) or f"; there are {comma_separated(lesson_names())}"
+    raise LessonFileError([FileProblem(wanted or "''", None, f"neither a file nor a lesson{known}")])
 
 
 def _numbered(path: Path) -> tuple[int, Path]:
-    """The number of one of our own lessons, without reading all of it."""
+    """Return the number and path of a built-in lesson, without parsing the whole file."""
     found = re.search(r"^number: (\d+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     return int(found[1]) if found else 0, path
 
 
 def load_lesson(path: Path) -> LoadedLesson:
-    """Read a lesson file. Raises: LessonFileError with every problem found in it."""
+    """Read a lesson file. Raises: LessonFileError with every problem of the file."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise LessonFileError([Problem(str(path), None, f"not text in UTF-8 (byte {error.start})")]) from None
+        raise LessonFileError([FileProblem(str(path), None, f"not text in UTF-8 (byte {error.start})")]) from None
     except OSError as error:
-        raise LessonFileError([Problem(str(path), None, f"cannot be read: {error.strerror}")]) from None
+        raise LessonFileError([FileProblem(str(path), None, f"cannot be read: {error.strerror}")]) from None
     return load_lesson_text(text, str(path))
 
 
 def load_lesson_text(text: str, file: str) -> LoadedLesson:
-    """Read a lesson. Raises: LessonFileError with every problem found in it, its scenario included.
+    """Read a lesson. Raises: LessonFileError with every problem of the text, including those of its scenario.
 
     Args:
-        file: what problems call the text; a scenario that is named is looked for beside it.
+        file: the name of the text in problems; a scenario that is given by name is first looked for beside this file.
     """
     read = ModelFile(text, file, LessonFileError, "lesson", "name:, title:, scenario:")
     try:
         scenario, tree = _scenario_of(read, Path(file).parent)
-        lesson = read.validated(Lesson, names_known(tree, read.report))
+        lesson = read.validated(Lesson, collect_known_names(tree, read.report))
         if scenario is None:
-            for mapping, key, message in misnamed(tree.get("timetable")):
+            for mapping, key, message in alias_problems(tree.get("timetable")):
                 read.report(mapping, key, message)
     except RecursionError:
         raise read.aliased_to_itself() from None
@@ -108,15 +110,15 @@ def load_lesson_text(text: str, file: str) -> LoadedLesson:
 
 
 def _scenario_of(read: ModelFile, folder: Path) -> tuple[LoadedScenario | None, Mapping[str, Any]]:
-    """The scenario that a lesson names, None if it holds one itself; and the tree that has its names."""
-    said = read.tree.get("scenario")
-    if isinstance(said, dict):
-        return None, said
-    if not isinstance(said, str):
+    """Return the scenario that a lesson names, or None if it contains one; and the tree with the scenario's names."""
+    given = read.tree.get("scenario")
+    if isinstance(given, dict):
+        return None, given
+    if not isinstance(given, str):
         return None, {}
-    beside = folder / said
+    beside = folder / given
     try:
-        loaded = load_scenario(beside if beside.is_file() else find_scenario(said))
+        loaded = load_scenario(beside if beside.is_file() else find_scenario(given))
     except ScenarioFileError as error:
         for problem in error.problems:
             read.report(read.tree, "scenario", str(problem))

@@ -1,30 +1,30 @@
-"""A run that a lesson is about: its events, who is called what in them, and the cluster as of any of them."""
+"""The run of a lesson: its events, the aliases of nodes, and the cluster's state as of any event."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kcsim.scenarios.cluster import Cluster
-from kcsim.scenarios.judging.verdict import Verdict
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.run_in_environment import run_in_environment
+from kcsim.brokers.cluster.run_setup import RunInfo
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from kcsim.eventlog.cluster_state import ClusterState
+from kcsim.eventlog.events import Event, EventKind
+from kcsim.scenarios.engine.expectations.verdict import Verdict
+from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.event_pattern import EventPattern
 from kcsim.scenarios.language.scenario_file import LoadedScenario
-from kcsim.scenarios.language.words import CONTROLLER
-from kcsim.scenarios.lessons.moments import AnyMoment, Later
-from kcsim.scenarios.runner import cluster_spec, run_scenario
-from kcsim.scenarios.runs import RunInfo
-from kcsim.scenarios.state import ClusterState
-from kcsim.scenarios.worlds import run_in_world
-from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
-from kcsim.zk.events import Event, EventKind
+from kcsim.scenarios.language.value_types import CONTROLLER
+from kcsim.scenarios.lessons.run_points import AnyRunPoint, LaterPoint
 
 SIMULATED = ZooKeeperChoice(ZooKeeperKind.SIMULATED)
 
 
-class NoSuchMomentError(Exception):
-    """A page is bound to a point that its run does not have after the point before."""
+class NoSuchRunPointError(Exception):
+    """A page is bound to a point that its run does not reach after the point of the page before."""
 
-    def __init__(self, moment: object, after: Event) -> None:
-        super().__init__(f"the run has no {moment} after #{after.seq}, at {after.t_ms / 1000:.3f} s")
+    def __init__(self, point: object, after: Event) -> None:
+        super().__init__(f"the run has no {point} after #{after.seq}, at {after.t_ms / 1000:.3f} s")
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class LessonRun:
     """Everything that a lesson's pages are made from.
 
     Attributes:
-        events: from the start of the run to its end, without gaps: the place of one is its seq.
+        events: from the start of the run to its end, without gaps: the index of an event is its seq.
         aliases: names given in the timetable -> node.
         brokers: names of all brokers.
-        holders: for each event, who held /controller after it: broker-N, or None.
+        holders: for each event, the broker named in /controller after it: broker-N, or None.
     """
 
     events: Sequence[Event]
@@ -45,20 +45,20 @@ class LessonRun:
 
     @classmethod
     def of(cls, events: Sequence[Event], aliases: Mapping[str, str], brokers: tuple[str, ...]) -> "LessonRun":
-        """Take a run's event log up to its end; what is cleaned up afterwards is no part of it."""
+        """Take a run's event log up to the end of the run; the clean-up afterwards is left out."""
         ended = next((event.seq for event in events if event.kind is EventKind.RUN_ENDED), len(events) - 1)
         kept = tuple(events[: ended + 1])
         return cls(kept, dict(aliases), brokers, tuple(_holders(kept)))
 
     def as_of(self, seq: int) -> ClusterState:
-        """The cluster after an event."""
+        """Return the state of the cluster after an event."""
         state = ClusterState()
         for event in self.events[: seq + 1]:
             state.apply(event)
         return state
 
     def node(self, name: str, seq: int) -> str:
-        """The node that a name stands for after an event."""
+        """Return the node that a name stands for after an event."""
         return self._names(seq).get(name, name)
 
     def _names(self, seq: int) -> Mapping[str, str]:
@@ -66,29 +66,29 @@ class LessonRun:
         return self.aliases if holder is None else {**self.aliases, CONTROLLER: holder}
 
     def matching(self, pattern: EventPattern, first: int, last: int) -> Iterator[Event]:
-        """The events that are meant, from `first` to `last`, both included."""
+        """Yield the events that match a pattern, from `first` to `last`, both included."""
         for event in self.events[first : last + 1]:
             if pattern.matches(event, self._names(event.seq)):
                 yield event
 
-    def find(self, moment: AnyMoment, after: int) -> int:
-        """The seq of a point of the run. Raises: NoSuchMomentError.
+    def find(self, point: AnyRunPoint, after: int) -> int:
+        """Return the seq of a point of the run. Raises: NoSuchRunPointError.
 
         Args:
-            after: the point before; an event that is meant comes later.
+            after: the seq of the point before; a matching event must come later.
         """
-        match moment:
+        match point:
             case "start":
                 return 0
             case "end":
                 return len(self.events) - 1
-            case Later(after_ms):
+            case LaterPoint(after_ms):
                 until_ms = self.events[after].t_ms + after_ms
                 return max(event.seq for event in self.events if event.t_ms <= until_ms)
             case EventPattern():
-                found = next(self.matching(moment, after + 1, len(self.events) - 1), None)
+                found = next(self.matching(point, after + 1, len(self.events) - 1), None)
                 if found is None:
-                    raise NoSuchMomentError(moment, self.events[after])
+                    raise NoSuchRunPointError(point, self.events[after])
                 return found.seq
 
 
@@ -110,14 +110,14 @@ def run_lesson(
     seed: int = 1,
     trace: Path | None = None,
 ) -> LessonRun:
-    """Run a lesson's scenario, to be read afterwards.
+    """Run a lesson's scenario, and return the run.
 
     Args:
-        choice: where; one that is ours to start.
-        zookeeper: what its first event calls that.
-        trace: where to keep the event log.
+        choice: the ZooKeeper to run on, which must be one that we start.
+        zookeeper: the name of that ZooKeeper in the run's first event.
+        trace: where to write the event log.
 
-    Raises: FailedRunError when a step could not be done; what run_in_world raises.
+    Raises: FailedRunError when a step could not be done; what the run's environment raises.
     """
     aliases: dict[str, str] = {}
     verdicts: list[Verdict] = []
@@ -127,7 +127,7 @@ def run_lesson(
 
     spec = cluster_spec(loaded.scenario)
     choice = replace(choice, members=max(choice.members, loaded.scenario.zookeeper.members))
-    log = run_in_world(choice, spec, RunInfo(loaded.scenario.name, seed, zookeeper), script, trace=trace)
+    log = run_in_environment(choice, spec, RunInfo(loaded.scenario.name, seed, zookeeper), script, trace=trace)
     if (failure := verdicts[0].failure) is not None:
         raise FailedRunError(f"{failure.file}:{failure.line}: {failure.step}: {failure.reason}")
     return LessonRun.of(log.events, aliases, tuple(broker.name for broker in spec.brokers))

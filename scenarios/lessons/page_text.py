@@ -1,19 +1,19 @@
-"""Lays a lesson out in lines of a given width: events in columns, prose wrapped, choices with letters, reasons in turn."""
+"""Lays a lesson out in lines of a given width: events in columns, wrapped prose, choices with letters, chains of reasons."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.lessons.answers import LETTERS
-from kcsim.scenarios.lessons.retelling import Retelling
-from kcsim.scenarios.lessons.scenes import Question
-from kcsim.zk.events import Event, EventKind
+from kcsim.scenarios.lessons.lesson_pages import Question
+from kcsim.scenarios.lessons.run_narration import RunNarration
 
 WIDEST = 100
-"""Prose is not wider, whatever the terminal is."""
+"""Maximum width of prose, however wide the terminal is."""
 NARROW = 72
-"""Below this the sentence of an event stands below its time and node."""
+"""In narrower terminals, the sentence of an event stands below its time and node."""
 MOST_EVENTS, FIRST_EVENTS = 14, 5
-"""Of more events than this the first and the last ones are shown, and how many are not."""
+"""Of more events than this, only the first and the last ones are shown, with the number of those left out."""
 MOST_REASONS = 9
 INDENT = "  "
 STEPS_OF_A_REASON = frozenset(
@@ -25,7 +25,7 @@ STEPS_OF_A_REASON = frozenset(
         EventKind.ELECTION_STARTED,
     }
 )
-"""Told in a chain of reasons though no narrator tells them: they carry the cause from ZooKeeper to a broker."""
+"""Shown in a chain of reasons although they have no narration: they carry the cause from ZooKeeper to a broker."""
 
 WRITTEN_DOWN = frozenset(
     {
@@ -37,11 +37,11 @@ WRITTEN_DOWN = frozenset(
         EventKind.ZK_WRITE_REFUSED,
     }
 )
-"""How a decision reaches ZooKeeper: the rule is that of what comes before these."""
+"""The events by which a decision reaches ZooKeeper: the rule belongs to the event before these."""
 
 
 def paragraphs(text: str, width: int, indent: str = "") -> Iterator[str]:
-    """Prose, a blank line between paragraphs; lines that begin with two spaces or with `- ` stay by themselves."""
+    """Yield wrapped prose with a blank line between paragraphs. A line that begins with `- ` stays an item of its own."""
     width = min(width, WIDEST)
     for place, paragraph in enumerate(text.strip().split("\n\n")):
         if place:
@@ -54,7 +54,7 @@ def paragraphs(text: str, width: int, indent: str = "") -> Iterator[str]:
 
 
 def _blocks(paragraph: str) -> Iterator[str]:
-    """A paragraph's lines joined to one, but each item of a list by itself."""
+    """Yield a paragraph's lines joined to one, but each item of a list separately."""
     joined: list[str] = []
     for line in paragraph.splitlines():
         if line.startswith("- ") and joined:
@@ -64,19 +64,19 @@ def _blocks(paragraph: str) -> Iterator[str]:
     yield " ".join(joined)
 
 
-def event_lines(events: Sequence[Event], retelling: Retelling, width: int) -> Iterator[str]:
-    """Events with time and node; of many only the first and the last."""
+def event_lines(events: Sequence[Event], narration: RunNarration, width: int) -> Iterator[str]:
+    """Yield events with time and node; if there are many, only the first and the last ones."""
     left_out = len(events) - MOST_EVENTS
     shown = list(events) if left_out <= 1 else [*events[:FIRST_EVENTS], *events[FIRST_EVENTS - MOST_EVENTS :]]
     node_width = max((len(event.node) for event in shown), default=0)
     for place, event in enumerate(shown):
         if left_out > 1 and place == FIRST_EVENTS:
             yield f"{INDENT}… {left_out} more …"
-        yield from event_line(event, retelling.of(event), node_width, width)
+        yield from event_line(event, narration.sentence(event), node_width, width)
 
 
 def event_line(event: Event, sentence: str, node_width: int, width: int) -> Iterator[str]:
-    """One event: on a narrow terminal its sentence stands below."""
+    """Yield the lines of one event; on a narrow terminal its sentence stands below its time and node."""
     head = f"{INDENT}{event.t_ms / 1000:7.3f} s  {event.node:<{node_width}}"
     if width < NARROW:
         yield head.rstrip()
@@ -91,7 +91,7 @@ def event_line(event: Event, sentence: str, node_width: int, width: int) -> Iter
 
 
 def choice_lines(question: Question, width: int) -> Iterator[str]:
-    """The choices, each with its letter."""
+    """Yield the choices, each with its letter."""
     for letter, choice in zip(LETTERS, question.choices, strict=False):
         head = f"{INDENT}{letter}) "
         yield from textwrap.wrap(
@@ -99,12 +99,14 @@ def choice_lines(question: Question, width: int) -> Iterator[str]:
         )
 
 
-def reason_lines(question: Question, retelling: Retelling, width: int) -> Iterator[str]:
-    """Why: the chain from its root to what decided, without the steps that explain nothing, then the rule and its inputs.
+def reason_lines(question: Question, narration: RunNarration, width: int) -> Iterator[str]:
+    """Yield the reason of an answer: the chain from its root to the deciding event, then the rule and its inputs.
 
-    Of what was decided before the question was asked, only when; nothing where no event has decided.
+    Steps that explain nothing are left out. If the decision was made before the question was asked, only that event is
+    shown;
+    nothing is shown if no event decided.
     """
-    chain = [event for event in question.chain if _explains(event, question, retelling)]
+    chain = [event for event in question.chain if _explains(event, question, narration)]
     if not chain:
         return
     if chain[-1].seq <= question.asked:
@@ -116,7 +118,7 @@ def reason_lines(question: Question, retelling: Retelling, width: int) -> Iterat
     kept = chain if left_out <= 1 else [chain[0], *chain[left_out + 1 :]]
     for place, event in enumerate(kept):
         mark = "→ " if place else ""
-        yield from _reason(f"{mark}#{event.seq} {event.node} {retelling.of(event)}", width)
+        yield from _reason(f"{mark}#{event.seq} {event.node} {narration.sentence(event)}", width)
         if left_out > 1 and place == 0:
             yield f"{INDENT}… {left_out} steps …"
     if (rule := rule_of(question)) is not None:
@@ -128,13 +130,13 @@ def _reason(line: str, width: int) -> list[str]:
     return textwrap.wrap(line, min(width, WIDEST), initial_indent=INDENT, subsequent_indent=below, break_on_hyphens=False)
 
 
-def _explains(event: Event, question: Question, retelling: Retelling) -> bool:
+def _explains(event: Event, question: Question, narration: RunNarration) -> bool:
     is_an_end = event is question.chain[0] or event is question.chain[-1]
-    return is_an_end or retelling.is_of_note(event) or event.kind in STEPS_OF_A_REASON
+    return is_an_end or narration.is_notable(event) or event.kind in STEPS_OF_A_REASON
 
 
 def rule_of(question: Question) -> str | None:
-    """The rule that decided and its inputs, of the event that made it so or whose writing down that was; None if unknown."""
+    """Return the rule and inputs of the deciding event, not of the events that only write the decision; None if unknown."""
     deciding = next((event for event in reversed(question.chain) if event.kind not in WRITTEN_DOWN), None)
     if deciding is None or deciding.rule is None:
         return None

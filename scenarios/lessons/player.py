@@ -1,4 +1,4 @@
-"""Plays a lesson to a reader: tells, asks, waits for an answer, says how it was and why, and keeps the score.
+"""Plays a lesson to a reader: shows pages, asks questions, waits for answers, explains the result, and keeps the score.
 
 Pure but for the two functions that it is given: one that shows lines, one that asks for a line.
 """
@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kcsim.scenarios.lessons.answers import understood
+from kcsim.scenarios.lessons.answers import parse_answer
 from kcsim.scenarios.lessons.lesson import Lesson
+from kcsim.scenarios.lessons.lesson_pages import LessonPage, Question
 from kcsim.scenarios.lessons.page_text import choice_lines, event_lines, paragraphs, reason_lines
-from kcsim.scenarios.lessons.retelling import Retelling
-from kcsim.scenarios.lessons.scenes import Question, Scene
+from kcsim.scenarios.lessons.run_narration import RunNarration
 
 TRIES = 3
-"""So often somebody who types what is no answer is asked again."""
+"""How often a question is repeated if the reader types something that is not an answer."""
 GO_ON = "Enter goes on "
-YOUR_ANSWER = "Your answer (Enter: tell me) "
+YOUR_ANSWER = "Your answer (Enter: show it) "
 
 
 class Style(StrEnum):
-    """What a line is, for a terminal to colour; the words say the same without."""
+    """The role of a line, for a terminal to colour; the text is complete without colour."""
 
     HEADING = "heading"
     PROSE = "prose"
@@ -33,23 +33,27 @@ class Style(StrEnum):
 
 Show = Callable[[str, Style], None]
 Ask = Callable[[str], str | None]
-"""Shows a prompt and returns what was typed; None when nothing will be typed any more."""
+"""Shows a prompt and returns what was typed; None when the input has ended."""
 
 
 @dataclass
 class Score:
-    """How it went. `given`: for each question so far what was answered, None where it was told."""
+    """The result of a lesson. `given` has the answer to each question so far, None where the answer was shown instead."""
 
     right: int = 0
     given: list[str | None] = field(default_factory=list)
 
     def __str__(self) -> str:
-        asked, told = len(self.given), self.given.count(None)
+        asked, revealed = len(self.given), self.given.count(None)
         if not asked:
             return "No question was asked yet."
-        if told == asked:
-            return f"{asked} questions, and you had all of them told." if asked != 1 else "1 question, and you had it told."
-        return f"{self.right} of {asked} right" + (f", {told} told." if told else ".")
+        if revealed == asked:
+            return (
+                f"{asked} questions, and all of them were shown to you."
+                if asked != 1
+                else "1 question, and it was shown to you."
+            )
+        return f"{self.right} of {asked} right" + (f", {revealed} shown." if revealed else ".")
 
 
 class Player:
@@ -57,7 +61,7 @@ class Player:
 
     Args:
         show: shows a line.
-        ask: asks for a line; None: nobody is there to answer, so everything is told and nothing is waited for.
+        ask: asks for a line; None: there is no reader to answer, so every answer is shown and nothing is waited for.
         width: of a line, in columns.
         waits: whether a page without a question waits for Enter.
     """
@@ -66,33 +70,33 @@ class Player:
         self._show, self._ask, self._width, self._waits = show, ask, width, waits
         self.score = Score()
 
-    def play(self, lesson: Lesson, scenes: Sequence[Scene], retelling: Retelling) -> Score:
-        """Play all of it. It ends early when nothing will be typed any more."""
-        self._heading(lesson, scenes)
-        for place, scene in enumerate(scenes):
-            is_last = place + 1 == len(scenes)
-            if not self._scene(scene, retelling, is_last):
+    def play(self, lesson: Lesson, pages: Sequence[LessonPage], narration: RunNarration) -> Score:
+        """Play the whole lesson. It ends early when the input has ended."""
+        self._heading(lesson, pages)
+        for place, page in enumerate(pages):
+            is_last = place + 1 == len(pages)
+            if not self._page(page, narration, is_last):
                 self._line("")
                 self._line(f"Until next time. {self.score}", Style.HEADING)
                 return self.score
         self._end(lesson)
         return self.score
 
-    def _heading(self, lesson: Lesson, scenes: Sequence[Scene]) -> None:
-        questions = sum(scene.question is not None for scene in scenes)
+    def _heading(self, lesson: Lesson, pages: Sequence[LessonPage]) -> None:
+        questions = sum(page.question is not None for page in pages)
         number = f"Lesson {lesson.number}: " if lesson.number else ""
         self._lines(paragraphs(f"{number}{lesson.title}", self._width), Style.HEADING)
         self._lines(paragraphs(f"{lesson.you_will_know} ({lesson.minutes} minutes, {questions} questions)", self._width))
 
-    def _scene(self, scene: Scene, retelling: Retelling, is_last: bool) -> bool:
-        """Returns: whether there is somebody to go on for."""
+    def _page(self, page: LessonPage, narration: RunNarration, is_last: bool) -> bool:
+        """Show a page and its question. Return whether to continue: False when the input has ended."""
         self._line("")
-        if scene.shown:
-            self._lines(event_lines(scene.shown, retelling, self._width), Style.EVENT)
+        if page.shown:
+            self._lines(event_lines(page.shown, narration, self._width), Style.EVENT)
             self._line("")
-        self._lines(paragraphs(scene.text, self._width))
-        if scene.question is not None:
-            return self._question(scene.question, retelling, is_last)
+        self._lines(paragraphs(page.text, self._width))
+        if page.question is not None:
+            return self._question(page.question, narration, is_last)
         return self._wait(is_last)
 
     def _wait(self, is_last: bool) -> bool:
@@ -103,7 +107,7 @@ class Player:
 
     # --- a question
 
-    def _question(self, question: Question, retelling: Retelling, is_last: bool) -> bool:
+    def _question(self, question: Question, narration: RunNarration, is_last: bool) -> bool:
         self._line("")
         self._lines(paragraphs(f"? {question.text}", self._width), Style.ASKED)
         self._lines(choice_lines(question, self._width), Style.ASKED)
@@ -113,11 +117,11 @@ class Player:
         if not is_there:
             return False
         self.score.given.append(given)
-        self._outcome(question, given, retelling)
+        self._outcome(question, given, narration)
         return self._wait(is_last)
 
     def _answer(self, question: Question) -> tuple[bool, str | None]:
-        """Returns: whether somebody is there, and what is meant; None: they want to be told."""
+        """Ask for an answer. Return whether the input continues, and the answer; None: the reader wants to see it."""
         if self._ask is None:
             return True, None
         for _ in range(TRIES):
@@ -126,14 +130,14 @@ class Player:
                 return False, None
             if not typed.strip():
                 return True, None
-            meant = understood(typed, question.right.kind, question.choices)
+            meant = parse_answer(typed, question.right.kind, question.choices)
             if meant is not None:
                 return True, meant
             hint = f"That is no answer to this. Type a letter, or the answer itself, as {question.choices[0]}."
             self._lines(paragraphs(hint, self._width))
         return True, None
 
-    def _outcome(self, question: Question, given: str | None, retelling: Retelling) -> None:
+    def _outcome(self, question: Question, given: str | None, narration: RunNarration) -> None:
         right = question.right.text
         self._line("")
         if given is None:
@@ -142,12 +146,14 @@ class Player:
             self.score.right += 1
             self._lines(paragraphs(f"Right: {right}", self._width), Style.RIGHT)
         else:
-            self._lines(paragraphs(f"Not so. You said {given}; it is: {right}", self._width), Style.WRONG)
+            self._lines(
+                paragraphs(f"Not right. Your answer was {given}; the right answer is: {right}", self._width), Style.WRONG
+            )
         if question.shown:
-            self._lines(event_lines(question.shown, retelling, self._width), Style.EVENT)
+            self._lines(event_lines(question.shown, narration, self._width), Style.EVENT)
         self._line("")
         self._lines(paragraphs(question.because, self._width))
-        reasons = list(reason_lines(question, retelling, self._width))
+        reasons = list(reason_lines(question, narration, self._width))
         if reasons:
             self._line("")
             self._lines(reasons, Style.REASON)

@@ -1,4 +1,4 @@
-"""For tests of anything that elects or locks through ZooKeeper: what the pytest plugin's fixtures hand out.
+"""The objects that the pytest plugin's fixtures return, for tests of anything that elects or locks through ZooKeeper.
 
-Plain, blocking code: the tests that use it have no event loop. pytest itself is known to pytest_plugin.py alone.
+The code is plain and blocking: the tests that use it have no event loop. Only pytest_plugin.py imports pytest.
 """

@@ -1,25 +1,24 @@
-"""Threads and clocks for the rest of this folder, whose users have no event loop."""
+"""Threads, an event loop and clocks for the other modules of this folder, whose users have no event loop."""
 
 import asyncio
 import inspect
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from kcsim.zk.errors import TimedOutError
+from kcsim.errors import TimedOutError
 
 T = TypeVar("T")
 
 WITHIN_S = 20.0
-"""How long a test waits for anything, unless it says otherwise."""
+"""How long a test waits for a condition by default."""
 LOOK_EVERY_S = 0.01
-"""Where nothing tells of a change."""
+"""Interval between two looks, where nothing notifies of a change."""
 
 
 class Background:
-    """An event loop in a thread of its own; `call` blocks until the work is done, in whichever thread it was asked for."""
+    """An event loop in a thread of its own. `call` blocks the calling thread until the work is done."""
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
@@ -27,11 +26,11 @@ class Background:
         self._thread.start()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do it there, and return what it returns. Raises: what it raises."""
+        """Run a coroutine on the event loop and return its result. Raises: what the coroutine raises."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def stop(self) -> None:
-        """End the loop. What has not been done by then never is. Idempotent."""
+        """End the loop. Work that is not done by then is never done. Idempotent."""
         if self._thread.is_alive():
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join()
@@ -46,7 +45,7 @@ class Background:
 
 
 class Flag:
-    """Raised once, waited for by any thread."""
+    """A flag that is raised once, and that any thread can wait for."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -55,35 +54,21 @@ class Flag:
     def is_raised(self) -> bool:
         return self._event.is_set()
 
-    def lift(self) -> None:
+    def mark_raised(self) -> None:
         self._event.set()
 
     def wait(self, within_s: float | None = None) -> bool:
-        """Whether it is raised, at the latest when the time is up."""
+        """Wait until the flag is raised or the time is up. Return whether it is raised."""
         return self._event.wait(within_s)
 
 
-def in_thread(name: str, work: Callable[[], T]) -> "Future[T]":
-    """Begin some work in a thread of its own, which nobody waits for at the end of the program."""
-    done: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(work())
-        except BaseException as error:
-            done.set_exception(error)
-
-    threading.Thread(target=run, name=name, daemon=True).start()
-    return done
-
-
 def wait_until(holds: Callable[[], T | None], what: str, within_s: float, seen: Callable[[], object] | None = None) -> T:
-    """Look again and again until something holds, and return what it then was.
+    """Evaluate a condition repeatedly until it holds, and return its value.
 
     Args:
-        holds: false, None or empty as long as it does not.
-        what: is waited for, in words.
-        seen: says what is the case instead; None: what `holds` returned.
+        holds: returns false, None or an empty value as long as the condition does not hold.
+        what: names the awaited condition in messages.
+        seen: returns what is the case instead, for the message; None: the last value of `holds` is reported.
 
     Raises: TimedOutError with what was last seen.
     """
@@ -96,17 +81,17 @@ def wait_until(holds: Callable[[], T | None], what: str, within_s: float, seen: 
     return found
 
 
-def in_words(holds: Callable[..., object]) -> str:
-    """What a condition says of itself: its name, or the line that it stands on if it has none."""
+def condition_text(holds: Callable[..., object]) -> str:
+    """Return a condition's text for messages: the function's name, or the source line of a lambda."""
     name = getattr(holds, "__name__", str(holds))
     if name != "<lambda>":
         return name.replace("_", " ")
     try:
         return inspect.getsource(holds).strip()
-    except (OSError, TypeError):  # typed in, not written down
+    except (OSError, TypeError):  # typed interactively: there is no source file
         return "a condition"
 
 
 def wall_clock_ms() -> int:
-    """Milliseconds since 1970, as ZooKeeper's own log has them."""
+    """Return milliseconds since 1970, the unit of ZooKeeper's own log."""
     return time.time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""A cluster of simulated brokers, driven from a test in plain calls: on the test's ZooKeeper, or wholly in virtual time."""
+"""A cluster of simulated brokers that a test drives in plain calls: on the test's ZooKeeper, or wholly in virtual time."""
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,34 +7,36 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kcsim.scenarios.admin.topics import NewTopic
-from kcsim.scenarios.cluster import Cluster
-from kcsim.scenarios.deeds import ClusterError
-from kcsim.scenarios.invariants import SAFETY, Watch
-from kcsim.scenarios.language.words import CONTROLLER, ROLES, did_you_mean
-from kcsim.scenarios.scenario_cluster import ClusterSpec, Moment
-from kcsim.scenarios.state import ClusterState
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.cluster_spec import ClusterSpec
+from kcsim.brokers.cluster.scenario_cluster import Moment
+from kcsim.brokers.invariants import SAFETY, InvariantChecker
+from kcsim.controller.admin.topics import NewTopic
+from kcsim.eventlog.cluster_state import ClusterState
+from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.run_actions import ClusterError
+from kcsim.scenarios.language.value_types import CONTROLLER, ROLES
 from kcsim.scenarios.testing.artefacts import TIMELINE, TRACE, unused
-from kcsim.scenarios.testing.background import in_words
-from kcsim.scenarios.testing.driven import Driven, Work
-from kcsim.scenarios.testing.telling import timeline_of, write_trace
+from kcsim.scenarios.testing.background import condition_text
+from kcsim.scenarios.testing.cluster_run import ClusterRun, Work
+from kcsim.scenarios.testing.run_text import timeline_of, write_trace
 from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
-from kcsim.zk.events import Event, EventKind
-from kcsim.zk.vocabulary import BrokerId, TopicPartition
+from kcsim.text import did_you_mean
+from kcsim.vocabulary import BrokerId, TopicPartition
 
 T = TypeVar("T")
 
 CLUSTER_WITHIN_S = 30.0
-"""How long a cluster may take for what is waited for, in its own time: longer than any session lasts."""
-TOLD_PARTITIONS = 6
+"""Default bound of a wait on a cluster, in the cluster's own time: longer than any session lasts."""
+SUMMARY_PARTITIONS = 6
 
-Who = str | int
+BrokerRef = str | int
 """A broker: its id, broker-N, `controller`, or leader-of, preferred-of or follower-of TOPIC-PARTITION."""
 
 
 @dataclass(frozen=True)
-class TopicWish:
-    """A topic to be created; with an assignment, the replicas of partitions 0, 1, … as given."""
+class TopicSpec:
+    """A topic to be created. `assignment`, if given, lists the replicas of partitions 0, 1, …"""
 
     name: str
     partitions: int = 1
@@ -48,49 +50,50 @@ class TopicWish:
 
 
 class ClusterForTest:
-    """Brokers, their controller, and what can be done to them.
+    """Brokers, their controller, and the actions that a test can apply to them.
 
-    A verb returns when it has taken effect, says to which broker that was, and raises ClusterError when it cannot be done.
-    What is waited for, and what passes, is the cluster's own time: virtual, it takes no time of ours.
+    An action returns when it has taken effect, returns the name of the affected broker, and raises ClusterError when it
+    cannot
+    be done. Waits and sleeps are in the cluster's own time: in virtual time they take no wall-clock time.
 
     Attributes:
         brokers: broker-1, broker-2, …
-        zookeeper: that it is on; None in virtual time.
+        zookeeper: the ZooKeeper that the cluster is on; None in virtual time.
     """
 
-    def __init__(self, driven: Driven, spec: ClusterSpec, seed: int, zookeeper: ZooKeeperForTest | None = None) -> None:
+    def __init__(self, run: ClusterRun, spec: ClusterSpec, seed: int, zookeeper: ZooKeeperForTest | None = None) -> None:
         self.brokers = tuple(broker.name for broker in spec.brokers)
         self.zookeeper = zookeeper
-        self._driven = driven
+        self._run = run
         self._numbers = random.Random(f"{seed} topics")
         self._events: list[Event] = []
-        self._watch = Watch(())
+        self._watch = InvariantChecker(())
         self.call(self._attach)
 
     async def _attach(self, cluster: Cluster) -> None:
         self._events = cluster.log.events
-        self._watch = Watch(SAFETY, cluster, cluster.state)
-        cluster.log.subscribe(self._watch.see)
+        self._watch = InvariantChecker(SAFETY, cluster, cluster.state)
+        cluster.log.subscribe(self._watch.observe)
 
     def call(self, work: Work[T]) -> T:
-        """Have anything done that a cluster can do: `cluster.call(lambda c: c.servers.kill("leader"))`."""
-        return self._driven.call(work)
+        """Run a function on the Cluster and return its result: `cluster.call(lambda c: c.servers.kill("leader"))`."""
+        return self._run.call(work)
 
-    # --- looks
+    # --- reads
 
     @property
     def is_simulated(self) -> bool:
-        """Whether it lives in virtual time."""
+        """Whether the cluster runs in virtual time."""
         return self.zookeeper is None
 
     @property
     def events(self) -> list[Event]:
-        """All that has happened, in order."""
+        """All events so far, in order."""
         return list(self._events)
 
     @property
     def state(self) -> ClusterState:
-        """The cluster as it is now: znodes, processes, sessions, topics. A copy: it stays as it is."""
+        """The present state of the cluster: znodes, processes, sessions, topics. A copy, which does not change later."""
 
         async def look(cluster: Cluster) -> ClusterState:
             return deepcopy(cluster.state)
@@ -99,7 +102,7 @@ class ClusterForTest:
 
     @property
     def controller(self) -> str | None:
-        """Who holds the role; None if nobody does."""
+        """The name of the controller; None if there is none."""
         return self._look(lambda state: _name(state.controller_id))
 
     @property
@@ -107,11 +110,11 @@ class ClusterForTest:
         return self._look(lambda state: state.controller_epoch)
 
     def leader(self, topic: str, partition: int = 0) -> str | None:
-        """Who leads a partition; None if nobody does."""
+        """Return the name of a partition's leader; None if it has none."""
         return self._look(lambda state: _name(state.of_topics.leader(TopicPartition(topic, partition))))
 
     def isr(self, topic: str, partition: int = 0) -> tuple[str, ...]:
-        """The in-sync replicas of a partition."""
+        """Return the names of a partition's in-sync replicas."""
         return self._look(lambda state: tuple(f"broker-{b}" for b in state.of_topics.isr(TopicPartition(topic, partition))))
 
     @property
@@ -125,7 +128,7 @@ class ClusterForTest:
 
     @property
     def violations(self) -> list[str]:
-        """What was seen so far that must never be, whatever is done to a cluster; each with the name of its invariant."""
+        """The violated invariants so far, each with its name. Invariants must hold whatever is done to a cluster."""
         return [str(violation) for violation in self._watch.violations]
 
     def _look(self, at: Callable[[ClusterState], T]) -> T:
@@ -134,23 +137,25 @@ class ClusterForTest:
 
         return self.call(look)
 
-    # --- waiting; each raises TimedOutError, which says what was last seen
+    # --- waiting; each method raises TimedOutError with what was last seen
 
     def wait_until(
         self, holds: Callable[[ClusterState], object], within_s: float = CLUSTER_WITHIN_S, what: str = ""
     ) -> ClusterState:
-        """Wait until something holds of the state, looked at after every event, and return the state as it then was."""
-        asked = what or in_words(holds)
+        """Wait until a condition holds of the state, checked after every event, and return that state."""
+        asked = what or condition_text(holds)
 
         async def wait(cluster: Cluster) -> ClusterState:
             state = cluster.state
-            await cluster.wait_until(lambda: None if holds(state) else f"{asked}; last seen: {told(state)}", _ms(within_s))
+            await cluster.wait_until(
+                lambda: None if holds(state) else f"{asked}; last seen: {state_summary(state)}", _ms(within_s)
+            )
             return deepcopy(state)
 
         return self.call(wait)
 
     def wait_for_controller(self, other_than: str | None = None, within_s: float = CLUSTER_WITHIN_S) -> str:
-        """Wait until a broker that is registered holds the role, and return its name."""
+        """Wait until a registered broker is the controller, and return its name."""
 
         def holds(state: ClusterState) -> bool:
             return state.controller_id in state.registered and _name(state.controller_id) != other_than
@@ -163,7 +168,7 @@ class ClusterForTest:
     def wait_for_leader(
         self, topic: str, partition: int = 0, other_than: str | None = None, within_s: float = CLUSTER_WITHIN_S
     ) -> str:
-        """Wait until a broker that is registered leads a partition, and return its name."""
+        """Wait until a registered broker leads a partition, and return its name."""
         which = TopicPartition(topic, partition)
 
         def holds(state: ClusterState) -> bool:
@@ -176,12 +181,12 @@ class ClusterForTest:
         return name
 
     def wait_for_event(self, kind: str, within_s: float = CLUSTER_WITHIN_S, after: int = -1, **fields: object) -> Event:
-        """Wait for an event, and return the first one that there is.
+        """Wait for an event, and return the first one that matches.
 
         Args:
-            kind: as in the event log: ElectionWon. Raises: ValueError for one that does not exist.
-            after: seq of an event; only a later one counts.
-            fields: what it has to say: node="broker-2", controller_epoch=2.
+            kind: as in the event log: ElectionWon. Raises: ValueError for a kind that does not exist.
+            after: seq of an event; only later events count.
+            fields: values that the event must have: node="broker-2", controller_epoch=2.
         """
         wanted = event_kind(kind)
         asked = ", ".join([kind, *(f"{name} {value!r}" for name, value in fields.items())])
@@ -206,7 +211,10 @@ class ClusterForTest:
         return self.call(wait)
 
     def let_pass(self, seconds: float) -> None:
-        """Let so much of the cluster's time pass: for what is *not* to happen. For what is, wait for it."""
+        """Let this many seconds of the cluster's time pass, to check that something does *not* happen.
+
+        Otherwise wait for it.
+        """
 
         async def sleep(cluster: Cluster) -> None:
             await cluster.runtime.sleep_ms(_ms(seconds))
@@ -215,8 +223,8 @@ class ClusterForTest:
 
     # --- brokers
 
-    def start(self, *brokers: Who) -> tuple[str, ...]:
-        """Start brokers, all if none is named, and wait until they are registered."""
+    def start(self, *brokers: BrokerRef) -> tuple[str, ...]:
+        """Start the given brokers, or all brokers if none is given, and wait until they are registered."""
         names = tuple(map(_broker, brokers)) or self.brokers
 
         async def start(cluster: Cluster) -> tuple[str, ...]:
@@ -225,49 +233,53 @@ class ClusterForTest:
 
         return self.call(start)
 
-    def stop(self, who: Who) -> str:
-        """Stop a broker in order, as SIGTERM does."""
+    def stop(self, who: BrokerRef) -> str:
+        """Shut a broker down in a controlled way, as SIGTERM does."""
         return self._do(who, lambda cluster, name: cluster.stop(name))
 
-    def kill(self, who: Who) -> str:
-        """Kill a broker, as SIGKILL does; its session is left to expire."""
+    def kill(self, who: BrokerRef) -> str:
+        """Kill a broker, as SIGKILL does. Its session is left to expire."""
         return self._do(who, lambda cluster, name: cluster.kill(name))
 
-    def pause(self, who: Who) -> str:
+    def pause(self, who: BrokerRef) -> str:
         """Freeze a broker, as SIGSTOP or a long garbage collection does."""
         return self._do(who, lambda cluster, name: cluster.pause(name))
 
     def pause_controller(self) -> str:
-        """Freeze whoever holds the role: before long there is another one, and this one knows nothing of it."""
+        """Freeze the controller: soon another one is elected, and the frozen one does not know of it."""
         return self.pause(CONTROLLER)
 
-    def resume(self, who: Who) -> str:
-        """Let a frozen broker go on."""
+    def resume(self, who: BrokerRef) -> str:
+        """Resume a frozen broker."""
         return self._do(who, lambda cluster, name: cluster.resume(name))
 
-    def expire(self, who: Who) -> str:
-        """Let ZooKeeper end the broker's session although the broker lives."""
+    def expire(self, who: BrokerRef) -> str:
+        """Let ZooKeeper end a broker's session although the broker is alive."""
         return self._do(who, lambda cluster, name: cluster.expire(name))
 
-    def disconnect(self, who: Who) -> str:
-        """Cut a broker off from ZooKeeper until `reconnect`; its session is not closed."""
+    def disconnect(self, who: BrokerRef) -> str:
+        """Cut a broker off from ZooKeeper until `reconnect`. Its session is not closed."""
         return self._do(who, lambda cluster, name: cluster.disconnect(name))
 
-    def reconnect(self, who: Who) -> str:
+    def reconnect(self, who: BrokerRef) -> str:
         """Let a broker reach ZooKeeper again."""
         return self._do(who, lambda cluster, name: cluster.reconnect(name))
 
-    def pause_at_write(self, who: Who, path: str | None = None, moment: Moment = "before", nth: int = 1) -> str:
-        """Freeze a broker when it comes to a write to ZooKeeper, at this path or below it; returns at once."""
+    def fail_log_dir(self, who: BrokerRef) -> str:
+        """Fail the first log directory of a broker that still works, with all its replicas."""
+        return self._do(who, lambda cluster, name: cluster.fail_log_dir(name))
+
+    def pause_at_write(self, who: BrokerRef, path: str | None = None, moment: Moment = "before", nth: int = 1) -> str:
+        """Freeze a broker at its nth write to ZooKeeper at this path or below it. Return without waiting for the write."""
         return self._do(who, lambda cluster, name: _arm(cluster.arm_pause, name, moment, path, nth))
 
-    def kill_at_write(self, who: Who, path: str | None = None, moment: Moment = "before", nth: int = 1) -> str:
-        """Kill a broker when it comes to a write to ZooKeeper, at this path or below it; returns at once."""
+    def kill_at_write(self, who: BrokerRef, path: str | None = None, moment: Moment = "before", nth: int = 1) -> str:
+        """Kill a broker at its nth write to ZooKeeper at this path or below it. Return without waiting for the write."""
         return self._do(who, lambda cluster, name: _arm(cluster.arm_kill, name, moment, path, nth))
 
-    def _do(self, who: Who, act: Callable[[Cluster, str], Any]) -> str:
+    def _do(self, who: BrokerRef, act: Callable[[Cluster, str], Any]) -> str:
         async def do(cluster: Cluster) -> str:
-            name = found(cluster.state, who)
+            name = resolve_broker(cluster.state, who)
             await act(cluster, name)
             return name
 
@@ -284,15 +296,15 @@ class ClusterForTest:
         config: Mapping[str, str] | None = None,
         within_s: float | None = CLUSTER_WITHIN_S,
     ) -> None:
-        """Create a topic, as `kafka-topics --create`, and wait until each partition is led.
+        """Create a topic, as `kafka-topics --create` does, and wait until each partition has a leader.
 
         Args:
-            within_s: None: do not wait.
+            within_s: bound of the wait; None: do not wait.
         """
-        wish = TopicWish(name, partitions, replication_factor, assignment, config or {})
+        spec = TopicSpec(name, partitions, replication_factor, assignment, config or {})
 
         async def create(cluster: Cluster) -> None:
-            await cluster.topics.create(wish.as_new_topic(), self._numbers)
+            await cluster.topics.create(spec.as_new_topic(), self._numbers)
 
         self.call(create)
         if within_s is not None:
@@ -300,17 +312,17 @@ class ClusterForTest:
                 self.wait_for_leader(name, number, within_s=within_s)
 
     def delete_topic(self, name: str) -> None:
-        """Ask for a topic's deletion, as `kafka-topics --delete`."""
+        """Request a topic's deletion, as `kafka-topics --delete` does."""
 
         async def delete(cluster: Cluster) -> None:
             await cluster.topics.delete(name)
 
         self.call(delete)
 
-    # --- its end
+    # --- end of the run
 
-    def write_story(self, directory: Path) -> None:
-        """Write the timeline and the event log, and what was violated. Raises: OSError."""
+    def write_artefacts(self, directory: Path) -> None:
+        """Write the timeline, the event log and the violated invariants. Raises: OSError."""
         events = self.events
         unused(directory, TIMELINE).write_text(timeline_of(events, self.brokers), encoding="utf-8")
         write_trace(events, unused(directory, TRACE))
@@ -319,8 +331,8 @@ class ClusterForTest:
             unused(directory, "violations.txt").write_text(text, encoding="utf-8")
 
     def close(self) -> None:
-        """End the run. Raises: what has ended it before."""
-        self._driven.end()
+        """End the run. Raises: the error that ended the run earlier, if any."""
+        self._run.end()
 
 
 async def _arm(
@@ -329,12 +341,12 @@ async def _arm(
     arm(name, moment, path, nth)
 
 
-def found(state: ClusterState, who: Who) -> str:
-    """The broker that is meant at this moment. Raises: ClusterError."""
+def resolve_broker(state: ClusterState, who: BrokerRef) -> str:
+    """Return the broker that a reference denotes at this moment. Raises: ClusterError."""
     if who == CONTROLLER:
         name = _name(state.controller_id)
         if name is None:
-            raise ClusterError("nobody is the controller now")
+            raise ClusterError("no broker is the controller now")
         return name
     role, of, text = str(who).partition("-of ")
     if of and role in ROLES:
@@ -348,7 +360,7 @@ def found(state: ClusterState, who: Who) -> str:
     return _broker(who)
 
 
-def _broker(who: Who) -> str:
+def _broker(who: BrokerRef) -> str:
     return f"broker-{who}" if isinstance(who, int) else who
 
 
@@ -361,15 +373,15 @@ def _ms(seconds: float) -> int:
 
 
 def event_kind(text: str) -> EventKind:
-    """The kind of this name. Raises: ValueError with the nearest one."""
+    """Return the event kind of this name. Raises: ValueError with the nearest existing name."""
     try:
         return EventKind(text)
     except ValueError:
         raise ValueError(f"no event is called {text!r}{did_you_mean(text, list(EventKind))}") from None
 
 
-def told(state: ClusterState) -> str:
-    """A cluster in one sentence."""
+def state_summary(state: ClusterState) -> str:
+    """Return a summary of a cluster's state in one sentence."""
     processes = ", ".join(f"{name} {what}" for name, what in sorted(state.processes.items()))
     return "; ".join(
         [
@@ -383,8 +395,8 @@ def told(state: ClusterState) -> str:
 
 def _partitions(state: ClusterState) -> Iterable[str]:
     partitions = list(state.of_topics.partitions())
-    for partition in partitions[:TOLD_PARTITIONS]:
+    for partition in partitions[:SUMMARY_PARTITIONS]:
         leader, isr = state.of_topics.leader(partition), state.of_topics.isr(partition)
         yield f"{partition} led by {_name(leader) or 'nobody'}, ISR {list(isr)}"
-    if len(partitions) > TOLD_PARTITIONS:
-        yield f"and {len(partitions) - TOLD_PARTITIONS} more partitions"
+    if len(partitions) > SUMMARY_PARTITIONS:
+        yield f"and {len(partitions) - SUMMARY_PARTITIONS} more partitions"

@@ -3,38 +3,38 @@
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
 from kcsim.scenarios.testing.artefacts import Artefacts
 from kcsim.scenarios.testing.cluster import ClusterForTest
+from kcsim.scenarios.testing.cluster_environments import Brokers, checked_spec, live_cluster, simulated_cluster
 from kcsim.scenarios.testing.errors import BadOptionError
-from kcsim.scenarios.testing.options import Options
-from kcsim.scenarios.testing.worlds import Brokers, live_cluster, simulated_cluster, spec_of
+from kcsim.scenarios.testing.options import PluginOptions
 from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
-from kcsim.scenarios.testing.zookeepers import InWords
-from kcsim.scenarios.zookeeper_choice import ZooKeeperKind
+from kcsim.scenarios.testing.zookeepers import SkipOrFail
 
 
 class ClusterFactory:
-    """Makes clusters; their runs end with the test.
+    """Makes clusters. Their runs end with the test.
 
     Args:
-        new_root: makes a ZooKeeper for a cluster that says nothing of one.
+        new_root: makes a ZooKeeper root for a cluster whose call names no ZooKeeper.
     """
 
     def __init__(
         self,
-        options: Options,
+        options: PluginOptions,
         artefacts: Artefacts,
         ends: ExitStack,
         name: str,
         new_root: Callable[[], ZooKeeperForTest],
-        in_words: InWords,
+        skip_or_fail: SkipOrFail,
     ) -> None:
         self._options = options
         self._artefacts = artefacts
         self._ends = ends
         self._name = name
         self._new_root = new_root
-        self._in_words = in_words
+        self._skip_or_fail = skip_or_fail
 
     def __call__(
         self,
@@ -46,17 +46,17 @@ class ClusterFactory:
         seed: int | None = None,
         start: bool = True,
     ) -> ClusterForTest:
-        """Make a cluster, start its brokers, and wait until one is the controller.
+        """Make a cluster, start its brokers, and wait until one of them is the controller.
 
         Args:
             brokers: how many (ids 1, 2, …), or a list of {"id": …, "rack": …}.
-            racks: spread them over so many.
-            settings: of every broker, under Kafka's dotted names.
-            zookeeper: "simulated": in virtual time; or a ZooKeeper of the test's. None: as --kcsim-zookeeper says.
-            start: False: the test does that itself.
+            racks: number of racks to spread the brokers over.
+            settings: settings of every broker, under Kafka's dotted names.
+            zookeeper: "simulated" for virtual time, or a ZooKeeper of the test. None: as --kcsim-zookeeper says.
+            start: False: the test starts the brokers itself.
         """
-        with self._in_words():
-            spec, drawn = spec_of(brokers, racks, settings or {}), self._options.seed if seed is None else seed
+        with self._skip_or_fail():
+            spec, drawn = checked_spec(brokers, racks, settings or {}), self._options.seed if seed is None else seed
             root = self._root(zookeeper)
             if root is None:
                 cluster = simulated_cluster(spec, self._name, drawn, self._artefacts)
@@ -69,7 +69,7 @@ class ClusterFactory:
         return cluster
 
     def _root(self, asked: str | ZooKeeperForTest | None) -> ZooKeeperForTest | None:
-        """Where it lives; None: in virtual time."""
+        """Return the ZooKeeper root for a cluster; None: the cluster is in virtual time."""
         if isinstance(asked, ZooKeeperForTest):
             return asked
         if asked not in (None, ZooKeeperKind.SIMULATED):

@@ -1,17 +1,17 @@
-"""Why a test cannot be served as it asks, or a run was no success."""
+"""Errors of the fixtures: a request that cannot be served, and a run that failed."""
 
 
 class BadOptionError(Exception):
-    """An option of the plugin, or an argument of a factory, makes no sense. One line that says what would."""
+    """An option of the plugin or an argument of a factory is invalid. The message is one line that says what is valid."""
 
 
-class NotHereError(Exception):
+class FixtureUnavailableError(Exception):
     """The chosen ZooKeeper cannot serve this fixture: the test is skipped, with this as the reason."""
 
 
-class WorldEndedError(Exception):
-    """Something was asked of a cluster whose run is over; the cause is what ended it, if anything did."""
+class RunEndedError(Exception):
+    """A cluster was given work after its run had ended. The cause is the error that ended the run, if there was one."""
 
 
 class ScenarioFailedError(AssertionError):
-    """A scenario whose expectations or invariants did not hold, or were not decided: the verdict, in words."""
+    """A scenario whose expectations or invariants did not hold, or were not decided. The message is the verdict in words."""

@@ -1,29 +1,29 @@
-"""What the plugin was told to do: its options, read."""
+"""The plugin's options, parsed and checked."""
 
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.scenarios.testing.errors import BadOptionError
-from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 
 OURS = tuple(kind.value for kind in ZooKeeperKind if kind is not ZooKeeperKind.EXTERNAL)
 ADDRESS = re.compile(r"[^/\s]+:\d+(,[^/\s]+)*(/\S*)?")
 MAX_SEED = 2**63 - 1
-"""A column of the event log holds it."""
+"""The largest value that a column of the event log holds."""
 
 
 @dataclass(frozen=True)
-class Options:
+class PluginOptions:
     """The options of a test run.
 
     Attributes:
-        zookeeper: as given; None: each fixture takes what suits it (a real server; virtual time for scenarios).
-        seed: of every random choice.
-        keep: artefacts of tests that pass, and data directories, too.
-        artefacts: below it each test that fails has a directory of its own.
-        execute: whether a ZooKeeper that is not ours may be written to.
+        zookeeper: as given; None: each fixture uses its default (a real server; virtual time for scenarios).
+        seed: seed of every random choice.
+        keep: whether artefacts of tests that pass, and data directories, are kept as well.
+        artefacts: directory below which each failed test has a directory of its own.
+        execute: whether writing to a ZooKeeper that is not ours is allowed.
     """
 
     zookeeper: str | None
@@ -33,23 +33,26 @@ class Options:
     execute: bool
 
     def choice(self, default: ZooKeeperKind) -> ZooKeeperChoice:
-        """The ZooKeeper for a fixture that would take this one if nobody said anything."""
+        """Return the ZooKeeper for a fixture, `default` if the options name none."""
         return ZooKeeperChoice.parse(self.zookeeper or default.value)
 
     @property
-    def again(self) -> str:
-        """The options, as a command has them."""
+    def as_arguments(self) -> str:
+        """The options as command-line arguments."""
         chosen = f"--kcsim-zookeeper={self.zookeeper} " if self.zookeeper else ""
         return f"{chosen}--kcsim-seed={self.seed}" + (" --kcsim-execute" if self.execute else "")
 
 
-def read_options(zookeeper: str, seed: str, keep: bool, artefacts: Path, execute: bool) -> Options:
-    """Check what was given. Raises: BadOptionError."""
-    return Options(checked_zookeeper(zookeeper, execute) if zookeeper else None, _seed(seed), keep, artefacts, execute)
+def read_options(zookeeper: str, seed: str, keep: bool, artefacts: Path, execute: bool) -> PluginOptions:
+    """Check the given options. Raises: BadOptionError."""
+    return PluginOptions(checked_zookeeper(zookeeper, execute) if zookeeper else None, _seed(seed), keep, artefacts, execute)
 
 
 def checked_zookeeper(text: str, execute: bool) -> str:
-    """One of our own, or somebody's that may be written to. Raises: BadOptionError."""
+    """Return the name of one of our servers, or the address of a foreign one that may be written to.
+
+    Raises: BadOptionError.
+    """
     if text in OURS:
         return text
     if ADDRESS.fullmatch(text) is None:

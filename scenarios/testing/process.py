@@ -1,6 +1,6 @@
-"""A process of the user's under test: a service, in any language, that can be killed, stopped and started again.
+"""A user's process under test: a service, in any language, that can be killed, stopped and started again.
 
-It cannot outlive the test run, however that ends (zk/servers/guard.py).
+The process cannot outlive the test run, however the run ends (zk/servers/guard.py).
 """
 
 import json
@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kcsim.scenarios.testing.action_history import ActionHistory
 from kcsim.scenarios.testing.background import WITHIN_S, wait_until
-from kcsim.scenarios.testing.diary import Diary
 from kcsim.zk.servers.errors import MemberStateError
-from kcsim.zk.servers.guarded import Guarded
+from kcsim.zk.servers.guarded_processes import GuardedProcesses
 from kcsim.zk.servers.ports import PAUSED, UP, State
 
 ADDRESS = "{zookeeper}"
@@ -24,38 +24,38 @@ given = json.loads(sys.argv[1])
 os.chdir(given["cwd"])
 os.execvpe(sys.argv[2], sys.argv[2:], given["environment"])
 """
-"""The guard starts processes in its own environment and directory: this gives them theirs, and becomes the process."""
+"""The guard starts processes in its own environment and directory. This program sets theirs, then becomes the process."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """What is started. `cwd` None: the test's own directory; `environment` comes on top of the test's own."""
+    """A command to start. `cwd` None means the test's own directory; `environment` is added to the test's own."""
 
     argv: Sequence[str]
     environment: Mapping[str, str]
     cwd: Path | None = None
 
     def launched(self) -> list[str]:
-        """The command line for the guard."""
+        """Return the command line for the guard."""
         given = {"cwd": str(self.cwd or Path.cwd()), "environment": {**os.environ, **self.environment}}
         return [sys.executable, "-I", "-S", "-c", LAUNCH, json.dumps(given), *self.argv]
 
 
 class MemberProcess:
-    """One process, by the name of the client that it is.
+    """One process, under the name of the ZooKeeper client that it is.
 
-    A verb returns when it has taken effect, and raises MemberStateError when it would have had none.
+    An action returns when it has taken effect, and raises MemberStateError when it would have no effect.
     """
 
-    def __init__(self, name: str, command: Command, guarded: Guarded, diary: Diary) -> None:
+    def __init__(self, name: str, command: Command, guarded: GuardedProcesses, history: ActionHistory) -> None:
         self.name = name
         self.output_path = guarded.directory / f"{name}.log"
         self._command = command
         self._guarded = guarded
-        self._diary = diary
+        self._history = history
         self.pid = 0
 
-    # --- looks
+    # --- reads
 
     @property
     def state(self) -> State:
@@ -64,34 +64,37 @@ class MemberProcess:
 
     @property
     def output(self) -> str:
-        """What it has printed so far, on standard output and standard error, in all its lives."""
+        """What the process has printed so far to standard output and standard error, over all its starts."""
         return self.output_path.read_text(errors="replace") if self.output_path.exists() else ""
 
     def wait_until_printed(self, text: str, within_s: float = WITHIN_S) -> str:
-        """Wait until it has printed something, and return all its output. Raises: TimedOutError with the end of that."""
+        """Wait until the process has printed a text, and return all its output.
+
+        Raises: TimedOutError with the end of the output.
+        """
 
         def printed() -> str:
             output = self.output
             return output if text in output else ""
 
-        return wait_until(printed, f"{self.name} to print {text!r}", within_s, self._last_words)
+        return wait_until(printed, f"{self.name} to print {text!r}", within_s, self._state_and_output)
 
     def wait_until_ended(self, within_s: float = WITHIN_S) -> int:
-        """Wait until it has ended by itself, and return its exit status. Raises: TimedOutError."""
+        """Wait until the process has ended by itself, and return its exit status. Raises: TimedOutError."""
 
         def ended() -> list[int]:
             state = self.state
             return [state] if isinstance(state, int) else []
 
-        return wait_until(ended, f"{self.name} to end", within_s, self._last_words)[0]
+        return wait_until(ended, f"{self.name} to end", within_s, self._state_and_output)[0]
 
-    def _last_words(self) -> str:
+    def _state_and_output(self) -> str:
         return f"{self.state}, with {self.output[-500:]!r}"
 
-    # --- verbs
+    # --- actions
 
     def start(self) -> None:
-        """Start it, for the first time or again."""
+        """Start the process, for the first time or again."""
         states = self._guarded.states()
         if (state := states.get(self.name, 0)) in (UP, PAUSED):
             raise MemberStateError("start", self.name, str(state))
@@ -99,19 +102,19 @@ class MemberProcess:
         self._note("started")
 
     def kill(self) -> None:
-        """SIGKILL: its session is left to expire."""
+        """Kill the process with SIGKILL. Its session is left to expire."""
         self._require("kill", UP, PAUSED)
         self._guarded.kill(self.name)
         self._note("killed")
 
     def terminate(self) -> None:
-        """SIGTERM; see wait_until_ended."""
+        """Send SIGTERM. `wait_until_ended` waits for the process's end."""
         self._require("terminate", UP)
         self._guarded.terminate(self.name)
         self._note("asked to end")
 
     def pause(self) -> None:
-        """SIGSTOP, as a long garbage collection or a suspended machine does it."""
+        """Freeze the process with SIGSTOP, as a long garbage collection or a suspended machine does."""
         self._require("pause", UP)
         self._guarded.pause(self.name)
         self._note("paused")
@@ -122,7 +125,7 @@ class MemberProcess:
         self._note("resumed")
 
     def restart(self) -> None:
-        """Kill it, if it lives, and start it again."""
+        """Kill the process, if it is alive, and start it again."""
         if not isinstance(self.state, int):
             self.kill()
         self.start()
@@ -132,4 +135,4 @@ class MemberProcess:
             raise MemberStateError(verb, self.name, state if isinstance(state, str) else f"down (status {state})")
 
     def _note(self, what: str) -> None:
-        self._diary.note(self.name, what)
+        self._history.note(self.name, what)

@@ -1,4 +1,7 @@
-"""Runs scenarios in tests: an expectation or an invariant that does not hold is a failed assertion, in words."""
+"""Runs scenarios in tests.
+
+An expectation or invariant that does not hold is a failed assertion with the verdict in words.
+"""
 
 import io
 import shlex
@@ -9,32 +12,32 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.run_in_environment import run_in_environment
+from kcsim.brokers.cluster.run_setup import RunInfo
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.controller.protections import PROTECTION_NAMES
-from kcsim.scenarios.cluster import Cluster
-from kcsim.scenarios.in_python import Ran
-from kcsim.scenarios.judging.verdict import Outcome
+from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, summary
+from kcsim.scenarios.engine.python_api import RunResult
+from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.scenario_file import LoadedScenario, find_scenario, load_scenario, load_text
 from kcsim.scenarios.language.schema import Scenario
-from kcsim.scenarios.language.words import did_you_mean
-from kcsim.scenarios.runner import cluster_spec, run_scenario
-from kcsim.scenarios.runs import RunInfo
-from kcsim.scenarios.telling.timeline import Timeline, console_on, summary
 from kcsim.scenarios.testing.artefacts import TIMELINE, TRACE, ZOOKEEPER_LOG, Artefacts, shown, unused
-from kcsim.scenarios.testing.errors import BadOptionError, NotHereError, ScenarioFailedError
-from kcsim.scenarios.testing.story import ZooKeeperLog
-from kcsim.scenarios.testing.telling import timeline_of, write_trace
+from kcsim.scenarios.testing.errors import BadOptionError, FixtureUnavailableError, ScenarioFailedError
+from kcsim.scenarios.testing.failure_timeline import ZooKeeperLog
+from kcsim.scenarios.testing.run_text import timeline_of, write_trace
 from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
-from kcsim.scenarios.worlds import run_in_world
-from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from kcsim.scenarios.views.narration.timeline import ConsoleTimeline, console_on
+from kcsim.text import did_you_mean
 
 SCENARIO_FILE = "scenario.yaml"
 
 
 class ScenarioRunner:
-    """What the fixture kcsim_scenario is: call it with a scenario.
+    """The value of the fixture kcsim_scenario: call it with a scenario.
 
     Args:
-        zookeeper: where scenarios are run unless a call says otherwise.
+        zookeeper: the ZooKeeper on which scenarios run unless a call names another.
         new_root: makes an empty root on a ZooKeeper that is not ours.
     """
 
@@ -44,13 +47,13 @@ class ScenarioRunner:
         seed: int,
         artefacts: Artefacts,
         new_root: "Callable[[], ZooKeeperForTest]",
-        in_words: Callable[[], AbstractContextManager[None]],
+        skip_or_fail: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._zookeeper = zookeeper
         self._seed = seed
         self._artefacts = artefacts
         self._new_root = new_root
-        self._in_words = in_words
+        self._skip_or_fail = skip_or_fail
 
     def __call__(
         self,
@@ -60,27 +63,27 @@ class ScenarioRunner:
         seed: int | None = None,
         without: Sequence[str] = (),
         check: bool = True,
-    ) -> Ran:
-        """Run a scenario, on simulated brokers.
+    ) -> RunResult:
+        """Run a scenario on simulated brokers.
 
         Args:
-            scenario: a file, a name in the library, or one made in Python.
+            scenario: a file, the name of one in the library, or a scenario made in Python.
             zookeeper: simulated, embedded, ensemble or docker.
             without: names of protections to switch off.
-            check: whether whatever did not hold, or was not decided, is a failure of the test; if not, ask `held` and
-                `verdict` of what is returned.
+            check: whether an expectation or invariant that did not hold, or was not decided, fails the test; if False, read
+                `held` and `verdict` of the returned result.
 
         Raises: ScenarioFileError, with every problem of the file and its line; ScenarioFailedError.
         """
         loaded = _loaded(scenario)
         where, seed = zookeeper or self._zookeeper, self._seed if seed is None else seed
-        with self._in_words(), TemporaryDirectory() as scratch:
+        with self._skip_or_fail(), TemporaryDirectory() as scratch:
             ran = self._run(loaded, where, seed, without, Path(scratch))
         if check and not ran.held:
             raise ScenarioFailedError(failure_text(ran, loaded))
         return ran
 
-    def _run(self, loaded: LoadedScenario, where: str, seed: int, without: Sequence[str], scratch: Path) -> Ran:
+    def _run(self, loaded: LoadedScenario, where: str, seed: int, without: Sequence[str], scratch: Path) -> RunResult:
         for name in without:
             if name not in PROTECTION_NAMES:
                 raise BadOptionError(f"unknown protection {name!r}{did_you_mean(name, PROTECTION_NAMES)}")
@@ -97,20 +100,22 @@ class ScenarioRunner:
 
         info = RunInfo(scenario.name, seed, where)
         data = scratch / "zookeeper-data" if keeps_log else None
-        log = run_in_world(choice, cluster_spec(scenario, without), info, script, zk_log=data)
-        ran = Ran(verdicts[0], log.events)
-        told = "" if data is None else "".join(f"{line}\n" for line in ZooKeeperLog(data).lines())
+        log = run_in_environment(choice, cluster_spec(scenario, without), info, script, zk_log=data)
+        ran = RunResult(verdicts[0], log.events)
+        zookeeper_log = "" if data is None else "".join(f"{line}\n" for line in ZooKeeperLog(data).lines())
         options = f"--zookeeper {where} --seed {seed}" + "".join(f" --without {name}" for name in without)
-        self._artefacts.offer(lambda directory: self._write(directory, ran, loaded, options, told))
+        self._artefacts.offer(lambda directory: self._write(directory, ran, loaded, options, zookeeper_log))
         return ran
 
     def _foreign_root(self, loaded: LoadedScenario) -> str:
         for step, line in zip(loaded.scenario.timetable, loaded.step_lines, strict=True):
             if hasattr(step, "zookeeper"):
-                raise NotHereError(f"{loaded.file}:{line}: a step is done to servers of ZooKeeper, and these are not ours")
+                raise FixtureUnavailableError(
+                    f"{loaded.file}:{line}: a step is done to servers of ZooKeeper, and these are not ours"
+                )
         return self._new_root().connect_string
 
-    def _write(self, directory: Path, ran: Ran, loaded: LoadedScenario, options: str, zookeeper_log: str) -> None:
+    def _write(self, directory: Path, ran: RunResult, loaded: LoadedScenario, options: str, zookeeper_log: str) -> None:
         scenario, file = loaded.scenario, unused(directory, SCENARIO_FILE)
         if (given := Path(loaded.file)).is_file():
             shutil.copyfile(given, file)
@@ -134,16 +139,16 @@ def _loaded(scenario: "str | Path | Scenario | LoadedScenario") -> LoadedScenari
             return load_scenario(find_scenario(str(scenario)))
 
 
-def failure_text(ran: Ran, loaded: LoadedScenario) -> str:
-    """The verdict in words: the whole in one line, then what did not hold, each with the events that decided it."""
-    timeline = Timeline(console_on(io.StringIO()), _brokers(loaded), clients=loaded.scenario.workload.nodes)
+def failure_text(ran: RunResult, loaded: LoadedScenario) -> str:
+    """Return the verdict in words: a summary in one line, then what did not hold, each with the events that decided it."""
+    timeline = ConsoleTimeline(console_on(io.StringIO()), _brokers(loaded), clients=loaded.scenario.workload.nodes)
     for event in ran.events:
         timeline(event)
     lines = [f"{ran.verdict.scenario}: {summary(ran.verdict)}"]
-    for judged in ran.verdict.judged:
-        if judged.outcome is not Outcome.HELD:
+    for judged in ran.verdict.results:
+        if judged.outcome is not ExpectationOutcome.HELD:
             name = f" ({judged.invariant})" if judged.invariant else ""
-            lines += [f"  {judged.outcome.value}: {judged.claim}{name}", f"    seen: {judged.seen}"]
+            lines += [f"  {judged.outcome.value}: {judged.claim}{name}", f"    seen: {judged.observed}"]
             lines += [f"    {line}" for line in timeline.evidence(judged)]
     return "\n".join(lines)
 

@@ -1,12 +1,12 @@
-"""The servers behind a test's ZooKeeper: made as chosen, and what can be done to them, in plain calls."""
+"""The servers behind a test's ZooKeeper: how they are made, and actions on them in plain calls."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from kcsim.scenarios.testing.action_history import ActionHistory
 from kcsim.scenarios.testing.background import Background
-from kcsim.scenarios.testing.diary import Diary
-from kcsim.scenarios.testing.errors import NotHereError
-from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from kcsim.scenarios.testing.errors import FixtureUnavailableError
 from kcsim.zk.servers.configuration import ServerSettings
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.external import ExternalZooKeeper
@@ -20,10 +20,10 @@ IN_VIRTUAL_TIME = (
 
 
 def servers_of(choice: ZooKeeperChoice, members: int, settings: ServerSettings) -> ZooKeeperServers:
-    """The chosen servers, not started yet. Raises: NotHereError, BadConnectStringError."""
+    """Return the chosen servers, not started yet. Raises: FixtureUnavailableError, BadConnectStringError."""
     match choice.kind:
         case ZooKeeperKind.SIMULATED:
-            raise NotHereError(IN_VIRTUAL_TIME)
+            raise FixtureUnavailableError(IN_VIRTUAL_TIME)
         case ZooKeeperKind.EXTERNAL:
             assert choice.connect is not None
             return ExternalZooKeeper(choice.connect)
@@ -35,17 +35,19 @@ def servers_of(choice: ZooKeeperChoice, members: int, settings: ServerSettings) 
             return EmbeddedZooKeeper(members, settings)
 
 
-class Servers:
+class ServersForTest:
     """One server, or an ensemble: member-1, member-2, …
 
-    A verb returns when it has taken effect, and raises MemberStateError when it would have had none, NotOursError when the
-    ZooKeeper is somebody else's. Besides a name, `leader` and `follower` say who is meant; the verbs return who that was.
+    An action returns when it has taken effect, and raises MemberStateError when it would have no effect, NotOursError when
+    the
+    ZooKeeper is not ours. Besides a member's name, `leader` and `follower` select a member; actions return the member's
+    name.
     """
 
-    def __init__(self, servers: ZooKeeperServers, background: Background, diary: Diary) -> None:
+    def __init__(self, servers: ZooKeeperServers, background: Background, history: ActionHistory) -> None:
         self._servers = servers
         self._background = background
-        self._diary = diary
+        self._history = history
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,48 +55,51 @@ class Servers:
 
     @property
     def leader(self) -> str | None:
-        """Who leads now (the only one, when there is one); None while nobody does."""
+        """The name of the current leader (the only member, when there is one); None while there is none."""
         return self._background.call(self._servers.leader_name())
 
     @property
     def states(self) -> Mapping[str, State]:
-        """Of each member: up, paused, or the exit status of a process that has ended."""
+        """The state of each member: up, paused, or the exit status of a process that has ended."""
         return self._background.call(self._servers.states())
 
     def wait_for_leader(self, other_than: str | None = None, within_s: float = 15.0) -> str:
-        """The leader, as soon as there is one. Raises: NotServingError, with how each member was last seen."""
+        """Wait until there is a leader, and return its name.
+
+        Raises: NotServingError, with the last known state of each member.
+        """
         return self._background.call(self._servers.wait_for_leader(other_than, within_s))
 
     def kill(self, who: str) -> str:
-        """End a member at once, without a goodbye."""
+        """Kill a member at once, without a shutdown."""
         name = self._named(who)
         self._background.call(self._servers.kill(name))
-        return self._did("killed", name)
+        return self._note("killed", name)
 
     def start(self, *names: str) -> None:
-        """Start killed members again, on the data they had; all at once, if no quorum is left."""
+        """Start killed members again, on their old data. If no quorum is left, start several in one call."""
         self._background.call(self._servers.start_member(*names))
         for name in names:
-            self._did("started", name)
+            self._note("started", name)
 
     def pause(self, who: str) -> str:
-        """Make a member stand still; its connections stay open and silent."""
+        """Freeze a member. Its connections stay open and silent."""
         name = self._named(who)
         self._background.call(self._servers.pause(name))
-        return self._did("paused", name)
+        return self._note("paused", name)
 
     def resume(self, name: str) -> str:
         self._background.call(self._servers.resume(name))
-        return self._did("resumed", name)
+        return self._note("resumed", name)
 
     def restart(self, who: str) -> str:
         """Kill a member and start it again."""
         name = self._named(who)
         self._background.call(self._servers.restart(name))
-        return self._did("restarted", name)
+        return self._note("restarted", name)
 
     def heal(self) -> None:
-        """Let every member that is dead or paused serve again."""
+        """Make every member that is dead or paused serve again."""
         if isinstance(self._servers, ExternalZooKeeper):
             return
         states = self.states
@@ -104,11 +109,11 @@ class Servers:
             self.start(*dead)
 
     def log_path(self, name: str) -> Path | None:
-        """The member's own log; None if it cannot be read from here."""
+        """Return the path of the member's own log; None if it cannot be read from here."""
         return self._servers.log_path(name)
 
     def transaction_log_dir(self, name: str) -> Path | None:
-        """Where the member's transaction log is; None if it cannot be read from here."""
+        """Return the directory of the member's transaction log; None if it cannot be read from here."""
         return self._servers.transaction_log_dir(name)
 
     def _named(self, who: str) -> str:
@@ -119,6 +124,6 @@ class Servers:
             return next(name for name in self.names if name != leader)
         return who
 
-    def _did(self, what: str, name: str) -> str:
-        self._diary.note(name, what)
+    def _note(self, what: str, name: str) -> str:
+        self._history.note(name, what)
         return name

@@ -1,4 +1,4 @@
-"""Which ZooKeeper, on which Java, serves a test run: found without starting or importing anything."""
+"""The versions of ZooKeeper and Java that serve a test run, found without starting or importing anything."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,15 +10,15 @@ JAR, SUFFIX = "zookeeper-[0-9]*.jar", ".jar"
 IN_JVMS = {None: "embedded, ", "embedded": "embedded, ", "ensemble": "ensemble of three, "}
 
 
-def described(zookeeper: str | None) -> str:
-    """What --kcsim-zookeeper stands for here; None: it was not given."""
+def zookeeper_description(zookeeper: str | None) -> str:
+    """Return the ZooKeeper that a value of --kcsim-zookeeper stands for; None: the option was not given."""
     if zookeeper not in IN_JVMS:
         return f"ZooKeeper {zookeeper}"
     return f"ZooKeeper {zookeeper_version()}, {IN_JVMS[zookeeper]}{java()}"
 
 
 def zookeeper_version() -> str:
-    """That of the jar which PySpark brings."""
+    """Return the version of the ZooKeeper jar that PySpark brings."""
     pyspark = find_spec("pyspark")
     directory = Path(pyspark.origin).parent / "jars" if pyspark and pyspark.origin else None
     names = [jar.name for jar in sorted(directory.glob(JAR))] if directory else []
@@ -26,7 +26,7 @@ def zookeeper_version() -> str:
 
 
 def java() -> str:
-    """The runtime that would be taken."""
+    """Return the Java runtime that would be used, with its version and source."""
     try:
         found = find_java()
     except NoJavaError:

@@ -1,4 +1,4 @@
-"""A test's own hands and eyes in ZooKeeper: plain writes and reads, and waiting for a znode by its watches."""
+"""A test's own session in ZooKeeper: plain writes and reads, and waits for a znode that use its watches."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
@@ -6,14 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from kcsim.errors import TimedOutError
 from kcsim.scenarios.testing.background import WITHIN_S, Background
+from kcsim.vocabulary import SessionId
 from kcsim.zk.errors import (
     ConnectionLossError,
     NodeExistsError,
     NoNodeError,
     NotEmptyError,
     SessionExpiredError,
-    TimedOutError,
     ZooKeeperError,
     ZooKeeperUnavailableError,
 )
@@ -31,43 +32,42 @@ from kcsim.zk.operations import (
     Request,
     SetData,
 )
-from kcsim.zk.vocabulary import SessionId
 
 SESSION_TIMEOUT_MS = 30_000
-"""What is asked for; the server may grant less."""
+"""The requested session timeout. The server may grant less."""
 CONNECT_WITHIN_MS = 15_000
 DELETE_ATTEMPTS = 100
 AWAY = (ConnectionLossError, SessionExpiredError, ZooKeeperUnavailableError)
 
 Data = bytes | str | Callable[[bytes], object]
-"""What a znode's data is to be: these bytes, this text, or what this function says yes to."""
+"""The wanted data of a znode: these bytes, this text, or data for which this function returns a true value."""
 Children = int | Collection[str] | Callable[[list[str]], object]
-"""What a znode's children are to be: so many, these names, or what this function says yes to."""
+"""The wanted children of a znode: this number, these names, or names for which this function returns a true value."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """What was seen in one look.
+class ZnodeObservation:
+    """The result of reading a znode once.
 
     Attributes:
-        holds: whether it was what is waited for.
-        seen: the same in words.
+        holds: whether the awaited condition held.
+        description: what was seen, in words.
     """
 
     holds: bool
     value: Any
-    seen: str
+    description: str
 
 
-Looking = Callable[[Callable[[Request], Awaitable[Reply | None]]], Awaitable[Look]]
-"""Looks once, with a way to ask that answers None when there is no such znode."""
+ObserveZnode = Callable[[Callable[[Request], Awaitable[Reply | None]]], Awaitable[ZnodeObservation]]
+"""Reads a znode once. Its argument sends a request, and returns None when there is no such znode."""
 
 
 class Znodes:
-    """A session of a test's own, opened when it is first needed, and again when it has expired.
+    """A session of the test's own, opened when it is first needed, and again after it has expired.
 
-    Paths are below the chroot of the connect string. Refusals are raised as ZooKeeperError (NodeExistsError, …), which say
-    whether something was written. Waiting polls nothing: watches tell of changes.
+    Paths are below the chroot of the connect string. Refusals are raised as ZooKeeperError (NodeExistsError, …), which says
+    whether something was written. Waits do not poll: watches notify of changes.
     """
 
     def __init__(self, connect_string: str, background: Background) -> None:
@@ -77,7 +77,7 @@ class Znodes:
         self._opening: asyncio.Lock = asyncio.Lock()
         self._waiting: set[asyncio.Event] = set()
         self.session_ids: list[SessionId] = []
-        """All sessions that there were."""
+        """All sessions that were opened."""
 
     # --- writes
 
@@ -88,14 +88,14 @@ class Znodes:
         return reply.path
 
     def ensure(self, path: str) -> None:
-        """Create a znode, and those above it, unless it is there."""
+        """Create a znode and its parents, unless they exist."""
         parts = path.strip("/").split("/")
         for length in range(1, len(parts) + 1):
             with suppress(NodeExistsError):
                 self.create("/" + "/".join(parts[:length]))
 
     def set(self, path: str, data: bytes | str | None) -> None:
-        """Give a znode other data."""
+        """Replace a znode's data."""
         self._write(SetData(path, _bytes(data)))
 
     def delete(self, path: str) -> None:
@@ -103,7 +103,10 @@ class Znodes:
         self._write(Delete(path))
 
     def delete_all(self, path: str) -> None:
-        """Delete a znode and all below it, although others may delete or create some of that. Raises: TimedOutError."""
+        """Delete a znode and its descendants, although other clients may delete or create some meanwhile.
+
+        Raises: TimedOutError.
+        """
         for _ in range(DELETE_ATTEMPTS):
             if not self.exists(path):
                 return
@@ -125,12 +128,12 @@ class Znodes:
     # --- reads
 
     def exists(self, path: str) -> bool:
-        """Whether the znode is there."""
+        """Return whether the znode exists."""
         found: bool = self._look_once(path, _existence(path)).value
         return found
 
     def get(self, path: str) -> bytes:
-        """The data of a znode; null data as b"". Raises: NoNodeError."""
+        """Return the data of a znode; null data as b"". Raises: NoNodeError."""
         found = self._look_once(path, _data(path, _anything)).value
         if found is None:
             raise NoNodeError(path)
@@ -138,70 +141,74 @@ class Znodes:
         return data
 
     def children(self, path: str) -> list[str]:
-        """The names of a znode's children, sorted; none if there is no such znode."""
+        """Return the names of a znode's children, sorted; none if there is no such znode."""
         found: list[str] | None = self._look_once(path, _children(path, _anything)).value
         return found or []
 
-    def _look_once(self, path: str, looking: Looking) -> Look:
-        """One look, repeated while the connection is away."""
+    def _look_once(self, path: str, observe: ObserveZnode) -> ZnodeObservation:
+        """Read a znode once; repeat that while the connection is lost."""
 
-        async def look(ask: Callable[[Request], Awaitable[Reply | None]]) -> Look:
-            found = await looking(ask)
-            return Look(True, found.value, found.seen)
+        async def look(ask: Callable[[Request], Awaitable[Reply | None]]) -> ZnodeObservation:
+            found = await observe(ask)
+            return ZnodeObservation(True, found.value, found.description)
 
         return self._background.call(self._until(f"a look at {path}", look, WITHIN_S))
 
-    # --- waiting; each raises TimedOutError, which says what was last seen
+    # --- waiting; each method raises TimedOutError with what was last seen
 
     def wait_until_exists(self, path: str, within_s: float = WITHIN_S) -> bytes:
-        """Wait for a znode, and return its data."""
+        """Wait until a znode exists, and return its data."""
         return self.wait_until_data(path, _anything, within_s)
 
     def wait_until_gone(self, path: str, within_s: float = WITHIN_S) -> None:
-        """Wait until there is no such znode."""
+        """Wait until a znode does not exist."""
 
-        async def look(ask: Callable[[Request], Awaitable[Reply | None]]) -> Look:
+        async def look(ask: Callable[[Request], Awaitable[Reply | None]]) -> ZnodeObservation:
             found = await _data(path, _anything)(ask)
-            return Look(found.value is None, None, found.seen)
+            return ZnodeObservation(found.value is None, None, found.description)
 
         self._background.call(self._until(f"{path} to be gone", look, within_s))
 
     def wait_until_data(self, path: str, wanted: Data, within_s: float = WITHIN_S) -> bytes:
-        """Wait until a znode is there and has this data, and return it."""
+        """Wait until a znode exists and has this data, and return the data."""
         what, holds = _wanted(wanted, lambda given: _bytes(given) or b"")
-        look: Look = self._background.call(self._until(f"{path} to be there{what}", _data(path, holds), within_s))
+        look: ZnodeObservation = self._background.call(
+            self._until(f"{path} to be there{what}", _data(path, holds), within_s)
+        )
         data: bytes = look.value
         return data
 
     def wait_until_children(self, path: str, wanted: Children, within_s: float = WITHIN_S) -> list[str]:
-        """Wait until a znode is there and has these children, or so many, and return their names, sorted."""
+        """Wait until a znode exists and has these children, or this many, and return their names, sorted."""
         if isinstance(wanted, int):
             number = wanted
             what, holds = _wanted(lambda names: len(names) == number, sorted)
             what = f" with {number} children"
         else:
             what, holds = _wanted(wanted, sorted)
-        look: Look = self._background.call(self._until(f"{path} to be there{what}", _children(path, holds), within_s))
+        look: ZnodeObservation = self._background.call(
+            self._until(f"{path} to be there{what}", _children(path, holds), within_s)
+        )
         names: list[str] = look.value
         return names
 
-    async def _until(self, what: str, looking: Looking, within_s: float) -> Look:
+    async def _until(self, what: str, observe: ObserveZnode, within_s: float) -> ZnodeObservation:
         loop = asyncio.get_running_loop()
         deadline, seen = loop.time() + within_s, "nothing yet"
-        look: Look | None = None
+        look: ZnodeObservation | None = None
         stirred = asyncio.Event()
         self._waiting.add(stirred)
         try:
             while True:
                 stirred.clear()
                 try:
-                    look = await self._bounded(looking, deadline)
+                    look = await self._bounded(observe, deadline)
                 except AWAY as error:
                     seen = f"{seen}, then {error}"
                 else:
                     if look is None or look.holds:
                         break
-                    seen = look.seen
+                    seen = look.description
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stirred.wait(), max(deadline - loop.time(), 0))
                 if loop.time() >= deadline:
@@ -213,19 +220,19 @@ class Znodes:
             raise TimedOutError(f"not within {within_s:g} s: {what}; last seen: {seen}")
         return look
 
-    async def _bounded(self, looking: Looking, deadline: float) -> Look | None:
-        """One look; None when there is no answer in time. A server that stands still answers nobody."""
-        looks = asyncio.ensure_future(self._look(looking))
+    async def _bounded(self, observe: ObserveZnode, deadline: float) -> ZnodeObservation | None:
+        """Read a znode once; return None when there is no reply in time. A frozen server sends no replies."""
+        looks = asyncio.ensure_future(self._look(observe))
         done, _ = await asyncio.wait({looks}, timeout=max(deadline - asyncio.get_running_loop().time(), 0.05))
         if not done:
             looks.cancel()
             await asyncio.wait({looks})
             if not looks.cancelled():
-                looks.exception()  # it was called off: what it says of that is of no interest
+                looks.exception()  # retrieve the exception of the cancelled read, which is of no interest
             return None
         return looks.result()
 
-    async def _look(self, looking: Looking) -> Look:
+    async def _look(self, observe: ObserveZnode) -> ZnodeObservation:
         session = await self._opened()
 
         async def ask(request: Request) -> Reply | None:
@@ -236,7 +243,7 @@ class Znodes:
                 raise reply
             return reply
 
-        return await looking(ask)
+        return await observe(ask)
 
     # --- the session
 
@@ -258,34 +265,34 @@ class Znodes:
             self._background.call(session.close())
 
 
-def _existence(path: str) -> Looking:
-    async def look(ask: Callable[[Request], Awaitable[Reply | None]]) -> Look:
+def _existence(path: str) -> ObserveZnode:
+    async def look(ask: Callable[[Request], Awaitable[Reply | None]]) -> ZnodeObservation:
         is_there = await ask(Exists(path, watch=True)) is not None
-        return Look(is_there, is_there, "it" if is_there else f"no {path}")
+        return ZnodeObservation(is_there, is_there, "it" if is_there else f"no {path}")
 
     return look
 
 
-def _data(path: str, holds: Callable[[bytes], object]) -> Looking:
-    """A look at a znode's data. The watch on its existence is armed as well: one on data needs a znode to sit on."""
+def _data(path: str, holds: Callable[[bytes], object]) -> ObserveZnode:
+    """Return an observer of a znode's data. It sets an existence watch, too: a data watch needs a znode that exists."""
 
-    async def look(ask: Callable[[Request], Awaitable[Reply | None]]) -> Look:
+    async def look(ask: Callable[[Request], Awaitable[Reply | None]]) -> ZnodeObservation:
         if await ask(Exists(path, watch=True)) is None or (reply := await ask(GetData(path, watch=True))) is None:
-            return Look(False, None, f"no {path}")
+            return ZnodeObservation(False, None, f"no {path}")
         assert isinstance(reply, DataRead)
         data = reply.data or b""
-        return Look(bool(holds(data)), data, f"{path} with {data!r}")
+        return ZnodeObservation(bool(holds(data)), data, f"{path} with {data!r}")
 
     return look
 
 
-def _children(path: str, holds: Callable[[list[str]], object]) -> Looking:
-    async def look(ask: Callable[[Request], Awaitable[Reply | None]]) -> Look:
+def _children(path: str, holds: Callable[[list[str]], object]) -> ObserveZnode:
+    async def look(ask: Callable[[Request], Awaitable[Reply | None]]) -> ZnodeObservation:
         if await ask(Exists(path, watch=True)) is None or (reply := await ask(GetChildren(path, watch=True))) is None:
-            return Look(False, None, f"no {path}")
+            return ZnodeObservation(False, None, f"no {path}")
         assert isinstance(reply, ChildrenRead)
         names = list(reply.children)
-        return Look(bool(holds(names)), names, f"{path} with children {names}")
+        return ZnodeObservation(bool(holds(names)), names, f"{path} with children {names}")
 
     return look
 
@@ -295,7 +302,7 @@ def _anything(_: object) -> bool:
 
 
 def _wanted(wanted: Any, as_found: Callable[[Any], object]) -> tuple[str, Callable[[Any], object]]:
-    """A condition in words, and as a function."""
+    """Return a condition as text and as a function."""
     if callable(wanted):
         name = getattr(wanted, "__name__", "<lambda>")
         if wanted is _anything:

@@ -1,1 +1,4 @@
-"""`make bench`: what is fast, measured as ratios inside one run. Not part of the tests: machines are shared and noisy."""
+"""Benchmarks of `make bench`: speeds measured as ratios inside one run.
+
+Not part of the tests: machines are shared and noisy.
+"""

@@ -1,6 +1,11 @@
-"""Run every benchmark, or those named: python -m tests.bench [NAME …]."""
+"""Run every benchmark, or those named: python -m tests.bench [NAME[=SIZE] …].
+
+A SIZE is in the unit of its benchmark: partitions (simulated), megabytes (zk-files, kafka-logs), events (spark-replay,
+spark-analyses, page). Instead of a size, spark-analyses takes the path of a dataset with transitions.
+"""
 
 import sys
+from collections.abc import Callable, Mapping
 
 from tests.bench import (
     assignment,
@@ -11,6 +16,7 @@ from tests.bench import (
     library,
     logs,
     loss_of_a_broker,
+    page,
     partition_states,
     simulated,
     spark_analyses,
@@ -19,31 +25,41 @@ from tests.bench import (
 )
 from tests.bench.report import print_environment
 
-BENCHMARKS = {
+BENCHMARKS: Mapping[str, Callable[[], None]] = {
     "partition-states": partition_states.main,
     "failover": failover.main,
     "elections": elections.main,
     "assignment": assignment.main,
     "groups": groups.main,
-    "simulated": simulated.main,
     "logs": logs.main,
-    "zk-files": zk_files.main,
-    "kafka-logs": kafka_logs.main,
     "library": library.main,
     "loss-of-a-broker": loss_of_a_broker.main,
+}
+SIZED: Mapping[str, Callable[[str | None], None]] = {
+    "simulated": simulated.main,
+    "zk-files": zk_files.main,
+    "kafka-logs": kafka_logs.main,
+    "page": page.main,
     "spark-replay": spark_replay.main,
     "spark-analyses": spark_analyses.main,
 }
 
 
-def main(names: list[str]) -> int:
-    unknown = [name for name in names if name not in BENCHMARKS]
-    if unknown:
-        print(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
+def main(arguments: list[str]) -> int:
+    """Run what the arguments name and return the exit status: 64 for an unknown name, or a size where none is accepted."""
+    chosen = [argument.partition("=") for argument in arguments or (*BENCHMARKS, *SIZED)]
+    if unknown := [name for name, _, _ in chosen if name not in BENCHMARKS and name not in SIZED]:
+        print(f"no benchmark {', '.join(unknown)}; there are {', '.join((*BENCHMARKS, *SIZED))}", file=sys.stderr)
+        return 64
+    if unsized := [name for name, _, size in chosen if size and name in BENCHMARKS]:
+        print(f"{', '.join(unsized)} has no size", file=sys.stderr)
         return 64
     print_environment()
-    for name in names or BENCHMARKS:
-        BENCHMARKS[name]()
+    for name, _, size in chosen:
+        if name in SIZED:
+            SIZED[name](size or None)
+        else:
+            BENCHMARKS[name]()
     return 0
 
 

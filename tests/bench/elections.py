@@ -1,15 +1,15 @@
-"""200 brokers race for /controller on the model, in virtual time: how long that takes in real time."""
+"""Race of 200 brokers for /controller on the model, in virtual time: how much real time the race takes."""
 
-from kcsim.scenarios.cluster import Cluster
-from kcsim.zk.events import EventKind
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.eventlog.events import EventKind
 from tests.bench.report import measure, print_table
-from tests.worlds import WITHIN_MS, find, play, until_found
+from tests.brokers.cluster.environments import WITHIN_MS, find, play, until_found
 
 FEW, MANY = 20, 200
 
 
 async def race(cluster: Cluster) -> None:
-    """Start all brokers at once, and wait until every other one has lost the election."""
+    """Start all brokers at once, and wait until all brokers but the winner have lost the election."""
     await cluster.start(cluster.broker_names)
     others = len(cluster.broker_names) - 1
     await cluster.wait_until(until_found(cluster.log, EventKind.ELECTION_LOST, at_least=others), WITHIN_MS)

@@ -1,7 +1,7 @@
-"""What a controller takes to do its work, on a real server: failover, loss and return of a broker, creation of a topic.
+"""Time that a controller needs on a real server for a failover, the loss and return of a broker, and creation of a topic.
 
-Ten brokers that only acknowledge, replication factor 3. The measure of a failover is the raw batch read of the very state
-znodes that it reads, in the same run. Apache Kafka 2.8.2's own controller, warm, on a machine like ours and with brokers
+The cluster has ten brokers that only acknowledge, and replication factor 3. A failover is compared with the raw batch read
+of the same state znodes in the same run. Apache Kafka 2.8.2's own controller, warm, on a machine like ours and with brokers
 that only acknowledge, took 1.3 s, 7.0 s and 14.5 s for the failover of 10,000, 50,000 and 100,000 partitions until the last
 request was out, 6.2 s for the loss of a broker that hosted 30 % of the 100,000 (30,000 state writes), 1.4 s for its return.
 """
@@ -17,18 +17,20 @@ from typing import Any
 
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.kafka_controller import KafkaController
-from kcsim.scenarios.history import EventLog
-from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
-from kcsim.zk import paths
-from kcsim.zk.events import Event, EventKind
-from kcsim.zk.kafka_zk import KafkaZk
+from kcsim.controller.ports import ControllerPorts
+from kcsim.eventlog.event_log import EventLog
+from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.sink import Cause
+from kcsim.runtime.ports import Promise
+from kcsim.runtime.wallclock import WallClockRuntime
+from kcsim.vocabulary import BrokerId, BrokerInfo, Endpoint, ReplicaAssignment, TopicPartition, TopicState
+from kcsim.zk.kafka.kafka_zk import gateways_on
+from kcsim.zk.kafka.zookeeper_client import ZooKeeperClient
 from kcsim.zk.live import LiveZooKeeper
 from kcsim.zk.operations import Delete
-from kcsim.zk.ports import Cause, Promise
 from kcsim.zk.servers.configuration import ServerSettings
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
-from kcsim.zk.vocabulary import BrokerId, BrokerInfo, Endpoint, ReplicaAssignment, TopicPartition, TopicState
-from kcsim.zk.zookeeper_client import ZooKeeperClient
+from kcsim.znodes import paths
 from tests.controller.stub_brokers import FIRST_PORT, StubBrokers
 
 BROKERS, REPLICATION_FACTOR = 10, 3
@@ -46,11 +48,17 @@ _UNDER_WAY = {
     EventKind.REQUEST_SENT: 1,
     EventKind.RESPONSE_RECEIVED: -1,
 }
-"""What begins and ends work. Only a controller that goes pre-empts or abandons any here, and by then it was answered."""
+"""Events that begin (1) and end (-1) work.
+
+Only a controller that resigns pre-empts events or abandons requests, and by then its requests were answered.
+"""
 
 
 def main() -> None:
-    """Print the times for each number of partitions, each in a process of its own, so that memory can be told apart."""
+    """Print the times for each number of partitions.
+
+    Each runs in its own process, so that its memory is measured separately.
+    """
     for size in SIZES:
         subprocess.run([sys.executable, "-m", __name__, str(size)], check=True)
 
@@ -94,15 +102,15 @@ class Bench:
             self._runtime, self._zookeeper, self._log.sink("admin"), SESSION_TIMEOUT_MS, SESSION_TIMEOUT_MS
         )
         await self._admin.connect()
-        self._zk = KafkaZk(self._admin)
-        await self._zk.create_top_level_paths()
+        self._zk = gateways_on(self._admin)
+        await self._zk.cluster.create_top_level_paths()
         for n in range(BROKERS):
             await self._start(BrokerId(n + 1))
         await self._ready.wait()
         before = _resident_mb()
         began_s = self._last_s
         for t in range(self._size // PARTITIONS_PER_TOPIC):
-            await self._zk.create_topic(f"topic-{t:03}", _placed(PARTITIONS_PER_TOPIC, t))
+            await self._zk.topics.create(f"topic-{t:03}", _placed(PARTITIONS_PER_TOPIC, t))
         await self._quiet(began_s)
         self._log.events.clear()
         gc.collect()
@@ -120,24 +128,25 @@ class Bench:
         sink = self._log.sink(f"broker-{broker}")
         client = ZooKeeperClient(self._runtime, self._zookeeper, sink, SESSION_TIMEOUT_MS, SESSION_TIMEOUT_MS)
         await client.connect()
-        zk = KafkaZk(client)
+        zk = gateways_on(client)
         endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "localhost", FIRST_PORT + broker)
 
         async def register(cause: Cause) -> None:
-            await zk.register_broker(BrokerInfo(broker, (endpoint,)), cause)
+            await zk.brokers.register(BrokerInfo(broker, (endpoint,)), cause)
 
         await register(None)
         config = ControllerConfig(auto_leader_rebalance_enable=False)
-        KafkaController(broker, self._runtime, client, zk, sink, register, self._stubs, config).startup(None)
+        ports = ControllerPorts(self._runtime, self._stubs, sink)
+        KafkaController(broker, config, ports, client, zk, register).startup(None)
         self._clients[broker] = client
 
     async def _quiet(self, began_s: float) -> None:
-        """Wait until something has begun, and then every controller has had nothing to do, and no broker, for a moment."""
+        """Wait until work has begun, and then until controllers and brokers have had nothing to do for QUIET_S."""
         while self._under_way or self._last_s == began_s or time.perf_counter() - self._last_s < QUIET_S:
             await self._runtime.sleep_ms(20)
 
     async def _timed(self, act: Callable[[], Coroutine[Any, Any, object]]) -> float:
-        """Seconds from the act until the last answer to a request had come in."""
+        """Return the seconds from the act until the last answer to a request has arrived."""
         gc.collect()
         self._log.events.clear()
         before_s, began_s = self._last_s, time.perf_counter()
@@ -145,24 +154,24 @@ class Bench:
         await self._quiet(before_s)
         return self._last_s - began_s
 
-    # --- what is measured
+    # --- measurements
 
     async def _raw_read(self) -> float:
-        """Seconds for reading the topics and their partitions' states in batches, decoded: the best of three."""
-        topics = await self._zk.all_topics()
+        """Return the seconds for reading topics and their partitions' states in batches, decoded: the best of three."""
+        topics = await self._zk.topics.names()
         taken = []
         for _ in range(3):
             gc.collect()
             began_s = time.perf_counter()
-            states = await self._zk.topic_states(topics)
+            states = await self._zk.topics.read(topics)
             partitions = [TopicPartition(topic, p) for topic, state in states.items() for p in state.assignments]
-            assert len(await self._zk.partition_states(partitions)) == self._size
+            assert len(await self._zk.partition_states.read(partitions)) == self._size
             taken.append(time.perf_counter() - began_s)
         print(f"  {'raw batch read of topics and states':<44} {min(taken):6.2f} s")
         return min(taken)
 
     async def _failover(self, raw_s: float) -> None:
-        """Warm, as Kafka's was: the second and the third are measured."""
+        """Measure the second and third failover only: the controller is warm by then, as Kafka's was."""
         times = [await self._timed(self._delete_controller) for _ in range(3)]
         best_s = min(times[1:])
         kafka_s = KAFKA_S[self._size]
@@ -175,7 +184,7 @@ class Bench:
         await self._admin.request([Delete(paths.CONTROLLER)])
 
     async def _loss_and_return(self) -> None:
-        controller = await self._zk.controller_id()
+        controller = await self._zk.controller.read_id()
         victim = next(broker for broker in self._clients if broker != controller)
         lost_s = await self._timed(lambda: self._clients[victim].close())
         print(f"  {'loss of a broker that hosts 30 %':<44} {lost_s:6.2f} s   {_against(KAFKA_LOSS_S, lost_s)}")
@@ -184,12 +193,12 @@ class Bench:
 
     async def _creation(self) -> None:
         state = _placed(NEW_TOPIC_PARTITIONS, 0)
-        created_s = await self._timed(lambda: self._zk.create_topic("large", state))
+        created_s = await self._timed(lambda: self._zk.topics.create("large", state))
         print(f"  {f'creation of a topic of {NEW_TOPIC_PARTITIONS:,} partitions':<44} {created_s:6.2f} s")
 
 
 def _placed(count: int, shift: int) -> TopicState:
-    """Partitions in turn over the brokers, each broker hosting the same share."""
+    """Return partitions assigned to the brokers in turn, so that each broker hosts the same share."""
     return TopicState(
         {
             p: ReplicaAssignment(tuple(BrokerId((p + shift + j) % BROKERS + 1) for j in range(REPLICATION_FACTOR)))

@@ -1,7 +1,7 @@
 """Assignors of consumer groups: 1,000 members and 100,000 partitions, and how the time grows from 10,000.
 
-The baseline is Apache Kafka 2.8.2's own Java, warm, as it was measured on a machine like the one this was written on; so
-its times are constants here. Its sticky assignor with mixed subscriptions ran out of 3 GB with 100,000 partitions.
+The baseline is Apache Kafka 2.8.2's own Java, warm, measured on a machine like the one this was written on; its times are
+therefore constants here. Its sticky assignor with mixed subscriptions ran out of 3 GB with 100,000 partitions.
 """
 
 import resource
@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from kcsim.brokers.groups.assignment import Assignment
-from kcsim.brokers.groups.cooperative_sticky import assign_cooperatively
-from kcsim.brokers.groups.members import GroupMember
-from kcsim.brokers.groups.range_assignor import assign_range
-from kcsim.brokers.groups.round_robin_assignor import assign_round_robin
-from kcsim.brokers.groups.sticky_assignor import assign_sticky
+from kcsim.brokers.groups.assignors.assignment import Assignment
+from kcsim.brokers.groups.assignors.cooperative_sticky import assign_cooperatively
+from kcsim.brokers.groups.assignors.members import GroupMember
+from kcsim.brokers.groups.assignors.range_assignor import assign_range
+from kcsim.brokers.groups.assignors.round_robin_assignor import assign_round_robin
+from kcsim.brokers.groups.assignors.sticky_assignor import assign_sticky
 from tests.bench.report import Measured, measure
 
 MEMBERS, TOPICS, SEED = 1_000, 100, 1
@@ -27,7 +27,7 @@ Assign = Callable[[Mapping[str, int], Sequence[GroupMember]], Assignment]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is measured. `java_s`: Kafka's seconds, by number of partitions, where they are known."""
+    """One measured assignment problem. `java_s`: Kafka's seconds, by number of partitions, where they are known."""
 
     name: str
     assign: Assign
@@ -59,11 +59,11 @@ def _measured(case: Case, partitions: int) -> Measured:
 
 
 def _against_java(case: Case, *measured: Measured) -> str:
-    told = []
+    comparisons = []
     for one in measured:
         java_s = case.java_s.get(one.count)
-        told.append("-" if java_s is None else f"{java_s} s, ours {one.seconds / java_s:.2g} x")
-    return " / ".join(told)
+        comparisons.append("-" if java_s is None else f"{java_s} s, ours {one.seconds / java_s:.2g} x")
+    return " / ".join(comparisons)
 
 
 # --- members ---------------------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def _equal(topics: Mapping[str, int]) -> list[GroupMember]:
 
 
 def _mixed(topics: Mapping[str, int]) -> list[GroupMember]:
-    """Each subscribes to some of the topics, up to half of them."""
+    """Subscribe each member to some of the topics, up to half of them."""
     random = Random(SEED)
     known = sorted(topics)
     return [

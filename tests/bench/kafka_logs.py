@@ -1,11 +1,10 @@
-"""Kafka's own log files: how fast one core reads them, understands them, and makes an event log of them.
+"""Kafka's own log files: how fast one core reads them, parses them, and makes an event log of them.
 
-The file is a controller's state-change.log of a cluster in trouble, made up: elections, removals from ISRs, requests and
-caches, at the levels of Kafka 2.5 and older (all of it) and of 2.6 and newer (INFO). `KCSIM_BENCH_LOG_MB=1000` reads 1 GB;
-the lines are held nowhere, only the history, so the most memory that the process has had is told besides.
+The file is a synthetic state-change.log of a controller in a cluster in trouble: elections, removals from ISRs, requests and
+caches, at the levels of Kafka 2.5 and older (all of it) and of 2.6 and newer (INFO). kafka-logs=1000 reads 1 GB. The lines
+are not kept in memory, only the history is; so the peak memory of the process is printed as well.
 """
 
-import os
 import resource
 import tempfile
 from collections import deque
@@ -13,15 +12,14 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
-from kcsim.scenarios.imported.kafka_logs.kafka_logs_import import import_kafka_logs, survey
-from kcsim.scenarios.imported.kafka_logs.log_files import lines_of
-from kcsim.scenarios.imported.kafka_logs.reading import read_lines
-from kcsim.scenarios.imported.kafka_logs.records import read_records
-from kcsim.scenarios.imported.kafka_logs.zone import zone_named
-from kcsim.zk.events import Event
+from kcsim.brokers.apache_kafka.log_import.kafka_logs_import import import_kafka_logs, survey
+from kcsim.brokers.apache_kafka.log_import.log_files import lines_of
+from kcsim.brokers.apache_kafka.log_import.record_parsing import read_lines
+from kcsim.brokers.apache_kafka.log_import.records import read_records
+from kcsim.brokers.apache_kafka.log_import.zone import zone_named
+from kcsim.eventlog.events import Event
 from tests.bench.report import measure
 
-VARIABLE = "KCSIM_BENCH_LOG_MB"
 SIZE_MB = 100
 MB = 1_000_000
 KILOBYTES_PER_MB = 1024
@@ -30,10 +28,10 @@ REPLICAS = (1, 2, 3)
 LEVELS = {"TRACE": ("TRACE", "INFO"), "INFO": ("INFO",)}
 
 
-def main() -> None:
-    """Print lines and megabytes a second of each step, at both levels."""
-    size_mb = int(os.environ.get(VARIABLE) or SIZE_MB)
-    print(f"\nKafka's state-change.log, {PARTITIONS:,} partitions, one core ({VARIABLE} sets the size)")
+def main(size: str | None = None) -> None:
+    """Print lines and megabytes per second of each step, at both levels."""
+    size_mb = int(size or SIZE_MB)
+    print(f"\nKafka's state-change.log, {PARTITIONS:,} partitions, one core")
     with tempfile.TemporaryDirectory() as scratch:
         for name, levels in LEVELS.items():
             path = Path(scratch) / f"state-change.log.{name}"
@@ -74,7 +72,7 @@ def _import(path: Path) -> None:
 
 
 def _write(path: Path, size: int, levels: tuple[str, ...]) -> int:
-    """Write whole lines until the file has this size in bytes; return how many."""
+    """Write whole lines until the file has this size in bytes; return the number of lines."""
     written = lines = 0
     with path.open("w") as file:
         for level, text in _messages():
@@ -87,7 +85,7 @@ def _write(path: Path, size: int, levels: tuple[str, ...]) -> int:
 
 
 def _messages() -> Iterator[tuple[str, str]]:
-    """Partition after partition loses its leader and elects another, without end; one every 10 ms."""
+    """Yield endless messages: one partition after the other loses its leader and elects another; one message every 10 ms."""
     ms = count(0, 10)
     for round_ in count():
         for partition in range(PARTITIONS):
@@ -102,7 +100,7 @@ def _election(ms: int, partition: int, epoch: int) -> Iterator[tuple[str, str]]:
     state = f"leader={leader}, leaderEpoch={epoch}, isr=[{listed}], zkVersion={epoch}, replicas=[1, 2, 3]"
     named = f"topicName='orders', partitionIndex={partition}, controllerEpoch=1, {state}"
     by_controller = "[Controller id=1 epoch=1]"
-    told = {
+    messages = {
         f"{by_controller} Changed partition {tp} state from OnlinePartition to OfflinePartition": "TRACE",
         f"{by_controller} Changed partition {tp} from {before} to OnlinePartition with state LeaderAndIsr(leader={leader}, "
         f"leaderEpoch={epoch}, isr=List({listed}), zkVersion={epoch})": "INFO",
@@ -121,5 +119,5 @@ def _election(ms: int, partition: int, epoch: int) -> Iterator[tuple[str, str]]:
     hour, minute = divmod(minute, 60)
     day, hour = divmod(hour, 24)
     time = f"2021-05-{day % 28 + 1:02} {hour:02}:{minute:02}:{second:02},{rest:03}"
-    for text, level in told.items():
+    for text, level in messages.items():
         yield level, f"[{time}] {level} {text} (state.change.logger)\n"

@@ -1,26 +1,26 @@
-"""How much faster than the clock the library's scenarios run in virtual time, the invariants watched all along."""
+"""Ratio of virtual time to real time of the library's scenarios, with the invariants checked during the whole run."""
 
 import statistics
 import time
 
-from kcsim.scenarios.cluster import Cluster
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.run_in_environment import run_in_environment
+from kcsim.brokers.cluster.run_setup import RunInfo
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.scenario_file import find_scenario, library_names, load_scenario
-from kcsim.scenarios.runner import cluster_spec, run_scenario
-from kcsim.scenarios.runs import RunInfo
-from kcsim.scenarios.worlds import run_in_world
-from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 
-SLOWEST_TOLD = 5
+SLOWEST_SHOWN = 5
 
 
 def main() -> None:
-    """Print the median and the slowest, as virtual seconds in one second of the processor."""
-    _ratio(library_names()[0])  # what is imported on the way is not counted
+    """Print the median and the slowest, as virtual seconds per second of processor time."""
+    _ratio(library_names()[0])  # warm-up: the time of imports is not measured
     ratios = {name: _ratio(name) for name in library_names()}
-    slowest = sorted(ratios.items(), key=lambda item: item[1])[:SLOWEST_TOLD]
+    slowest = sorted(ratios.items(), key=lambda item: item[1])[:SLOWEST_SHOWN]
     print(f"\nThe library's {len(ratios)} scenarios in virtual time: how many times as fast as the clock")
-    told = ", ".join(f"{name} {ratio:,.0f} x" for name, ratio in slowest)
-    print(f"  median {statistics.median(ratios.values()):,.0f} x, slowest {told}")
+    listed = ", ".join(f"{name} {ratio:,.0f} x" for name, ratio in slowest)
+    print(f"  median {statistics.median(ratios.values()):,.0f} x, slowest {listed}")
 
 
 def _ratio(name: str) -> float:
@@ -32,5 +32,5 @@ def _ratio(name: str) -> float:
 
     spec, info = cluster_spec(loaded.scenario), RunInfo(name, 1, choice.kind.value)
     began = time.process_time()
-    log = run_in_world(choice, spec, info, script)
+    log = run_in_environment(choice, spec, info, script)
     return log.events[-1].t_ms / 1000 / (time.process_time() - began)

@@ -1,14 +1,14 @@
-"""Replica logs: appends, reads and cuts cost by runs and segments touched, and an empty log costs next to nothing."""
+"""Replica logs: appends, reads and truncations cost by runs and segments touched, and an empty log costs next to nothing."""
 
 import tracemalloc
 from collections.abc import Callable
 
-from kcsim.brokers.disk import Disk
-from kcsim.brokers.log_comparison import divergence
-from kcsim.brokers.log_segments import LogConfig
+from kcsim.brokers.config import LogConfig
+from kcsim.brokers.log.disk import Disk
+from kcsim.brokers.log.log_comparison import divergence
+from kcsim.brokers.log.replica_log import DEFAULT_CONFIG, ReplicaLog
 from kcsim.brokers.records import Run
-from kcsim.brokers.replica_log import DEFAULT_CONFIG, ReplicaLog
-from kcsim.zk.vocabulary import LeaderEpoch, TopicPartition
+from kcsim.vocabulary import LeaderEpoch, TopicPartition
 from tests.bench.report import Measured, measure, print_table
 
 TP = TopicPartition("orders", 0)
@@ -20,7 +20,7 @@ SMALL_SEGMENTS = LogConfig(segment_bytes=1 << 20)
 
 
 def main() -> None:
-    """Print the speed of appends, reads and cuts, then the memory of empty logs."""
+    """Print the speed of appends, reads and truncations, then the memory of empty logs."""
     one, ten = _batches(BATCHES, writers=1), _batches(BATCHES, writers=10)
     print_table(
         f"Appends to a log, batches of {BATCH_RECORDS} records (batches a second)",
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _batches(count: int, writers: int) -> list[Run]:
-    """As producers send them: no offsets, no epoch."""
+    """Return batches as producers send them: without offsets and leader epoch."""
     return [
         Run(0, BATCH_RECORDS, LeaderEpoch(-1), f"p-{n % writers}", n // writers * BATCH_RECORDS, NOW + n, RECORD_BYTES)
         for n in range(count)
@@ -84,7 +84,7 @@ def _on_billion(name: str, work: Callable[[ReplicaLog], object]) -> Measured:
 
 
 def _bytes_of_an_empty_log() -> float:
-    """On a disk, a third of them with the leader epoch that becoming leader notes."""
+    """Return the memory per empty log in bytes; a third of the logs have the epoch entry that a new leader writes."""
     tps = [TopicPartition("orders", partition) for partition in range(EMPTY_LOGS)]
     tracemalloc.start()
     disk = Disk(("/a",))

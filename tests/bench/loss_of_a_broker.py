@@ -1,6 +1,6 @@
-"""How long one waits for the answer to "what does the loss of broker 2 do?", from nothing: on real brokers, live, simulated.
+"""Time from nothing to the answer of "what does the loss of broker 2 do?": on real brokers, live, simulated.
 
-Each is the whole command, `kcsim run FILE`, process start and verdict included. The scenario is the same file.
+Each measurement is the whole command `kcsim run FILE`, process start and verdict included. The scenario is the same file.
 """
 
 import subprocess
@@ -37,7 +37,7 @@ SESSION_TIMEOUT_S = 6
 
 
 def main() -> None:
-    """Print the time of each, and how many times as fast as real brokers it is."""
+    """Print the time of each environment, and how many times as fast as real brokers it is."""
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "loss.yaml"
         file.write_text(SCENARIO, encoding="utf-8")

@@ -1,22 +1,17 @@
 """100,000 partition states on one real server: read all at once, and written under the controller's fence.
 
 The baselines are what a client can do without multi-read and without batches: kazoo's pipelined get_async, and one
-conditional write a request, pipelined too; then Kafka's own way of fencing, one multi of check and write each.
+conditional write per request, also pipelined; then Kafka's own way of fencing: one multi of check and write for each state.
 """
 
 from collections.abc import Sequence
 
 from kazoo.client import KazooClient
 
-from kcsim.scenarios.history import EventLog
-from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
-from kcsim.zk import paths, znodes
-from kcsim.zk.kafka_zk import KafkaZk
-from kcsim.zk.live import LiveZooKeeper
-from kcsim.zk.operations import Check, Multi, MultiDone, SetData
-from kcsim.zk.servers.configuration import ServerSettings
-from kcsim.zk.servers.embedded import EmbeddedZooKeeper
-from kcsim.zk.vocabulary import (
+from kcsim import znodes
+from kcsim.eventlog.event_log import EventLog
+from kcsim.runtime.wallclock import WallClockRuntime
+from kcsim.vocabulary import (
     BrokerId,
     ControllerEpoch,
     ControllerEpochZkVersion,
@@ -26,13 +21,19 @@ from kcsim.zk.vocabulary import (
     TopicPartition,
     ZkVersion,
 )
-from kcsim.zk.zookeeper_client import ZooKeeperClient
+from kcsim.zk.kafka.kafka_zk import gateways_on
+from kcsim.zk.kafka.zookeeper_client import ZooKeeperClient
+from kcsim.zk.live import LiveZooKeeper
+from kcsim.zk.operations import Check, Multi, MultiDone, SetData
+from kcsim.zk.servers.configuration import ServerSettings
+from kcsim.zk.servers.embedded import EmbeddedZooKeeper
+from kcsim.znodes import paths
 from tests.bench.report import measure, measure_async, print_table
 
 TOPICS, PARTITIONS = 100, 1000
 COUNT = TOPICS * PARTITIONS
 IN_FLIGHT = 5000
-"""Requests that a pipelining baseline has under way at once."""
+"""Number of requests that a pipelining baseline has in flight at once."""
 FENCE = ControllerEpochZkVersion(0)
 
 
@@ -58,13 +59,13 @@ class Bench:
         log = EventLog(self._runtime.now_ms)
         client = ZooKeeperClient(self._runtime, LiveZooKeeper(self._connect_string), log.sink("bench"), 40_000, 40_000)
         await client.connect()
-        self._kafka_zk = KafkaZk(client)
+        self._kafka_zk = gateways_on(client)
         self._client = client
-        await self._kafka_zk.create_top_level_paths()
-        await self._kafka_zk.create_recursively(paths.CONTROLLER_EPOCH, b"1")
+        await self._kafka_zk.cluster.create_top_level_paths()
+        await self._kafka_zk.znodes.create_recursively(paths.CONTROLLER_EPOCH, b"1")
         for topic in dict.fromkeys(tp.topic for tp in self._partitions):
-            await self._kafka_zk.create_recursively(paths.topic(topic), None)
-        await self._kafka_zk.create_partition_states(self._states(), FENCE)
+            await self._kafka_zk.znodes.create_recursively(paths.topic(topic), None)
+        await self._kafka_zk.partition_states.create(self._states(), FENCE)
         kazoo = KazooClient(self._connect_string, timeout=40)
         kazoo.start()
         try:
@@ -93,7 +94,7 @@ class Bench:
         print_table(f"Reading {COUNT:,} partition states", pipelined, batched)
 
     async def _read_all(self) -> None:
-        states = await self._kafka_zk.partition_states(self._partitions)
+        states = await self._kafka_zk.partition_states.read(self._partitions)
         assert len(states) == COUNT
 
     async def _write(self, kazoo: KazooClient) -> None:
@@ -126,6 +127,6 @@ class Bench:
         self._version += 1
 
     async def _write_all(self) -> None:
-        results = await self._kafka_zk.set_partition_states(self._states(), FENCE)
+        results = await self._kafka_zk.partition_states.set(self._states(), FENCE)
         self._version += 1
         assert set(results.values()) == {self._version}

@@ -1,4 +1,4 @@
-"""How benchmarks measure and print: the median of a few rounds, and ratios between them."""
+"""Measuring and printing of benchmarks: the median of a few rounds, and ratios between them."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """`seconds` is the median of the rounds; `spread` their smallest and largest."""
+    """Result of one measurement. `seconds` is the median of the rounds; `spread` is the smallest and the largest round."""
 
     name: str
     count: int
@@ -24,7 +24,7 @@ class Measured:
 
 
 def measure(name: str, count: int, work: Callable[[], object], rounds: int = 3) -> Measured:
-    """Time `work`, which handles `count` things, a few times over; the clock is the wall's."""
+    """Time `work`, which handles `count` items, several times by the wall clock."""
     taken = []
     for _ in range(rounds):
         began = time.perf_counter()
@@ -34,7 +34,7 @@ def measure(name: str, count: int, work: Callable[[], object], rounds: int = 3) 
 
 
 async def measure_async(name: str, count: int, work: Callable[[], Coroutine[Any, Any, object]], rounds: int = 3) -> Measured:
-    """As `measure`, for work that awaits."""
+    """Time `work` as `measure` does, where `work` is asynchronous."""
     taken = []
     for _ in range(rounds):
         began = time.perf_counter()
@@ -44,7 +44,7 @@ async def measure_async(name: str, count: int, work: Callable[[], Coroutine[Any,
 
 
 def summed_up(name: str, count: int, taken: Sequence[float]) -> Measured:
-    """The median and the spread of these rounds, in seconds."""
+    """Return the median and the spread of these rounds, in seconds."""
     return Measured(name, count, statistics.median(taken), (min(taken), max(taken)))
 
 
@@ -53,7 +53,7 @@ def print_environment() -> None:
 
 
 def print_table(title: str, baseline: Measured, *others: Measured) -> None:
-    """One line for each, with its speed as a multiple of the baseline's."""
+    """Print one line for each measurement, with its speed as a multiple of the baseline's."""
     print(f"\n{title}")
     for measured in (baseline, *others):
         low, high = measured.spread

@@ -1,18 +1,18 @@
 """Clusters in virtual time: what a minute of them costs, how that grows with their size, and how large they can be.
 
-First 100 brokers, replication factor 3, that lead 10, 100 and 1,000 partitions each. Of every such cluster one quiet virtual
-minute is measured, then minutes in each of which a broker is killed, and started again 30 s later. Then a million partitions
-on 300 brokers in three racks: they are created at once, and when every one has its leader and its full ISR, a rack dies with
-a replica of each of them. KCSIM_BENCH=30000 asks for so many instead of the million.
+First, clusters of 100 brokers with replication factor 3 lead 10, 100 and 1,000 partitions per broker. Of each such cluster
+one quiet virtual minute is measured, then minutes in each of which a broker is killed, and started again 30 s later. Then a
+cluster has a million partitions on 300 brokers in three racks: all partitions are created at once, and when every partition
+has its leader and its full ISR, a rack that holds one replica of each partition dies. simulated=30000 selects that number of
+partitions instead of the million.
 
-Events are those of the event log; transitions are the state znodes written, each a leader or an ISR that is another than it
-was. No event is kept: what memory holds is the cluster. Each cluster has a process of its own, so that memory can be told
-apart. Seconds are those of the processor, which are real ones where nothing else wants it; the whole is given in real ones
-too.
+Events are those of the event log; transitions are the writes of state znodes, each of which changes a leader or an ISR. No
+event is kept: the memory holds the cluster only. Each cluster runs in its own process, so that its memory is measured
+separately. Seconds are seconds of processor time, which equal real seconds where nothing else uses the processor; the total
+is given in real seconds too.
 """
 
 import gc
-import os
 import random
 import resource
 import subprocess
@@ -25,14 +25,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kcsim.scenarios.admin.topics import NewTopic
-from kcsim.scenarios.cluster import Cluster
-from kcsim.scenarios.runs import RunInfo
-from kcsim.scenarios.scenario_cluster import BrokerSpec, ClusterSpec
-from kcsim.scenarios.simulated_world import run_simulated
-from kcsim.zk import paths
-from kcsim.zk.events import Event, EventKind
-from kcsim.zk.vocabulary import BrokerId
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
+from kcsim.brokers.cluster.run_setup import RunInfo
+from kcsim.brokers.cluster.simulated_environment import run_simulated
+from kcsim.controller.admin.topics import NewTopic
+from kcsim.eventlog.events import Event, EventKind
+from kcsim.vocabulary import BrokerId
+from kcsim.znodes import paths
 
 REPLICATION_FACTOR = 3
 RACKS = 3
@@ -40,7 +40,6 @@ PARTITIONS_PER_TOPIC = 1000
 GROWTH_BROKERS, LED_BY_EACH = 100, (10, 100, 1000)
 FAILURES = 3
 LARGE_BROKERS, LARGE_PARTITIONS = 300, 1_000_000
-LARGE_ENVIRONMENT_VARIABLE = "KCSIM_BENCH"
 MEMORY_LIMIT_GIB = 12
 MINUTE_MS = 60_000
 SETTLING_MS = 1_000
@@ -49,26 +48,29 @@ SETTINGS = {"auto.leader.rebalance.enable": False}
 SEED = 1
 
 
-def main() -> None:
-    """Print what each cluster took, and how that grew."""
-    largest = large_partitions(os.environ.get(LARGE_ENVIRONMENT_VARIABLE))
+def main(size: str | None = None) -> None:
+    """Print the cost of each cluster, and how the cost grows."""
+    largest = large_partitions(size)
     print(f"\n{GROWTH_BROKERS} brokers in virtual time, and in every virtual minute a failure")
     before: Growth | None = None
     for led_by_each in LED_BY_EACH:
-        told = _in_own_process("growth", str(GROWTH_BROKERS * led_by_each), stdout=subprocess.PIPE)
-        measured = msgspec.json.decode(told, type=Growth)
-        print(measured.told(before), flush=True)
+        output = _in_own_process("growth", str(GROWTH_BROKERS * led_by_each), stdout=subprocess.PIPE)
+        measured = msgspec.json.decode(output, type=Growth)
+        print(measured.describe(before), flush=True)
         before = measured
     _in_own_process("rack", str(largest))
 
 
 def large_partitions(asked: str | None) -> int:
-    """How many partitions the largest cluster has; whole topics. Raises: SystemExit for what is no number of them."""
+    """Return the number of partitions of the largest cluster, rounded down to whole topics.
+
+    Raises: SystemExit for an invalid number.
+    """
     if not asked:
         return LARGE_PARTITIONS
     if not asked.isdecimal() or int(asked) < PARTITIONS_PER_TOPIC:
         least = f"a number of partitions, {PARTITIONS_PER_TOPIC} at least"
-        raise SystemExit(f"{LARGE_ENVIRONMENT_VARIABLE}={asked}: it is {least}")
+        raise SystemExit(f"simulated={asked}: it is {least}")
     return int(asked) // PARTITIONS_PER_TOPIC * PARTITIONS_PER_TOPIC
 
 
@@ -80,7 +82,7 @@ def _in_own_process(what: str, size: str, stdout: int | None = None) -> bytes:
 
 
 class Reading(NamedTuple):
-    """Of a moment: processor seconds, virtual ms, events and transitions since the beginning."""
+    """Counters at one moment: processor seconds, virtual ms, events and transitions since the beginning."""
 
     taken_s: float
     virtual_ms: int
@@ -90,7 +92,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What happened between two readings."""
+    """Difference between two readings."""
 
     taken_s: float
     virtual_s: float
@@ -106,7 +108,7 @@ class Phase:
 
 
 class Meter:
-    """Counts the events of a run as they come, and says when its controllers have nothing to do."""
+    """Counter of a run's events as they are appended; it also reports whether controllers have work left."""
 
     def __init__(self) -> None:
         self.kinds: Counter[EventKind] = Counter()
@@ -125,14 +127,14 @@ class Meter:
         return Reading(time.process_time(), cluster.runtime.now_ms(), self.kinds.total(), self.transitions)
 
     def unsettled(self) -> str | None:
-        """None when every controller event that was queued is done, and every request answered."""
+        """Return None when every queued controller event is done and every request answered; else what is not."""
         queued = self.kinds[EventKind.CONTROLLER_EVENT_QUEUED] - self.kinds[EventKind.CONTROLLER_EVENT_DONE]
         sent = self.kinds[EventKind.REQUEST_SENT] - self.kinds[EventKind.RESPONSE_RECEIVED]
         return f"{queued} controller events are not done, {sent} requests not answered" if queued or sent else None
 
 
 class Bench:
-    """One cluster, and what is done to it; the phases are measured as they end."""
+    """One cluster and the actions on it; each phase is measured when it ends."""
 
     def __init__(self, cluster: Cluster, meter: Meter) -> None:
         self.cluster = cluster
@@ -147,7 +149,7 @@ class Bench:
         await self.cluster.start(self.cluster.broker_names)
 
     async def create(self, partitions: int) -> None:
-        """Create topics, all at once, and wait until each partition has a leader and all brokers know."""
+        """Create all topics at once, and wait until each partition has a leader and all brokers have received it."""
         runtime, numbers = self.cluster.runtime, random.Random(SEED)
         of_each = min(partitions, PARTITIONS_PER_TOPIC)
 
@@ -161,7 +163,7 @@ class Bench:
         await self.settled(lambda: None if self.meter.partitions_created == partitions else "not all have a leader")
 
     async def settled(self, condition: Callable[[], str | None]) -> None:
-        """Wait for the condition and for what follows: the first fetches too, which come 50 ms after a leader is known."""
+        """Wait for the condition and its consequences, including the first fetches, 50 ms after a leader is known."""
         await self.cluster.wait_until(lambda: condition() or self.meter.unsettled(), WITHIN_MS)
         await self.cluster.runtime.sleep_ms(SETTLING_MS)
         await self.cluster.wait_until(self.meter.unsettled, WITHIN_MS)
@@ -170,7 +172,7 @@ class Bench:
         await self.cluster.runtime.sleep_ms(MINUTE_MS)
 
     async def failures(self) -> None:
-        """In each minute a broker dies, its session expires, it comes back and into its ISRs."""
+        """Kill one broker in each minute, let its session expire, and start it again so that it rejoins its ISRs."""
         for name in self.cluster.broker_names[1 : FAILURES + 1]:
             await self.cluster.kill(name)
             await self.cluster.runtime.sleep_ms(MINUTE_MS // 2)
@@ -178,7 +180,7 @@ class Bench:
             await self.cluster.runtime.sleep_ms(MINUTE_MS // 2)
 
     async def lose_rack(self, lost: Sequence[str]) -> None:
-        """All brokers of a rack die at once; wait until the controller has seen it, and whoever lives knows."""
+        """Kill all brokers of a rack at once; wait until the controller has noticed and live brokers are notified."""
         for name in lost:
             await self.cluster.kill(name)
         seen, partitions = self.meter.transitions, self.meter.partitions_created
@@ -191,7 +193,7 @@ class Bench:
         await self.settled(condition)
 
     def check(self, partitions: int, lost: Sequence[str] = ()) -> None:
-        """Every partition is led, by a broker that lives, and its ISR is its replicas but for those that are lost."""
+        """Check that every partition has a live leader, and that its ISR is its replicas without the lost ones."""
         of_topics = self.cluster.state.of_topics
         dead = {BrokerId(int(name.removeprefix("broker-"))) for name in lost}
         found = list(of_topics.partitions())
@@ -212,8 +214,8 @@ def run(brokers: int, script: Callable[[Bench], Coroutine[Any, Any, None]]) -> N
         await script(Bench(cluster, meter))
 
     spec = ClusterSpec(tuple(BrokerSpec(n + 1, f"rack-{n % RACKS}") for n in range(brokers)), SETTINGS)
-    # What such a cluster consists of lives as long as it does. To look through millions of objects for what could be thrown
-    # away, whenever some more have been made, costs a fifth of the time and finds a twentieth of the memory.
+    # The objects of such a cluster live as long as the cluster does. Scanning millions of objects for garbage at every
+    # collection costs a fifth of the time and frees a twentieth of the memory.
     gc.disable()
     try:
         run_simulated(1, spec, RunInfo("bench", SEED, "simulated"), on, (meter.note,))
@@ -229,9 +231,9 @@ def peak_gib() -> float:
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """What was measured of one cluster; `quiet_s` and `failure_s` are what one virtual minute took.
+    """Measurements of one cluster; `quiet_s` and `failure_s` are the cost of one virtual minute.
 
-    A quiet cluster is busy too: with fetches, of which there are no events.
+    A quiet cluster has work to do too: fetches, which are not recorded as events.
     """
 
     partitions: int
@@ -242,7 +244,7 @@ class Growth(msgspec.Struct, frozen=True):
     transitions: int
     peak_gib: float
 
-    def told(self, before: "Growth | None") -> str:
+    def describe(self, before: "Growth | None") -> str:
         growth = ""
         if before is not None:
             events, taken = self.events / before.events, self.failure_s / before.failure_s
@@ -257,7 +259,7 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 def growth(brokers: int, partitions: int) -> Growth:
-    """Measure a cluster with so many partitions."""
+    """Measure a cluster with this number of partitions."""
     measured: list[Growth] = []
 
     async def script(bench: Bench) -> None:
@@ -283,15 +285,15 @@ def growth(brokers: int, partitions: int) -> Growth:
 
 
 def lose_rack(brokers: int, partitions: int) -> None:
-    """Print how a large cluster comes up, and how it takes the loss of a rack."""
+    """Print how a large cluster comes up, and how it handles the loss of a rack."""
     print(f"\n{partitions:,} partitions on {brokers} brokers in {RACKS} racks, in virtual time", flush=True)
 
     async def script(bench: Bench) -> None:
         lost = bench.cluster.broker_names[::RACKS]
-        _tell(f"{brokers} brokers start", await bench.measured(bench.start()))
-        _tell("topics are created, all partitions led", await bench.measured(bench.create(partitions)))
+        _print_phase(f"{brokers} brokers start", await bench.measured(bench.start()))
+        _print_phase("topics are created, all partitions led", await bench.measured(bench.create(partitions)))
         bench.check(partitions)
-        _tell(f"{len(lost)} brokers die, all partitions led", await bench.measured(bench.lose_rack(lost)))
+        _print_phase(f"{len(lost)} brokers die, all partitions led", await bench.measured(bench.lose_rack(lost)))
         bench.check(partitions, lost)
 
     began_s = time.perf_counter()
@@ -300,7 +302,7 @@ def lose_rack(brokers: int, partitions: int) -> None:
     assert peak_gib() < MEMORY_LIMIT_GIB, f"{peak_gib():.1f} GiB of memory"
 
 
-def _tell(what: str, phase: Phase) -> None:
+def _print_phase(what: str, phase: Phase) -> None:
     print(
         f"  {what:<38} {phase.taken_s:7.1f} s for {phase.virtual_s:5.1f} virtual s; {phase.events:>9,} events"
         f" ({phase.events / phase.taken_s:7,.0f}/s), {phase.transitions:>9,} transitions; {peak_gib():5.2f} GiB at most",

@@ -1,12 +1,12 @@
-"""The analyses against DuckDB on the same Parquet: the same numbers, in how much time.
+"""The analyses compared with DuckDB on the same Parquet files: the results are the same, and the times are compared.
 
-The twins share nothing with the analyses but the definitions: SQL of their own, from the tables of events and transitions to
-the result. Both read the files anew for each analysis. What starts Spark is timed apart.
+The DuckDB queries ("twins") share only the definitions with the analyses: they have their own SQL from the tables of events
+and transitions to the result. Both read the files again for each analysis. The start of Spark is timed separately.
 
-KCSIM_BENCH_DATASET names a dataset with transitions; without it one is made up, of KCSIM_BENCH_EVENTS events (1 million).
+spark-analyses=PATH names a dataset with transitions; otherwise one is generated, of spark-analyses=EVENTS events (1
+million).
 """
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -17,21 +17,22 @@ from typing import Any
 import duckdb
 from pyspark.sql import SparkSession
 
-from kcsim.scenarios.replay.analyses.catalogue import ANALYSES
-from kcsim.scenarios.replay.analyses.history import History
-from kcsim.scenarios.replay.analyses.recorded import recorded_transitions
-from kcsim.scenarios.replay.analyses.scope import HOUR_MS, Scope
-from kcsim.scenarios.replay.generate import generate_dataset
-from kcsim.scenarios.replay.generating.portions import length_for
-from kcsim.scenarios.replay.generating.settings import Settings
-from kcsim.scenarios.replay.tables.dataset import Dataset
-from kcsim.scenarios.replay.tables.spark_session import spark_session
+from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
+from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
+from kcsim.scenarios.analysis.analyses.recorded import recorded_transitions
+from kcsim.scenarios.analysis.analyses.scope import HOUR_MS, Scope
+from kcsim.scenarios.analysis.generate import generate_dataset
+from kcsim.scenarios.analysis.generating.portions import length_for
+from kcsim.scenarios.analysis.generating.settings import Settings
+from kcsim.scenarios.analysis.tables.dataset import Dataset
+from kcsim.scenarios.analysis.tables.spark_session import spark_session
 from tests.bench.report import Measured, measure, print_table
 from tests.bench.spark_work import print_work
 
+EVENTS = 1_000_000
 Rows = list[tuple[Any, ...]]
 
-# --- what the twins share --------------------------------------------------------------------------------------------------
+# --- SQL shared by the twins -----------------------------------------------------------------------------------------------
 
 TABLES = """
 CREATE OR REPLACE VIEW events AS SELECT * FROM read_parquet('{dataset}/events/*/*.parquet', hive_partitioning = true);
@@ -67,7 +68,7 @@ told AS (
 )
 """
 
-SPELLS = """
+STATE_INTERVALS = """
 topics AS (
   SELECT batch, run, split_part(path, '/', 4) AS topic, t_ms, seq,
     CASE WHEN path LIKE '/admin/%' THEN kind <> 'ZnodeDeleted' END AS deleting,
@@ -126,9 +127,9 @@ pieces AS (
 
 
 def availability() -> str:
-    """Of partitions: time there, time unavailable, windows, and the share."""
+    """Return the SQL for the availability of partitions: observed time, unavailable time, windows, and the share."""
     return f"""
-WITH {ABSENCES}, {SPELLS}, {WINDOWS}, there AS (
+WITH {ABSENCES}, {STATE_INTERVALS}, {WINDOWS}, there AS (
   SELECT batch, run, topic, partition, sum(to_ms - from_ms)::BIGINT AS existing FROM spells GROUP BY ALL
 ), lost AS (
   SELECT batch, run, topic, partition, sum(to_ms - from_ms)::BIGINT AS unavailable, count(*) AS windows
@@ -140,7 +141,7 @@ FROM there LEFT JOIN lost USING (batch, run, topic, partition)"""
 
 
 def elections() -> str:
-    """Counted by strategy, rule, trigger and outcome."""
+    """Return the SQL that counts elections by strategy, rule, trigger and outcome."""
     return """
 SELECT batch, run, strategy, rule, trigger,
   CASE WHEN leader IS NULL THEN 'nobody' WHEN NOT clean THEN 'unclean' ELSE 'clean' END AS outcome,
@@ -149,9 +150,9 @@ FROM transitions WHERE kind = 'LeaderElection' GROUP BY ALL"""
 
 
 def isr_churn() -> str:
-    """Who left and joined, by broker and hour."""
+    """Return the SQL that counts replicas that left and joined ISRs, by broker and hour."""
     return f"""
-WITH {SPELLS}, changed AS (
+WITH {STATE_INTERVALS}, changed AS (
   SELECT batch, run, topic, partition, t_ms - t_ms % {HOUR_MS} AS bucket, trigger = 'Leader' AS by_leader, isr, isr_before
   FROM spells WHERE is_change AND isr_before IS NOT NULL AND NOT gone_before AND isr <> isr_before
 ), moves AS (
@@ -167,7 +168,7 @@ FROM moves GROUP BY batch, run, bucket, broker"""
 
 
 def _integral(pieces: str, key: str) -> str:
-    """SQL for the integral over each hour of what `pieces` (key, from_ms, to_ms, value) adds up to: tables `parts`."""
+    """Return SQL for the hourly integral of the sum of `pieces` (key, from_ms, to_ms, value): tables `parts`."""
     return f"""
 deltas AS (
   SELECT {key}, t_ms, sum(delta) AS delta FROM (
@@ -186,9 +187,9 @@ deltas AS (
 
 
 def skew() -> str:
-    """Of leaders, by hour: greatest by mean, and coefficient of variation."""
+    """Return the SQL for the skew of leaders by hour: maximum divided by mean, and coefficient of variation."""
     return f"""
-WITH {SPELLS}, led AS (
+WITH {STATE_INTERVALS}, led AS (
   SELECT batch, run, leader AS broker, from_ms, to_ms, 1 AS value FROM spells WHERE leader <> -1
 ), {_integral("led", "batch, run, broker")}, known AS (
   SELECT batch, run, count(DISTINCT broker) AS n FROM (
@@ -205,18 +206,18 @@ FROM sums JOIN known USING (batch, run)"""
 
 
 def under_replicated() -> str:
-    """The integral over each hour of how many partitions were under-replicated."""
+    """Return the SQL for the hourly integral of the number of under-replicated partitions."""
     return f"""
-WITH {SPELLS}, short AS (
+WITH {STATE_INTERVALS}, short AS (
   SELECT batch, run, from_ms, to_ms, (len(isr) < wanted)::INT AS value FROM spells
 ), {_integral("short", "batch, run")}
 SELECT batch, run, bucket, integral FROM parts"""
 
 
 def loss_of_broker() -> str:
-    """As of the end: what goes with each broker."""
+    """Return the SQL for what would be lost with each broker, as of the end of the history."""
     return f"""
-WITH {ABSENCES}, {SPELLS}, away AS (
+WITH {ABSENCES}, {STATE_INTERVALS}, away AS (
   SELECT batch, run, list(broker) AS away FROM absences WHERE is_open AND NOT is_live GROUP BY ALL
 ), hosting AS (
   SELECT s.batch, s.run, topic, leader, min_isr, isr,
@@ -276,27 +277,27 @@ TWINS: dict[str, tuple[Callable[[], str], str, tuple[str, ...], str]] = {
         "true",
     ),
 }
-"""Name -> the twin's SQL, the analysis, the columns of it that both have, and which of its rows."""
+"""Name -> the twin's SQL, the analysis, the columns that both have, and the rows of the analysis that are compared."""
 
 
 def by_duckdb(dataset: Path, name: str) -> Rows:
-    """A twin's rows, in some order."""
+    """Return a twin's rows, in no particular order."""
     with duckdb.connect() as connection:
         connection.execute(TABLES.format(dataset=dataset))
         return connection.execute(TWINS[name][0]()).fetchall()
 
 
 def by_spark(spark: SparkSession, dataset: Path, name: str) -> Rows:
-    """The analysis's rows of the same columns, in some order."""
+    """Return the analysis's rows with the same columns, in no particular order."""
     _, analysis, columns, chosen = TWINS[name]
     table = Dataset(dataset)
     events, transitions = spark.read.parquet(str(table.events())), spark.read.parquet(str(table.transitions()))
-    found = ANALYSES[analysis].table(History(events, transitions, Scope()))
+    found = ANALYSES[analysis].table(HistoryTables(events, transitions, Scope()))
     return [tuple(row) for row in found.where(chosen).select(*columns).collect()]
 
 
 def assert_same(name: str, spark_rows: Rows, duckdb_rows: Rows) -> None:
-    """Both gave the same numbers, to the last digit."""
+    """Check that both gave the same numbers, to the last digit."""
     ours, theirs = (sorted(rows, key=_key) for rows in (spark_rows, duckdb_rows))
     different = [pair for pair in zip(ours, theirs, strict=False) if pair[0] != pair[1]]
     assert len(ours) == len(theirs), f"{name}: {len(ours)} rows and {len(theirs)}; the first that differ: {different[:1]}"
@@ -307,23 +308,22 @@ def _key(row: Sequence[Any]) -> str:
     return repr(row[:6])
 
 
-def main() -> None:
+def main(size: str | None = None) -> None:
     """Print the ratio for each analysis; both results are compared first."""
     began = time.perf_counter()
     spark = spark_session("local[2]", {"spark.sql.shuffle.partitions": "8"})
     print(f"\nSpark's session took {time.perf_counter() - began:.1f} s to start, apart from what follows")
     try:
         with tempfile.TemporaryDirectory() as folder:
-            given = os.environ.get("KCSIM_BENCH_DATASET")
-            dataset = Path(given) if given else _made_up(spark, Path(folder) / "history")
+            is_path = size is not None and not size.isdecimal()
+            dataset = Path(size or "") if is_path else _made_up(spark, Path(folder) / "history", int(size or EVENTS))
             _compare(spark, dataset)
         print_work(spark)
     finally:
         spark.stop()
 
 
-def _made_up(spark: SparkSession, path: Path) -> Path:
-    events = int(os.environ.get("KCSIM_BENCH_EVENTS", "1000000"))
+def _made_up(spark: SparkSession, path: Path, events: int) -> Path:
     shape = Settings(brokers=30, racks=3, topics=100, partitions=2_000)
     generate_dataset(spark, replace(shape, length_ms=length_for(shape, events)), path)
     made = Dataset(path)

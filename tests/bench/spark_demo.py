@@ -1,8 +1,9 @@
 """The way from nothing to a page, with the time of each stage: generate, replay, analyse, report, in one session of Spark.
 
-    python -m tests.bench.spark_demo [EVENTS] [DIR]
+python -m tests.bench.spark_demo [EVENTS] [DIR]
 
-EVENTS: 10,000,000 if not given. DIR: kcsim-spark-demo; must not exist, and gets the dataset, what is found in it, the page.
+EVENTS: 10,000,000 if not given. DIR: kcsim-spark-demo if not given; must not exist; the dataset, the results of the analyses
+and the page are written to it.
 """
 
 import sys
@@ -10,8 +11,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from kcsim.scenarios.cli import app
-from kcsim.scenarios.commands.spark.options import session
+from kcsim.scenarios.cli.app import app
+from kcsim.scenarios.cli.spark.options import session
 
 MASTER = "local[2]"
 EVENTS = 10_000_000
@@ -20,7 +21,7 @@ DIRECTORY = Path("kcsim-spark-demo")
 
 
 def stages(events: int, place: Path) -> list[list[str]]:
-    """The commands, one after the other, as anybody would give them."""
+    """Return the commands in order, as a user would enter them."""
     history, replayed = place / "history", place / "replayed"
     size = ["--events", str(events), "--partitions", str(PARTITIONS), "--brokers", str(BROKERS)]
     analysed = [str(history), "--transitions", str(replayed)]
@@ -33,7 +34,7 @@ def stages(events: int, place: Path) -> list[list[str]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run it. Returns: the exit status of the first command that does not end with 0, else 0."""
+    """Run all stages. Returns: the exit status of the first command that does not end with 0, else 0."""
     events = int(arguments[0].replace(",", "")) if arguments else EVENTS
     place = Path(arguments[1]) if len(arguments) > 1 else DIRECTORY
     if place.exists():

@@ -1,11 +1,10 @@
 """The replay on Spark against the same fold in one process, and how generating and replaying grow.
 
-Both write the table of transitions; that they are the same is a test's business, that they are as many of each kind is seen
-here. What starts Spark and its workers is timed apart. KCSIM_BENCH_EVENTS is the size of the largest history (10
-million; the first is a tenth of it): 100 million take half an hour.
+Both write the table of transitions. A test checks that the tables are equal; this benchmark only checks that they have
+equally many rows of each kind. The start of Spark and its workers is timed separately. spark-replay=EVENTS is the size of
+the largest history (10 million; the first is a tenth of it): 100 million take half an hour.
 """
 
-import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,18 +13,17 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kcsim.scenarios.replay.generate import generate_dataset
-from kcsim.scenarios.replay.generating.portions import length_for
-from kcsim.scenarios.replay.generating.settings import Settings
-from kcsim.scenarios.replay.laid_out import Replayed
-from kcsim.scenarios.replay.one_process import replay_to_in_one_process
-from kcsim.scenarios.replay.replay_files import replay_files_to
-from kcsim.scenarios.replay.tables.dataset import Dataset
-from kcsim.scenarios.replay.tables.spark_session import spark_session
+from kcsim.scenarios.analysis.generate import generate_dataset
+from kcsim.scenarios.analysis.generating.portions import length_for
+from kcsim.scenarios.analysis.generating.settings import Settings
+from kcsim.scenarios.analysis.one_process import replay_to_in_one_process
+from kcsim.scenarios.analysis.partitioned_files import ReplayCounts
+from kcsim.scenarios.analysis.replay_files import replay_files_to
+from kcsim.scenarios.analysis.tables.dataset import Dataset
+from kcsim.scenarios.analysis.tables.spark_session import spark_session
 from tests.bench.report import Measured, measure
 from tests.bench.spark_work import print_work
 
-VARIABLE = "KCSIM_BENCH_EVENTS"
 LARGEST = 10_000_000
 TIMES = 10
 CORES = 2
@@ -33,14 +31,14 @@ SIZE = Settings(brokers=24, topics=200, partitions=5_000)
 MB = 1_000_000
 
 
-def main() -> None:
-    """Print, for each size, events a second of each way and the growth; at the largest, what Spark tells of its work."""
+def main(size: str | None = None) -> None:
+    """Print, for each size, events per second of each way and the growth; at the largest size also Spark's own metrics."""
     sessions: list[SparkSession] = []
     start = measure("start", 1, lambda: sessions.append(spark_session(f"local[{CORES}]")), rounds=1)
     [spark] = sessions
     warm = measure("workers", 1, lambda: _warm_up(spark), rounds=1)
     print(f"\nReplay on Spark, local[{CORES}]: it starts in {start.seconds:.1f} s, its workers in {warm.seconds:.1f} s")
-    largest = int(os.environ.get(VARIABLE) or LARGEST)
+    largest = int(size or LARGEST)
     try:
         with tempfile.TemporaryDirectory() as scratch:
             before: tuple[int, float, float] | None = None
@@ -52,10 +50,9 @@ def main() -> None:
 
 
 def _warm_up(spark: SparkSession) -> None:
-    """Have the workers started, and the fold's modules in them, as they are here."""
+    """Start the Spark workers and have them import the modules of the fold, as this process already has."""
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
-        import kcsim.scenarios.replay.laid_out  # noqa: F401
 
         yield from batches
 
@@ -70,7 +67,7 @@ def _measure(
     generated = measure("generate", 1, lambda: made.append(generate_dataset(spark, settings, place)), rounds=1)
     events = made[0].total
     files = sorted(Dataset(place).events().glob("batch=*/*.parquet"))
-    done: list[Replayed] = []
+    done: list[ReplayCounts] = []
     parallel, alone = place / "parallel", place / "alone"
     side_by_side = measure("Spark", events, lambda: done.append(replay_files_to(spark, files, parallel)), rounds=1)
     by_itself = measure("one process", events, lambda: done.append(replay_to_in_one_process(files, alone)), rounds=1)

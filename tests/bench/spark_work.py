@@ -1,4 +1,4 @@
-"""What Spark itself tells of the work that it has done."""
+"""Spark's own metrics of the work that it has done."""
 
 from typing import Any
 
@@ -8,12 +8,14 @@ MB = 1_000_000
 
 
 def print_work(spark: SparkSession) -> None:
-    """What Spark's own metrics say of all its stages."""
+    """Print Spark's own metrics of all its stages."""
     context: Any = spark.sparkContext
     gateway = context._gateway
     none, quantiles = gateway.jvm.java.util.ArrayList(), gateway.new_array(gateway.jvm.double, 0)
     stages = context._jsc.sc().statusStore().stageList(none, False, False, quantiles, none)
-    told = [stages.apply(n) for n in range(stages.size())]
-    shuffled = sum(stage.shuffleWriteBytes() for stage in told)
-    spilled = sum(stage.memoryBytesSpilled() + stage.diskBytesSpilled() for stage in told)
-    print(f"\nSpark's own metrics, {len(told)} stages: {shuffled / MB:,.1f} MB shuffled, {spilled / MB:,.1f} MB spilled")
+    stage_data = [stages.apply(n) for n in range(stages.size())]
+    shuffled = sum(stage.shuffleWriteBytes() for stage in stage_data)
+    spilled = sum(stage.memoryBytesSpilled() + stage.diskBytesSpilled() for stage in stage_data)
+    print(
+        f"\nSpark's own metrics, {len(stage_data)} stages: {shuffled / MB:,.1f} MB shuffled, {spilled / MB:,.1f} MB spilled"
+    )

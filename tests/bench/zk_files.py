@@ -1,25 +1,23 @@
-"""ZooKeeper's files: how fast one core reads a log, writes it, and makes an event log of it; and how that grows.
+"""ZooKeeper's files: how fast one core reads a log, writes it, and makes an event log of it; and how the cost grows.
 
-The log is a cluster's: partition states that change again and again. `KCSIM_BENCH_LOG_MB=1000` reads up to 1 GB; what is
-read is held nowhere, so the most memory that the process has had is told besides.
+The log is that of a cluster: partition states that change again and again. zk-files=1000 reads up to 1 GB. The transactions
+read are not kept in memory, so the peak memory of the process is printed as well.
 """
 
-import os
 import resource
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kcsim.scenarios.imported.zookeeper_import import import_zookeeper, survey
-from kcsim.zk.events import Event
+from kcsim.eventlog.events import Event
+from kcsim.vocabulary import SessionId, ZkVersion, Zxid
+from kcsim.zk.capture.zookeeper_import import import_zookeeper, scan_transaction_logs
 from kcsim.zk.files.data_directory import DataDirectory
 from kcsim.zk.files.log_writer import LogWriter
 from kcsim.zk.files.transactions import CheckVersionTxn, CreateSessionTxn, CreateTxn, SetDataTxn, Transaction, Txn
-from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
 from tests.bench.report import Measured, measure
 
-VARIABLE = "KCSIM_BENCH_LOG_MB"
 LARGEST_MB = 100
 SMALLEST_MB = 10
 MB = 1_000_000
@@ -31,17 +29,17 @@ CONTROLLER = SessionId(0x100000001)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A log on the disk: its bytes and transactions."""
+    """A log on the disk: its size in bytes and its number of transactions."""
 
     directory: Path
     size: int
     transactions: int
 
 
-def main() -> None:
-    """Print, for each size, transactions and megabytes a second of each kind of reading, and the growth."""
-    largest = int(os.environ.get(VARIABLE) or LARGEST_MB)
-    print(f"\nZooKeeper's transaction log, {PARTITIONS:,} partitions, one core ({VARIABLE} sets the largest)")
+def main(size: str | None = None) -> None:
+    """Print, for each size, transactions and megabytes per second of each kind of reading, and the growth."""
+    largest = int(size or LARGEST_MB)
+    print(f"\nZooKeeper's transaction log, {PARTITIONS:,} partitions, one core")
     with tempfile.TemporaryDirectory() as scratch:
         before = None
         for size_mb in _sizes(largest):
@@ -97,7 +95,7 @@ def _import(kept: Kept) -> None:
         events += 1
 
     files = DataDirectory(kept.directory)
-    import_zookeeper(files, survey(files), count)
+    import_zookeeper(files, scan_transaction_logs(files), count)
     assert events > kept.transactions, f"{events} events"
 
 
@@ -118,7 +116,7 @@ def _size(directory: Path) -> int:
 
 
 def _history() -> Iterator[Transaction]:
-    """A controller opens a session and makes a topic, then changes one partition after the other, without end."""
+    """Yield endless transactions: a controller opens a session, creates a topic, and changes partitions in turn."""
     beginning: list[Txn] = [CreateSessionTxn(6000)]
     above = [
         "/controller_epoch",

@@ -1,17 +1,21 @@
-"""One broker's request-serving parts on a scripted ZooKeeper and the in-memory network; the controller is the test."""
+"""One broker's request-serving parts on a scripted ZooKeeper and the in-memory network; the test acts as the controller."""
 
 import random
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
+from kcsim import znodes
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.data_path import DataPath
-from kcsim.brokers.disk import Disk
-from kcsim.brokers.groups.coordinator import GroupCoordinator
+from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
 from kcsim.brokers.groups.group_log import ReplicatedGroupLog
+from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
-from kcsim.brokers.partition import Partition
+from kcsim.brokers.network.network import SIMULATED_DELAY_MS, MemoryNetwork
+from kcsim.brokers.ports import BrokerPorts
 from kcsim.brokers.replica_manager import ReplicaManager
+from kcsim.brokers.replication.isr import IsrManager
+from kcsim.brokers.replication.partition import Partition
 from kcsim.brokers.request_handlers import RequestHandlers
 from kcsim.brokers.requests import (
     ANY_LEADER_EPOCH,
@@ -39,12 +43,9 @@ from kcsim.controller.requests import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kcsim.scenarios.network import SIMULATED_DELAY_MS, MemoryNetwork
-from kcsim.zk import paths, znodes
-from kcsim.zk.events import Event, EventKind
-from kcsim.zk.operations import Create
-from kcsim.zk.ports import Promise
-from kcsim.zk.vocabulary import (
+from kcsim.eventlog.events import Event, EventKind
+from kcsim.runtime.ports import Promise
+from kcsim.vocabulary import (
     BrokerEpoch,
     BrokerId,
     ControllerEpoch,
@@ -56,7 +57,9 @@ from kcsim.zk.vocabulary import (
     TopicPartition,
     ZkVersion,
 )
-from tests.zk.scripted import Bench
+from kcsim.zk.operations import Create
+from kcsim.znodes import paths
+from tests.zk.kafka.scripted import Bench
 
 T = TypeVar("T")
 B1, B2, B3, B4, B5 = (BrokerId(n) for n in range(1, 6))
@@ -78,7 +81,7 @@ def decided(
     return PartitionState(leadership, ControllerEpoch(controller_epoch))
 
 
-def told(
+def requested_state(
     leader: BrokerId | None,
     epoch: int = 0,
     isr: Iterable[BrokerId] = (B1, B2, B3),
@@ -87,13 +90,13 @@ def told(
     zk_version: int = 0,
     controller_epoch: int = 1,
 ) -> LeaderAndIsrPartitionState:
-    """One partition of a LeaderAndIsr request."""
+    """Return one partition of a LeaderAndIsr request."""
     state = decided(leader, epoch, isr, zk_version, controller_epoch)
     return LeaderAndIsrPartitionState(state, ReplicaAssignment(tuple(replicas)), is_new)
 
 
 def known(state: PartitionState) -> UpdateMetadataPartitionState:
-    """One partition of an UpdateMetadata request."""
+    """Return one partition of an UpdateMetadata request."""
     return UpdateMetadataPartitionState(state, (B1, B2, B3), ())
 
 
@@ -102,12 +105,12 @@ def registered(broker: BrokerId) -> UpdateMetadataBroker:
 
 
 def refused(errors: Mapping[TopicPartition, ErrorCode]) -> FetchResponse:
-    """An answer to a fetch that says nothing but these errors."""
+    """Return an answer to a fetch that contains only these errors."""
     return FetchResponse({tp: FetchedPartition(error) for tp, error in errors.items()})
 
 
 class BrokerBench(Bench):
-    """Broker 1. Times in virtual ms; ZooKeeper answers after 1 ms."""
+    """A bench with broker 1. Times are in virtual ms; ZooKeeper answers after 1 ms."""
 
     def __init__(self, config: BrokerConfig | None = None) -> None:
         super().__init__()
@@ -118,20 +121,17 @@ class BrokerBench(Bench):
         self.interface = self.network.interface()
         self.disk = Disk(config.log_dir_names)
         self.metadata = MetadataCache()
-        self.data = DataPath(
-            B1, self.runtime, self.interface, self.kafka_zk, sink, self.disk, self.metadata, config, EPOCH_MS
-        )
+        ports = BrokerPorts(self.runtime, self.interface, sink, EPOCH_MS)
+        zk = self.kafka_zk
+        isr = IsrManager(B1, self.runtime, zk.partition_states, zk.isr_changes, sink)
+        self.data = DataPath(B1, config, ports, isr, self.disk, self.metadata)
         self.hosted, self.isr, self.fetchers = self.data.hosted, self.data.isr, self.data.fetchers
-        self.replicas = ReplicaManager(
-            B1, self.runtime, self.kafka_zk, sink, self.disk, self.metadata, self.data, "PLAINTEXT"
-        )
+        self.replicas = ReplicaManager(ports, zk.configs, self.disk, self.metadata, self.data, "PLAINTEXT")
         stored = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms)
-        groups = GroupCoordinator(
-            self.runtime, sink, config, self.metadata, stored, self._make_offsets_topic, random.Random(1)
-        )
+        storage = GroupStorage(stored, self._make_offsets_topic)
+        groups = GroupCoordinator(self.runtime, sink, config, self.metadata, storage, random.Random(1))
         self.handlers = RequestHandlers(
-            self.runtime,
-            sink,
+            ports,
             self.replicas,
             self.data.requests,
             groups,
@@ -156,7 +156,7 @@ class BrokerBench(Bench):
 
         self.runtime.run(main())
 
-    # --- what the controller says
+    # --- requests of the controller
 
     async def lead_or_follow(
         self,
@@ -178,7 +178,7 @@ class BrokerBench(Bench):
         controller_epoch: int = 1,
         broker_epoch: int = OWN_EPOCH,
     ) -> StopReplicaResponse:
-        """Stop replicas: partition -> (leader epoch, whether to delete)."""
+        """Send StopReplica: partition -> (leader epoch, whether to delete)."""
         states = {tp: StopReplicaPartitionState(LeaderEpoch(epoch), delete) for tp, (epoch, delete) in partitions.items()}
         request = StopReplicaRequest(CONTROLLER, ControllerEpoch(controller_epoch), BrokerEpoch(broker_epoch), states)
         response = await self.handlers.handle(request, CAUSE)
@@ -204,15 +204,15 @@ class BrokerBench(Bench):
         return response
 
     async def lead(self, tp: TopicPartition = ORDERS_0, isr: Iterable[BrokerId] = (B1, B2, B3), epoch: int = 0) -> None:
-        """Make it lead a partition of brokers 1, 2 and 3, as everybody knows; the state znode is as it should be."""
+        """Make the broker lead a partition of brokers 1, 2 and 3, with complete metadata and a matching state znode."""
         isr = tuple(isr)
         state = decided(B1, epoch, isr)
-        await self.by_hand.create_recursively(paths.topic_partition_state(tp), znodes.encode_partition_state(state))
-        response = await self.lead_or_follow({tp: told(B1, epoch, isr, is_new=True)})
+        await self.by_hand.znodes.create_recursively(paths.topic_partition_state(tp), znodes.encode_partition_state(state))
+        response = await self.lead_or_follow({tp: requested_state(B1, epoch, isr, is_new=True)})
         assert response.partition_errors == {tp: ErrorCode.NONE}
         await self.update_metadata({tp: state})
 
-    # --- what a follower says
+    # --- requests of a follower
 
     async def fetch(
         self,
@@ -222,11 +222,11 @@ class BrokerBench(Bench):
         offset: int = 0,
         cause: int = CAUSE,
     ) -> FetchResponse:
-        """Fetch as a follower does: partition -> the leader epoch that it knows."""
+        """Fetch as a follower does: partition -> the leader epoch that the follower knows."""
         wanted = {tp: FetchPartition(LeaderEpoch(epoch), offset, cause) for tp, epoch in partitions.items()}
         return await self.data.requests.followers.handle(FetchRequest(follower, max_wait_ms, wanted))
 
-    # --- what clients say
+    # --- requests of clients
 
     async def produce(
         self,
@@ -238,7 +238,7 @@ class BrokerBench(Bench):
         is_idempotent: bool = False,
         writer: str = "a",
     ) -> ProduceResult:
-        """Write records of 100 bytes."""
+        """Produce records of 100 bytes."""
         batch = ProduceBatch(writer, sequence, count, 100, EPOCH_MS, is_idempotent)
         response = await self.data.produce.handle(ProduceRequest(writer, acks, timeout_ms, {tp: batch}), CAUSE)
         return response.results[tp]
@@ -249,7 +249,7 @@ class BrokerBench(Bench):
         return (await self.data.requests.consumers.handle(request)).partitions[tp]
 
     def begun(self, work: Coroutine[Any, Any, T]) -> "Promise[T]":
-        """What is to come of something that is begun now."""
+        """Return a promise of the result of work that begins now."""
         answer: Promise[T] = self.runtime.promise()
 
         async def run() -> None:
@@ -258,7 +258,7 @@ class BrokerBench(Bench):
         self.runtime.spawn("begun", run())
         return answer
 
-    # --- what became of it
+    # --- results
 
     def partition(self, tp: TopicPartition = ORDERS_0) -> Partition:
         partition = self.hosted.get(tp)
@@ -266,7 +266,7 @@ class BrokerBench(Bench):
         return partition
 
     def fetched(self) -> dict[TopicPartition, tuple[BrokerId, int]]:
-        """Partition -> from whom it is fetched, with which leader epoch."""
+        """Return partition -> (broker that it is fetched from, leader epoch of the fetcher)."""
         return {
             tp: (leader.broker_id, fetch.leader_epoch)
             for leader, fetcher in self.fetchers.fetchers.items()
@@ -277,11 +277,11 @@ class BrokerBench(Bench):
         return [event for event in self.log.events if event.kind in kinds]
 
     async def state_znode(self, tp: TopicPartition = ORDERS_0) -> PartitionState:
-        return (await self.by_hand.partition_states([tp]))[tp]
+        return (await self.by_hand.partition_states.read([tp]))[tp]
 
     async def make_paths(self) -> None:
-        """Make what every starting broker makes sure of."""
-        await self.by_hand.create_top_level_paths()
+        """Create the paths that every starting broker ensures."""
+        await self.by_hand.cluster.create_top_level_paths()
 
     async def write_znode(self, path: str, data: bytes | None) -> None:
         await self.tree(Create(path, data))

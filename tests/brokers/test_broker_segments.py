@@ -1,11 +1,12 @@
-"""A broker's logs are rolled and shortened, and its event log says so. Source: reference log_segments.md 1, 4 and 5."""
+"""A broker rolls and shortens its logs, and logs events about it. Source: docs/kafka/log_segments.md 1, 4 and 5."""
 
 from dataclasses import replace
 
+from kcsim import znodes
 from kcsim.brokers.config import BrokerConfig
 from kcsim.controller.requests import ErrorCode
-from kcsim.zk import paths, znodes
-from kcsim.zk.events import EventKind
+from kcsim.eventlog.events import EventKind
+from kcsim.znodes import paths
 from tests.brokers.broker_bench import B1, B2, BrokerBench
 
 FIRST_CHECK_MS, CHECK_MS = 30_000, 300_000
@@ -32,7 +33,7 @@ def test_a_topics_own_settings_win() -> None:
 
     async def script() -> None:
         config = znodes.encode_config({"segment.bytes": "1600", "retention.ms": "-1"})
-        await bench.by_hand.create_recursively(paths.topic_config("orders"), config)
+        await bench.by_hand.znodes.create_recursively(paths.topic_config("orders"), config)
         await bench.lead(isr=(B1,))
         for sequence in (0, 8):
             await bench.produce(8, sequence=sequence)
@@ -42,7 +43,7 @@ def test_a_topics_own_settings_win() -> None:
     assert (bench.events(EventKind.SEGMENT_ROLLED), bench.events(EventKind.SEGMENT_DELETED)) == ([], [])
 
 
-def test_a_leader_deletes_what_is_old_and_consumers_are_told_that_it_is_gone() -> None:
+def test_a_leader_deletes_what_is_old_and_consumers_are_notified_that_it_is_gone() -> None:
     bench = BrokerBench(SHORT_LIVED)
 
     async def script() -> None:
@@ -59,7 +60,7 @@ def test_a_leader_deletes_what_is_old_and_consumers_are_told_that_it_is_gone() -
 
 
 def test_what_is_not_committed_is_kept() -> None:
-    """5: the high watermark has not reached the end of the segment, for broker 2 does not fetch."""
+    """5: the high watermark has not reached the end of the segment, because broker 2 does not fetch."""
     bench = BrokerBench(replace(SHORT_LIVED, replica_lag_time_max_ms=10 * CHECK_MS))
 
     async def script() -> None:

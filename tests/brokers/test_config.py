@@ -2,8 +2,7 @@
 
 import pytest
 
-from kcsim.brokers.config import KAFKA_NAMES, SETTING_TYPES, BrokerConfig, SettingError, Value, parse_setting
-from kcsim.brokers.log_segments import LogConfig
+from kcsim.brokers.config import KAFKA_NAMES, SETTING_TYPES, BrokerConfig, LogConfig, SettingError, Value, parse_setting
 from kcsim.controller.config import ControllerConfig
 
 
@@ -25,7 +24,7 @@ def test_settings_go_by_kafkas_names_to_the_broker_and_to_its_controller() -> No
 
 
 def test_what_is_not_set_has_kafkas_default() -> None:
-    """requests.md 10 and 11."""
+    """docs/kafka/requests.md 10 and 11."""
     config = BrokerConfig.of({})
     assert (config.controlled_shutdown_max_retries, config.controlled_shutdown_retry_backoff_ms) == (3, 5_000)
     assert (config.replica_fetch_wait_max_ms, config.replica_fetch_backoff_ms) == (500, 1_000)
@@ -81,7 +80,7 @@ def test_a_wrong_value_is_named_with_what_the_setting_takes(name: str, given: Va
 
 
 def test_logs_have_kafkas_defaults_where_the_broker_sets_nothing() -> None:
-    """log_segments.md 4."""
+    """docs/kafka/log_segments.md 4."""
     assert BrokerConfig.of({}).log_config == LogConfig()
 
 
@@ -105,5 +104,5 @@ def test_logs_have_kafkas_defaults_where_the_broker_sets_nothing() -> None:
     ],
 )
 def test_of_two_units_the_finer_wins(settings: dict[str, Value], expected: LogConfig) -> None:
-    """log_segments.md 4: milliseconds before minutes before hours."""
+    """docs/kafka/log_segments.md 4: milliseconds before minutes before hours."""
     assert BrokerConfig.of(settings).log_config == expected

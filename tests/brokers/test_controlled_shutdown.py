@@ -1,21 +1,23 @@
-"""How a broker asks for its controlled shutdown. Source: reference requests.md 10."""
+"""A broker's request for its controlled shutdown. Source: docs/kafka/requests.md 10."""
 
 from collections.abc import Sequence
 
 import pytest
 
+from kcsim import znodes
 from kcsim.brokers.config import BrokerConfig
-from kcsim.brokers.controlled_shutdown import ControlledShutdown
-from kcsim.brokers.ports import ListenerClosedError
+from kcsim.brokers.controlled_shutdown import ControlledShutdownClient
+from kcsim.brokers.network.network import Interface, MemoryNetwork
+from kcsim.brokers.ports import BrokerPorts, ListenerClosedError
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.requests import ControlledShutdownRequest, ControlledShutdownResponse, ErrorCode
-from kcsim.scenarios.network import Interface, MemoryNetwork
-from kcsim.zk import paths, znodes
-from kcsim.zk.events import EventKind
+from kcsim.eventlog.events import EventKind
+from kcsim.vocabulary import BrokerId, BrokerInfo, ControllerNode, Endpoint
+from kcsim.zk.memory.server import EPOCH_MS
 from kcsim.zk.operations import Create, Delete, SetData
-from kcsim.zk.vocabulary import BrokerId, BrokerInfo, ControllerNode, Endpoint
+from kcsim.znodes import paths
 from tests.brokers.broker_bench import B1, B2, B3, ORDERS_0, OWN_EPOCH
-from tests.zk.scripted import Bench
+from tests.zk.kafka.scripted import Bench
 
 BACKOFF_MS = 5_000
 NOTHING_LEFT = ControlledShutdownResponse()
@@ -24,7 +26,7 @@ NOT_THE_CONTROLLER = ControlledShutdownResponse(ErrorCode.STALE_CONTROLLER_EPOCH
 
 
 class ShutdownBench(Bench):
-    """Broker 1, about to stop, and controllers whose part the test plays."""
+    """Broker 1, about to stop; the test acts as the controllers."""
 
     def __init__(self, config: BrokerConfig | None = None) -> None:
         super().__init__()
@@ -33,26 +35,27 @@ class ShutdownBench(Bench):
         self.asked: list[ControlledShutdownRequest] = []
         self.hosts: dict[BrokerId, Interface] = {}
         self.took_ms = 0
-        self.shutdown = ControlledShutdown(
+        self.shutdown = ControlledShutdownClient(
             B1,
-            self.runtime,
-            self.network.interface(),
-            self.kafka_zk,
-            self.log.sink("broker-1"),
             config or BrokerConfig(),
+            BrokerPorts(self.runtime, self.network.interface(), self.log.sink("broker-1"), EPOCH_MS),
+            self.kafka_zk.controller,
+            self.kafka_zk.brokers,
             lambda: OWN_EPOCH,
         )
 
     async def elect(self, broker: BrokerId) -> None:
         """Write the znodes of a controller."""
         endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "localhost", 9092 + broker)
-        await self.by_hand.create_recursively(paths.broker_id(broker), znodes.encode_broker(BrokerInfo(broker, (endpoint,))))
+        await self.by_hand.znodes.create_recursively(
+            paths.broker_id(broker), znodes.encode_broker(BrokerInfo(broker, (endpoint,)))
+        )
         data = znodes.encode_controller(ControllerNode(broker, 0))
-        there = await self.by_hand.exists(paths.CONTROLLER)
+        there = await self.by_hand.znodes.exists(paths.CONTROLLER)
         await self.tree(SetData(paths.CONTROLLER, data) if there else Create(paths.CONTROLLER, data))
 
     def answers(self, broker: BrokerId, responses: Sequence[ControlledShutdownResponse | None]) -> None:
-        """Let a broker be reached, and answer so; None: it dies of the request, and is back before the next."""
+        """Let a broker listen, and give these answers; None: it dies of the request, and is back before the next."""
         self.runtime.spawn("controller", self._answer(broker, list(responses)))
 
     async def _answer(self, broker: BrokerId, responses: list[ControlledShutdownResponse | None]) -> None:
@@ -86,7 +89,7 @@ class ShutdownBench(Bench):
 def play(
     responses: Sequence[ControlledShutdownResponse | None], config: BrokerConfig | None = None
 ) -> tuple[ShutdownBench, bool]:
-    """Ask controller 2, which answers so."""
+    """Run the controlled shutdown with controller 2, which gives these answers."""
     bench = ShutdownBench(config)
     done: list[bool] = []
 
@@ -110,7 +113,7 @@ def test_nothing_left_is_success_at_once() -> None:
 
 @pytest.mark.parametrize("failure", [ONE_LEFT, NOT_THE_CONTROLLER, None])
 def test_a_failed_attempt_is_followed_by_another_after_the_back_off(failure: ControlledShutdownResponse | None) -> None:
-    """Partitions left, an error, a broken connection."""
+    """Failures are: partitions left, an error, a broken connection."""
     bench, is_clean = play([failure, NOTHING_LEFT])
     assert is_clean
     (_, first_ms), (_, second_ms) = bench.asked_ms
@@ -165,7 +168,7 @@ def test_without_a_controller_every_attempt_counts() -> None:
     assert 3 * BACKOFF_MS <= bench.took_ms <= 3 * BACKOFF_MS + 20
 
 
-def test_the_next_attempt_asks_whoever_is_controller_by_then() -> None:
+def test_the_next_attempt_asks_the_controller_of_that_moment() -> None:
     bench = ShutdownBench()
 
     async def script() -> None:

@@ -1,34 +1,35 @@
-"""Settings that change while a broker runs. Source: reference znodes.md 8."""
+"""Settings that change while a broker runs. Source: docs/kafka/znodes.md 8."""
 
 import pytest
 
+from kcsim.brokers.config_change_listener import ConfigChangeListener
 from kcsim.brokers.dynamic_config import DynamicConfig
-from kcsim.zk import paths
-from kcsim.zk.events import EventKind
+from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.sink import Cause
+from kcsim.vocabulary import BrokerId
 from kcsim.zk.memory.server import EPOCH_MS
 from kcsim.zk.operations import Create, Delete
-from kcsim.zk.ports import Cause
-from kcsim.zk.vocabulary import BrokerId
-from tests.zk.scripted import Bench
+from kcsim.znodes import paths
+from tests.zk.kafka.scripted import Bench
 
 UNCLEAN = "unclean.leader.election.enable"
 NOW_MS = 10
 
 
 class Switches:
-    """A controller module that takes down what it is told."""
+    """A controller module that records its calls."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.calls: list[str] = []
 
     def enable_default_unclean_leader_election(self, cause: Cause) -> None:
-        self.told.append("on")
+        self.calls.append("on")
 
     def disable_default_unclean_leader_election(self) -> None:
-        self.told.append("off")
+        self.calls.append("off")
 
     def enable_topic_unclean_leader_election(self, topic: str, cause: Cause) -> None:
-        self.told.append(f"on for {topic}")
+        self.calls.append(f"on for {topic}")
 
 
 class ConfigBench(Bench):
@@ -41,29 +42,29 @@ class ConfigBench(Bench):
         self.config = DynamicConfig(
             BrokerId(1),
             is_unclean_allowed,
-            self.runtime,
-            self.client,
-            self.kafka_zk,
-            self.log.sink("broker-1"),
+            self.kafka_zk.configs,
             self.switches,
-            epoch_ms=EPOCH_MS,
             on_topic=lambda topic, settings: self.topics.append((topic, dict(settings))),
+        )
+        sink = self.log.sink("broker-1")
+        self.listener = ConfigChangeListener(
+            self.runtime, self.client, self.kafka_zk.config_changes, sink, EPOCH_MS, self.config.apply
         )
 
     async def begin(self) -> None:
         await self.connect()
-        await self.by_hand.create_top_level_paths()
+        await self.by_hand.cluster.create_top_level_paths()
 
     async def start(self) -> None:
         await self.config.read_own(None)
-        await self.config.startup(None)
+        await self.listener.startup(None)
 
     async def set(self, entity: str, **settings: str) -> None:
-        """Names with _ for the dots."""
+        """Change the settings of an entity; names are written with _ for the dots."""
         entity_type, _, name = entity.partition("/")
         named = {key.replace("_", "."): value for key, value in settings.items()}
-        await self.by_hand.set_or_create_entity_config(entity_type, name, named)
-        await self.by_hand.create_config_change(entity)
+        await self.by_hand.configs.set_or_create(entity_type, name, named)
+        await self.by_hand.config_changes.create(entity)
         await self.runtime.sleep_ms(NOW_MS)
 
 
@@ -78,12 +79,12 @@ def test_a_topics_unclean_election_is_passed_on_whenever_its_settings_are_applie
         await bench.set("topics/orders", unclean_leader_election_enable="false")
 
     bench.runtime.run(script())
-    assert bench.switches.told == ["on for orders"] * 2
+    assert bench.switches.calls == ["on for orders"] * 2
     assert bench.config.settings["topics/orders"] == {UNCLEAN: "false"}
 
 
 def test_the_default_is_passed_on_when_it_changes() -> None:
-    """Dynamic settings of the broker itself go over the default for all, and that over what it was started with."""
+    """Dynamic settings of the broker itself override the default for all, and that overrides its start configuration."""
     bench = ConfigBench()
 
     async def script() -> None:
@@ -97,7 +98,7 @@ def test_the_default_is_passed_on_when_it_changes() -> None:
         await bench.set("brokers/<default>")
 
     bench.runtime.run(script())
-    assert bench.switches.told == ["on", "off", "on", "off"]
+    assert bench.switches.calls == ["on", "off", "on", "off"]
 
 
 def test_a_broker_that_was_started_with_it_hears_nothing_new() -> None:
@@ -109,21 +110,21 @@ def test_a_broker_that_was_started_with_it_hears_nothing_new() -> None:
         await bench.set("brokers/<default>", unclean_leader_election_enable="true")
 
     bench.runtime.run(script())
-    assert bench.switches.told == []
+    assert bench.switches.calls == []
 
 
 def test_what_was_set_before_the_start_is_taken_up_at_the_start() -> None:
-    """The last number processed starts at -1: all notifications that are there are processed."""
+    """The last processed number is -1 at first: all existing notifications are processed."""
     bench = ConfigBench()
 
     async def script() -> None:
         await bench.begin()
-        await bench.by_hand.set_or_create_entity_config("brokers", "<default>", {UNCLEAN: "TRUE"})
+        await bench.by_hand.configs.set_or_create("brokers", "<default>", {UNCLEAN: "TRUE"})
         await bench.set("topics/orders", unclean_leader_election_enable="true")
         await bench.start()
 
     bench.runtime.run(script())
-    assert bench.switches.told == ["on", "on for orders"]
+    assert bench.switches.calls == ["on", "on for orders"]
 
 
 def test_a_notification_is_processed_once() -> None:
@@ -136,7 +137,7 @@ def test_a_notification_is_processed_once() -> None:
         await bench.set("topics/other", retention_ms="1")
 
     bench.runtime.run(script())
-    assert bench.switches.told == ["on for orders"]
+    assert bench.switches.calls == ["on for orders"]
 
 
 def test_a_new_session_looks_at_once_for_what_it_missed() -> None:
@@ -153,7 +154,7 @@ def test_a_new_session_looks_at_once_for_what_it_missed() -> None:
         await bench.set("topics/other", unclean_leader_election_enable="true")
 
     bench.runtime.run(script())
-    assert bench.switches.told == ["on for orders", "on for other"]
+    assert bench.switches.calls == ["on for orders", "on for other"]
 
 
 def test_notifications_older_than_a_quarter_of_an_hour_are_deleted() -> None:
@@ -165,10 +166,10 @@ def test_notifications_older_than_a_quarter_of_an_hour_are_deleted() -> None:
         await bench.set("topics/orders")
         await bench.runtime.sleep_ms(15 * 60 * 1_000 - NOW_MS - 100)
         await bench.set("topics/orders")
-        assert len(await bench.by_hand.get_children(paths.CONFIG_CHANGES)) == 2
+        assert len(await bench.by_hand.znodes.get_children(paths.CONFIG_CHANGES)) == 2
         await bench.runtime.sleep_ms(200)
         await bench.set("topics/orders")
-        assert await bench.by_hand.get_children(paths.CONFIG_CHANGES) == (
+        assert await bench.by_hand.znodes.get_children(paths.CONFIG_CHANGES) == (
             "config_change_0000000001",
             "config_change_0000000002",
         )
@@ -180,8 +181,10 @@ def test_notifications_older_than_a_quarter_of_an_hour_are_deleted() -> None:
     ("data", "is_in_the_way"),
     [(b"no json", False), (b'{"version":2}', True), (b'{"version":2,"entity_path":"planets/mars"}', True)],
 )
-def test_a_notification_that_makes_no_sense_is_told_and_may_hold_up_what_follows(data: bytes, is_in_the_way: bool) -> None:
-    """What is no JSON is passed over; anything else ends the scan, and those after it wait until it is gone."""
+def test_a_notification_that_makes_no_sense_is_reported_and_may_hold_up_what_follows(
+    data: bytes, is_in_the_way: bool
+) -> None:
+    """What is not JSON is skipped; any other error ends the scan, and later notifications wait until it is gone."""
     bench = ConfigBench()
 
     async def script() -> None:
@@ -189,12 +192,12 @@ def test_a_notification_that_makes_no_sense_is_told_and_may_hold_up_what_follows
         await bench.start()
         await bench.tree(Create(paths.CONFIG_CHANGE_PREFIX, data, sequential=True))
         await bench.set("topics/orders", unclean_leader_election_enable="true")
-        assert bench.switches.told == ([] if is_in_the_way else ["on for orders"])
+        assert bench.switches.calls == ([] if is_in_the_way else ["on for orders"])
         await bench.tree(Delete(f"{paths.CONFIG_CHANGE_PREFIX}0000000000"))
         await bench.runtime.sleep_ms(NOW_MS)
 
     bench.runtime.run(script())
-    assert bench.switches.told == ["on for orders"]
+    assert bench.switches.calls == ["on for orders"]
     assert {e.path for e in bench.log.events if e.kind is EventKind.BAD_ZNODE} == {f"{paths.CONFIG_CHANGE_PREFIX}0000000000"}
 
 
@@ -204,8 +207,8 @@ def test_a_closed_broker_hears_no_more() -> None:
     async def script() -> None:
         await bench.begin()
         await bench.start()
-        bench.config.close()
+        bench.listener.close()
         await bench.set("topics/orders", unclean_leader_election_enable="true")
 
     bench.runtime.run(script())
-    assert bench.switches.told == []
+    assert bench.switches.calls == []

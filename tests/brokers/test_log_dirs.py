@@ -1,24 +1,29 @@
-"""Where a broker keeps its logs, and how it loses them. Source: reference requests.md 4.4, 4.5, controller.md 11."""
+"""The directories of a broker's logs, and their failure.
+
+Source: docs/kafka/requests.md 4.4, 4.5, docs/kafka/controller.md 11.
+"""
 
 import pytest
 
 from kcsim.brokers.config import BrokerConfig
-from kcsim.brokers.disk import Disk
+from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.replica_manager import in_map_order
 from kcsim.controller.requests import EPOCH_DURING_DELETE, ErrorCode
-from kcsim.zk.events import EventKind
-from tests.brokers.broker_bench import B1, B2, B3, ORDERS_0, ORDERS_1, ORDERS_2, BrokerBench, told
+from kcsim.eventlog.events import EventKind
+from tests.brokers.broker_bench import B1, B2, B3, ORDERS_0, ORDERS_1, ORDERS_2, BrokerBench, requested_state
 
 TWO_DIRS = BrokerConfig(log_dirs="/a,/b")
 
 
 def test_logs_are_spread_over_the_directories_as_recorded() -> None:
-    """Recording log-dir-breaks: of orders-0 to 2, of which it leads orders-1, broker 2 has 0 and 1 in its first one."""
+    """Recording log-dir-breaks: broker 2 leads orders-1; of orders-0 to 2 it has 0 and 1 in its first directory."""
     bench = BrokerBench(TWO_DIRS)
 
     async def script() -> None:
         await bench.update_metadata()
-        await bench.lead_or_follow({ORDERS_0: told(B2), ORDERS_1: told(B1), ORDERS_2: told(B3)})
+        await bench.lead_or_follow(
+            {ORDERS_0: requested_state(B2), ORDERS_1: requested_state(B1), ORDERS_2: requested_state(B3)}
+        )
 
     bench.play(script)
     assert {tp: bench.disk.dir_of(tp) for tp in (ORDERS_0, ORDERS_1, ORDERS_2)} == {
@@ -37,10 +42,12 @@ def test_replicas_of_a_failed_directory_are_offline_until_the_process_starts_ane
 
     async def script() -> None:
         await bench.update_metadata()
-        await bench.lead_or_follow({ORDERS_0: told(B2), ORDERS_1: told(B1), ORDERS_2: told(B3)})
+        await bench.lead_or_follow(
+            {ORDERS_0: requested_state(B2), ORDERS_1: requested_state(B1), ORDERS_2: requested_state(B3)}
+        )
         bench.replicas.fail_log_dir("/a", cause=0)
         assert bench.fetched() == {ORDERS_2: (B3, 0)}
-        led = await bench.lead_or_follow(dict.fromkeys((ORDERS_0, ORDERS_1, ORDERS_2), told(B2, 1)))
+        led = await bench.lead_or_follow(dict.fromkeys((ORDERS_0, ORDERS_1, ORDERS_2), requested_state(B2, 1)))
         assert led.partition_errors == {
             ORDERS_0: ErrorCode.KAFKA_STORAGE_ERROR,
             ORDERS_1: ErrorCode.KAFKA_STORAGE_ERROR,
@@ -60,7 +67,7 @@ def test_a_missing_log_may_lie_in_the_failed_directory_unless_it_is_new(is_new: 
 
     async def script() -> None:
         bench.replicas.fail_log_dir("/a", cause=0)
-        response = await bench.lead_or_follow({ORDERS_0: told(B1, is_new=is_new)})
+        response = await bench.lead_or_follow({ORDERS_0: requested_state(B1, is_new=is_new)})
         assert response.partition_errors == {ORDERS_0: error}
 
     bench.play(script)

@@ -1,11 +1,11 @@
-"""Runs of records: their parts, and when two are one."""
+"""Runs of records: their parts, and merging of two runs."""
 
 from dataclasses import replace
 
 import pytest
 
 from kcsim.brokers.records import Run
-from kcsim.zk.vocabulary import LeaderEpoch
+from kcsim.vocabulary import LeaderEpoch
 
 TEN = Run(100, 10, LeaderEpoch(3), "checkout", 40, timestamp_ms=1_000, record_bytes=8)
 

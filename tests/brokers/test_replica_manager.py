@@ -1,12 +1,15 @@
-"""What a broker does about LeaderAndIsr, UpdateMetadata and StopReplica. Source: requests.md 4, controller.md 11."""
+"""A broker's processing of LeaderAndIsr, UpdateMetadata and StopReplica.
+
+Source: docs/kafka/requests.md 4, docs/kafka/controller.md 11.
+"""
 
 import pytest
 
-from kcsim.brokers.partition import Role
+from kcsim.brokers.replication.partition import ReplicaRole
 from kcsim.controller.requests import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, ErrorCode
-from kcsim.zk import paths
-from kcsim.zk.events import EventKind
-from kcsim.zk.vocabulary import BrokerId, TopicPartition
+from kcsim.eventlog.events import EventKind
+from kcsim.vocabulary import BrokerId, TopicPartition
+from kcsim.znodes import paths
 from tests.brokers.broker_bench import (
     B1,
     B2,
@@ -19,18 +22,18 @@ from tests.brokers.broker_bench import (
     OWN_EPOCH,
     BrokerBench,
     decided,
-    told,
+    requested_state,
 )
 
 # --- fences of the whole request (4.1)
 
 
 def test_a_request_for_an_earlier_life_is_refused_whole_and_leaves_no_trace() -> None:
-    """4.1-2. LeaderAndIsr says so for every partition, StopReplica for none."""
+    """4.1-2. LeaderAndIsr answers the error for every partition, StopReplica for none."""
     bench = BrokerBench()
 
     async def script() -> None:
-        led = await bench.lead_or_follow({ORDERS_0: told(B1)}, controller_epoch=7, broker_epoch=OWN_EPOCH - 1)
+        led = await bench.lead_or_follow({ORDERS_0: requested_state(B1)}, controller_epoch=7, broker_epoch=OWN_EPOCH - 1)
         assert led.error is ErrorCode.STALE_BROKER_EPOCH
         assert led.partition_errors == {ORDERS_0: ErrorCode.STALE_BROKER_EPOCH}
         stopped = await bench.stop({ORDERS_0: (0, True)}, controller_epoch=7, broker_epoch=OWN_EPOCH - 1)
@@ -59,18 +62,18 @@ def test_other_broker_epochs_are_accepted(broker_epoch: int) -> None:
 
 
 def test_the_highest_controller_epoch_seen_fences_all_three_requests() -> None:
-    """4.1-3 and 4: it is shared by them, equal is accepted, and every accepted request raises it."""
+    """4.1-3 and 4: all three share the epoch; an equal one is accepted, and every accepted request raises it."""
     bench = BrokerBench()
 
     async def script() -> None:
         await bench.update_metadata(controller_epoch=5)
-        led = await bench.lead_or_follow({ORDERS_0: told(B1)}, controller_epoch=4)
+        led = await bench.lead_or_follow({ORDERS_0: requested_state(B1)}, controller_epoch=4)
         assert led.error is ErrorCode.STALE_CONTROLLER_EPOCH
         assert led.partition_errors == {ORDERS_0: ErrorCode.STALE_CONTROLLER_EPOCH}
         stopped = await bench.stop({ORDERS_0: (0, True)}, controller_epoch=4)
         assert (stopped.error, stopped.partition_errors) == (ErrorCode.STALE_CONTROLLER_EPOCH, {})
         assert (await bench.update_metadata(controller_epoch=4)).error is ErrorCode.STALE_CONTROLLER_EPOCH
-        assert (await bench.lead_or_follow({ORDERS_0: told(B1)}, controller_epoch=5)).error is ErrorCode.NONE
+        assert (await bench.lead_or_follow({ORDERS_0: requested_state(B1)}, controller_epoch=5)).error is ErrorCode.NONE
         assert (await bench.stop({}, controller_epoch=6)).error is ErrorCode.NONE
         assert (await bench.update_metadata(controller_epoch=5)).error is ErrorCode.STALE_CONTROLLER_EPOCH
 
@@ -82,7 +85,7 @@ def test_the_highest_controller_epoch_seen_fences_all_three_requests() -> None:
 
 
 def test_brokers_are_replaced_and_partitions_merged() -> None:
-    """4.2-1: an older leader epoch overwrites a newer one; leader -2 removes; what is not named stays."""
+    """4.2-1: an older leader epoch overwrites a newer one; leader -2 removes; partitions that are not named stay."""
     bench = BrokerBench()
 
     async def script() -> None:
@@ -106,7 +109,9 @@ def test_each_partition_is_led_or_followed_leaders_first() -> None:
 
     async def script() -> None:
         await bench.update_metadata()
-        response = await bench.lead_or_follow({ORDERS_0: told(B2), ORDERS_1: told(B1), ORDERS_2: told(B3)}, cause=CAUSE)
+        response = await bench.lead_or_follow(
+            {ORDERS_0: requested_state(B2), ORDERS_1: requested_state(B1), ORDERS_2: requested_state(B3)}, cause=CAUSE
+        )
         assert set(response.partition_errors.values()) == {ErrorCode.NONE}
 
     bench.play(script)
@@ -123,8 +128,8 @@ def test_an_equal_leader_epoch_changes_nothing() -> None:
     bench = BrokerBench()
 
     async def script() -> None:
-        await bench.lead_or_follow({ORDERS_0: told(B1, 3, isr=(B1, B2), zk_version=7)})
-        again = await bench.lead_or_follow({ORDERS_0: told(B1, 3, isr=(B1,), zk_version=8)})
+        await bench.lead_or_follow({ORDERS_0: requested_state(B1, 3, isr=(B1, B2), zk_version=7)})
+        again = await bench.lead_or_follow({ORDERS_0: requested_state(B1, 3, isr=(B1,), zk_version=8)})
         assert (again.error, again.partition_errors) == (ErrorCode.NONE, {ORDERS_0: ErrorCode.STALE_CONTROLLER_EPOCH})
 
     bench.play(script)
@@ -135,31 +140,31 @@ def test_an_equal_leader_epoch_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("leader", [None, B3])
-def test_whoever_is_to_follow_a_leader_it_does_not_know_stays_what_it_was(leader: BrokerId | None) -> None:
-    """makeFollower 1: its leader epoch too, so that a later decision with an epoch between is still accepted."""
+def test_a_replica_that_is_to_follow_a_leader_it_does_not_know_stays_what_it_was(leader: BrokerId | None) -> None:
+    """4.3, makeFollower 1: its leader epoch stays too, so a later decision with an epoch in between is still accepted."""
     bench = BrokerBench()
 
     async def script() -> None:
         await bench.update_metadata(alive=(B1, B2))
-        await bench.lead_or_follow({ORDERS_0: told(B1, 1)})
-        response = await bench.lead_or_follow({ORDERS_0: told(leader, 3), ORDERS_1: told(leader, 3)})
+        await bench.lead_or_follow({ORDERS_0: requested_state(B1, 1)})
+        response = await bench.lead_or_follow({ORDERS_0: requested_state(leader, 3), ORDERS_1: requested_state(leader, 3)})
         assert set(response.partition_errors.values()) == {ErrorCode.NONE}
 
     bench.play(script)
-    assert (bench.partition().role, bench.partition().leader_epoch) == (Role.LEADER, 1)
-    assert (bench.partition(ORDERS_1).role, bench.partition(ORDERS_1).leader_epoch) == (Role.NONE, -1)
+    assert (bench.partition().role, bench.partition().leader_epoch) == (ReplicaRole.LEADER, 1)
+    assert (bench.partition(ORDERS_1).role, bench.partition(ORDERS_1).leader_epoch) == (ReplicaRole.NONE, -1)
     assert ORDERS_1 in bench.disk
     assert len(bench.events(EventKind.BECAME_FOLLOWER)) == 0
 
 
 def test_a_partition_of_others_is_refused_and_marked_offline_from_then_on() -> None:
-    """4.3: every partition of the request without a local log is."""
+    """4.3: this applies to every partition of the request without a local log."""
     bench = BrokerBench()
 
     async def script() -> None:
-        refused = await bench.lead_or_follow({ORDERS_0: told(B2, 1, replicas=(B2, B3))})
+        refused = await bench.lead_or_follow({ORDERS_0: requested_state(B2, 1, replicas=(B2, B3))})
         assert refused.partition_errors == {ORDERS_0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
-        later = await bench.lead_or_follow({ORDERS_0: told(B1, 2)})
+        later = await bench.lead_or_follow({ORDERS_0: requested_state(B1, 2)})
         assert later.partition_errors == {ORDERS_0: ErrorCode.KAFKA_STORAGE_ERROR}
 
     bench.play(script)
@@ -167,40 +172,46 @@ def test_a_partition_of_others_is_refused_and_marked_offline_from_then_on() -> N
 
 
 def test_a_deleted_copy_is_made_again_by_one_more_leader_and_isr() -> None:
-    """4.3, row "unknown": whatever isNew says."""
+    """4.3, row "unknown": whatever isNew is."""
     bench = BrokerBench()
 
     async def script() -> None:
         await bench.update_metadata()
-        await bench.lead_or_follow({ORDERS_0: told(B2)})
+        await bench.lead_or_follow({ORDERS_0: requested_state(B2)})
         await bench.stop({ORDERS_0: (EPOCH_DURING_DELETE, True)})
         assert ORDERS_0 not in bench.disk
-        await bench.lead_or_follow({ORDERS_0: told(B2, is_new=False)})
+        await bench.lead_or_follow({ORDERS_0: requested_state(B2, is_new=False)})
         assert ORDERS_0 in bench.disk
 
     bench.play(script)
 
 
 def test_settings_that_cannot_be_read_fail_the_request_and_none_of_its_followers_is_made() -> None:
-    """4.5: making a log reads /config/topics/T; here the session has expired. Leaders that have their log come first."""
+    """4.5: creating a log reads /config/topics/T; here the session has expired. Leaders that have their log come first."""
     bench = BrokerBench()
 
     async def script() -> None:
         await bench.update_metadata()
-        await bench.lead_or_follow({ORDERS_0: told(B2), ORDERS_2: told(B2)})
+        await bench.lead_or_follow({ORDERS_0: requested_state(B2), ORDERS_2: requested_state(B2)})
         bench.session.expire()
-        failed = await bench.lead_or_follow({ORDERS_0: told(B1, 1), ORDERS_1: told(B2), ORDERS_2: told(B3, 1)})
+        failed = await bench.lead_or_follow(
+            {ORDERS_0: requested_state(B1, 1), ORDERS_1: requested_state(B2), ORDERS_2: requested_state(B3, 1)}
+        )
         assert failed.error is ErrorCode.UNKNOWN_SERVER_ERROR
 
     bench.play(script)
     roles = {p.tp: (p.role, p.leader_epoch) for p in bench.hosted}
-    assert roles == {ORDERS_0: (Role.LEADER, 1), ORDERS_1: (Role.NONE, -1), ORDERS_2: (Role.FOLLOWER, 0)}
+    assert roles == {
+        ORDERS_0: (ReplicaRole.LEADER, 1),
+        ORDERS_1: (ReplicaRole.NONE, -1),
+        ORDERS_2: (ReplicaRole.FOLLOWER, 0),
+    }
     assert bench.hosted.offline == set()
 
 
-def test_very_many_partitions_are_told_in_one_event() -> None:
+def test_very_many_partitions_are_reported_in_one_event() -> None:
     bench = BrokerBench()
-    many = {TopicPartition("orders", p): told(B1 if p % 2 else B2) for p in range(101)}
+    many = {TopicPartition("orders", p): requested_state(B1 if p % 2 else B2) for p in range(101)}
 
     async def script() -> None:
         await bench.update_metadata()
@@ -228,11 +239,11 @@ def test_a_raised_epoch_restarts_the_fetcher_and_leading_ends_it() -> None:
 
     async def script() -> None:
         await bench.update_metadata()
-        await bench.lead_or_follow({ORDERS_0: told(B2), ORDERS_1: told(B2)})
+        await bench.lead_or_follow({ORDERS_0: requested_state(B2), ORDERS_1: requested_state(B2)})
         assert bench.fetched() == {ORDERS_0: (B2, 0), ORDERS_1: (B2, 0)}
-        await bench.lead_or_follow({ORDERS_0: told(B2, 1), ORDERS_1: told(B3, 1)})
+        await bench.lead_or_follow({ORDERS_0: requested_state(B2, 1), ORDERS_1: requested_state(B3, 1)})
         assert bench.fetched() == {ORDERS_0: (B2, 1), ORDERS_1: (B3, 1)}
-        await bench.lead_or_follow({ORDERS_0: told(B1, 2)})
+        await bench.lead_or_follow({ORDERS_0: requested_state(B1, 2)})
         assert bench.fetched() == {ORDERS_1: (B3, 1)}
         assert [leader.broker_id for leader in bench.fetchers.fetchers] == [B3]
 
@@ -240,18 +251,18 @@ def test_a_raised_epoch_restarts_the_fetcher_and_leading_ends_it() -> None:
 
 
 def test_a_broker_that_is_shutting_down_follows_but_does_not_fetch() -> None:
-    """makeFollower 4: so it is not put back into the ISR it was just taken out of."""
+    """4.3, makeFollower 4: it is therefore not put back into the ISR from which it was just removed."""
     bench = BrokerBench()
 
     async def script() -> None:
         await bench.update_metadata()
-        await bench.lead_or_follow({ORDERS_0: told(B1)})
+        await bench.lead_or_follow({ORDERS_0: requested_state(B1)})
         bench.replicas.is_shutting_down = True
-        await bench.lead_or_follow({ORDERS_0: told(B2, 1, isr=(B2,))})
+        await bench.lead_or_follow({ORDERS_0: requested_state(B2, 1, isr=(B2,))})
         assert bench.fetched() == {}
 
     bench.play(script)
-    assert (bench.partition().role, bench.partition().leader_epoch) == (Role.FOLLOWER, 1)
+    assert (bench.partition().role, bench.partition().leader_epoch) == (ReplicaRole.FOLLOWER, 1)
 
 
 # --- StopReplica (4.4)
@@ -262,7 +273,7 @@ def test_stop_without_delete_ends_fetching_and_leaves_the_rest() -> None:
 
     async def script() -> None:
         await bench.update_metadata()
-        await bench.lead_or_follow({ORDERS_0: told(B2), ORDERS_1: told(B1)})
+        await bench.lead_or_follow({ORDERS_0: requested_state(B2), ORDERS_1: requested_state(B1)})
         response = await bench.stop({ORDERS_0: (1, False), ORDERS_1: (1, False)})
         assert set(response.partition_errors.values()) == {ErrorCode.NONE}
         assert bench.fetched() == {}
@@ -277,7 +288,7 @@ def test_stop_with_delete_leaves_nothing() -> None:
     bench = BrokerBench()
 
     async def script() -> None:
-        await bench.lead_or_follow({ORDERS_0: told(B1)})
+        await bench.lead_or_follow({ORDERS_0: requested_state(B1)})
         assert (await bench.stop({ORDERS_0: (0, True)})).partition_errors == {ORDERS_0: ErrorCode.FENCED_LEADER_EPOCH}
         assert (await bench.stop({ORDERS_0: (1, True)})).partition_errors == {ORDERS_0: ErrorCode.NONE}
 
@@ -287,7 +298,7 @@ def test_stop_with_delete_leaves_nothing() -> None:
 
 
 def test_a_stray_copy_of_an_earlier_life_is_deleted() -> None:
-    """4.4: unknown is accepted, and delete=true removes what lies on disk."""
+    """4.4: a stop of an unknown replica is accepted, and delete=true removes what is on disk."""
     bench = BrokerBench()
     bench.disk.create(ORDERS_0)
 
@@ -298,11 +309,11 @@ def test_a_stray_copy_of_an_earlier_life_is_deleted() -> None:
     assert ORDERS_0 not in bench.disk
 
 
-# --- one thing at a time
+# --- serialisation
 
 
 def test_a_decision_waits_for_the_isr_write_under_way_and_goes_over_it() -> None:
-    """6.4-1: the partition is locked while ZooKeeper is asked; the LeaderAndIsr that comes meanwhile is applied after."""
+    """6.4-1: the partition is locked while ZooKeeper is asked; a LeaderAndIsr that arrives meanwhile is applied later."""
     bench = BrokerBench()
 
     async def script() -> None:
@@ -310,7 +321,7 @@ def test_a_decision_waits_for_the_isr_write_under_way_and_goes_over_it() -> None
         fetch = bench.runtime.spawn("fetch", drop(bench.fetch(B3, {ORDERS_0: 0})))
         await bench.runtime.sleep_ms(0)
         assert bench.partition().isr_write is not None
-        await bench.lead_or_follow({ORDERS_0: told(B1, 1, isr=(B1, B2), zk_version=9)})
+        await bench.lead_or_follow({ORDERS_0: requested_state(B1, 1, isr=(B1, B2), zk_version=9)})
         await fetch.join()
 
     bench.play(script)
@@ -324,12 +335,12 @@ async def drop(work: object) -> None:
 
 
 def test_two_requests_are_processed_one_after_the_other() -> None:
-    """The first reads a topic's settings, which takes time; the second has no such need, and waits all the same."""
+    """The first request reads a topic's settings, which takes time; the second need not, and still waits."""
     bench = BrokerBench()
 
     async def script() -> None:
         await bench.write_znode(paths.CONFIG, None)
-        slow = bench.runtime.spawn("slow", drop(bench.lead_or_follow({ORDERS_0: told(B1)})))
+        slow = bench.runtime.spawn("slow", drop(bench.lead_or_follow({ORDERS_0: requested_state(B1)})))
         await bench.runtime.sleep_ms(0)
         await bench.stop({ORDERS_0: (1, True)})
         await slow.join()

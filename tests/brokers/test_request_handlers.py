@@ -1,4 +1,4 @@
-"""How a broker takes requests from the network. Source: reference znodes.md 5.2, requests.md 10-4, 4.1."""
+"""A broker's reception of requests from the network. Source: docs/kafka/znodes.md 5.2, docs/kafka/requests.md 10-4, 4.1."""
 
 import pytest
 
@@ -12,8 +12,8 @@ from kcsim.controller.requests import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kcsim.zk.errors import TimedOutError
-from kcsim.zk.vocabulary import ControllerEpoch, LeaderEpoch
+from kcsim.errors import TimedOutError
+from kcsim.vocabulary import ControllerEpoch, LeaderEpoch
 from tests.brokers.broker_bench import B2, CAUSE, CONTROLLER, ORDERS_0, OWN_EPOCH, BrokerBench, refused
 
 HOST, PORT = "localhost", 9093
@@ -73,7 +73,7 @@ def test_each_kind_of_request_finds_its_way() -> None:
 
 
 def test_once_closed_nothing_is_answered_any_more() -> None:
-    """Whoever sends to a broker that goes down finds the connection refused."""
+    """A client of a broker that is stopping finds the connection refused."""
     bench = BrokerBench()
 
     async def script() -> None:

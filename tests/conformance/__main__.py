@@ -14,15 +14,16 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NoReturn
 
-from kcsim.scenarios.comparing.differences import Difference
+from kcsim.zk.capture.write_comparison.differences import WriteDifference
 from tests.conformance import record
 from tests.conformance.replayed.compare import differences
 from tests.conformance.replayed.play import play
 from tests.conformance.replayed.recording import BadRecordingError, Recording, read_recording
-from tests.conformance.replayed.report import Result, result_of, told
+from tests.conformance.replayed.report import Result, report_lines, result_of
 
 USAGE = 64
 STATUS = {Result.AGREES: 0, Result.NOT_SUPPORTED: 2, Result.DIFFERS: 1}
@@ -77,12 +78,13 @@ def _played(recordings: Iterable[Recording], zookeeper: str, jobs: int) -> Itera
     if jobs == 1:
         yield from map(play_one, recordings)
         return
-    with ProcessPoolExecutor(jobs) as pool:
+    # A fork of a process with threads (a worker of pytest-xdist) may be stuck in a lock for ever.
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         yield from pool.map(play_one, recordings)
 
 
-def _print(file: str, found: Sequence[Difference], kafka: Recording, ours: Recording, result: Result) -> None:
-    for line in told(file, found, kafka, ours):
+def _print(file: str, found: Sequence[WriteDifference], kafka: Recording, ours: Recording, result: Result) -> None:
+    for line in report_lines(file, found, kafka, ours):
         print(line)
     print(f"{file}: {result}", flush=True)
 

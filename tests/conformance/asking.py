@@ -1,23 +1,23 @@
-"""Asking and answering on a network, from tasks of their own."""
+"""Requests and answers on a network, each in a task of its own."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from kcsim.brokers.ports import Connection, ListenerClosedError, Listening
+from kcsim.brokers.network.network import MemoryNetwork
+from kcsim.brokers.ports import BrokerConnection, ListenerClosedError, Listening
 from kcsim.controller.ports import BrokerConnectionError
-from kcsim.scenarios.network import MemoryNetwork
-from kcsim.zk.errors import TimedOutError
-from kcsim.zk.ports import Promise, Runtime
+from kcsim.errors import TimedOutError
+from kcsim.runtime.ports import Promise, Runtime
 
 Spawn = Callable[[str, Coroutine[Any, Any, None]], object]
 
 SOON_MS = 5000
-"""Within this time comes whatever comes at all."""
+"""Every answer that arrives at all arrives within this time."""
 CAUSE = 7
 
 
 def answer_all(spawn: Spawn, listening: Listening, handled: list[Any]) -> None:
-    """Answer whatever comes in, one after the other, until the listener is closed; `handled` tells of it."""
+    """Answer requests in order until the listener is closed; `handled` gets each request, and "closed" at the end."""
 
     async def work() -> None:
         try:
@@ -31,8 +31,8 @@ def answer_all(spawn: Spawn, listening: Listening, handled: list[Any]) -> None:
     spawn("server", work())
 
 
-def ask(runtime: Runtime, spawn: Spawn, connection: Connection, request: Any, timeout_ms: int) -> "Promise[Any]":
-    """Send a request; what comes of it is in the promise."""
+def ask(runtime: Runtime, spawn: Spawn, connection: BrokerConnection, request: Any, timeout_ms: int) -> "Promise[Any]":
+    """Send a request; return a promise of its answer or error."""
     answer: Promise[Any] = runtime.promise()
 
     async def work() -> None:
@@ -46,7 +46,7 @@ def ask(runtime: Runtime, spawn: Spawn, connection: Connection, request: Any, ti
 
 
 async def settle(runtime: Runtime, network: MemoryNetwork) -> None:
-    """Wait until all that is on its way has arrived, and what was sent in return, too."""
+    """Wait until all messages in transit have arrived, and their answers, too."""
     for _ in range(3):
         arrived: Promise[None] = runtime.promise()
         network.carry(arrived.resolve, None)

@@ -1,17 +1,17 @@
-"""The two worlds of the ZooKeeper suite: the model in virtual time, and the real server."""
+"""The two environments of the ZooKeeper suite: the model in virtual time, and the real server."""
 
 from itertools import count
 
 import pytest
 
-from tests.conformance.world import Main, Run, run_on_model, run_on_server
+from tests.conformance.environment import Main, Run, run_on_model, run_on_server
 
 _chroots = count(1)
 
 
 @pytest.fixture(params=["model", pytest.param("live", marks=pytest.mark.live)])
 def run(request: pytest.FixtureRequest) -> Run:
-    """Run a main coroutine, given a world of its own, to its end: once on the model, once on the real server."""
+    """Return a function that runs a main coroutine in its own environment: once on the model, once on the real server."""
     if request.param == "model":
         return run_on_model
     connect_string = request.getfixturevalue("server").connect_string

@@ -1,14 +1,14 @@
 """Record what real brokers write, in the form of the recordings that our cluster is measured by.
 
-    python -m tests.conformance record FILE… --kafka-home DIR --out DIR [--runs N] [--logs DIR]
+python -m tests.conformance record FILE… --kafka-home DIR --out DIR [--runs N] [--logs DIR]
 
-plays the steps of each FILE (what it says of writes is not read), N times, on processes of a real Apache Kafka. Where FILE
-is a recording itself, what is different now is printed.
+plays the steps of each FILE (its writes are not read), N times, on processes of a real Apache Kafka. Where FILE is a
+recording itself, the differences from it are printed.
 
-    python -m tests.conformance differ --seeds A..B --kafka-home DIR --out DIR [--runs N] [--logs DIR]
+python -m tests.conformance differ --seeds A..B --kafka-home DIR --out DIR [--runs N] [--logs DIR]
 
-draws the steps from seeds, records them, and plays each on our cluster, on the model of ZooKeeper. What differs is recorded
-N times more, since Kafka itself does not always do the same: only what differs from all of these runs counts.
+draws the steps from seeds, records them, and plays each on our cluster, on the model of ZooKeeper. A plan with differences
+is recorded N times more, since Kafka itself does not always do the same: only differences from all of these runs count.
 
 Exit status: 0 nothing differs; 1 something does; 2 a recording could not be made to its end; 64 a file or an argument cannot
 be understood.
@@ -24,14 +24,14 @@ from typing import NoReturn
 
 from kcsim.brokers.apache_kafka.errors import InstallationError
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation, find_kafka
-from kcsim.scenarios.comparing.differences import Difference
+from kcsim.zk.capture.write_comparison.differences import WriteDifference
 from kcsim.zk.servers.errors import NoJavaError
 from tests.conformance.replayed.compare import differences
 from tests.conformance.replayed.on_kafka import Recorded, record, with_other_runs
 from tests.conformance.replayed.play import play
 from tests.conformance.replayed.random_plans import plan
 from tests.conformance.replayed.recording import BadRecordingError, Recording, read_recording
-from tests.conformance.replayed.report import told
+from tests.conformance.replayed.report import report_lines
 
 USAGE = 64
 DIFFERS, NOT_WHOLE = 1, 2
@@ -47,7 +47,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Args: as on the command line, the first one of COMMANDS."""
+    """Run one of COMMANDS, which the first argument names, and return the exit status."""
     asked = _parser().parse_args(arguments)
     try:
         kafka = find_kafka(asked.kafka_home)
@@ -101,7 +101,7 @@ def _record(given: Recording, kafka: KafkaInstallation, asked: argparse.Namespac
         print(f"{given.name}: step {len(recording.steps) + 1}: {runs[0].ended_by}")
     was_recorded = any(step.writes is not None for step in given.steps)
     found = differences(given, recording) if was_recorded else []
-    for line in told(given.name, found, given, recording, ("then", "now")):
+    for line in report_lines(given.name, found, given, recording, ("then", "now")):
         print(line)
     outcome = "" if not was_recorded else f", {len(found)} differences from the file" if found else ", as in the file"
     print(f"{given.name}: {len(recording.steps)} steps recorded{outcome}", flush=True)
@@ -134,8 +134,10 @@ def _differ(plans: Iterable[Recording], kafka: KafkaInstallation, asked: argpars
     return DIFFERS if differ else 0
 
 
-def _compared(given: Recording, kafka: KafkaInstallation, asked: argparse.Namespace) -> tuple[list[Difference], Recording]:
-    """In what our cluster differs from every run of Kafka, and the recording of these runs; or of one that went as ours."""
+def _compared(
+    given: Recording, kafka: KafkaInstallation, asked: argparse.Namespace
+) -> tuple[list[WriteDifference], Recording]:
+    """Return our run's differences from every run of Kafka, and a recording of these, or of one that agrees with ours."""
     first = _recorded(given, kafka, asked, f"{given.name}-1")
     kept = first.recording
     if first.ended_by is not None:
@@ -146,12 +148,12 @@ def _compared(given: Recording, kafka: KafkaInstallation, asked: argparse.Namesp
     found = differences(kept, ours)
     for number in range(2, 2 + asked.runs) if found else ():
         other = _recorded(given, kafka, asked, f"{given.name}-{number}").recording
-        # One that came to its end sooner says nothing of the steps after that.
+        # A run that ended sooner does not show the steps after its end.
         if len(other.steps) >= len(kept.steps) and not differences(other, play(other, SIMULATED)):
             return [], other
         kept = with_other_runs(kept, [other])
         ours = play(kept, SIMULATED)
         found = differences(kept, ours)
-    for line in told(kept.name, found, kept, ours):
+    for line in report_lines(kept.name, found, kept, ours):
         print(line)
     return found, kept

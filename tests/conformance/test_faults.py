@@ -1,15 +1,16 @@
-"""What can be done to a session from outside: exactly that happens, and it is confirmed; for both adapters."""
+"""Faults that are injected into a session: each has exactly its effect, and is confirmed; for both adapters."""
 
 from typing import Any
 
 import pytest
 
-from kcsim.zk.errors import NoNodeError, TimedOutError
+from kcsim.errors import TimedOutError
+from kcsim.zk.errors import NoNodeError
 from kcsim.zk.operations import (
     Create,
     Exists,
-    Found,
     GetData,
+    NodeFound,
     SessionState,
     SessionStateChanged,
     SetData,
@@ -17,7 +18,7 @@ from kcsim.zk.operations import (
     Synced,
     WatchKind,
 )
-from tests.conformance.world import SHORTEST_TIMEOUT_MS, Run, World
+from tests.conformance.environment import LIVE_IS_SLOW, SHORT_TIMEOUT_MS, Environment, Run
 
 CONNECTED, SUSPENDED, EXPIRED = SessionState.CONNECTED, SessionState.SUSPENDED, SessionState.EXPIRED
 
@@ -30,8 +31,8 @@ def causes(notices: list[Any]) -> list[tuple[SessionState, int | None]]:
 
 
 def test_when_expire_returns_the_session_has_ended_at_the_server(run: Run) -> None:
-    async def main(world: World) -> Any:
-        owner, other = await world.open(), await world.open()
+    async def main(environment: Environment) -> Any:
+        owner, other = await environment.open(), await environment.open()
         await owner.ask(Create("/e", ephemeral=True))
         await owner.session.expire()
         return await other.ask(Exists("/e"))
@@ -40,8 +41,8 @@ def test_when_expire_returns_the_session_has_ended_at_the_server(run: Run) -> No
 
 
 def test_expiry_names_its_fault(run: Run) -> None:
-    async def main(world: World) -> Any:
-        client = await world.open()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open()
         await client.session.expire(cause=42)
         await client.until(SUSPENDED, EXPIRED)
         return causes(client.notices)
@@ -50,8 +51,8 @@ def test_expiry_names_its_fault(run: Run) -> None:
 
 
 def test_a_session_without_a_connection_can_be_expired(run: Run) -> None:
-    async def main(world: World) -> Any:
-        client, other = await world.open(), await world.open()
+    async def main(environment: Environment) -> Any:
+        client, other = await environment.open(), await environment.open()
         await client.ask(Create("/e", ephemeral=True))
         client.session.refuse_connections()
         await client.session.cut()
@@ -66,8 +67,8 @@ def test_a_session_without_a_connection_can_be_expired(run: Run) -> None:
 
 
 def test_other_sessions_do_not_notice(run: Run) -> None:
-    async def main(world: World) -> Any:
-        client, other = await world.open(), await world.open()
+    async def main(environment: Environment) -> Any:
+        client, other = await environment.open(), await environment.open()
         await client.session.expire()
         await client.until(SUSPENDED, EXPIRED)
         return other.session.state, await other.heard()
@@ -78,8 +79,8 @@ def test_other_sessions_do_not_notice(run: Run) -> None:
 def test_an_ended_session_cannot_be_expired_again(run: Run) -> None:
     """A fault that has no effect is an error."""
 
-    async def main(world: World) -> None:
-        client = await world.open()
+    async def main(environment: Environment) -> None:
+        client = await environment.open()
         await client.session.expire()
         await client.until(SUSPENDED, EXPIRED)
         await client.session.expire()
@@ -92,8 +93,8 @@ def test_an_ended_session_cannot_be_expired_again(run: Run) -> None:
 
 
 def test_when_cut_returns_the_client_has_noticed(run: Run) -> None:
-    async def main(world: World) -> Any:
-        client = await world.open()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open()
         await client.session.cut(cause=42)
         heard = causes(client.notices)[:1]
         await client.until(SUSPENDED, CONNECTED)
@@ -103,8 +104,8 @@ def test_when_cut_returns_the_client_has_noticed(run: Run) -> None:
 
 
 def test_there_must_be_a_connection_to_cut(run: Run) -> None:
-    async def main(world: World) -> None:
-        client = await world.open()
+    async def main(environment: Environment) -> None:
+        client = await environment.open()
         client.session.refuse_connections()
         await client.session.cut()
         await client.session.cut()
@@ -114,8 +115,8 @@ def test_there_must_be_a_connection_to_cut(run: Run) -> None:
 
 
 def test_refusing_connections_leaves_an_open_one_alone(run: Run) -> None:
-    async def main(world: World) -> Any:
-        client = await world.open()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open()
         client.session.refuse_connections()
         return await client.ask(Sync()), client.notices
 
@@ -124,9 +125,10 @@ def test_refusing_connections_leaves_an_open_one_alone(run: Run) -> None:
     assert notices == []
 
 
+@LIVE_IS_SLOW
 def test_a_client_that_is_refused_until_its_time_out_is_over_has_expired(run: Run) -> None:
-    async def main(world: World) -> Any:
-        client, other = await world.open(SHORTEST_TIMEOUT_MS), await world.open()
+    async def main(environment: Environment) -> Any:
+        other, client = await environment.open(), await environment.open(SHORT_TIMEOUT_MS)
         await client.ask(Create("/e", ephemeral=True))
         await other.ask(Exists("/e", watch=True))
         client.session.refuse_connections(cause=7)
@@ -144,10 +146,10 @@ def test_a_client_that_is_refused_until_its_time_out_is_over_has_expired(run: Ru
 
 
 def test_a_fault_s_cause_ends_with_the_reconnection(run: Run) -> None:
-    """A second loss, of which nobody was told, is not put down to the first."""
+    """A second loss that was not announced is not attributed to the first."""
 
-    async def main(world: World) -> Any:
-        client = await world.open()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open()
         await client.session.cut(cause=42)
         await client.until(SUSPENDED, CONNECTED)
         await client.session.cut()
@@ -161,10 +163,10 @@ def test_a_fault_s_cause_ends_with_the_reconnection(run: Run) -> None:
 
 
 def test_a_short_freeze_goes_unnoticed(run: Run) -> None:
-    """What happened meanwhile is heard on thawing."""
+    """Events that happen meanwhile arrive on thawing."""
 
-    async def main(world: World) -> Any:
-        frozen, witness = await world.open(), await world.open()
+    async def main(environment: Environment) -> Any:
+        frozen, witness = await environment.open(), await environment.open()
         await frozen.ask(Create("/a"), GetData("/a", watch=True))
         await witness.ask(GetData("/a", watch=True))
         frozen.session.freeze()
@@ -179,15 +181,15 @@ def test_a_short_freeze_goes_unnoticed(run: Run) -> None:
 
 
 def test_a_frozen_client_sends_nothing_until_it_thaws(run: Run) -> None:
-    async def main(world: World) -> Any:
-        frozen, other = await world.open(), await world.open()
+    async def main(environment: Environment) -> Any:
+        frozen, other = await environment.open(), await environment.open()
         replies: list[Any] = []
 
         async def ask() -> None:
             replies.extend(await frozen.ask(Create("/a")))
 
         frozen.session.freeze()
-        task = world.runtime.spawn("asking", ask())
+        task = environment.runtime.spawn("asking", ask())
         for _ in range(50):
             await other.ask(Sync())
         before = await other.ask(Exists("/a"))
@@ -201,10 +203,10 @@ def test_a_frozen_client_sends_nothing_until_it_thaws(run: Run) -> None:
 
 
 def test_a_client_frozen_past_its_time_out_finds_out_when_it_thaws(run: Run) -> None:
-    """The zombie's tale: it still takes itself for connected when all the others have seen it die."""
+    """A zombie: the client still considers itself connected when all other clients have seen its session end."""
 
-    async def main(world: World) -> Any:
-        frozen, other = await world.open(SHORTEST_TIMEOUT_MS), await world.open()
+    async def main(environment: Environment) -> Any:
+        other, frozen = await environment.open(), await environment.open(SHORT_TIMEOUT_MS)
         await frozen.ask(Create("/e", ephemeral=True))
         await other.ask(Exists("/e", watch=True))
         frozen.session.freeze(cause=42)
@@ -220,8 +222,8 @@ def test_a_client_frozen_past_its_time_out_finds_out_when_it_thaws(run: Run) -> 
 
 
 def test_a_frozen_client_s_session_can_be_expired(run: Run) -> None:
-    async def main(world: World) -> Any:
-        frozen, other = await world.open(), await world.open()
+    async def main(environment: Environment) -> Any:
+        frozen, other = await environment.open(), await environment.open()
         await frozen.ask(Create("/e", ephemeral=True))
         frozen.session.freeze()
         await frozen.session.expire()
@@ -238,8 +240,8 @@ def test_a_frozen_client_s_session_can_be_expired(run: Run) -> None:
 
 
 def test_an_abandoned_session_lives_on_at_the_server_until_its_time_is_up(run: Run) -> None:
-    async def main(world: World) -> Any:
-        owner, other = await world.open(SHORTEST_TIMEOUT_MS), await world.open()
+    async def main(environment: Environment) -> Any:
+        other, owner = await environment.open(), await environment.open(SHORT_TIMEOUT_MS)
         await owner.ask(Create("/e", ephemeral=True))
         await other.ask(Exists("/e", watch=True))
         owner.session.abandon()
@@ -248,18 +250,19 @@ def test_an_abandoned_session_lives_on_at_the_server_until_its_time_is_up(run: R
         return right_after, event.kind, owner.notices
 
     (right_after,), kind, notices = run(main)
-    assert isinstance(right_after, Found)
+    assert isinstance(right_after, NodeFound)
     assert kind is WatchKind.NODE_DELETED
     assert notices == []
 
 
-def test_whoever_waits_for_an_abandoned_session_is_never_answered(run: Run) -> None:
-    async def main(world: World) -> Any:
-        client, other = await world.open(SHORTEST_TIMEOUT_MS), await world.open()
+@LIVE_IS_SLOW
+def test_a_call_that_waits_for_an_abandoned_session_is_never_answered(run: Run) -> None:
+    async def main(environment: Environment) -> Any:
+        other, client = await environment.open(), await environment.open(SHORT_TIMEOUT_MS)
         await client.ask(Create("/e", ephemeral=True))
         await other.ask(Exists("/e", watch=True))
         client.session.freeze()
-        task = world.runtime.spawn("asking", _ask_forever(client))
+        task = environment.runtime.spawn("asking", _ask_forever(client))
         await other.ask(Sync())
         client.session.abandon()
         await other.until_event("/e")

@@ -1,14 +1,11 @@
-"""The model against a real server: the same random operations, and everything that comes back must agree.
+"""The model against a real server: the same random operations, and all results must agree.
 
-Two sessions act on a small tree, so that they meet often; after each step both are brought to rest by a Sync, and replies,
-errors, stat fields and notices with their order are compared. Not compared are what two servers cannot have in common: the
-times; zxids count from the first transaction of the example, sessions are numbered as they were opened.
-
-KCSIM_CONFORMANCE_OPERATIONS is the number of operations (2,000 when unset); the same number gives the same operations.
+Two sessions act on a small tree, so that they often affect each other. After each step a Sync brings both to rest, and
+replies, errors, stat fields and notices with their order are compared. Values that two servers cannot have in common are not
+compared directly: times are left out; zxids count from the first transaction of the example, sessions are numbered in the
+order in which they were opened.
 """
 
-import os
-import random
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -18,11 +15,11 @@ from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
-from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
+from kcsim.runtime.simulated import SimulatedRuntime
+from kcsim.runtime.wallclock import WallClockRuntime
+from kcsim.vocabulary import SessionId, ZkVersion, Zxid
 from kcsim.zk.errors import ZooKeeperError
 from kcsim.zk.live import LiveZooKeeper
-from kcsim.zk.memory.client import MemoryZooKeeper
 from kcsim.zk.operations import (
     Check,
     Create,
@@ -41,15 +38,13 @@ from kcsim.zk.operations import (
 )
 from kcsim.zk.servers.configuration import ServerSettings
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
-from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
-from tests.conformance.world import LONGEST_TIMEOUT_MS, Client, NoSink, World, make_chroot
-from tests.conftest import TICK_MS
+from tests.conformance.environment import LONGEST_TIMEOUT_MS, Client, Environment, make_chroot, model_of_the_server
+from tests.conftest import LONGEST_SESSION_MS, TICK_MS
 from tests.requirements import require
 
-WANTED_OPERATIONS = int(os.environ.get("KCSIM_CONFORMANCE_OPERATIONS", "2000"))
 EXAMPLES_A_ROUND, STEPS_AN_EXAMPLE = 20, 40
 
-# --- what is asked -----------------------------------------------------------------------------------------------------
+# --- requests ----------------------------------------------------------------------------------------------------------
 
 PATHS = ["/r/a", "/r/b", "/r/a/x", "/r/a/y", "/r/b/n-0000000000", "/r/b/n-0000000001", "/r", "/r/a/x/deep", "/none/x"]
 PARENTS = ["/r/a", "/r/b"]
@@ -77,10 +72,10 @@ who = st.integers(0, 1)
 
 
 class Side:
-    """One of the two: a ZooKeeper, a way to have coroutines run on it, and two sessions."""
+    """One of the two: a ZooKeeper, a way to run coroutines on it, and two sessions."""
 
-    def __init__(self, world: World, do: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-        self._world = world
+    def __init__(self, environment: Environment, do: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+        self._environment = environment
         self._do = do
         self._first_zxid = 0
         self._sessions: list[SessionId] = []
@@ -93,19 +88,19 @@ class Side:
         return self._do(coroutine)
 
     def open(self) -> Client:
-        client: Client = self.run(self._world.open(LONGEST_TIMEOUT_MS))
+        client: Client = self.run(self._environment.open(LONGEST_TIMEOUT_MS))
         self._sessions.append(client.session.session_id)
         return client
 
     def close(self) -> None:
-        self.run(self._world.close())
+        self.run(self._environment.close())
 
     def rest(self, connected: list[int]) -> list[Any]:
-        """What each connected session has heard since the last time, all that was on its way included."""
+        """Return the notices of each connected session since the last time, including all that were in transit."""
         return [self.comparable(self.run(self.clients[n].heard())) for n in connected]
 
     def comparable(self, value: Any) -> Any:
-        """A value in which the two sides must be equal."""
+        """Return a value in a form in which the two sides must be equal."""
         match value:
             case Stat():
                 zxids = [self._ordinal(zxid) for zxid in (value.czxid, value.mzxid, value.pzxid)]
@@ -142,21 +137,21 @@ def model_side() -> Side:
             runtime.env.step()
         return outcome[0]
 
-    return Side(World(runtime, MemoryZooKeeper(runtime, NoSink(), random.Random(1), tick_time_ms=TICK_MS)), do)
+    return Side(Environment(runtime, model_of_the_server(runtime)), do)
 
 
 def server_side(connect_string: str, chroot: str) -> tuple[Side, WallClockRuntime]:
     runtime = WallClockRuntime()
     runtime.loop.run_until_complete(make_chroot(connect_string, chroot))
-    world = World(runtime, LiveZooKeeper(connect_string + chroot))
-    return Side(world, runtime.loop.run_until_complete), runtime
+    environment = Environment(runtime, LiveZooKeeper(connect_string + chroot))
+    return Side(environment, runtime.loop.run_until_complete), runtime
 
 
 # --- the machine -------------------------------------------------------------------------------------------------------
 
 
 class ModelAgainstServer(RuleBasedStateMachine):
-    """Each rule does one thing to both sides and compares what comes of it."""
+    """State machine in which each rule does one thing to both sides and compares the results."""
 
     connect_string: str
     performed = 0
@@ -211,7 +206,7 @@ class ModelAgainstServer(RuleBasedStateMachine):
 
     @rule(n=who, fault=st.sampled_from(["bounce", "cut off", "close", "expire"]))
     def disturb(self, n: int, fault: str) -> None:
-        """Take the connection for a moment or for longer, or the session: its owner then opens another."""
+        """Break the connection briefly or for longer, or end the session: its owner then opens another."""
         if not self.is_connected[n]:
             return
         ModelAgainstServer.performed += 1
@@ -223,7 +218,7 @@ class ModelAgainstServer(RuleBasedStateMachine):
     @precondition(lambda self: not all(self.is_connected))
     @rule()
     def come_back(self) -> None:
-        """A session that was cut off hears what it has missed."""
+        """Reconnect sessions that were cut off: each gets what it has missed."""
         ModelAgainstServer.performed += 1
         n = self.is_connected.index(False)
         self.is_connected[n] = True
@@ -264,17 +259,24 @@ FAULTS = {"bounce": _bounce, "cut off": _cut_off, "close": _close, "expire": _ex
 
 @pytest.fixture
 def server_of_its_own() -> Iterator[EmbeddedZooKeeper]:
-    """Zxids are compared: on the suite's server, sessions that other tests abandoned expire in the middle, and take some."""
+    """Yield a server for this test only: zxids are compared, and abandoned sessions of other tests would use some."""
     require("java")
-    with EmbeddedZooKeeper(settings=ServerSettings(tick_time_ms=TICK_MS)) as zookeeper:
+    settings_ = ServerSettings(tick_time_ms=TICK_MS, max_session_timeout_ms=LONGEST_SESSION_MS)
+    with EmbeddedZooKeeper(settings=settings_) as zookeeper:
         yield zookeeper
 
 
 @pytest.mark.live
-def test_the_model_agrees_with_the_server(server_of_its_own: EmbeddedZooKeeper) -> None:
+@pytest.mark.parametrize(
+    "operations",
+    [300, pytest.param(2_000, marks=pytest.mark.slow), pytest.param(100_000, marks=pytest.mark.nightly)],
+)
+def test_the_model_agrees_with_the_server(server_of_its_own: EmbeddedZooKeeper, operations: int) -> None:
+    """Examples with the same number of operations have the same operations."""
+    ModelAgainstServer.performed = 0
     ModelAgainstServer.connect_string = server_of_its_own.connect_string
     how = settings(
-        max_examples=EXAMPLES_A_ROUND,
+        max_examples=min(EXAMPLES_A_ROUND, operations // STEPS_AN_EXAMPLE),
         stateful_step_count=STEPS_AN_EXAMPLE,
         deadline=None,
         database=None,
@@ -282,6 +284,6 @@ def test_the_model_agrees_with_the_server(server_of_its_own: EmbeddedZooKeeper) 
         suppress_health_check=list(HealthCheck),
     )
     round_ = 0
-    while ModelAgainstServer.performed < WANTED_OPERATIONS:
+    while ModelAgainstServer.performed < operations:
         run_state_machine_as_test(seed(round_)(type("Round", (ModelAgainstServer,), {})), settings=how)
         round_ += 1

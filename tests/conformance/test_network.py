@@ -1,24 +1,24 @@
-"""The network: one suite, held against both runtimes, with and without time on the way."""
+"""The network: one suite for both runtimes, with and without latency."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
-from kcsim.brokers.ports import AddressInUseError, Connection, ListenerClosedError, Listening
+from kcsim.brokers.network.network import MemoryNetwork
+from kcsim.brokers.ports import AddressInUseError, BrokerConnection, ListenerClosedError, Listening
 from kcsim.controller.ports import BrokerConnectionError
-from kcsim.scenarios.network import MemoryNetwork
-from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
-from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
-from kcsim.zk.errors import TimedOutError
-from kcsim.zk.ports import Promise, Runtime
+from kcsim.errors import TimedOutError
+from kcsim.runtime.ports import Promise, Runtime
+from kcsim.runtime.simulated import SimulatedRuntime
+from kcsim.runtime.wallclock import WallClockRuntime
 from tests.conformance.asking import CAUSE, SOON_MS, answer_all, ask, settle
 
 HOST, PORT = "localhost", 9092
 
 
 class Place:
-    """A network with two processes on it: one that serves and one that asks."""
+    """A network with two processes on it: one serves, the other sends requests."""
 
     def __init__(self, runtime: Runtime, delay_ms: int) -> None:
         self.runtime = runtime
@@ -30,17 +30,17 @@ class Place:
     def listen(self) -> Listening:
         return self.server.listen(HOST, PORT)
 
-    async def connect(self) -> Connection:
+    async def connect(self) -> BrokerConnection:
         return await self.client.connect(HOST, PORT, SOON_MS)
 
     def serve(self) -> Listening:
-        """Listen, and answer whatever comes in, one after the other, until the listener is closed."""
+        """Listen, and answer requests one after the other, until the listener is closed."""
         listening = self.listen()
         answer_all(self.runtime.spawn, listening, self.handled)
         return listening
 
-    def ask(self, connection: Connection, request: Any, timeout_ms: int = SOON_MS) -> "Promise[Any]":
-        """Send a request from a task of its own; what comes of it is in the promise."""
+    def ask(self, connection: BrokerConnection, request: Any, timeout_ms: int = SOON_MS) -> "Promise[Any]":
+        """Send a request from a task of its own; return a promise of its answer or error."""
         return ask(self.runtime, self.runtime.spawn, connection, request, timeout_ms)
 
     async def settle(self) -> None:
@@ -48,10 +48,10 @@ class Place:
 
 
 Script = Callable[[Place], Coroutine[Any, Any, Any]]
-WORLDS = [(SimulatedRuntime, 0), (SimulatedRuntime, 1), (WallClockRuntime, 0), (WallClockRuntime, 2)]
+ENVIRONMENTS = [(SimulatedRuntime, 0), (SimulatedRuntime, 1), (WallClockRuntime, 0), (WallClockRuntime, 2)]
 
 
-@pytest.fixture(params=WORLDS, ids=lambda world: f"{world[0].__name__}-{world[1]}ms")
+@pytest.fixture(params=ENVIRONMENTS, ids=lambda environment: f"{environment[0].__name__}-{environment[1]}ms")
 def run(request: pytest.FixtureRequest) -> Callable[[Script], Any]:
     def run_script(script: Script) -> Any:
         make_runtime, delay_ms = request.param
@@ -88,7 +88,7 @@ def test_a_request_arrives_as_it_is_and_with_its_cause(run: Callable[[Script], A
 
 
 def test_a_connection_stands_before_anybody_accepts_requests_on_it(run: Callable[[Script], Any]) -> None:
-    """A kernel completes the handshake by itself; a request waits until somebody asks for it."""
+    """A kernel completes the handshake by itself; a request waits until the server accepts it."""
 
     async def script(place: Place) -> str:
         listening = place.listen()
@@ -124,7 +124,7 @@ def test_each_answer_goes_to_its_request_in_whatever_order_they_are_given(run: C
 
 
 def test_a_process_may_connect_to_itself(run: Callable[[Script], Any]) -> None:
-    """The controller talks to its own broker over the network. Reference controller.md 1."""
+    """The controller talks to its own broker over the network. Source: docs/kafka/controller.md 1."""
 
     async def script(place: Place) -> Any:
         place.serve()
@@ -149,7 +149,7 @@ def test_a_request_is_answered_only_once(run: Callable[[Script], Any]) -> None:
 # --- time-outs
 
 
-def test_without_an_answer_in_time_the_sender_is_told_who_kept_silent(run: Callable[[Script], Any]) -> None:
+def test_without_an_answer_in_time_the_sender_learns_who_kept_silent(run: Callable[[Script], Any]) -> None:
     async def script(place: Place) -> None:
         place.listen()
         connection = await place.connect()
@@ -173,7 +173,7 @@ def test_an_answer_that_comes_too_late_is_not_taken_for_that_of_the_next_request
     assert run(script) == "to the second"
 
 
-# --- nobody there
+# --- no listener
 
 
 def test_a_connection_is_refused_where_nobody_listens(run: Callable[[Script], Any]) -> None:
@@ -250,7 +250,7 @@ def test_a_request_on_its_way_to_a_listener_that_closes_is_lost_and_not_met_by_i
     assert run(script) == ["next"]
 
 
-def test_whoever_waits_at_a_listener_is_let_go_when_it_closes(run: Callable[[Script], Any]) -> None:
+def test_those_who_wait_at_a_listener_are_let_go_when_it_closes(run: Callable[[Script], Any]) -> None:
     async def script(place: Place) -> int:
         listening = place.listen()
         let_go: list[Promise[None]] = [place.runtime.promise() for _ in range(3)]
@@ -285,7 +285,7 @@ def test_requests_that_nobody_has_accepted_are_forgotten_when_the_listener_close
 
 
 def test_an_answer_given_before_the_listener_closes_still_arrives(run: Callable[[Script], Any]) -> None:
-    """What is on its way arrives in order: the answer first, then the end of the connection."""
+    """Messages in transit arrive in order: the answer first, then the end of the connection."""
 
     async def script(place: Place) -> Any:
         listening = place.listen()
@@ -314,7 +314,7 @@ def test_an_answer_given_after_the_listener_closed_is_heard_by_nobody(run: Calla
 
 
 def test_what_was_under_way_when_its_sender_hung_up_is_handled_unheard(run: Callable[[Script], Any]) -> None:
-    """A request whose sender lost patience has still arrived: that is how one comes to be processed twice."""
+    """A request whose sender timed out has still arrived: this is how a request comes to be processed twice."""
 
     async def script(place: Place) -> list[Any]:
         listening = place.listen()

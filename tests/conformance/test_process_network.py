@@ -6,30 +6,32 @@ from typing import Any
 
 import pytest
 
-from kcsim.brokers.ports import AddressInUseError, Connection, Listening
+from kcsim.brokers.network.network import MemoryNetwork
+from kcsim.brokers.network.process import Process, WriteBreakpoint, WriteMoment
+from kcsim.brokers.network.process_states import ProcessState
+from kcsim.brokers.ports import AddressInUseError, BrokerConnection, Listening
 from kcsim.controller.ports import BrokerConnectionError
-from kcsim.scenarios.history import EventLog
-from kcsim.scenarios.network import MemoryNetwork
-from kcsim.scenarios.process import Breakpoint, Process, ProcessState, WriteMoment
-from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
-from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
-from kcsim.zk.errors import Killed, TimedOutError
+from kcsim.errors import Killed, TimedOutError
+from kcsim.eventlog.event_log import EventLog
+from kcsim.runtime.ports import Promise, Runtime
+from kcsim.runtime.simulated import SimulatedRuntime
+from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.zk.memory.client import MemoryZooKeeper
+from kcsim.zk.memory.settings import ModelSettings
 from kcsim.zk.operations import Create
-from kcsim.zk.ports import Promise, Runtime
 from tests.conformance.asking import CAUSE, SOON_MS, answer_all, ask, settle
 
 HOST, PORT = "localhost", 9092
 
 
 class Cluster:
-    """Two processes on one network: broker-1 asks, broker-2 serves."""
+    """Two processes on one network: broker-1 sends requests, broker-2 serves."""
 
     def __init__(self, runtime: Runtime, delay_ms: int) -> None:
         self.runtime = runtime
         self.network = MemoryNetwork(runtime, delay_ms)
         sink = EventLog(runtime.now_ms).sink("zookeeper")
-        self.zookeeper = MemoryZooKeeper(runtime, sink, random.Random(0), tick_time_ms=100)
+        self.zookeeper = MemoryZooKeeper(runtime, sink, random.Random(0), ModelSettings(tick_time_ms=100))
         self.asks = self.process("broker-1")
         self.serves = self.process("broker-2")
         self.handled: list[Any] = []
@@ -38,16 +40,16 @@ class Cluster:
         return Process(name, self.runtime, self.zookeeper, self.network)
 
     def serve(self, process: Process) -> Listening:
-        """Answer, inside a process, whatever comes in."""
+        """Answer all requests, inside a process."""
         listening = process.network.listen(HOST, PORT)
         answer_all(process.spawn, listening, self.handled)
         return listening
 
-    async def connect(self) -> Connection:
+    async def connect(self) -> BrokerConnection:
         return await self.asks.network.connect(HOST, PORT, SOON_MS)
 
-    def ask(self, connection: Connection, request: Any, timeout_ms: int = SOON_MS) -> "Promise[Any]":
-        """Send a request inside broker-1; what comes of it is in the promise."""
+    def ask(self, connection: BrokerConnection, request: Any, timeout_ms: int = SOON_MS) -> "Promise[Any]":
+        """Send a request inside broker-1; return a promise of its answer or error."""
         return ask(self.runtime, self.asks.spawn, connection, request, timeout_ms)
 
     async def settle(self) -> None:
@@ -55,10 +57,10 @@ class Cluster:
 
 
 Script = Callable[[Cluster], Coroutine[Any, Any, Any]]
-WORLDS = [(SimulatedRuntime, 0), (SimulatedRuntime, 1), (WallClockRuntime, 0)]
+ENVIRONMENTS = [(SimulatedRuntime, 0), (SimulatedRuntime, 1), (WallClockRuntime, 0)]
 
 
-@pytest.fixture(params=WORLDS, ids=lambda world: f"{world[0].__name__}-{world[1]}ms")
+@pytest.fixture(params=ENVIRONMENTS, ids=lambda environment: f"{environment[0].__name__}-{environment[1]}ms")
 def run(request: pytest.FixtureRequest) -> Callable[[Script], Any]:
     def run_script(script: Script) -> Any:
         make_runtime, delay_ms = request.param
@@ -108,7 +110,7 @@ def test_what_queued_up_at_a_paused_process_is_handled_in_order_when_it_goes_on(
 
 
 def test_a_request_sent_again_meanwhile_is_handled_as_often_as_it_was_sent(run: Callable[[Script], Any]) -> None:
-    """Reference requests.md 3-4: a resend may deliver a request twice."""
+    """Source: docs/kafka/requests.md 3-4: a resend may deliver a request twice."""
 
     async def script(cluster: Cluster) -> list[Any]:
         cluster.serve(cluster.serves)
@@ -187,7 +189,7 @@ def test_a_killed_process_breaks_its_connections_and_is_not_reached_again(run: C
 
 
 def test_a_killed_process_breaks_the_connections_that_it_had_made(run: Callable[[Script], Any]) -> None:
-    """What it asked for is still done, but its answer goes nowhere."""
+    """Its request is still executed, but the answer is lost."""
 
     async def script(cluster: Cluster) -> bool:
         listening = cluster.serves.network.listen(HOST, PORT)
@@ -203,7 +205,7 @@ def test_a_killed_process_breaks_the_connections_that_it_had_made(run: Callable[
 
 
 def test_the_network_refuses_the_dead(run: Callable[[Script], Any]) -> None:
-    """No `finally` of a killed broker closes, answers or sends anything."""
+    """No `finally` block of a killed broker closes, answers or sends anything."""
 
     async def script(cluster: Cluster) -> None:
         listening = cluster.serves.network.listen(HOST, PORT)
@@ -230,7 +232,7 @@ def test_the_network_refuses_the_dead(run: Callable[[Script], Any]) -> None:
 
 
 def test_a_process_may_die_in_the_middle_of_a_request(run: Callable[[Script], Any]) -> None:
-    """At a breakpoint in the write that the request asks for: its sender finds the connection broken."""
+    """The process dies at a breakpoint in the write that the request causes: the sender finds the connection broken."""
 
     async def script(cluster: Cluster) -> ProcessState:
         listening = cluster.serves.network.listen(HOST, PORT)
@@ -241,7 +243,7 @@ def test_a_process_may_die_in_the_middle_of_a_request(run: Callable[[Script], An
             await session.call([Create("/written")])
             incoming.respond("written")
 
-        cluster.serves.break_at(Breakpoint(WriteMoment.BEFORE, lambda _: True, cluster.serves.kill))
+        cluster.serves.break_at(WriteBreakpoint(WriteMoment.BEFORE, lambda _: True, cluster.serves.kill))
         cluster.serves.spawn("work", work())
         answer = cluster.ask(await cluster.connect(), "write")
         with pytest.raises(BrokerConnectionError, match="broken from the other side"):
@@ -268,7 +270,7 @@ def test_the_next_process_takes_over_the_address_of_a_killed_one(run: Callable[[
 
 
 def test_a_process_that_stops_in_order_closes_its_listener_and_goes_on(run: Callable[[Script], Any]) -> None:
-    """It has things to do after that: to resign, to close its session. Reference requests.md 10-4."""
+    """It still has to resign and to close its session. Source: docs/kafka/requests.md 10-4."""
 
     async def script(cluster: Cluster) -> list[Any]:
         listening = cluster.serve(cluster.serves)

@@ -1,4 +1,4 @@
-"""Recordings made of runs: on real brokers, of several runs, and with what is refused left out."""
+"""Recordings made from runs: on real brokers, of several runs, and without refused steps."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ def run(*steps: Mapping[str, Any]) -> Recording:
 
 
 def deleted(winner: int, *written: str) -> dict[str, Any]:
-    """A step that has an election follow, and what its winner then wrote."""
+    """Return a step that causes an election, with the writes of its winner."""
     writes = [{"by": "controller", "op": "set", "path": STATE, "data": data, "fenced": True} for data in written]
     return {"do": {"zk_delete": "/controller"}, "controller": winner, "writes": writes}
 
@@ -51,12 +51,12 @@ def test_so_is_that_it_wrote_nothing() -> None:
     assert step.unsteady == {STATE: ((),)}
 
 
-def test_what_two_other_runs_wrote_alike_is_told_once() -> None:
+def test_what_two_other_runs_wrote_alike_is_kept_once() -> None:
     (step,) = with_other_runs(run(deleted(2, "a")), [run(deleted(2, "b")), run(deleted(2, "b"))]).steps
     assert [len(others) for others in step.unsteady.values()] == [1]
 
 
-def test_a_run_that_left_a_step_out_tells_nothing_of_those_after_it() -> None:
+def test_a_run_that_left_a_step_out_shows_nothing_of_those_after_it() -> None:
     refused = {"do": {"zk_delete": "/admin/x"}, "controller": 2, "writes": []}
     whole = run(deleted(2, "a"), refused, deleted(2, "b"))
     assert with_other_runs(whole, [run(deleted(2, "a"), deleted(2, "c"))]) == whole
@@ -113,9 +113,10 @@ STEPS: Sequence[Mapping[str, Any]] = (
 
 
 @pytest.mark.kafka
+@pytest.mark.slow
 @pytest.mark.live
 def test_what_real_brokers_do_is_recorded_so_that_ours_can_be_compared(tmp_path: Path) -> None:
-    """The step that ZooKeeper refuses is left out; files and addresses reach the command; ours writes the same."""
+    """The step that ZooKeeper refuses is left out; files and addresses reach the command; our cluster writes the same."""
     require("java", "kafka")
     file = tmp_path / "short.json"
     file.write_text(json.dumps({"name": "short", "brokers": [1, 2], "steps": list(STEPS)}))

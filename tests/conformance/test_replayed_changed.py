@@ -1,4 +1,4 @@
-"""A recording that was changed by hand is no longer reproduced; the change is told where it was made, and nowhere else."""
+"""A recording that was changed by hand is not reproduced; the difference is reported where it was made, and nowhere else."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tests.conformance.__main__ import main
 TRACES = Path(__file__).parent / "traces"
 STATE = "/brokers/topics/orders/partitions/{}/state"
 Change = Callable[[list[dict[str, Any]]], None]
-"""Changes the steps of a recording."""
+"""A function that changes the steps of a recording."""
 
 
 def writes_to(step: dict[str, Any], path: str) -> list[dict[str, Any]]:
@@ -75,7 +75,7 @@ def with_an_exit_status(number: int, status: int) -> Change:
         ("command-reassign-bad", with_an_exit_status(3, 0), 3, "exit status"),
     ],
 )
-def test_a_change_is_told_at_its_step_and_znode(
+def test_a_change_is_reported_at_its_step_and_znode(
     trace: str, change: Change, number: int, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recording = json.loads((TRACES / f"{trace}.json").read_text(encoding="utf-8"))
@@ -83,5 +83,5 @@ def test_a_change_is_told_at_its_step_and_znode(
     file = tmp_path / "changed.json"
     file.write_text(json.dumps(recording))
     assert main([str(file), "--zookeeper", "simulated"]) == 1
-    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith(f"{file}: step") or ": end" in line]
-    assert told == [f"{file}: step {number} {json.dumps(recording['steps'][number - 1]['do'])}: {what}"]
+    reported = [line for line in capsys.readouterr().out.splitlines() if line.startswith(f"{file}: step") or ": end" in line]
+    assert reported == [f"{file}: step {number} {json.dumps(recording['steps'][number - 1]['do'])}: {what}"]

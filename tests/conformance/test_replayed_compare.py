@@ -1,12 +1,12 @@
-"""What two recordings of the same steps must have in common, and what is free."""
+"""What two recordings of the same steps must have in common, and what may differ."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kcsim.scenarios.comparing.differences import Difference
-from kcsim.scenarios.comparing.writes import Write, Writes
+from kcsim.zk.capture.write_comparison.differences import WriteDifference
+from kcsim.zk.capture.write_comparison.writes import Writes, ZnodeWrite
 from tests.conformance.replayed.compare import differences
 from tests.conformance.replayed.recording import Recording, Step
 
@@ -18,30 +18,30 @@ def state(isr: Sequence[int], *, leader: int = 1, epoch: int = 0) -> str:
     return json.dumps({"controller_epoch": 1, "leader": leader, "version": 1, "leader_epoch": epoch, "isr": list(isr)})
 
 
-def decided(isr: Sequence[int], **rest: int) -> Write:
-    """The controller's decision on the partition."""
-    return Write("controller", "set", STATE, state(isr, **rest), fenced=True)
+def decided(isr: Sequence[int], **rest: int) -> ZnodeWrite:
+    """Return the controller's decision on the partition."""
+    return ZnodeWrite("controller", "set", STATE, state(isr, **rest), fenced=True)
 
 
-def joined(isr: Sequence[int], **rest: int) -> Write:
-    """The leader's write, after a replica has joined."""
-    return Write("broker-1", "set", STATE, state(isr, **rest))
+def joined(isr: Sequence[int], **rest: int) -> ZnodeWrite:
+    """Return the leader's write after a replica has joined."""
+    return ZnodeWrite("broker-1", "set", STATE, state(isr, **rest))
 
 
-CREATED = Write("controller", "create", STATE, state([1]), fenced=True)
-ELECTED = Write("controller", "create", "/controller", '{"version":1,"brokerid":2,"timestamp":"17"}')
+CREATED = ZnodeWrite("controller", "create", STATE, state([1]), fenced=True)
+ELECTED = ZnodeWrite("controller", "create", "/controller", '{"version":1,"brokerid":2,"timestamp":"17"}')
 
 
 def recording(*steps: Step, final: dict[str, str | None] | None = None) -> Recording:
     return Recording("made up", "", (1, 2, 3), {}, {}, steps, (1, 3), final or {})
 
 
-def step(*writes: Write, **rest: Any) -> Step:
+def step(*writes: ZnodeWrite, **rest: Any) -> Step:
     return Step(DO, controller=1, writes=writes, **rest)
 
 
 def found(kafka: Sequence[Writes], ours: Sequence[Writes]) -> list[tuple[int | None, str]]:
-    """Where two runs of as many steps differ."""
+    """Return the differences between two runs of equally many steps."""
     return where(recording(*(step(*writes) for writes in kafka)), recording(*(step(*writes) for writes in ours)))
 
 
@@ -56,17 +56,17 @@ def test_the_same_writes_agree() -> None:
     assert found([(CREATED, ELECTED)], [(CREATED, ELECTED)]) == []
 
 
-def test_a_changed_leader_epoch_is_told_with_both_sides() -> None:
+def test_a_changed_leader_epoch_is_reported_with_both_sides() -> None:
     kafka, ours = recording(step(decided([1], epoch=1))), recording(step(decided([1], epoch=2)))
     assert differences(kafka, ours) == [
-        Difference(
+        WriteDifference(
             1, STATE, (f"controller set fenced {state([1], epoch=1)}",), (f"controller set fenced {state([1], epoch=2)}",)
         )
     ]
 
 
 def test_a_changed_controller_epoch_differs() -> None:
-    kafka, ours = (Write("controller", "set", "/controller_epoch", epoch) for epoch in ("2", "3"))
+    kafka, ours = (ZnodeWrite("controller", "set", "/controller_epoch", epoch) for epoch in ("2", "3"))
     assert found([(kafka,)], [(ours,)]) == [(1, "/controller_epoch")]
 
 
@@ -104,7 +104,7 @@ def test_another_operation_differs() -> None:
 
 
 def test_null_data_is_not_the_empty_text() -> None:
-    null, empty = (Write("admin", "create", "/admin/delete_topics/orders", data) for data in (None, ""))
+    null, empty = (ZnodeWrite("admin", "create", "/admin/delete_topics/orders", data) for data in (None, ""))
     assert found([(null,)], [(empty,)]) == [(1, null.path)]
 
 
@@ -122,28 +122,29 @@ def test_another_broker_in_the_controller_znode_differs() -> None:
 
 
 def test_true_is_not_one() -> None:
-    kafka, ours = (Write("admin", "create", "/brokers/topics/x", data) for data in ('{"a":1}', '{"a":true}'))
+    kafka, ours = (ZnodeWrite("admin", "create", "/brokers/topics/x", data) for data in ('{"a":1}', '{"a":true}'))
     assert found([(kafka,)], [(ours,)]) == [(1, kafka.path)]
 
 
 def test_partitions_in_an_admin_znode_stand_in_any_order() -> None:
     one, two = '{"topic":"a","partition":1}', '{"topic":"a","partition":2}'
-    kafka = Write("admin", "create", "/admin/preferred_replica_election", f'{{"partitions":[{one},{two}]}}')
+    kafka = ZnodeWrite("admin", "create", "/admin/preferred_replica_election", f'{{"partitions":[{one},{two}]}}')
     assert found([(kafka,)], [(replace(kafka, data=f'{{"partitions":[{two},{one}]}}'),)]) == []
     assert found([(kafka,)], [(replace(kafka, data=f'{{"partitions":[{two},{two}]}}'),)]) == [(1, kafka.path)]
 
 
 def test_replicas_of_a_topic_stand_in_their_order() -> None:
     kafka, ours = (
-        Write("admin", "set", "/brokers/topics/a", f'{{"partitions":{{"0":{replicas}}}}}') for replicas in ("[1,2]", "[2,1]")
+        ZnodeWrite("admin", "set", "/brokers/topics/a", f'{{"partitions":{{"0":{replicas}}}}}')
+        for replicas in ("[1,2]", "[2,1]")
     )
     assert found([(kafka,)], [(ours,)]) == [(1, kafka.path)]
 
 
 def test_where_a_broker_listens_is_free_and_its_rack_is_not() -> None:
-    def registered(port: int, rack: str) -> Write:
+    def registered(port: int, rack: str) -> ZnodeWrite:
         content = {"endpoints": [f"PLAINTEXT://h:{port}"], "host": "h", "port": port, "rack": rack, "version": 4}
-        return Write("admin", "set", "/brokers/ids/3", json.dumps(content))
+        return ZnodeWrite("admin", "set", "/brokers/ids/3", json.dumps(content))
 
     assert found([(registered(1, "a"),)], [(registered(2, "a"),)]) == []
     assert found([(registered(1, "a"),)], [(registered(1, "b"),)]) == [(1, "/brokers/ids/3")]
@@ -179,7 +180,7 @@ def test_between_two_joins_nobody_else_may_write() -> None:
 
 
 def test_the_order_of_those_that_never_joined_is_not_free() -> None:
-    """The first list is the assignment's, and what the controller removes leaves the others where they are."""
+    """The first list has the assignment's order, and the controller's removals keep the order of the others."""
     created = replace(CREATED, data=state([1, 2, 3]))
     assert found([(created,)], [(replace(CREATED, data=state([1, 3, 2])),)]) == [(1, STATE)]
     assert found([(created, decided([2, 3], leader=2, epoch=1))], [(created, decided([3, 2], leader=2, epoch=1))]) == [
@@ -188,7 +189,7 @@ def test_the_order_of_those_that_never_joined_is_not_free() -> None:
 
 
 def test_who_joined_before_a_topic_was_deleted_does_not_matter_after() -> None:
-    before = (CREATED, joined([1, 2]), joined([1, 2, 3]), Write("controller", "delete", STATE, fenced=True))
+    before = (CREATED, joined([1, 2]), joined([1, 2, 3]), ZnodeWrite("controller", "delete", STATE, fenced=True))
     kafka, ours = (replace(CREATED, data=state(isr)) for isr in ([1, 2, 3], [1, 3, 2]))
     assert found([before, (kafka,)], [before, (ours,)]) == [(2, STATE)]
 
@@ -198,7 +199,7 @@ def test_who_leads_is_never_free() -> None:
     assert found([kafka], [(CREATED, joined([1, 2], leader=2))]) == [(1, STATE)]
 
 
-# --- what runs of Kafka itself differ in -----------------------------------------------------------------------------------
+# --- differences between runs of Kafka itself ------------------------------------------------------------------------------
 
 
 def test_any_of_the_unsteady_alternatives_is_right() -> None:
@@ -216,7 +217,7 @@ def test_a_znode_that_only_other_runs_wrote_may_be_written() -> None:
 
 
 def test_what_an_alternative_leaves_behind_is_what_is_there_at_the_end() -> None:
-    two, three = (Write("controller", "set", "/controller_epoch", epoch) for epoch in ("2", "3"))
+    two, three = (ZnodeWrite("controller", "set", "/controller_epoch", epoch) for epoch in ("2", "3"))
     kafka = recording(step(two, unsteady={"/controller_epoch": ((three,),)}), final={"/controller_epoch": "2"})
     assert where(kafka, recording(step(three), final={"/controller_epoch": "3"})) == []
     assert where(kafka, recording(step(three), final={"/controller_epoch": "2"})) == [(None, "/controller_epoch")]
@@ -225,17 +226,17 @@ def test_what_an_alternative_leaves_behind_is_what_is_there_at_the_end() -> None
 
 # --- notifications ---------------------------------------------------------------------------------------------------------
 
-NOTIFIED = Write("broker-1", "create", "/isr_change_notification/isr_change_N", '{"version":1,"partitions":[]}')
+NOTIFIED = ZnodeWrite("broker-1", "create", "/isr_change_notification/isr_change_N", '{"version":1,"partitions":[]}')
 
 
-def test_in_which_step_brokers_tell_of_isr_changes_is_free() -> None:
+def test_in_which_step_brokers_notify_of_isr_changes_is_free() -> None:
     assert found([(NOTIFIED,)], [()]) == []
 
 
 def test_a_notification_made_by_hand_and_what_follows_is_compared() -> None:
     by_hand = replace(NOTIFIED, by="admin")
     do = {"zk_create": ["/isr_change_notification/isr_change_0000000000", by_hand.data]}
-    taken = Write("controller", "delete", NOTIFIED.path, fenced=True)
+    taken = ZnodeWrite("controller", "delete", NOTIFIED.path, fenced=True)
     kafka = recording(Step(do, controller=1, writes=(by_hand, taken)))
     assert where(kafka, recording(Step(do, controller=1, writes=(by_hand, taken)))) == []
     assert where(kafka, recording(Step(do, controller=1, writes=(by_hand,)))) == [(1, NOTIFIED.path)]
@@ -267,7 +268,7 @@ def test_how_a_command_ends_and_what_it_prints_must_agree() -> None:
     assert where(kafka, recording(step())) == [(1, "outcome")]
 
 
-def test_what_a_command_said_is_compared_only_where_it_was_recorded() -> None:
+def test_what_a_command_printed_is_compared_only_where_it_was_recorded() -> None:
     assert where(recording(step()), recording(step(outcome={"rc": 1, "out": ["Error"], "err": []}))) == []
 
 

@@ -1,4 +1,4 @@
-"""Recordings played on our cluster: what a run of the program does, prints and answers."""
+"""Recordings played on our cluster: the program's actions, output and exit status."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ DELETED = {"by": "admin", "op": "delete", "path": "/controller"}
 
 
 def won(broker: int, epoch: int) -> list[dict[str, str]]:
-    """The writes of a broker that wins an election."""
+    """Return the writes of a broker that wins an election."""
     data = json.dumps({"version": 1, "brokerid": broker, "timestamp": "17"})
     return [
         {"by": "controller", "op": "create", "path": "/controller", "data": data},
@@ -58,7 +58,7 @@ def test_if_who_is_to_win_does_not_stand_another_does() -> None:
 
 
 def test_a_step_ends_when_all_that_follows_from_it_is_done() -> None:
-    """A killed broker's session ends seconds later, and an election follows: all in the step that killed it."""
+    """A killed broker's session ends seconds later, and an election follows: both belong to the step of the kill."""
     (step,) = play(Recording.of(recorded({"do": {"kill": 1}, "controller": 2})), "simulated").steps
     assert step.sessions_closed == ("broker-1",)
     assert [write.path for write in step.writes or ()] == ["/controller", "/controller_epoch"]
@@ -157,7 +157,7 @@ def written(step: Step, path: str) -> list[tuple[str, str]]:
     return [(write.by, write.op) for write in step.writes or () if write.path == path]
 
 
-def test_the_controller_can_be_killed_with_others_or_told_to_stop() -> None:
+def test_the_controller_can_be_killed_with_others_or_asked_to_stop() -> None:
     steps: Steps = [
         {"do": {"kill_together": [1, 4]}, "controller": 3},
         {"do": {"term": 3}, "controller": 2},
@@ -194,7 +194,7 @@ def test_a_step_may_do_nothing_but_sleep_or_wait() -> None:
     assert "orders-0 is led by 1" in (in_vain.problem or "")
 
 
-def test_a_topic_is_made_with_its_settings_and_without_waiting_if_so_said() -> None:
+def test_a_topic_is_made_with_its_settings_and_without_waiting_if_so_requested() -> None:
     nobody = {"topic": "dead", "assignment": {"0": [9]}, "config": {"min.insync.replicas": "2"}, "wait_state": False}
     again = {"topic": "dead", "assignment": {"0": [9]}, "config": {}}
     made, twice = play(Recording.of(recorded({"do": nobody}, {"do": again})), "simulated").steps
@@ -258,19 +258,20 @@ def test_a_step_that_cannot_be_done_ends_the_play_with_the_reason() -> None:
         ({"alter": {"orders-0": [1], "orders-1": None}}, "moves and cancellations at once: Kafka's command does either"),
     ],
 )
-def test_a_step_that_is_not_supported_is_told_and_ends_the_play(do: Mapping[str, Any], why: str) -> None:
+def test_a_step_that_is_not_supported_is_reported_and_ends_the_play(do: Mapping[str, Any], why: str) -> None:
     steps = [{"do": do, "controller": 1}, {"do": {"kill": 2}, "controller": 1}]
     (step,) = play(Recording.of(recorded(*steps)), "simulated").steps
     assert step.not_supported == why
 
 
-def test_a_setting_that_our_brokers_do_not_know_is_told() -> None:
+def test_a_setting_that_our_brokers_do_not_know_is_reported() -> None:
     recording = recorded({"do": {"kill": 2}, "controller": 1}, settings={"brokers.can.fly": "true"})
     (step,) = play(Recording.of(recording), "simulated").steps
     assert step.not_supported == "our brokers do not know the setting brokers.can.fly"
 
 
 @pytest.mark.live
+@pytest.mark.slow
 def test_on_a_real_zookeeper_the_same_is_written() -> None:
     require("java")
     recording = Recording.of(recorded(deletion_won_by(3)))

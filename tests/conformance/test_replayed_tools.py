@@ -1,4 +1,4 @@
-"""What Kafka's commands print, and how they end: every line here is as Apache Kafka 2.8.2 printed it on such a cluster."""
+"""Output and exit status of Kafka's commands: every line here is as Apache Kafka 2.8.2 printed it on such a cluster."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.conformance.replayed.command_output import comparable_lines
 from tests.conformance.replayed.compare import differences
 from tests.conformance.replayed.play import play
 from tests.conformance.replayed.recording import Recording
-from tests.conformance.replayed.said import said
 
 TOPICS = "kafka.admin.TopicCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
@@ -34,7 +34,7 @@ COLLISION_WARNING = (
 
 
 class Ran(NamedTuple):
-    """A command, and what it left behind."""
+    """A command with its expected exit status and output."""
 
     do: Mapping[str, Any]
     rc: int
@@ -53,7 +53,7 @@ def refused(line: str, why: str, *before: str) -> Ran:
 
 
 def assert_printed(*steps: Ran | Mapping[str, Any]) -> None:
-    """Play the steps on three brokers, and hold each command to what it left behind."""
+    """Play the steps on three brokers, and compare each command with its expected result."""
     commands = [{"do": s.do, "outcome": {"rc": s.rc, "out": [*s.out], "err": [*s.err]}} for s in steps if isinstance(s, Ran)]
     given = [commands.pop(0) if isinstance(s, Ran) else {"do": s} for s in steps]
     recording = Recording.of({"name": "made-up", "brokers": [1, 2, 3], "steps": given})
@@ -209,8 +209,8 @@ def test_a_broker_describes_topics_in_the_order_of_hash_maps_with_its_own_settin
     )
 
 
-def test_what_is_on_its_way_in_and_out_only_a_broker_tells() -> None:
-    """With --zookeeper a replica on its way in counts as one that is missing."""
+def test_what_is_on_its_way_in_and_out_only_a_broker_reports() -> None:
+    """With --zookeeper a replica that is being added counts as a missing one."""
     config = {"retention.ms": "7", "delete.retention.ms": "8", "min.insync.replicas": "2"}
     config |= {"segment.bytes": "1000000", "flush.ms": "3"}
     head = "Topic: orders\tPartitionCount: 1\tReplicationFactor: "
@@ -537,12 +537,12 @@ def test_a_command_may_be_named_by_its_script() -> None:
         (f"{ELECT} --bootstrap-server BS --all-topic-partitions", "LeaderElectionCommand without --election-type"),
     ],
 )
-def test_what_is_not_supported_is_told_in_words(line: str, why: str) -> None:
+def test_what_is_not_supported_is_described_in_words(line: str, why: str) -> None:
     recording = {"name": "made-up", "brokers": [1, 2, 3], "steps": [{"do": ORDERS}, {"do": {"tool": line.split()}}]}
     assert play(Recording.of(recording), "simulated").not_supported == why
 
 
-# --- what does not count ---------------------------------------------------------------------------------------------------
+# --- what is not compared --------------------------------------------------------------------------------------------------
 
 
 def test_stack_traces_do_not_count() -> None:
@@ -554,7 +554,7 @@ def test_stack_traces_do_not_count() -> None:
         "\t... 3 more",
         "",
     ]
-    assert said(printed) == ("Error: Unknown broker id 9",)
+    assert comparable_lines(printed) == ("Error: Unknown broker id 9",)
 
 
 def test_entries_of_a_log_do_not_count() -> None:
@@ -565,14 +565,14 @@ def test_entries_of_a_log_do_not_count() -> None:
         " (kafka.admin.TopicCommand$)",
         "Unknown topic config name: nosuch",
     ]
-    assert said(printed) == ("Unknown topic config name: nosuch",)
+    assert comparable_lines(printed) == ("Unknown topic config name: nosuch",)
 
 
 def test_the_table_of_all_options_does_not_count() -> None:
     printed = ['Missing required argument "[topic]"', "Option                 Description", "------", "--alter  Alter"]
-    assert said(printed) == ('Missing required argument "[topic]"',)
+    assert comparable_lines(printed) == ('Missing required argument "[topic]"',)
 
 
 def test_blanks_within_count_and_around_it_all_do_not() -> None:
-    assert said(["\tTopic: a", "\tTopic: b ", ""]) == ("Topic: a", "\tTopic: b")
-    assert said(["", ""]) == ()
+    assert comparable_lines(["\tTopic: a", "\tTopic: b ", ""]) == ("Topic: a", "\tTopic: b")
+    assert comparable_lines(["", ""]) == ()

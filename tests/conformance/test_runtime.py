@@ -1,21 +1,21 @@
-"""The Runtime port: one suite, held against virtual time and the wall clock."""
+"""The Runtime port: one suite for virtual time and the wall clock."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
-from kcsim.scenarios.runtimes.simulated import DeadlockError, SimulatedRuntime
-from kcsim.scenarios.runtimes.wallclock import WallClockRuntime
-from kcsim.zk.errors import Killed, TimedOutError
-from kcsim.zk.ports import Runtime
+from kcsim.errors import Killed, TimedOutError
+from kcsim.runtime.ports import Runtime
+from kcsim.runtime.simulated import DeadlockError, SimulatedRuntime
+from kcsim.runtime.wallclock import WallClockRuntime
 
 Main = Callable[[Runtime], Coroutine[Any, Any, Any]]
 
 
 @pytest.fixture(params=[SimulatedRuntime, WallClockRuntime], ids=["simulated", "wallclock"])
 def run(request: pytest.FixtureRequest) -> Callable[[Main], Any]:
-    """Run a main coroutine, given the runtime, to its end."""
+    """Return a function that runs a main coroutine, given the runtime, to its end."""
 
     def run_main(main: Main) -> Any:
         runtime = request.param()
@@ -62,12 +62,12 @@ def test_sleepers_wake_in_the_order_of_their_times(run: Callable[[Main], Any]) -
             await runtime.sleep_ms(delay_ms)
             woken.append(delay_ms)
 
-        tasks = [runtime.spawn(f"sleep {d}", sleeper(d)) for d in (90, 10, 50)]
+        tasks = [runtime.spawn(f"sleep {d}", sleeper(d)) for d in (300, 10, 150)]
         for task in tasks:
             await task.join()
         return woken
 
-    assert run(main) == [10, 50, 90]
+    assert run(main) == [10, 150, 300]
 
 
 def test_a_settled_promise_answers_all_who_wait_and_who_come_later(run: Callable[[Main], Any]) -> None:
@@ -89,7 +89,7 @@ def test_a_settled_promise_answers_all_who_wait_and_who_come_later(run: Callable
     assert run(main) == [7, 7, 7]
 
 
-def test_a_failed_promise_raises_at_whoever_waits(run: Callable[[Main], Any]) -> None:
+def test_a_failed_promise_raises_at_its_waiters(run: Callable[[Main], Any]) -> None:
     async def main(runtime: Runtime) -> None:
         promise = runtime.promise()
         promise.fail(ValueError("no"))

@@ -1,4 +1,4 @@
-"""The model's transaction log against a real server's: the same requests, and the same transactions in both."""
+"""The model's transaction log against a real server's: the same requests produce the same transactions in both."""
 
 import random
 from dataclasses import replace
@@ -6,14 +6,15 @@ from itertools import count
 
 import pytest
 
-from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
+from kcsim.runtime.simulated import SimulatedRuntime
+from kcsim.vocabulary import ZkVersion
 from kcsim.zk.files.transaction_log import TransactionLogTail
 from kcsim.zk.files.transactions import CloseSessionTxn, Transaction, Txn
 from kcsim.zk.memory.client import MemoryZooKeeper
-from kcsim.zk.operations import Check, Create, Delete, Exists, Found, Multi, Request, SetData, Sync
+from kcsim.zk.memory.settings import ModelSettings
+from kcsim.zk.operations import Check, Create, Delete, Exists, Multi, NodeFound, Request, SetData, Sync
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
-from kcsim.zk.vocabulary import ZkVersion
-from tests.conformance.world import Client, NoSink, World, run_on_server
+from tests.conformance.environment import SHORT_TIMEOUT_MS, Client, Environment, NoSink, run_on_server
 from tests.conftest import TICK_MS
 
 CHROOTS = count(1)
@@ -45,14 +46,14 @@ REQUESTS: list[Request] = [
 BY_NAME = {"expired": True, "closed": False}
 
 
-async def play(world: World, is_expired: bool) -> int:
-    """Everything in one session, which then ends one way or the other. Returns its id."""
-    client = await world.open(2 * TICK_MS)
+async def play(environment: Environment, is_expired: bool) -> int:
+    """Run everything in one session, which is then closed or expires. Returns its id."""
+    client = await environment.open(SHORT_TIMEOUT_MS)
     for request in REQUESTS:
         await client.ask(request)
     if is_expired:
         client.session.freeze()
-        other = await world.open()
+        other = await environment.open()
         await until_gone(other)
     else:
         await client.session.close()
@@ -60,23 +61,23 @@ async def play(world: World, is_expired: bool) -> int:
 
 
 async def until_gone(other: Client) -> None:
-    """Wait until the ephemeral is gone: the session's own time has run out."""
+    """Wait until the ephemeral is gone: the session has expired by itself."""
     (reply,) = await other.ask(Exists("/b", watch=True))
-    if isinstance(reply, Found):
+    if isinstance(reply, NodeFound):
         await other.until_event("/b")
 
 
 def on_model(is_expired: bool) -> list[Transaction]:
     kept: list[Transaction] = []
     runtime = SimulatedRuntime()
-    zookeeper = MemoryZooKeeper(runtime, NoSink(), random.Random(1), tick_time_ms=TICK_MS, keep=kept.append)
-    session_id = runtime.run(play(World(runtime, zookeeper), is_expired))
+    zookeeper = MemoryZooKeeper(runtime, NoSink(), random.Random(1), ModelSettings(tick_time_ms=TICK_MS), keep=kept.append)
+    session_id = runtime.run(play(Environment(runtime, zookeeper), is_expired))
     return [replace(t, ops=tuple(without("", op) for op in t.ops)) for t in kept if t.session_id == session_id]
 
 
 def on_real_one(server: EmbeddedZooKeeper, is_expired: bool) -> list[Transaction]:
     chroot = f"/transaction-log-{next(CHROOTS)}"
-    session_id = run_on_server(server.connect_string, chroot, lambda world: play(world, is_expired))
+    session_id = run_on_server(server.connect_string, chroot, lambda environment: play(environment, is_expired))
     directory = server.transaction_log_dir("member-1")
     assert directory is not None
     found = [t for t in TransactionLogTail(directory).read_to() if t.session_id == session_id]
@@ -85,7 +86,7 @@ def on_real_one(server: EmbeddedZooKeeper, is_expired: bool) -> list[Transaction
 
 def without(chroot: str, op: Txn) -> Txn:
     if isinstance(op, CloseSessionTxn):
-        # Their order goes by their hashes, and so by the chroot that stands before them.
+        # Their order depends on their hashes, and so on the chroot that precedes them.
         return CloseSessionTxn(tuple(sorted(path.removeprefix(chroot) for path in op.deleted or ())))
     path = getattr(op, "path", None)
     return op if path is None else replace(op, path=path.removeprefix(chroot))
@@ -94,7 +95,7 @@ def without(chroot: str, op: Txn) -> Txn:
 @pytest.mark.live
 @pytest.mark.parametrize("is_expired", BY_NAME.values(), ids=BY_NAME.keys())
 def test_the_model_writes_what_a_server_writes(server: EmbeddedZooKeeper, is_expired: bool) -> None:
-    """Kinds, contents, order; and whether a client or the server itself had ended the session."""
+    """Compared are kinds, contents and order, and whether a client or the server itself ended the session."""
     model, real = on_model(is_expired), on_real_one(server, is_expired)
     assert [(t.ops, t.is_multi, t.cxid == 0) for t in model] == [(t.ops, t.is_multi, t.cxid == 0) for t in real]
     assert (model[-1].cxid == 0) == is_expired

@@ -1,6 +1,6 @@
-"""When a watch fires, and in which order a client hears of what; both adapters are held to it.
+"""When a watch fires, and in which order a client receives events; both adapters must conform.
 
-Source: ZooKeeper 3.9 Programmer's Guide, "ZooKeeper Watches"; the numbers are rows of the reference's table of semantics.
+Source: ZooKeeper 3.9 Programmer's Guide, "ZooKeeper Watches"; the rows are those of docs/kafka/zookeeper_semantics.md.
 """
 
 from typing import Any
@@ -19,12 +19,12 @@ from kcsim.zk.operations import (
     WatchEvent,
     WatchKind,
 )
-from tests.conformance.world import Run, World
+from tests.conformance.environment import Environment, Run
 
 CREATED, DELETED, CHANGED, CHILDREN = "NODE_CREATED", "NODE_DELETED", "NODE_DATA_CHANGED", "NODE_CHILDREN_CHANGED"
 
 TABLE: list[tuple[Request, list[Request], Request, list[tuple[str, str]]]] = [
-    # the watch, what is there before it, what somebody does, what is heard
+    # the watch, what exists before, the write, the events
     (Exists("/a", watch=True), [], Create("/a"), [(CREATED, "/a")]),
     (Exists("/a", watch=True), [Create("/a")], SetData("/a", b"x"), [(CHANGED, "/a")]),
     (Exists("/a", watch=True), [Create("/a")], Delete("/a"), [(DELETED, "/a")]),
@@ -51,8 +51,8 @@ def test_a_watch_fires_on_what_it_watches_and_on_nothing_else(
 ) -> None:
     """Row 5."""
 
-    async def main(world: World) -> Any:
-        actor, watcher = await world.open(), await world.open()
+    async def main(environment: Environment) -> Any:
+        actor, watcher = await environment.open(), await environment.open()
         await actor.ask(*before)
         await watcher.ask(watch)
         await actor.ask(act)
@@ -64,8 +64,8 @@ def test_a_watch_fires_on_what_it_watches_and_on_nothing_else(
 def test_a_watch_fires_once(run: Run) -> None:
     """Row 5."""
 
-    async def main(world: World) -> Any:
-        client = await world.open()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open()
         await client.ask(Create("/a"), GetData("/a", watch=True), SetData("/a", b"1"), SetData("/a", b"2"))
         return await client.events()
 
@@ -73,8 +73,8 @@ def test_a_watch_fires_once(run: Run) -> None:
 
 
 def test_the_same_watch_set_twice_fires_once(run: Run) -> None:
-    async def main(world: World) -> Any:
-        client = await world.open()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open()
         await client.ask(Create("/a"), GetData("/a", watch=True), GetData("/a", watch=True), Exists("/a", watch=True))
         await client.ask(SetData("/a", b"1"), SetData("/a", b"2"))
         return await client.events()
@@ -83,8 +83,8 @@ def test_the_same_watch_set_twice_fires_once(run: Run) -> None:
 
 
 def test_a_deletion_is_heard_once_by_one_who_watches_data_and_children(run: Run) -> None:
-    async def main(world: World) -> Any:
-        client = await world.open()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open()
         await client.ask(Create("/a"), GetData("/a", watch=True), GetChildren("/a", watch=True), Delete("/a"))
         return await client.events()
 
@@ -94,8 +94,8 @@ def test_a_deletion_is_heard_once_by_one_who_watches_data_and_children(run: Run)
 def test_the_deletion_of_a_znode_is_heard_before_that_of_a_child_of_its_parent(run: Run) -> None:
     """One transaction fires both, the znode's own watch first."""
 
-    async def main(world: World) -> Any:
-        client = await world.open()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open()
         await client.ask(
             Create("/a"), Create("/a/b"), GetData("/a/b", watch=True), GetChildren("/a", watch=True), Delete("/a/b")
         )
@@ -105,8 +105,8 @@ def test_the_deletion_of_a_znode_is_heard_before_that_of_a_child_of_its_parent(r
 
 
 def test_a_creation_is_heard_before_the_change_of_the_parent_s_children(run: Run) -> None:
-    async def main(world: World) -> Any:
-        client = await world.open()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open()
         await client.ask(Create("/a"), Exists("/a/b", watch=True), GetChildren("/a", watch=True), Create("/a/b"))
         return await client.events()
 
@@ -114,8 +114,8 @@ def test_a_creation_is_heard_before_the_change_of_the_parent_s_children(run: Run
 
 
 def test_the_operations_of_a_multi_fire_in_their_order(run: Run) -> None:
-    async def main(world: World) -> Any:
-        client = await world.open()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open()
         await client.ask(Create("/a"), Create("/b"), Exists("/c", watch=True))
         await client.ask(GetData("/a", watch=True), GetData("/b", watch=True))
         await client.ask(Multi((SetData("/b", b"1"), Create("/c"), Delete("/a"))))
@@ -125,8 +125,8 @@ def test_the_operations_of_a_multi_fire_in_their_order(run: Run) -> None:
 
 
 def test_a_refused_multi_fires_nothing(run: Run) -> None:
-    async def main(world: World) -> Any:
-        client = await world.open()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open()
         await client.ask(Create("/a"), GetData("/a", watch=True), Multi((SetData("/a", b"1"), Delete("/none"))))
         return await client.events()
 
@@ -136,8 +136,8 @@ def test_a_refused_multi_fires_nothing(run: Run) -> None:
 def test_an_event_names_the_transaction_that_fired_it(run: Run) -> None:
     """ZooKeeper 3.9 puts its zxid into the notification's header."""
 
-    async def main(world: World) -> None:
-        actor, watcher = await world.open(), await world.open()
+    async def main(environment: Environment) -> None:
+        actor, watcher = await environment.open(), await environment.open()
         await watcher.ask(Exists("/a", watch=True))
         created, _ = await actor.ask(Create("/a"), Create("/b"))
         assert await watcher.heard() == [WatchEvent(WatchKind.NODE_CREATED, "/a", created.zxid)]  # type: ignore[union-attr]
@@ -146,10 +146,10 @@ def test_an_event_names_the_transaction_that_fired_it(run: Run) -> None:
 
 
 def test_a_client_hears_of_a_change_before_it_reads_it(run: Run) -> None:
-    """Row 6: whenever a read shows the new state, the notice is there already."""
+    """Row 6: whenever a read shows the new state, the notice has already arrived."""
 
-    async def main(world: World) -> None:
-        actor, watcher = await world.open(), await world.open()
+    async def main(environment: Environment) -> None:
+        actor, watcher = await environment.open(), await environment.open()
         await actor.ask(Create("/a", b"0"))
         for n in range(1, 30):
             await watcher.ask(GetData("/a", watch=True))
@@ -164,12 +164,12 @@ def test_a_client_hears_of_a_change_before_it_reads_it(run: Run) -> None:
 def test_events_come_in_the_order_of_their_transactions(run: Run) -> None:
     """Row 6, over several writers."""
 
-    async def main(world: World) -> Any:
-        watcher, *writers = [await world.open() for _ in range(4)]
+    async def main(environment: Environment) -> Any:
+        watcher, *writers = [await environment.open() for _ in range(4)]
         paths = [f"/n{n}" for n in range(60)]
         await watcher.ask(*(Exists(path, watch=True) for path in paths))
         tasks = [
-            world.runtime.spawn(f"writer {n}", _each_alone(writer, [Create(p) for p in paths[n::3]]))
+            environment.runtime.spawn(f"writer {n}", _each_alone(writer, [Create(p) for p in paths[n::3]]))
             for n, writer in enumerate(writers)
         ]
         for task in tasks:

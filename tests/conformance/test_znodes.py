@@ -1,6 +1,6 @@
-"""What a ZooKeeper does with znodes: versions, zxids, sequence numbers, transactions; both adapters are held to it.
+"""ZooKeeper's operations on znodes: versions, zxids, sequence numbers, transactions; both adapters must conform.
 
-Source: ZooKeeper 3.9 Programmer's Guide; the numbers in the docstrings are rows of the reference's table of semantics.
+Source: ZooKeeper 3.9 Programmer's Guide; the rows are those of docs/kafka/zookeeper_semantics.md.
 """
 
 from collections.abc import Callable, Coroutine
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kcsim.vocabulary import ZkVersion
 from kcsim.zk.errors import (
     BadArgumentsError,
     BadVersionError,
@@ -30,31 +31,30 @@ from kcsim.zk.operations import (
     Delete,
     Deleted,
     Exists,
-    Found,
     GetChildren,
     GetData,
     Multi,
     MultiDone,
     MultiRead,
     MultiReadDone,
+    NodeFound,
     Request,
     SetData,
     Sync,
     Synced,
 )
-from kcsim.zk.vocabulary import ZkVersion
-from tests.conformance.world import Run, World
+from tests.conformance.environment import Environment, Run
 
 V0, V1, V2, V7 = ZkVersion(0), ZkVersion(1), ZkVersion(2), ZkVersion(7)
 
-Requests = Callable[[World], Coroutine[Any, Any, Any]]
+Requests = Callable[[Environment], Coroutine[Any, Any, Any]]
 
 
 def asking(*requests: Request) -> Requests:
-    """A main that opens a session, asks all this in one call, and returns the replies."""
+    """Return a main that opens a session, sends all these requests in one call, and returns the replies."""
 
-    async def main(world: World) -> Any:
-        return await (await world.open()).ask(*requests)
+    async def main(environment: Environment) -> Any:
+        return await (await environment.open()).ask(*requests)
 
     return main
 
@@ -77,7 +77,7 @@ def test_a_create_answers_with_the_stat_of_the_new_znode(run: Run) -> None:
 
 
 def test_a_refused_write_takes_a_zxid(run: Run) -> None:
-    """The leader makes a transaction of the refusal; the next write's zxid shows the gap."""
+    """The leader makes a transaction for the refusal; the next write's zxid shows the gap."""
     before, refused, after = run(asking(Create("/a"), Create("/a"), Create("/b")))
     assert refused == NodeExistsError("/a")
     assert after.zxid == before.zxid + 2
@@ -128,7 +128,7 @@ def test_what_is_not_there_is_answered_with_no_node(run: Run, request_: Request)
 
 
 def test_a_create_without_a_parent_is_refused(run: Run) -> None:
-    """Row 3. The error names what was to be created."""
+    """Row 3. The error names the path that was to be created."""
     (reply,) = run(asking(Create("/a/b")))
     assert reply == NoNodeError("/a/b")
 
@@ -158,8 +158,8 @@ def test_a_missing_parent_is_noticed_before_an_illegal_name(run: Run) -> None:
 
 
 def test_an_ephemeral_names_its_session_and_a_persistent_znode_none(run: Run) -> None:
-    async def main(world: World) -> None:
-        client = await world.open()
+    async def main(environment: Environment) -> None:
+        client = await environment.open()
         ephemeral, persistent = await client.ask(Create("/e", ephemeral=True), Create("/p"))
         assert isinstance(ephemeral, Created)
         assert isinstance(persistent, Created)
@@ -187,7 +187,7 @@ def test_a_sequence_number_has_ten_digits_and_never_goes_back(run: Run) -> None:
 
 
 def test_the_counter_counts_children_of_any_name(run: Run) -> None:
-    """It is the number of children ever created, not of sequential ones."""
+    """The counter is the number of children ever created, not of sequential ones."""
     replies = run(asking(Create("/q"), Create("/q/plain"), Create("/q/n_", sequential=True)))
     assert replies[2].path == "/q/n_0000000001"
 
@@ -228,14 +228,14 @@ def test_names_may_be_in_any_script(run: Run) -> None:
 
 
 def test_a_read_carries_the_last_zxid_that_the_server_has_applied(run: Run) -> None:
-    """Of any session's transaction, whatever was read."""
+    """The zxid may belong to any session's transaction, whatever was read."""
     created, written, found, synced = run(asking(Create("/a"), Create("/b"), Exists("/a"), Sync("/a")))
-    assert found == Found("/a", created.stat, written.zxid)
+    assert found == NodeFound("/a", created.stat, written.zxid)
     assert synced == Synced("/a", written.zxid)
 
 
 def test_a_pipelined_batch_is_answered_in_order(run: Run) -> None:
-    """Row 9: each request sees what those before it have done."""
+    """Row 9: each request sees the effects of those before it."""
     writes = [SetData("/a", str(n).encode(), ZkVersion(n)) for n in range(50)]
     replies = run(asking(Create("/a"), *writes, GetData("/a")))
     assert [reply.stat.version for reply in replies[1:-1]] == list(range(1, 51))
@@ -299,7 +299,7 @@ def test_a_refused_multi_changes_nothing_and_says_which_operation_it_was(run: Ru
 
 
 def test_a_refused_multi_leaves_no_trace_in_the_parent(run: Run) -> None:
-    """Not even in its counter."""
+    """Not even the parent's counter changes."""
     replies = run(
         asking(
             Create("/q"),
@@ -352,11 +352,11 @@ def test_operations_of_a_multi_see_those_before_them(run: Run) -> None:
 
 
 def test_sequential_and_ephemeral_znodes_can_be_made_in_a_multi(run: Run) -> None:
-    async def main(world: World) -> None:
-        client = await world.open()
+    async def main(environment: Environment) -> None:
+        client = await environment.open()
         ops = Create("/q"), Create("/q/n_", sequential=True), Create("/q/n_", sequential=True, ephemeral=True)
         done = await client.get(Multi(ops), MultiDone)
-        found = await client.get(Exists("/q/n_0000000001"), Found)
+        found = await client.get(Exists("/q/n_0000000001"), NodeFound)
         assert [r.path for r in done.results] == ["/q", "/q/n_0000000000", "/q/n_0000000001"]
         assert found.stat.ephemeral_owner == client.session.session_id
 
@@ -396,8 +396,8 @@ def test_the_reads_of_a_multi_read_succeed_or_fail_each_by_itself(run: Run) -> N
 
 
 def test_a_multi_read_sets_no_watches(run: Run) -> None:
-    async def main(world: World) -> Any:
-        client = await world.open()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open()
         await client.ask(Create("/a"), MultiRead((GetData("/a", watch=True), GetChildren("/a", watch=True))))
         await client.ask(SetData("/a", b"1"), Create("/a/b"))
         return await client.heard()
@@ -406,7 +406,7 @@ def test_a_multi_read_sets_no_watches(run: Run) -> None:
 
 
 def test_a_large_batch_comes_back_whole(run: Run) -> None:
-    """Some 150 KB of reply: more than one segment, more than one read."""
+    """The reply has about 150 KB: more than one segment, more than one read."""
     count, data = 500, b"x" * 200
     creates = Multi((Create("/p"), *(Create(f"/p/{n}", data) for n in range(count))))
     reads = MultiRead(tuple(GetData(f"/p/{n}") for n in range(count)))

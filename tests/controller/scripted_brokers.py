@@ -1,11 +1,11 @@
-"""Brokers that do as they are told: a Transport for tests of what sends to them."""
+"""Brokers with scripted reactions: a Transport for tests of senders."""
 
 from collections import deque
 from collections.abc import Mapping
 from enum import Enum
 
 from kcsim.controller.ports import BrokerConnectionError
-from kcsim.controller.request_words import name_of_request
+from kcsim.controller.request_descriptions import name_of_request
 from kcsim.controller.requests import (
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
@@ -16,14 +16,14 @@ from kcsim.controller.requests import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kcsim.zk.errors import TimedOutError
-from kcsim.zk.ports import Runtime
+from kcsim.errors import TimedOutError
+from kcsim.runtime.ports import Runtime
 
 Address = tuple[str, int]
 
 
 class Does(Enum):
-    """What a broker may do instead of answering."""
+    """Reactions of a broker other than an answer."""
 
     REFUSES = "refuses"
     HANGS_UP = "hangs up"
@@ -31,16 +31,16 @@ class Does(Enum):
 
 
 Reaction = StateChangeResponse | Does | int
-"""To a request: this answer, none, or success after so many milliseconds."""
+"""Reaction to a request: this answer, none, or success after this many milliseconds."""
 
 
 class ScriptedBrokers:
-    """Every port is a broker that accepts connections and answers with success at once, unless it is told otherwise.
+    """Transport whose ports are brokers that accept connections and answer success at once, unless scripted otherwise.
 
     Attributes:
-        to_connect, to_request: per port, what comes in place of that, one after the other.
-        journal: what was done to them: (ms, port, what).
-        got: per port, the requests that arrived, as they are.
+        to_connect, to_request: per port, the reactions in place of that, in order.
+        journal: what was done to the brokers: (ms, port, what).
+        got: per port, the requests that arrived, unchanged.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -59,8 +59,8 @@ class ScriptedBrokers:
     def note(self, port: int, what: str) -> None:
         self.journal.append((self.runtime.now_ms(), port, what))
 
-    def said_to(self, port: int) -> list[str]:
-        """The journal of one of them, without the times."""
+    def journal_of(self, port: int) -> list[str]:
+        """Return the journal of one broker, without the times."""
         return [what for _, at, what in self.journal if at == port]
 
     def times(self, what: str) -> list[int]:

@@ -1,12 +1,12 @@
 """Brokers that only acknowledge: for tests and benchmarks of the controller alone.
 
-A stub registers nothing and replicates nothing. It answers every request of the controller, remembers it, and fails where a
-test told it to.
+A stub registers nothing and replicates nothing. It answers and keeps every request of the controller, and fails where a test
+says so.
 """
 
 from dataclasses import dataclass, field
 
-from kcsim.controller.ports import BrokerConnectionError, Connection
+from kcsim.controller.ports import BrokerConnectionError, ControllerChannel
 from kcsim.controller.requests import (
     ErrorCode,
     LeaderAndIsrRequest,
@@ -18,14 +18,14 @@ from kcsim.controller.requests import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kcsim.zk.vocabulary import BrokerId, TopicPartition
+from kcsim.vocabulary import BrokerId, TopicPartition
 
 FIRST_PORT = 9092
 
 
 @dataclass
 class StubBroker:
-    """One of them.
+    """A broker that only acknowledges.
 
     Attributes:
         is_up: whether connections to it succeed.
@@ -61,7 +61,7 @@ class StubBrokers:
     def __init__(self, count: int) -> None:
         self.brokers = {BrokerId(n + 1): StubBroker() for n in range(count)}
 
-    async def connect(self, host: str, port: int, timeout_ms: int) -> Connection:
+    async def connect(self, host: str, port: int, timeout_ms: int) -> ControllerChannel:
         stub = self.brokers[BrokerId(port - FIRST_PORT)]
         if not stub.is_up:
             raise BrokerConnectionError(f"{host}:{port} refuses connections")

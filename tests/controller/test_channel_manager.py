@@ -1,4 +1,4 @@
-"""The controller's queues and senders. Source: reference requests.md 3 (ControllerChannelManager, RequestSendThread)."""
+"""The controller's queues and senders. Source: docs/kafka/requests.md 3 (ControllerChannelManager, RequestSendThread)."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -17,15 +17,15 @@ from kcsim.controller.requests import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kcsim.scenarios.history import EventLog
-from kcsim.scenarios.runtimes.simulated import DeadlockError, SimulatedRuntime
-from kcsim.zk.events import Event, EventKind
-from kcsim.zk.vocabulary import BrokerEpoch, BrokerId, ControllerEpoch, ReplicaAssignment, TopicPartition
-from tests.controller.made_up_cluster import ORDERS, ids, registered, state
+from kcsim.eventlog.event_log import EventLog
+from kcsim.eventlog.events import Event, EventKind
+from kcsim.runtime.simulated import DeadlockError, SimulatedRuntime
+from kcsim.vocabulary import BrokerEpoch, BrokerId, ControllerEpoch, ReplicaAssignment, TopicPartition
 from tests.controller.scripted_brokers import Does, ScriptedBrokers
+from tests.controller.synthetic_cluster import ORDERS, ids, registered, state
 
 B1, B2, B3 = ids(1, 2, 3)
-AT_1, AT_2, AT_3 = 9093, 9094, 9095  # where `registered` says they listen
+AT_1, AT_2, AT_3 = 9093, 9094, 9095  # where `registered` says that they listen
 REPLICA = LeaderAndIsrPartitionState(state(1, 1, 2), ReplicaAssignment(ids(1, 2)), is_new=False)
 LAI = LeaderAndIsrRequest(B1, ControllerEpoch(5), BrokerEpoch(102), {ORDERS: REPLICA}, ())
 UM = UpdateMetadataRequest(B1, ControllerEpoch(5), BrokerEpoch(102), {}, ())
@@ -46,7 +46,7 @@ class Bench:
         self.answers: list[tuple[StateChangeResponse, int]] = []
 
     def play(self, *acts: Callable[[], Awaitable[None] | None]) -> None:
-        """Do one thing after the other, and let an hour pass after the last."""
+        """Carry out these actions in order, and wait an hour after the last."""
 
         async def script() -> None:
             for act in acts:
@@ -74,7 +74,7 @@ class Bench:
         return event
 
 
-# --- one after the other
+# --- order of requests
 
 
 def test_a_broker_gets_its_requests_in_order_and_one_at_a_time() -> None:
@@ -90,7 +90,7 @@ def test_a_broker_gets_its_requests_in_order_and_one_at_a_time() -> None:
 
 
 def test_a_request_is_passed_on_as_it_is_not_as_a_copy() -> None:
-    """With a hundred thousand partitions a copy for each broker is what memory would go by."""
+    """With a hundred thousand partitions, a copy per broker would dominate the memory."""
     bench = Bench()
     bench.play(lambda: bench.start(B2), lambda: bench.send(B2, LAI))
     assert bench.brokers.got[AT_2][0] is LAI
@@ -110,11 +110,11 @@ def test_a_broker_that_keeps_silent_blocks_its_own_queue_only() -> None:
         lambda: bench.send(B2, LAI, UM),
         lambda: bench.send(B3, LAI, UM),
     )
-    assert set(bench.brokers.said_to(AT_2)) == {"connect", "LeaderAndIsr", "close"}
-    assert bench.brokers.said_to(AT_3) == ["connect", "LeaderAndIsr", "UpdateMetadata"]
+    assert set(bench.brokers.journal_of(AT_2)) == {"connect", "LeaderAndIsr", "close"}
+    assert bench.brokers.journal_of(AT_3) == ["connect", "LeaderAndIsr", "UpdateMetadata"]
 
 
-def test_the_callback_gets_each_answer_with_the_event_that_tells_of_it() -> None:
+def test_the_callback_gets_each_answer_with_the_event_that_reports_it() -> None:
     bench = Bench()
     bench.play(lambda: bench.start(B2), lambda: bench.send(B2, LAI, UM))
     received = [event.seq for event in bench.events(EventKind.RESPONSE_RECEIVED)]
@@ -138,7 +138,7 @@ def test_a_refused_connection_is_tried_again_every_100_ms_until_it_stands() -> N
     assert bench.brokers.times("LeaderAndIsr") == [50_000]
 
 
-def test_a_refused_connection_is_told_each_time_and_follows_from_what_the_request_follows_from() -> None:
+def test_a_refused_connection_is_reported_each_time_and_follows_from_what_the_request_follows_from() -> None:
     bench = Bench()
     bench.brokers.script(AT_2, to_connect=(Does.REFUSES,) * 2)
     bench.play(lambda: bench.start(B2), lambda: bench.send(B2, LAI))
@@ -187,7 +187,7 @@ def test_a_connection_that_breaks_under_a_request_costs_100_ms() -> None:
     ]
 
 
-def test_a_request_sent_again_is_told_as_sent_once_and_as_failed_each_time() -> None:
+def test_a_request_sent_again_is_reported_as_sent_once_and_as_failed_each_time() -> None:
     bench = Bench()
     bench.brokers.script(AT_2, to_request=(Does.HANGS_UP, Does.HANGS_UP))
     bench.play(lambda: bench.start(B2), lambda: bench.send(B2, LAI))
@@ -203,7 +203,7 @@ def test_a_request_sent_again_is_told_as_sent_once_and_as_failed_each_time() -> 
 
 
 def test_a_connection_that_broke_while_nothing_was_under_way_is_no_failure() -> None:
-    """A broker may be back before the controller has anything to say to it."""
+    """A broker may be back before the controller has a request for it."""
     bench = Bench()
 
     def break_it() -> None:
@@ -216,7 +216,7 @@ def test_a_connection_that_broke_while_nothing_was_under_way_is_no_failure() -> 
         break_it,
         lambda: bench.send(B2, UM),
     )
-    assert bench.brokers.said_to(AT_2) == ["connect", "LeaderAndIsr", "close", "connect", "UpdateMetadata"]
+    assert bench.brokers.journal_of(AT_2) == ["connect", "LeaderAndIsr", "close", "connect", "UpdateMetadata"]
     assert bench.events(EventKind.REQUEST_FAILED) == []
 
 
@@ -226,13 +226,13 @@ def test_an_error_in_an_answer_is_an_answer_and_nothing_is_sent_again(error: Err
     refused = LeaderAndIsrResponse(error, {ORDERS: error})
     bench.brokers.script(AT_2, to_request=(refused,))
     bench.play(lambda: bench.start(B2), lambda: bench.send(B2, LAI))
-    assert bench.brokers.said_to(AT_2) == ["connect", "LeaderAndIsr"]
+    assert bench.brokers.journal_of(AT_2) == ["connect", "LeaderAndIsr"]
     received = bench.event(EventKind.RESPONSE_RECEIVED)
     assert bench.answers == [(refused, received.seq)]
     assert (received.error, received.count, received.detail) == (error.name, 1, f"orders-0: {error.name}")
 
 
-# --- coming and going
+# --- brokers added and removed
 
 
 def test_a_removed_broker_s_requests_are_lost_the_one_under_way_among_them() -> None:
@@ -268,7 +268,7 @@ def test_a_request_whose_connection_never_stood_was_never_sent() -> None:
 
 
 def test_what_was_queued_in_the_very_moment_of_the_removal_is_counted() -> None:
-    """The sender has not been woken yet: a request must not fall between the queue and its hands."""
+    """The sender has not been woken yet: a request between the queue and the sender must be counted, too."""
     bench = Bench()
     bench.play(
         lambda: bench.start(B2),
@@ -289,12 +289,12 @@ def test_removing_a_broker_that_has_answered_everything_loses_nothing() -> None:
         lambda: bench.manager.remove_broker(B2, bench.root),
         lambda: bench.manager.remove_broker(B3, bench.root),
     )
-    assert bench.brokers.said_to(AT_2) == ["connect", "LeaderAndIsr", "close"]
+    assert bench.brokers.journal_of(AT_2) == ["connect", "LeaderAndIsr", "close"]
     assert bench.events(EventKind.REQUEST_ABANDONED) == []
 
 
 def test_a_bounced_broker_begins_with_an_empty_queue_and_a_new_connection() -> None:
-    """What was meant for its last incarnation is not sent to this one. Reference controller.md 6.1-4."""
+    """Requests to its previous incarnation are not sent to this one. Source: docs/kafka/controller.md 6.1-4."""
     bench = Bench()
     bench.brokers.script(AT_2, to_request=(Does.KEEPS_SILENT,))
     bench.play(
@@ -305,7 +305,7 @@ def test_a_bounced_broker_begins_with_an_empty_queue_and_a_new_connection() -> N
         lambda: bench.manager.add_broker(registered(B2), bench.root),
         lambda: bench.send(B2, UM),
     )
-    assert bench.brokers.said_to(AT_2) == ["connect", "LeaderAndIsr", "close", "connect", "UpdateMetadata"]
+    assert bench.brokers.journal_of(AT_2) == ["connect", "LeaderAndIsr", "close", "connect", "UpdateMetadata"]
 
 
 def test_adding_a_broker_that_is_there_changes_nothing() -> None:
@@ -317,10 +317,10 @@ def test_adding_a_broker_that_is_there_changes_nothing() -> None:
         lambda: bench.manager.add_broker(moved, bench.root),
         lambda: bench.send(B2, UM),
     )
-    assert bench.brokers.said_to(AT_2) == ["connect", "LeaderAndIsr", "UpdateMetadata"]
+    assert bench.brokers.journal_of(AT_2) == ["connect", "LeaderAndIsr", "UpdateMetadata"]
 
 
-def test_a_request_for_an_unknown_broker_is_dropped_and_told() -> None:
+def test_a_request_for_an_unknown_broker_is_dropped_and_reported() -> None:
     bench = Bench()
     bench.play(lambda: bench.start(B2), lambda: bench.send(B3, LAI))
     abandoned = bench.event(EventKind.REQUEST_ABANDONED)
@@ -348,7 +348,10 @@ def test_requests_go_to_the_inter_broker_listener() -> None:
 
 
 def test_the_end_of_a_term_ends_every_sender_wherever_it_stands() -> None:
-    """One waits for an answer, one in the pause after a failure, one has nothing to do. Reference controller.md 5.2-6."""
+    """One sender waits for an answer, one in the pause after a failure, one is idle.
+
+    Source: docs/kafka/controller.md 5.2-6.
+    """
     bench = Bench()
     bench.brokers.script(AT_1, to_request=(Does.KEEPS_SILENT,))
     bench.brokers.script(AT_2, to_connect=(Does.REFUSES,) * 1000)
@@ -375,11 +378,11 @@ def test_a_manager_begins_anew_in_the_next_term() -> None:
         lambda: bench.start(B2),
         lambda: bench.send(B2, UM),
     )
-    assert bench.brokers.said_to(AT_2) == ["connect", "UpdateMetadata"]
+    assert bench.brokers.journal_of(AT_2) == ["connect", "UpdateMetadata"]
 
 
 def test_a_callback_may_end_the_term() -> None:
-    """It is called on the sender's own task, which cannot be killed from within without the caller being hit."""
+    """The callback runs on the sender's own task, which cannot be killed from within without affecting the caller."""
     bench = Bench()
     ended: list[int] = []
 
@@ -395,14 +398,14 @@ def test_a_callback_may_end_the_term() -> None:
             lambda: bench.runtime.promise().wait(),
         )
     assert ended == [0]
-    assert bench.brokers.said_to(AT_2) == ["connect", "LeaderAndIsr", "close"]
+    assert bench.brokers.journal_of(AT_2) == ["connect", "LeaderAndIsr", "close"]
     assert bench.event(EventKind.REQUEST_ABANDONED).count == 1
 
 
-# --- what the log tells
+# --- events
 
 
-def test_a_request_is_told_when_it_is_first_sent_with_its_epochs_its_size_and_its_first_partitions() -> None:
+def test_a_request_is_reported_when_it_is_first_sent_with_its_epochs_its_size_and_its_first_partitions() -> None:
     bench = Bench()
     bench.brokers.script(AT_2, to_connect=(Does.REFUSES,))
     many = replace(LAI, partitions={TopicPartition("orders", n): REPLICA for n in range(100)})
@@ -415,7 +418,7 @@ def test_a_request_is_told_when_it_is_first_sent_with_its_epochs_its_size_and_it
     assert sent.detail.endswith("; and 95 more")
 
 
-def test_an_answer_is_told_with_how_long_it_took_since_the_request_was_first_sent() -> None:
+def test_an_answer_is_reported_with_how_long_it_took_since_the_request_was_first_sent() -> None:
     bench = Bench()
     bench.brokers.script(AT_2, to_request=(Does.HANGS_UP, 30))
     bench.play(lambda: bench.start(B2), lambda: bench.send(B2, LAI))
@@ -427,7 +430,7 @@ def test_an_answer_is_told_with_how_long_it_took_since_the_request_was_first_sen
 
 
 def test_queues_are_measured_without_what_is_under_way() -> None:
-    """TotalQueueSize and QueueSize. Reference controller.md 2.1."""
+    """TotalQueueSize and QueueSize. Source: docs/kafka/controller.md 2.1."""
     bench = Bench()
     bench.brokers.script(AT_2, to_request=(Does.KEEPS_SILENT,))
     bench.brokers.script(AT_3, to_request=(Does.KEEPS_SILENT,))

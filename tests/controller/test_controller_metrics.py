@@ -1,6 +1,6 @@
-"""The controller's metrics, each at least once, as read and as the event log tells them.
+"""The controller's metrics, each at least once, as read and as recorded in the event log.
 
-Source: reference controller.md 2.1 and 3.4; Kafka 2.8, KafkaController, ControllerStats, ControllerEventManager,
+Source: docs/kafka/controller.md 2.1 and 3.4; Kafka 2.8, KafkaController, ControllerStats, ControllerEventManager,
 ControllerChannelManager.
 """
 
@@ -11,22 +11,22 @@ import pytest
 
 from kcsim.controller.events import ControllerState
 from kcsim.controller.metrics import CHANNEL_MANAGER, CONTROLLER, EVENT_MANAGER, STATS, UNCLEAN, Reading
-from kcsim.zk import paths
-from kcsim.zk.events import EventKind
-from kcsim.zk.vocabulary import TopicPartition
-from tests.controller.stage import Stage, on_model
-from tests.controller.stage_commands import Commands
+from kcsim.eventlog.events import EventKind
+from kcsim.vocabulary import TopicPartition
+from kcsim.znodes import paths
+from tests.controller.controller_harness import ControllerHarness, on_model
+from tests.controller.transcript_commands import Commands
 
 
 def gauges_after(*commands: str) -> dict[str, int]:
-    """The gauges of the controller after these commands, those that are 0 left out."""
+    """Return the gauges of the controller after these commands, without those that are 0."""
     seen: dict[str, int] = {}
 
-    async def script(stage: Stage) -> None:
-        play = Commands(stage)
+    async def script(harness: ControllerHarness) -> None:
+        play = Commands(harness)
         for command in commands:
             await play.carry_out(command)
-        seen.update({name: value for name, value in stage.active.metrics.gauges().items() if value})
+        seen.update({name: value for name, value in harness.active.metrics.gauges().items() if value})
 
     on_model(script)
     return seen
@@ -42,17 +42,17 @@ START = ("brokers 2,3", "controller 1")
     [
         ((), ACTIVE),
         (("topic t 0:2,3 1:3,2", "topic u 0:2"), {**ACTIVE, "GlobalTopicCount": 2, "GlobalPartitionCount": 3}),
-        # a partition without state counts for the topic alone
+        # a partition without state counts for the topic only
         (("topic t 0:8",), {**ACTIVE, "GlobalTopicCount": 1}),
         (("topic t 0:2,3", "die 2"), {**ONE_TOPIC, "PreferredReplicaImbalanceCount": 1}),
         (("topic t 0:2", "die 2"), {**ONE_TOPIC, "OfflinePartitionsCount": 1, "PreferredReplicaImbalanceCount": 1}),
         (("topic t 0:2", "die 2", "brokers 2"), ONE_TOPIC),
-        # queued for deletion: no imbalance; deletion started: not offline, though nobody leads
+        # queued for deletion: no imbalance; deletion started: not offline, although it has no leader
         (
             ("topic t 0:2,3", "die 2", "delete-topic t"),
             {**ONE_TOPIC, "TopicsToDeleteCount": 1, "ReplicasToDeleteCount": 1, "TopicsIneligibleToDeleteCount": 1},
         ),
-        # the other broker starts anew, and deletion with it: the dead replica is ineligible until it is tried again
+        # the other broker is restarted, and so is deletion: the dead replica is ineligible until deletion is retried
         (
             ("topic t 0:2,3", "topic u 0:2", "die 3", "delete-topic t", "bounce 2"),
             {
@@ -73,7 +73,7 @@ def test_the_gauges_follow_from_the_context(commands: tuple[str, ...], expected:
 
 
 def test_a_preferred_leader_that_is_being_added_counts_once_it_is_in_the_isr() -> None:
-    """controller.md 3.4: until then nobody can expect it to lead."""
+    """docs/kafka/controller.md 3.4: until then it cannot be expected to lead."""
     moving = (*START, "brokers 4,5", "topic t 0:2,3", "api-reassign t-0:4,5,3")
     assert "PreferredReplicaImbalanceCount" not in gauges_after(*moving)
     assert gauges_after(*moving, "isr t-0 2,3,4 notified")["PreferredReplicaImbalanceCount"] == 1
@@ -90,19 +90,22 @@ def test_unclean_elections_are_counted_for_good() -> None:
 
 
 def test_an_unclean_choice_counts_even_if_its_write_is_refused() -> None:
-    """controller.md 2.1: marked when it is computed; here once in vain, and once more."""
+    """The election is counted when it is computed; here once with a refused write, and once more.
+
+    Source: docs/kafka/controller.md 2.1.
+    """
     race = ("topic t 0:2,3", "isr t-0 2", "die 2", "before-write-of t-0 isr t-0 2", "elect unclean t-0")
     assert gauges_after(*START, *race)[UNCLEAN] == 2
 
 
-def test_the_event_log_tells_each_change_of_a_gauge_and_nothing_else() -> None:
-    async def script(stage: Stage) -> None:
-        play = Commands(stage)
+def test_the_event_log_reports_each_change_of_a_gauge_and_nothing_else() -> None:
+    async def script(harness: ControllerHarness) -> None:
+        play = Commands(harness)
         for command in (*START, "topic t 0:2,3", "isr t-0 2", "die 2", "unclean t", "brokers 2", "delete-topic t", "die 1"):
             await play.carry_out(command)
 
-    told = [json.loads(e.data or "") for e in on_model(script).log.events if e.kind is EventKind.METRICS]
-    assert told == [
+    reported = [json.loads(e.data or "") for e in on_model(script).log.events if e.kind is EventKind.METRICS]
+    assert reported == [
         {"ActiveControllerCount": 1},
         {"GlobalTopicCount": 1, "GlobalPartitionCount": 1},
         {"OfflinePartitionsCount": 1, "PreferredReplicaImbalanceCount": 1},
@@ -131,10 +134,10 @@ OCCASIONS = {
     ControllerState.TOPIC_UNCLEAN_LEADER_ELECTION_ENABLE: ("unclean t",),
     ControllerState.LIST_PARTITION_REASSIGNMENT: ("list-reassignments",),
 }
-"""What makes the controller enter each state."""
+"""The commands and events that make the controller enter each state."""
 UNTIMED = {ControllerState.IDLE, ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED}
 NEVER_PROCESSED = {ControllerState.CONTROLLER_SHUTDOWN}
-"""Its event ends the thread: the timer is there, and stays at 0."""
+"""Its event ends the thread: the timer exists, and stays at 0."""
 
 
 def test_every_state_has_an_occasion_or_a_reason() -> None:
@@ -146,21 +149,21 @@ def test_every_state_has_an_occasion_or_a_reason() -> None:
 def test_the_timer_of_a_state_counts_its_events(state: ControllerState) -> None:
     counts: list[float] = []
 
-    async def script(stage: Stage) -> None:
-        play = Commands(stage)
+    async def script(harness: ControllerHarness) -> None:
+        play = Commands(harness)
         for command in START:
             await play.carry_out(command)
-        counts.append(stage.active.read_metrics()[f"{STATS}{state.timer}"]["Count"])
+        counts.append(harness.active.read_metrics()[f"{STATS}{state.timer}"]["Count"])
         for command in OCCASIONS[state]:
             await play.carry_out(command)
-        counts.append(stage.active.read_metrics()[f"{STATS}{state.timer}"]["Count"])
+        counts.append(harness.active.read_metrics()[f"{STATS}{state.timer}"]["Count"])
 
     on_model(script)
     assert counts[1] > counts[0]
 
 
 def test_two_timers_have_a_name_of_their_own() -> None:
-    """controller.md 2.1."""
+    """docs/kafka/controller.md 2.1."""
     assert ControllerState.BROKER_CHANGE.timer == "LeaderElectionRateAndTimeMs"
     assert ControllerState.ALTER_PARTITION_REASSIGNMENT.timer == "PartitionReassignmentRateAndTimeMs"
 
@@ -169,20 +172,20 @@ def test_two_timers_have_a_name_of_their_own() -> None:
 
 
 def seen_during(command: str, at: str, *meanwhile: str) -> Mapping[str, Reading]:
-    """What the metrics show when the controller, carrying out a command, is about to write `at`."""
+    """Return the metrics when the controller, carrying out a command, is about to write `at`."""
     seen: dict[str, Reading] = {}
 
-    async def script(stage: Stage) -> None:
-        play = Commands(stage)
+    async def script(harness: ControllerHarness) -> None:
+        play = Commands(harness)
         for setup in (*START, "topic t 0:2,3"):
             await play.carry_out(setup)
 
         async def look() -> None:
-            for deed in meanwhile:
-                await play.carry_out_meanwhile(deed)
-            seen.update(stage.active.read_metrics())
+            for other_command in meanwhile:
+                await play.carry_out_meanwhile(other_command)
+            seen.update(harness.active.read_metrics())
 
-        stage.before_write_of(at, look)
+        harness.before_write_of(at, look)
         await play.carry_out(command)
 
     on_model(script)
@@ -204,14 +207,14 @@ def test_events_that_come_meanwhile_wait_in_the_queue_and_their_wait_is_measured
 
 
 def test_requests_to_a_broker_that_does_not_answer_wait_in_its_queue() -> None:
-    """One is under way and is not counted; the others wait, and nobody else's do."""
+    """One request is in flight and not counted; the others wait, and no other broker's requests wait."""
     seen: dict[str, Reading] = {}
 
-    async def script(stage: Stage) -> None:
-        play = Commands(stage)
+    async def script(harness: ControllerHarness) -> None:
+        play = Commands(harness)
         for command in (*START, "hang 3", "topic t 0:2,3", "topic u 0:2,3"):
             await play.carry_out(command)
-        seen.update(stage.active.read_metrics())
+        seen.update(harness.active.read_metrics())
         await play.carry_out("answer 3")
 
     on_model(script)
@@ -224,10 +227,10 @@ def test_requests_to_a_broker_that_does_not_answer_wait_in_its_queue() -> None:
 def test_idle_and_with_nobody_waiting_the_gauges_of_the_queues_are_0() -> None:
     seen: dict[str, Reading] = {}
 
-    async def script(stage: Stage) -> None:
+    async def script(harness: ControllerHarness) -> None:
         for command in START:
-            await Commands(stage).carry_out(command)
-        seen.update(stage.active.read_metrics())
+            await Commands(harness).carry_out(command)
+        seen.update(harness.active.read_metrics())
 
     on_model(script)
     assert seen[f"{CONTROLLER}ControllerState"] == {"Value": 0}

@@ -1,4 +1,4 @@
-"""The controller's queue and thread. Source: reference controller.md 2 (ControllerEventManager)."""
+"""The controller's queue and thread. Source: docs/kafka/controller.md 2 (ControllerEventManager)."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from kcsim.controller.event_manager import ControllerEventManager
 from kcsim.controller.events import BrokerChange, ControllerEvent, ControllerState, Expire, Startup, TopicChange, name_of
 from kcsim.controller.metrics import ControllerMetrics
-from kcsim.scenarios.history import EventLog
-from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
-from kcsim.zk.events import EventKind
+from kcsim.eventlog.event_log import EventLog
+from kcsim.eventlog.events import EventKind
+from kcsim.runtime.simulated import SimulatedRuntime
 from tests.sinks import kinds
 
 Handle = Callable[[ControllerEvent, int], Awaitable[None]]
@@ -21,7 +21,7 @@ LIFE = (
 
 
 class Bench:
-    """A manager whose handler takes 10 ms for each event and notes what it did."""
+    """A manager whose handler takes 10 ms for each event and records what it did."""
 
     def __init__(self) -> None:
         self.runtime = SimulatedRuntime()
@@ -70,7 +70,7 @@ def test_duplicates_are_not_merged() -> None:
 
 
 def test_expire_clears_the_queue_but_lets_the_current_event_finish() -> None:
-    """What was queued for a role that may be lost is not begun; what is in the middle ends by itself."""
+    """Events queued for a role that may be lost are not begun; the event in progress ends by itself."""
     bench = Bench()
 
     async def script() -> None:
@@ -87,8 +87,8 @@ def test_expire_clears_the_queue_but_lets_the_current_event_finish() -> None:
     assert [event for _, event in preempted] == ["BrokerChange", "TopicChange"]
 
 
-def test_whoever_waits_for_the_beginning_is_let_go_when_it_begins_not_when_it_ends() -> None:
-    """The new session is opened once Expire has begun; waiting for its end could deadlock with what it does."""
+def test_a_waiter_for_the_beginning_is_let_go_when_it_begins_not_when_it_ends() -> None:
+    """The new session is opened once Expire has begun; waiting for its end could cause a deadlock with its own work."""
     bench = Bench()
     begun_at: list[int] = []
 
@@ -156,11 +156,11 @@ def test_every_event_is_queued_then_begun_then_done() -> None:
     assert kinds(bench.log, *LIFE) == [(kind, "Startup") for kind in LIFE[:3]]
 
 
-# --- as long as expiry did not clear the queue -----------------------------------------------------------------------------
+# --- when expiry does not clear the queue ----------------------------------------------------------------------------------
 
 
 def test_what_is_held_is_begun_once_it_is_released_and_in_order() -> None:
-    """The event in the middle ends by itself; what comes meanwhile queues up behind what is held."""
+    """The event in progress ends by itself; events that arrive meanwhile queue up behind the held ones."""
     bench = Bench()
     before_release: list[str] = []
 

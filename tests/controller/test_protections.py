@@ -1,4 +1,4 @@
-"""The table of protections, and the set of those that a cluster has."""
+"""The table of protections, and the protections that a cluster has."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -10,7 +10,7 @@ from kcsim.controller.protections import ALL_ON, PROTECTION_NAMES, PROTECTIONS, 
 FIDELITY = Path(__file__).parents[2] / "controller" / "FIDELITY.md"
 
 
-def test_every_protection_is_told_of_and_can_be_switched() -> None:
+def test_every_protection_is_listed_and_can_be_switched() -> None:
     assert [name.replace("-", "_") for name in PROTECTION_NAMES] == [field.name for field in fields(Protections)]
 
 

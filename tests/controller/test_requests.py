@@ -1,4 +1,4 @@
-"""The protocol's numbers. Source: reference requests.md 1."""
+"""The numbers of Kafka's protocol. Source: docs/kafka/requests.md 1."""
 
 from kcsim.controller.requests import (
     ControlledShutdownRequest,

@@ -1,4 +1,4 @@
-"""From a case to the project's answer, and from there to what is wrong with it."""
+"""The project's answer to a case, and its differences from the expected one."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from tests.vectors.cases import Answer, BadCaseError, Case, Given, Version
 UNORDERED = frozenset({"assignment", "final_assignment", "revoked"})
 """Keys of consumers' answers whose lists are compared as sets, unless the case says that they are ordered."""
 NOT_COMPARED = frozenset({"ordered"})
-"""Of `expected`: how to compare."""
+"""Keys of `expected` that say how to compare, and are not compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """How to answer.
+    """An operation and its way of comparison.
 
     Attributes:
         lists_are_sets: see UNORDERED.
-        versions_differ: so that a case is asked twice.
-        extras: keys that are told only to a case that expects them.
+        versions_differ: a case is then asked once per version.
+        extras: keys that are part of an answer only if the case expects them.
     """
 
     answer: Callable[[Given, Version], Answer]
@@ -31,7 +31,7 @@ class Operation:
 
 
 def _alike(answer: Callable[[Given], Answer], extras: frozenset[str] = frozenset()) -> Operation:
-    """An operation that all versions of Kafka answer alike."""
+    """Return an operation that all versions of Kafka answer alike."""
     return Operation(lambda given, _: answer(given), extras=extras)
 
 
@@ -78,7 +78,10 @@ OPERATIONS: Mapping[str, Operation] = {
 
 
 def operation_of(case: Case) -> Operation:
-    """Two things are called assign; the input tells which. Raises: BadCaseError for an op that there is not."""
+    """Return the operation of a case; two are called assign, and the input decides.
+
+    Raises: BadCaseError for an unknown op.
+    """
     op = case.input["op"]
     if op == "assign" and "assignor" in case.input:
         return CONSUMERS_ASSIGN
@@ -88,46 +91,46 @@ def operation_of(case: Case) -> Operation:
 
 
 def answer(case: Case, version: Version = Version.RECENT) -> Answer:
-    """Ask the project. Of what it tells, only that is kept which `expected` has a key for, if there is an `expected`.
+    """Return the project's answer; if the case has an `expected`, only the keys of that are kept.
 
     Raises: BadCaseError.
     """
     operation = operation_of(case)
     expected = case.expected.get(version, case.expected.get(Version.RECENT, {}))
     try:
-        told = operation.answer(case.input, version)
+        result = operation.answer(case.input, version)
     except RefusedError as refusal:
         return {k: v for k, v in refusals.refused(refusal).items() if k not in refusals.EXTRAS or k in expected}
     except BadCaseError as error:
         raise BadCaseError(f"{case}: {error}") from error
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise BadCaseError(f"{case}: cannot be answered: {type(error).__name__}: {error}") from error
-    kept = {key: value for key, value in told.items() if key in expected}
-    return kept or {key: value for key, value in told.items() if key not in operation.extras}
+    kept = {key: value for key, value in result.items() if key in expected}
+    return kept or {key: value for key, value in result.items() if key not in operation.extras}
 
 
 # --- comparing -------------------------------------------------------------------------------------------------------------
 
 
 def mismatches(case: Case) -> Iterator[str]:
-    """Say what differs from what is expected, for each version that has an answer of its own."""
+    """Return the differences from the expected answer, for each version that has its own answer."""
     operation = operation_of(case)
     for version in Version if operation.versions_differ else (Version.RECENT,):
         expected = case.expected.get(version, case.expected[Version.RECENT])
-        told = answer(case, version)
+        found = answer(case, version)
         as_sets = operation.lists_are_sets and not case.expected[Version.RECENT].get("ordered")
         of_version = "" if version is Version.RECENT else " under Kafka 2.8"
         for key, wanted in expected.items():
-            if key not in NOT_COMPARED and not _agrees(told, key, wanted, as_sets and key in UNORDERED):
-                yield f"{case}: {key}{of_version}: expected {wanted!r}, got {told.get(key, told)!r}"
+            if key not in NOT_COMPARED and not _agrees(found, key, wanted, as_sets and key in UNORDERED):
+                yield f"{case}: {key}{of_version}: expected {wanted!r}, got {found.get(key, found)!r}"
 
 
-def _agrees(told: Answer, key: str, wanted: Any, as_sets: bool) -> bool:
+def _agrees(found: Answer, key: str, wanted: Any, as_sets: bool) -> bool:
     if key == "message_prefix":
-        return str(told.get("message", "")).startswith(wanted)
-    if key not in told:
+        return str(found.get("message", "")).startswith(wanted)
+    if key not in found:
         return False
-    return _sorted_lists(told[key]) == _sorted_lists(wanted) if as_sets else bool(told[key] == wanted)
+    return _sorted_lists(found[key]) == _sorted_lists(wanted) if as_sets else bool(found[key] == wanted)
 
 
 def _sorted_lists(assignment: Mapping[str, list[str]]) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Cases of vector files: what is asked, and what is expected."""
+"""Cases of vector files: the question, and the expected answer."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,17 +13,17 @@ E = TypeVar("E", bound=Enum)
 
 
 class BadCaseError(Exception):
-    """A file or a case that cannot be understood."""
+    """A file or a case cannot be understood."""
 
 
 class Given(dict[str, Any]):
-    """A JSON object that says which key was missed."""
+    """A JSON object whose error for a missing key names the key."""
 
     def __missing__(self, key: str) -> Any:
         raise BadCaseError(f"{key!r} is missing; there are {', '.join(self)}")
 
     def one_of(self, key: str, choices: type[E]) -> E:
-        """The member of an enumeration whose value stands under this key."""
+        """Return the member of an enumeration whose value is stored under this key."""
         try:
             return choices(self[key])
         except ValueError:
@@ -32,7 +32,7 @@ class Given(dict[str, Any]):
 
 
 class Version(StrEnum):
-    """Whose answer is asked for, where versions of Kafka differ; the value is the key of what is expected."""
+    """The version of Kafka whose answer is asked for, where versions differ; the value is the key of the expected answer."""
 
     RECENT = "expected"
     KAFKA_2_8 = "expected_2_8"
@@ -44,7 +44,7 @@ class Case:
 
     Attributes:
         input: with `op`.
-        expected: by version; without an entry of its own 2.8 answers as recent versions do. Empty: nothing is known.
+        expected: by version; without an entry of its own 2.8 answers as recent versions do. Empty: no answer is known.
     """
 
     source: Path
@@ -57,7 +57,7 @@ class Case:
 
 
 def read_cases(path: Path) -> Iterator[Case]:
-    """Raises: BadCaseError for a file that cannot be read, is no JSON, or whose cases lack a name or an op."""
+    """Read the cases of a file. Raises: BadCaseError for an unreadable file, invalid JSON, or cases without name or op."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"), object_hook=Given)
     except (OSError, ValueError) as error:

@@ -1,43 +1,43 @@
-"""Questions about who consumes which partition."""
+"""Questions about the assignment of partitions to consumers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 
-from kcsim.brokers.groups.assignment import Assignment
-from kcsim.brokers.groups.assignors import Strategy, assign
-from kcsim.brokers.groups.claims import KafkaRules
+from kcsim.brokers.groups.assignors.assignment import Assignment
+from kcsim.brokers.groups.assignors.assignors import AssignmentStrategy, assign
+from kcsim.brokers.groups.assignors.members import GroupMember, in_member_order
+from kcsim.brokers.groups.assignors.ownership_claims import KafkaRules
+from kcsim.brokers.groups.assignors.rack_aware_range import PartitionRacks, rack_mismatches
+from kcsim.brokers.groups.assignors.sticky_assignor import StickyAlgorithm, assign_sticky
 from kcsim.brokers.groups.group import cooperative_rounds
-from kcsim.brokers.groups.members import GroupMember, in_member_order
-from kcsim.brokers.groups.rack_aware_range import PartitionRacks, rack_mismatches
-from kcsim.brokers.groups.sticky_assignor import StickyAlgorithm, assign_sticky
-from kcsim.zk.vocabulary import TopicPartition
+from kcsim.vocabulary import TopicPartition
 from tests.vectors.cases import Answer, Given, Version
 from tests.vectors.placement import read_partition
 
 FEW_MEMBERS = 5
-"""Of so many all orders are looked at, of more every rotation, forwards and backwards."""
+"""Up to this number of members all orders are tried; above it every rotation, forwards and backwards."""
 
 
 def assign_group(given: Given, version: Version) -> Answer:
-    """`ordered` is told as the files have it: only round robin's lists are to be compared in their order."""
-    strategy = given.one_of("assignor", Strategy)
+    """Return the assignment; `ordered` is returned as in the files: only round robin's lists are compared in order."""
+    strategy = given.one_of("assignor", AssignmentStrategy)
     members = [_member(of) for of in given["members"]]
     rules = KafkaRules.KAFKA_2_8 if version is Version.KAFKA_2_8 else KafkaRules.KAFKA_3
     match strategy:
-        case Strategy.STICKY:
+        case AssignmentStrategy.STICKY:
             answer = _sticky(given, members, rules)
-        case Strategy.COOPERATIVE_STICKY:
+        case AssignmentStrategy.COOPERATIVE_STICKY:
             answer = _cooperative(given, members, rules)
-        case Strategy.RANGE | Strategy.ROUND_ROBIN:
+        case AssignmentStrategy.RANGE | AssignmentStrategy.ROUND_ROBIN:
             answer = _eager(given, strategy, members)
-    return answer | {"ordered": strategy is Strategy.ROUND_ROBIN}
+    return answer | {"ordered": strategy is AssignmentStrategy.ROUND_ROBIN}
 
 
 def member_order(given: Given) -> Answer:
     return {"order": [member.member_id for member in in_member_order(_member(of) for of in given["members"])]}
 
 
-def _eager(given: Given, strategy: Strategy, members: list[GroupMember]) -> Answer:
+def _eager(given: Given, strategy: AssignmentStrategy, members: list[GroupMember]) -> Answer:
     racks = _partition_racks(given)
     placed = assign(strategy, given["topics"], members, partition_racks=racks if given.get("rack_aware") else None)
     answer = {"assignment": _written(placed)}

@@ -1,4 +1,4 @@
-"""Questions about leaders and about the states of partitions and replicas."""
+"""Questions about leaders and the states of partitions and replicas."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -17,17 +17,17 @@ from kcsim.controller.decisions.election import (
     preferred_choice,
 )
 from kcsim.controller.decisions.isr_removal import without_replica
-from kcsim.controller.decisions.leader_balance import Leadership, imbalance_by_broker, preferred_imbalance_count
+from kcsim.controller.decisions.leader_balance import Leadership, counts_as_imbalanced, imbalance_by_broker
 from kcsim.controller.decisions.partition_states import PartitionMachineState, next_partition_state
 from kcsim.controller.decisions.replica_states import ReplicaMachineState, next_replica_state
-from kcsim.zk.vocabulary import NO_LEADER, BrokerId, LeaderAndIsr, LeaderEpoch, ReplicaAssignment, ZkVersion
+from kcsim.vocabulary import NO_LEADER, BrokerId, LeaderAndIsr, LeaderEpoch, ReplicaAssignment, ZkVersion
 from tests.vectors.cases import Answer, Given
 
 State = TypeVar("State", bound=StrEnum)
 
 
 class Strategy(StrEnum):
-    """As the files name them."""
+    """Election strategies by their names in the files."""
 
     OFFLINE = "offline"
     REASSIGN = "reassign"
@@ -36,7 +36,7 @@ class Strategy(StrEnum):
 
 
 def elect(given: Given) -> Answer:
-    """The choice alone; `live` is whoever the algorithm may use."""
+    """Return the choice only; `live` are the replicas that the algorithm may choose."""
     isr, live, shutting_down = _ids(given["isr"]), _ids(given["live"]), _ids(given.get("shutting_down", ()))
     strategy = given.one_of("strategy", Strategy)
     match strategy:
@@ -54,12 +54,12 @@ def elect(given: Given) -> Answer:
 
 
 def state_change(given: Given) -> Answer:
-    """The choice and what follows from it; `live` are those shutting down as well."""
+    """Return the choice and its consequences; `live` includes the replicas that are shutting down."""
     stored = _stored(given)
     election = _election(given, stored)
     if election.elected is None:
-        return {"elected": False} | _told(stored)
-    return {"elected": True} | _told(election.elected) | {"notified": list(election.recipients)}
+        return {"elected": False} | _leader_and_isr(stored)
+    return {"elected": True} | _leader_and_isr(election.elected) | {"notified": list(election.recipients)}
 
 
 def _election(given: Given, stored: LeaderAndIsr) -> Election:
@@ -83,13 +83,13 @@ def initialize(given: Given) -> Answer:
     election = elect_for_new_partition(_ids(given["assignment"]), _ids(given["live"]))
     if election.elected is None:
         return {"elected": False}
-    return {"elected": True} | _told(election.elected) | {"notified": list(election.recipients)}
+    return {"elected": True} | _leader_and_isr(election.elected) | {"notified": list(election.recipients)}
 
 
 def remove_from_isr(given: Given) -> Answer:
     stored = _stored(given)
     changed = without_replica(stored, BrokerId(given["replica"]))
-    return {"changed": changed is not None} | _told(changed or stored)
+    return {"changed": changed is not None} | _leader_and_isr(changed or stored)
 
 
 def partition_transition(given: Given) -> Answer:
@@ -103,7 +103,7 @@ def replica_transition(given: Given) -> Answer:
 
 
 def preferred_imbalance(given: Given) -> Answer:
-    return {"count": preferred_imbalance_count(_leaderships(given))}
+    return {"count": sum(map(counts_as_imbalanced, _leaderships(given)))}
 
 
 def auto_rebalance(given: Given) -> Answer:
@@ -129,7 +129,7 @@ def _stored(given: Given) -> LeaderAndIsr:
     return LeaderAndIsr(_leader(given["leader"]), LeaderEpoch(given["leader_epoch"]), _ids(given["isr"]), ZkVersion(0))
 
 
-def _told(state: LeaderAndIsr) -> Answer:
+def _leader_and_isr(state: LeaderAndIsr) -> Answer:
     leader = NO_LEADER if state.leader is None else state.leader
     return {"leader": leader, "isr": list(state.isr), "leader_epoch": state.leader_epoch}
 
@@ -139,7 +139,7 @@ def _moved(state: State, after: State | None) -> Answer:
 
 
 def _leaderships(given: Given) -> list[Leadership]:
-    """`leader` null: nothing is known of the partition's leadership; `deleting`: its topic is left out."""
+    """Return the leaderships; `leader` null: the partition's leadership is unknown; `deleting`: its topic is left out."""
     return [
         Leadership(
             ReplicaAssignment(_ids(of["assignment"])),

@@ -1,4 +1,4 @@
-"""Questions about who gets which replica."""
+"""Questions about the placement of replicas."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -11,26 +11,26 @@ from kcsim.controller.decisions.placement import Assignment, Draw, Replicas, dra
 from kcsim.controller.decisions.placement_inference import infer_draw
 from kcsim.controller.decisions.reassignment import proposed_reassignment, reassigned_to
 from kcsim.controller.decisions.spread import Evenness, spread
-from kcsim.zk.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
+from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
 from tests.vectors.cases import Answer, Given
 
 PROPERTIES = frozenset(
     {"distinct_racks_per_partition", "leaders_per_broker", "replicas_per_broker", "distinct_brokers_per_partition"}
 )
-"""Numbers that may be the same for all partitions, or for all brokers, of all placements in question."""
+"""Properties that may be equal for all partitions, or for all brokers, of all placements in question."""
 ANY = "any"
-"""Of a start index or a shift: what is asked must hold for all."""
+"""Value of a start index or a shift: the answer must hold for all numbers."""
 
 
 def assign(given: Given) -> Answer:
-    """The assignment, and of its properties those that all partitions or brokers share."""
+    """Return the assignment, and its properties that are equal for all partitions or brokers."""
     brokers = read_brokers(given["brokers"])
     placed = _placed(given, brokers, _draw(given, brokers))
     return {"assignment": written(placed)} | _properties([placed], brokers)
 
 
 def properties(given: Given) -> Answer:
-    """What all placements have in common."""
+    """Return the properties that all placements have in common."""
     brokers = read_brokers(given["brokers"])
     return _properties([_placed(given, brokers, drawn) for drawn in _draws(given, len(brokers))], brokers)
 
@@ -60,7 +60,10 @@ def rack_mode(given: Given) -> Answer:
 
 
 def add_partitions(given: Given) -> Answer:
-    """Without brokers: those that host the topic. Without lists of the existing partitions: one replica each."""
+    """Place new partitions. Without brokers: those that host the topic.
+
+    Without lists of the existing partitions: one replica each.
+    """
     if "existing" in given:
         existing = read_assignment(given["existing"])
     else:
@@ -89,7 +92,7 @@ def reassign_target(given: Given) -> Answer:
 
 
 def generate_proposal(given: Given) -> Answer:
-    """With `seeds` the proposal; else what all proposals have in common."""
+    """Return the proposal if the case has `seeds`; else what all proposals have in common."""
     current = {read_partition(name): _ids(replicas) for name, replicas in given["current"].items()}
     topics = dict.fromkeys(partition.topic for partition in current)
     brokers = effective_brokers(read_brokers(given["brokers"]), RackAwareMode.ENFORCED)
@@ -113,7 +116,7 @@ def generate_proposal(given: Given) -> Answer:
 
 
 def _properties(placements: Sequence[Assignment], brokers: Sequence[BrokerMetadata]) -> Answer:
-    """Of PROPERTIES those that are the same everywhere."""
+    """Return those of PROPERTIES that are equal everywhere."""
     spreads = [spread(placed, brokers) for placed in placements]
     found: dict[str, Iterable[int]] = {
         "distinct_racks_per_partition": (n for s in spreads if s.racks for n in (s.fewest_racks, s.most_racks)),
@@ -137,7 +140,7 @@ def _draws(given: Given, broker_count: int) -> list[Draw]:
 
 
 def _draw(given: Given, brokers: Sequence[BrokerMetadata]) -> Draw:
-    """A case that leaves the numbers open asks for an error that does not depend on them."""
+    """Return the numbers of a case; a case without numbers asks for an error that does not depend on them."""
     drawn = draw(Random(0), len(brokers))
     return Draw(given.get("start_index", drawn.start_index), given.get("next_replica_shift", drawn.next_replica_shift))
 
@@ -158,7 +161,7 @@ def read_assignment(assignment: Mapping[str, Iterable[int]]) -> Assignment:
 
 
 def read_partition(name: str) -> TopicPartition:
-    """Split at the last hyphen."""
+    """Split a partition's name at the last hyphen."""
     topic, _, partition = name.rpartition("-")
     return TopicPartition(topic, int(partition))
 

@@ -1,4 +1,4 @@
-"""Questions about requests and arguments that Kafka refuses. Accepted ones are answered with what becomes of them."""
+"""Questions about requests and arguments that Kafka refuses. Accepted ones are answered with their result."""
 
 import re
 
@@ -9,14 +9,14 @@ from kcsim.controller.decisions.partition_growth import partitions_to_create
 from kcsim.controller.decisions.placement import Draw
 from kcsim.controller.decisions.reassignment import check_execute_arguments, check_generate_arguments
 from kcsim.controller.decisions.topic_creation import UNSET, new_topic_assignment
-from kcsim.zk.vocabulary import BrokerId, TopicPartition
+from kcsim.vocabulary import BrokerId, TopicPartition
 from tests.vectors.cases import Answer, BadCaseError, Given
 from tests.vectors.placement import read_assignment, written
 
 NO_DRAW = Draw(0, 0)
 ACCEPTED: Answer = {"error": None}
 EXTRAS = frozenset({"legacy_message"})
-"""Keys of a refusal that are told only to a case that expects them."""
+"""Keys of a refusal that are part of the answer only if the case expects them."""
 COMMAND = re.compile(
     r"create topic, (?:(?P<partitions>-?\d+) partitions?, )?(?P<brokers>\d+) brokers?, replication factor (?P<rf>-?\d+)"
 )
@@ -28,7 +28,7 @@ def refused(refusal: RefusedError) -> Answer:
 
 
 def create_topic(given: Given) -> Answer:
-    """A case that tells of no brokers has as many as it asks for."""
+    """Create a topic. A case without brokers has as many as its replication factor."""
     replication_factor = given.get("replication_factor", UNSET)
     explicit = given.get("assignment")
     placed = new_topic_assignment(
@@ -44,9 +44,9 @@ def create_topic(given: Given) -> Answer:
 
 
 def create_partitions(given: Given) -> Answer:
-    """Where existing partitions are does not matter to a refusal: they are on the first brokers.
+    """Add partitions. The placement of existing partitions does not affect a refusal: they are on the first brokers.
 
-    A case that tells of no brokers has those that it names.
+    A case without brokers has those that its assignments name.
     """
     topic = given.get("topic", "t")
     wanted = given["assignments"]
@@ -72,7 +72,7 @@ def generate_args(given: Given) -> Answer:
 
 
 def execute_args(given: Given) -> Answer:
-    """A case that tells of no topics or brokers has all that it names."""
+    """Check the arguments of a reassignment. A case without topics or brokers has all that its plan names."""
     plan = [
         (TopicPartition(of["topic"], of["partition"]), tuple(map(BrokerId, of["replicas"]))) for of in given["partitions"]
     ]
@@ -83,12 +83,12 @@ def execute_args(given: Given) -> Answer:
 
 
 def cli_line(given: Given) -> Answer:
-    """What the topic command prints; `command` is told in words."""
-    told = COMMAND.fullmatch(given["command"])
-    if told is None:
+    """Return what the topic command prints; `command` is described in words."""
+    parsed = COMMAND.fullmatch(given["command"])
+    if parsed is None:
         raise BadCaseError(f"{given['command']!r} is not like `create topic, 3 brokers, replication factor 4`")
     try:
-        assign_replicas(_brokers(range(int(told["brokers"]))), int(told["partitions"] or 1), int(told["rf"]), NO_DRAW)
+        assign_replicas(_brokers(range(int(parsed["brokers"]))), int(parsed["partitions"] or 1), int(parsed["rf"]), NO_DRAW)
     except RefusedError as refusal:
         return {"line": topic_command_line(refusal)}
     return {"line": None}

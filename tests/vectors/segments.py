@@ -1,18 +1,18 @@
 """Questions about log segments: rolling, indexes, retention."""
 
-from kcsim.brokers.log_retention import RULES_2_8, RULES_3, LogState, apply_retention
-from kcsim.brokers.log_segments import (
+from kcsim.brokers.config import LogConfig
+from kcsim.brokers.log.log_retention import RULES_2_8, RULES_3, LogState, apply_retention
+from kcsim.brokers.log.log_segments import (
     NO_TIMESTAMP,
-    Batch,
-    LogConfig,
+    RecordBatch,
     Segment,
-    append_batch,
     fits_relative_offset,
     offset_index_capacity,
     roll_reasons,
     time_index_capacity,
     with_batch,
 )
+from tests.brokers.log.single_appends import append_batch
 from tests.vectors.cases import Answer, BadCaseError, Given, Version
 
 AMPLE_INDEX_BYTES = 1 << 40
@@ -30,7 +30,7 @@ def should_roll(given: Given) -> Answer:
             offset_index_entries=segment["offset_index_entries"],
             time_index_entries=segment["time_index_entries"],
         ),
-        Batch(batch["size"], batch["last_offset"], max_timestamp=batch["max_timestamp"]),
+        RecordBatch(batch["size"], batch["last_offset"], max_timestamp=batch["max_timestamp"]),
         _config(given),
         batch["now"],
     )
@@ -52,11 +52,11 @@ def index_capacity(given: Given) -> Answer:
 
 
 def index_entries(given: Given) -> Answer:
-    """Batches without timestamps, all in one segment."""
+    """Return the index entries of batches without timestamps, all in one segment."""
     config = LogConfig(index_interval_bytes=given["interval_bytes"])
     segment, entries = Segment(0), []
     for number, size in enumerate(given["batch_sizes"]):
-        after = with_batch(segment, Batch(size, number), config, now_ms=0)
+        after = with_batch(segment, RecordBatch(size, number), config, now_ms=0)
         if after.offset_index_entries > segment.offset_index_entries:
             entries.append({"batch": number, "position": segment.size})
         segment = after
@@ -64,7 +64,7 @@ def index_entries(given: Given) -> Answer:
 
 
 def sequence(given: Given) -> Answer:
-    """A log made at clock 0; jitters go to segments as they are made, then there is none."""
+    """Return a log's segments after each event; it begins at clock 0, and segments take the jitters in order, then 0."""
     config = _config(given)
     jitters = [*given["jitters"], *[0] * (len(given["events"]) + 1)]
     segments: tuple[Segment, ...] = (Segment(0, roll_jitter_ms=jitters.pop(0)),)
@@ -89,7 +89,7 @@ def sequence(given: Given) -> Answer:
 
 
 def retention(given: Given, version: Version) -> Answer:
-    """Without a timestamp a segment counts as last written at clock 0."""
+    """Return the deleted segments. A segment without a timestamp counts as last written at clock 0."""
     segments = tuple(
         Segment(of["base_offset"], size=of["size"], largest_timestamp=of["largest_timestamp"]) for of in given["segments"]
     )
@@ -111,6 +111,6 @@ def _config(given: Given) -> LogConfig:
         raise BadCaseError(f"config: {error}") from None
 
 
-def _appended(batch: Given, log_end_offset: int) -> Batch:
+def _appended(batch: Given, log_end_offset: int) -> RecordBatch:
     first = batch.get("first_offset", log_end_offset)
-    return Batch(batch["size"], batch.get("last_offset", first), first, batch.get("max_timestamp", NO_TIMESTAMP))
+    return RecordBatch(batch["size"], batch.get("last_offset", first), first, batch.get("max_timestamp", NO_TIMESTAMP))

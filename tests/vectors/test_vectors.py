@@ -1,4 +1,4 @@
-"""The project answers every recorded example as Kafka does, and the program that checks it cannot be fooled."""
+"""The project answers every recorded example as Kafka does, and the comparing program detects every difference."""
 
 import json
 import subprocess
@@ -19,14 +19,14 @@ WRONG = ["no such answer"]
 
 
 def written(directory: Path, *cases: Answer) -> str:
-    """A vector file with these cases."""
+    """Write a vector file with these cases, and return it."""
     path = directory / "vectors.json"
     path.write_text(json.dumps({"cases": cases}))
     return str(path)
 
 
 def relative_offset(expected: Answer | None = None) -> Answer:
-    """A case whose answer is {"fits": true}."""
+    """Return a case whose answer is {"fits": true}."""
     case = {"name": "small", "input": {"op": "relative_offset", "base_offset": 5, "offset": 7}}
     return case if expected is None else case | {"expected": expected}
 
@@ -57,18 +57,18 @@ def test_the_project_answers_as_kafka_does(case: Case) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_expected_value_is_looked_at(path: Path) -> None:
-    """One wrong value anywhere is found: no case is right for want of a comparison."""
+    """One wrong value anywhere is found: no case passes because it is not compared."""
     unseen = [case for whole in read_cases(path) for case in with_one_value_wrong(whole) if not [*mismatches(case)]]
     assert not unseen
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_answers_do_not_come_from_what_is_expected(path: Path) -> None:
-    """Without any expectation the answer is the same; of extras, which are told only when asked for, there are none."""
+    """Without any expectation the answer is the same; extras, which are only returned if expected, are missing."""
     for case in read_cases(path):
         blind = answer(replace(case, expected={}))
-        told = answer(case)
-        assert blind == {key: told.get(key, value) for key, value in blind.items()}
+        answered = answer(case)
+        assert blind == {key: answered.get(key, value) for key, value in blind.items()}
         assert blind.keys() & case.expected[Version.RECENT].keys() or "error" in blind
 
 

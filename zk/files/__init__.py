@@ -1,1 +1,1 @@
-"""ZooKeeper's own files, read: transactions, the log of a server, the logs of an ensemble."""
+"""Readers and writers of ZooKeeper's own files: transactions, snapshots, the log of a server, the logs of an ensemble."""

@@ -1,7 +1,8 @@
-"""A server's data directory as a whole: its logs as one stream of transactions, and the tree as of any moment.
+"""A server's data directory: its logs as one stream of transactions, and the tree at any transaction.
 
-Nothing is held but one transaction and, where it is asked for, one tree; so a directory may be as large as it likes. Only
-one server's files are read: what an ensemble committed while this one was away is not in its log, and a hole is told.
+Only one transaction and, where requested, one tree are kept in memory; so a directory may have any size. Only one server's
+files are read: transactions that an ensemble committed while this server was down are not in its log; `remarks` reports such
+holes.
 
 Source: ZooKeeper 3.9, FileTxnSnapLog.
 """
@@ -10,41 +11,41 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from kcsim.vocabulary import Zxid
 from kcsim.zk.files.ensemble_log import follows
 from kcsim.zk.files.log_writer import VERSION_2
 from kcsim.zk.files.past_tree import NONE, PastTree
 from kcsim.zk.files.snapshot import BadSnapshotError, SnapshotFile, snapshot_files, snapshot_zxid
 from kcsim.zk.files.transaction_log import NO_BOUND, LogFile
 from kcsim.zk.files.transactions import Transaction
-from kcsim.zk.vocabulary import Zxid
 
 FIRST_OF_ALL = (0x1, 0x1_0000_0001)
-"""Zxids with which a history begins: a lone server's, and an ensemble's."""
+"""The first zxids of a complete history: of a standalone server, and of an ensemble."""
 LOG_NAME = re.compile(r"log\.([0-9a-f]+)(\.gz)?")
 
 
 class DataDirectoryError(Exception):
-    """What was asked for cannot be had from this directory. One line that says why."""
+    """The directory does not contain what was requested. The message is one line that says why."""
 
 
 class NoSuchFilesError(DataDirectoryError):
-    """The directory is none, or has no transaction log in it."""
+    """The directory does not exist, or has no transaction log in it."""
 
 
 class DataDirectory:
-    """Logs and snapshots of one server.
+    """The logs and snapshots of one server.
 
     Args:
         directory: dataDir, or version-2 in it; or a single log file.
-        log_directory: dataLogDir, where the logs are apart from the snapshots.
+        log_directory: dataLogDir, if the logs are not with the snapshots.
 
     Attributes:
         logs, snapshots: the files, oldest first.
-        remarks: what a reader has to know of what was read so far: torn ends, holes, damaged snapshots.
+        remarks: the defects found in the files read so far: torn ends, holes, damaged snapshots.
     """
 
     def __init__(self, directory: Path, log_directory: Path | None = None) -> None:
-        """Look for the files. Raises: NoSuchFilesError."""
+        """Find the files. Raises: NoSuchFilesError."""
         self.directory = directory
         self.remarks: list[str] = []
         if directory.is_file():
@@ -80,12 +81,12 @@ class DataDirectory:
                     return
 
     def _logs_from(self, after: Zxid) -> list[Path]:
-        """All but those that end before the first transaction wanted."""
+        """Return the logs without those that end before the first transaction after `after`."""
         begin = max((n for n, path in enumerate(self.logs) if log_zxid(path) <= after + 1), default=0)
         return self.logs[begin:]
 
     def last_zxid(self) -> Zxid:
-        """The last transaction that the logs have; 0 if they have none. Raises: BadLogError."""
+        """Return the zxid of the logs' last transaction; 0 if they have none. Raises: BadLogError."""
         for path in reversed(self.logs):
             with LogFile(path) as log:
                 last = max((transaction.zxid for transaction in log.read()), default=NONE)
@@ -94,7 +95,10 @@ class DataDirectory:
         return NONE
 
     def last_zxid_at(self, time_ms: int) -> Zxid:
-        """The last transaction no later than this time, ms since 1970. Raises: BadLogError; DataDirectoryError."""
+        """Return the zxid of the last transaction at or before a time, ms since 1970.
+
+        Raises: BadLogError; DataDirectoryError when the logs begin after that time.
+        """
         found = NONE
         for path in reversed(self.logs):
             with LogFile(path) as log:
@@ -109,16 +113,16 @@ class DataDirectory:
     # --- trees
 
     def tree_before_the_logs(self) -> PastTree:
-        """What is known of the time before the first log: all of it, or, where old files were purged, nothing."""
+        """Return the tree before the first log, if it is known; an empty PastTree where old files were purged."""
         try:
             return self.tree_before(log_zxid(self.logs[0]))
         except DataDirectoryError:
             return PastTree()
 
     def tree_at(self, zxid: Zxid) -> PastTree:
-        """The tree as it was after this transaction.
+        """Return the tree as it was after this transaction.
 
-        Raises: BadLogError; DataDirectoryError when the files do not reach back so far, or not so far on.
+        Raises: BadLogError; DataDirectoryError when the files begin too late or end too early for it.
         """
         tree = self.tree_before(Zxid(zxid + 1))
         for transaction in self.transactions(tree.zxid, zxid):
@@ -128,12 +132,12 @@ class DataDirectory:
         return tree
 
     def tree_before(self, zxid: Zxid) -> PastTree:
-        """A tree that, brought forward from its own zxid on, is exact before this transaction.
+        """Return a tree that is exact before this transaction once the logs from the tree's own zxid on are applied to it.
 
-        It is not begun from the snapshot nearest to it: nobody knows when the writing of that one ended. But a server writes
-        one at a time, so the one before was ended when it was begun.
+        The newest snapshot before the transaction is not used, because it is not known when the server finished writing it.
+        But a server writes one snapshot at a time, so the snapshot before that one was finished when the newest was begun.
 
-        Raises: DataDirectoryError when the logs do not go back to the beginning, and no snapshot makes up for it.
+        Raises: DataDirectoryError when the logs do not go back to the beginning, and no snapshot replaces the missing part.
         """
         older = [path for path in self.snapshots if snapshot_zxid(path) < zxid]
         begin = log_zxid(self.logs[0])
@@ -142,7 +146,8 @@ class DataDirectory:
                 return tree
         if begin in FIRST_OF_ALL:
             return PastTree.empty()
-        # The only one there is. What is in it tells its age, but for znodes that were deleted while it was written.
+        # There is only one older snapshot. The zxids in it show when it was finished, except for znodes that were deleted
+        # while it was written.
         if older and (tree := self._snapshot(older[-1])) is not None and tree.newest_zxid < zxid:
             return tree
         newest = f"; the oldest snapshot is {self.snapshots[0].name}" if self.snapshots else ""
@@ -152,7 +157,7 @@ class DataDirectory:
         )
 
     def beginning(self) -> PastTree:
-        """The earliest tree that is known exactly. Where old files were purged, some logs may begin before it.
+        """Return the earliest tree that is known exactly. Where old files were purged, some logs may begin before it.
 
         Raises: BadLogError; DataDirectoryError when the logs do not go back to the beginning, and there is no snapshot.
         """
@@ -167,7 +172,7 @@ class DataDirectory:
             raise
 
     def require_end(self, last: Zxid) -> None:
-        """Refuse logs that end, with this transaction, before the newest snapshot does: what came between is not in them.
+        """Reject logs that end, with transaction `last`, before the newest snapshot: the transactions between are missing.
 
         Raises: DataDirectoryError.
         """
@@ -198,7 +203,7 @@ def _version_2(directory: Path) -> Path:
 
 
 def _logs(directory: Path) -> list[Path]:
-    """The log files, oldest first; of one that is there compressed and as it was, the latter."""
+    """Return the log files, oldest first; of a log that exists compressed and uncompressed, the uncompressed file."""
     found: dict[Zxid, Path] = {}
     for path in sorted(directory.iterdir(), reverse=True):
         if LOG_NAME.fullmatch(path.name):
@@ -207,6 +212,6 @@ def _logs(directory: Path) -> list[Path]:
 
 
 def log_zxid(path: Path) -> Zxid:
-    """The zxid in a log's name, which is that of its first transaction."""
+    """Return the zxid in a log's name, which is that of its first transaction; 0 for any other file name."""
     named = LOG_NAME.fullmatch(path.name)
     return Zxid(int(named[1], 16) if named else 0)

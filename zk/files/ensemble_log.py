@@ -1,23 +1,23 @@
-"""Follows the logs of an ensemble as if they were one.
+"""Follows the logs of an ensemble as if they were one log.
 
-A committed transaction is in the logs of a majority, not in every one: a member that is down has none of what happens
-meanwhile, one that lags may get a snapshot in place of the transactions it missed, and a leader that died may hold some that
-never came to be. So each read takes the log that has the zxid asked for, which therefore has what led up to it, and fills a
-hole in it (within an epoch, zxids have no gaps) from the others.
+A committed transaction is in the logs of a majority of the members, not in every log: a member that is down misses the
+transactions of that time, a member that lags may get a snapshot in place of the transactions that it missed, and a leader
+that died may have logged transactions that were never committed. So each read uses a log that has the requested zxid, and
+fills a hole in that log (within an epoch, zxids have no gaps) from the others.
 
-Left out: the undoing of a dead leader's last transactions when it comes back so late that it is sent a snapshot instead.
-Only its own log would show them, and only if it were the first to have a later zxid.
+Left out: the undoing of a dead leader's last transactions when that leader returns so late that it is sent a snapshot
+instead. Only its own log would contain them, and they would be returned only if this log were the first with a later zxid.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from kcsim.vocabulary import Zxid
 from kcsim.zk.files.transaction_log import COUNTER, NO_BOUND, Transaction, TransactionLogTail
-from kcsim.zk.vocabulary import Zxid
 
 
 class EnsembleLogTail:
-    """One log out of the members' logs; used as TransactionLogTail is.
+    """One stream of transactions from the members' logs; has the methods of TransactionLogTail.
 
     Attributes:
         last_zxid: of the last transaction returned.
@@ -26,16 +26,16 @@ class EnsembleLogTail:
     def __init__(self, directories: Sequence[Path], after: Zxid = Zxid(0)) -> None:  # noqa: B008 -- an int
         self.last_zxid = after
         self._tails = [TransactionLogTail(directory, after) for directory in directories]
-        # What each member's log had that has not been returned yet.
+        # Per member: the transactions read from its log that have not been returned yet.
         self._unread: list[list[Transaction]] = [[] for _ in self._tails]
         self._followed = 0
 
     def read_to(self, zxid: Zxid = NO_BOUND) -> list[Transaction]:
-        """Return all transactions up to and including this one that were not returned before, oldest first.
+        """Return all transactions up to and including this zxid that were not returned before, oldest first.
 
         Args:
-            zxid: one that is known to be committed; without it, all that the fullest log has, the end of which an
-                ensemble at work may yet undo.
+            zxid: one that is known to be committed; by default all transactions of the most complete log are returned, the
+                last of which a running ensemble may still undo.
         """
         self._followed = self._member_that_has(zxid)
         found: list[Transaction] = []
@@ -47,7 +47,7 @@ class EnsembleLogTail:
         return found
 
     def has_reached(self, zxid: Zxid) -> bool:
-        """Tell whether nothing up to this zxid is missing. An epoch's zxid 0 is no transaction, and never missing."""
+        """Return whether all transactions up to this zxid were returned. Counter 0 of an epoch is never a transaction."""
         return self.last_zxid >= zxid or zxid & COUNTER == 0
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class EnsembleLogTail:
         self._unread[member] = [t for t in unread if t.zxid > self.last_zxid]
 
     def _missing_between(self, before: Zxid, after: Zxid) -> list[Transaction]:
-        """Return what the other log that has most of it has between these two."""
+        """Return the transactions between these two from the log that has most of them."""
         for member in range(len(self._tails)):
             if member != self._followed:
                 self._read(member, after)
@@ -75,5 +75,5 @@ class EnsembleLogTail:
 
 
 def follows(before: Zxid, after: Zxid) -> bool:
-    """Tell whether there can be no transaction between: the next in its epoch, or the first of a later one."""
+    """Return whether `after` directly follows `before`: the next zxid of the epoch, or the first of a later epoch."""
     return after == before + 1 or (after >> 32 > before >> 32 and after & COUNTER == 1)

@@ -1,4 +1,4 @@
-"""Where the bytes of a log file come from: a file as it lies there, perhaps growing, or one compressed with gzip."""
+"""Sources of a log file's bytes: a plain file, which may be growing, or a file compressed with gzip."""
 
 import gzip
 import os
@@ -7,25 +7,25 @@ from pathlib import Path
 from typing import Protocol
 
 LONGEST_RECORD_IN_GZIP = 64 * 1024 * 1024
-"""How long a record may claim to be where the end of the file is not known; a server's own limit is 1 MB."""
+"""Bytes; the longest record length accepted where the end of the file is not known. A server's own limit is 1 MB."""
 
 
 class NotCompressedError(ValueError):
-    """Not what gzip writes."""
+    """The file is not in gzip's format."""
 
 
 class LogSource(Protocol):
-    """Bytes by their place. Places asked for never go back."""
+    """Random access to the bytes of a log. The offsets of successive reads never decrease."""
 
     broken: str | None
-    """Why there are no more bytes than were read, when there should be some."""
+    """The reason why reading stopped before the end of the data; None if it did not."""
 
     def read(self, length: int, offset: int) -> bytes:
-        """Up to so many bytes from there on; fewer only at the end. Raises: NotCompressedError, the first time."""
+        """Return `length` bytes from `offset` on; fewer only at the end. Raises: NotCompressedError, at the first read."""
         ...
 
     def has(self, length: int, offset: int) -> bool:
-        """Tell whether so many bytes are there from `offset` on, or could be."""
+        """Return whether `length` bytes exist from `offset` on, or could exist where the end is not known."""
         ...
 
     def close(self) -> None: ...
@@ -37,7 +37,7 @@ def source_of(path: Path) -> LogSource:
 
 
 class PlainSource:
-    """The file itself; what is appended to it can be read."""
+    """An uncompressed file; bytes that are appended to it later can be read."""
 
     def __init__(self, path: Path) -> None:
         self.broken: str | None = None
@@ -54,12 +54,12 @@ class PlainSource:
 
 
 class GzipSource:
-    """A compressed file, uncompressed as it is read, once: no more of it is held than was asked for last."""
+    """A compressed file, decompressed once while it is read: only the bytes of the last read are kept in memory."""
 
     def __init__(self, path: Path) -> None:
         self.broken: str | None = None
         self._file = gzip.GzipFile(path, "rb")
-        self._begin = 0  # the place of the first byte held
+        self._begin = 0  # the offset of the first byte held
         self._held = b""
 
     def read(self, length: int, offset: int) -> bytes:

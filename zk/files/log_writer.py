@@ -1,7 +1,7 @@
-"""Writes transactions as a ZooKeeper server keeps them: files log.<zxid> below version-2.
+"""Writes transactions in the format of a ZooKeeper server: files log.<zxid> below version-2.
 
-What reads a server's log reads this. It is not forced to the disk, and no room is set aside in it: it is a record of a run,
-and no server lives off it.
+Every reader of a server's log can read these files. They are not forced to the disk and no space is preallocated: they are
+the record of a run, and no server depends on them.
 """
 
 from pathlib import Path
@@ -12,12 +12,12 @@ from kcsim.zk.files.transactions import Transaction
 
 VERSION_2 = "version-2"
 SNAP_COUNT = 100_000
-"""snapCount: after so many transactions a server begins the next file."""
+"""snapCount: the number of transactions after which a server begins the next file."""
 NO_DBID = 0
 
 
 class LogExistsError(Exception):
-    """The directory has a log already: two histories would be read as one."""
+    """The directory contains a log already: the two histories would be read as one."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(f"{directory} has a transaction log already; name a directory without one")
@@ -25,17 +25,17 @@ class LogExistsError(Exception):
 
 
 def check_no_log(directory: Path) -> None:
-    """Make sure that a log can be begun there. Raises: LogExistsError."""
+    """Check that the directory contains no log. Raises: LogExistsError."""
     if any((directory / VERSION_2).glob("log.*")):
         raise LogExistsError(directory)
 
 
 class LogWriter:
-    """Call `write` with each transaction, in the order of their zxids.
+    """A writer of transaction logs. Call `write` with each transaction, in the order of the zxids.
 
     Args:
-        directory: as dataDir in zoo.cfg; it is made if it is not there, and version-2 in it.
-        transactions_per_file: how many before the next file is begun.
+        directory: as dataDir in zoo.cfg; the directory, and version-2 in it, are created if they do not exist.
+        transactions_per_file: how many transactions are written before the next file is begun.
     """
 
     def __init__(self, directory: Path, transactions_per_file: int = SNAP_COUNT) -> None:
@@ -44,7 +44,7 @@ class LogWriter:
         self.directory = directory / VERSION_2
         self.directory.mkdir(parents=True, exist_ok=True)
         self._per_file = transactions_per_file
-        self._written = 0  # into the present file
+        self._written = 0  # transactions in the present file
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -64,7 +64,7 @@ class LogWriter:
         self._written += 1
 
     def close(self) -> None:
-        """Finish the file. Raises: OSError."""
+        """Close the present file. Raises: OSError."""
         if self._file is not None:
             file, self._file = self._file, None
             file.close()

@@ -1,7 +1,7 @@
-"""The znode tree as of a transaction: a snapshot, or the tree that every server begins with, and what the log did since.
+"""The znode tree at a transaction: a snapshot, or the initial tree of every server, plus the log's transactions since.
 
-Pure. Applying a transaction whose effect is there already changes nothing, which makes an exact tree of a fuzzy snapshot:
-each znode knows the zxid that made it and the one that set it last.
+Pure. Applying a transaction whose effect is in the tree already changes nothing; so a fuzzy snapshot becomes an exact tree:
+each znode has the zxid of its creation and the zxid of its last change.
 
 Left out: ACLs, and the counters of TTL and container znodes.
 Source: ZooKeeper 3.9, DataTree; checked against trees of 3.9.5.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from kcsim.zk import paths
+from kcsim.vocabulary import SessionId, ZkVersion, Zxid
 from kcsim.zk.files.snapshot import SnapshotFile, StoredZnode
 from kcsim.zk.files.transactions import (
     CloseSessionTxn,
@@ -24,7 +24,7 @@ from kcsim.zk.files.transactions import (
     Transaction,
     Txn,
 )
-from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
+from kcsim.znodes import paths
 
 ROOT = "/"
 BROUGHT_ALONG = (ROOT, "/zookeeper", "/zookeeper/config", "/zookeeper/quota")
@@ -40,7 +40,7 @@ class PastChangeKind(Enum):
 
 @dataclass(slots=True)
 class PastZnode:
-    """Data and bookkeeping of one znode; as in StoredZnode."""
+    """Data and metadata of one znode; the fields are those of StoredZnode."""
 
     data: bytes | None
     czxid: Zxid
@@ -55,10 +55,10 @@ class PastZnode:
 
 
 class PastChange(NamedTuple):
-    """One znode that a transaction created, set or deleted.
+    """The creation, change or deletion of one znode by a transaction.
 
-    `before` and `data` are what was in it and what is; of a znode just created, and of a deleted one, None. `version` is its
-    present data version, or the last it had; `owner` its ephemeral owner.
+    `before` and `data` are the data before and after; `before` is None for a creation, `data` is None for a deletion.
+    `version` is the znode's present data version, or its last; `owner` is its ephemeral owner.
     """
 
     kind: PastChangeKind
@@ -70,14 +70,14 @@ class PastChange(NamedTuple):
 
 
 class PastTree:
-    """A tree to be brought forward.
+    """A tree to which later transactions can be applied.
 
     Attributes:
         znodes: path -> znode, in no particular order.
-        sessions: those that live, with their time-outs in ms.
+        sessions: the live sessions, with their time-outs in ms.
         zxid: of the last transaction applied.
-        newest_zxid: the highest in the snapshot that it was made from: before it, the tree is not exact. Nor is it until
-            the snapshot was ended, if znodes were deleted meanwhile.
+        newest_zxid: the highest zxid in the snapshot that the tree was made from: before that zxid the tree is not exact.
+            If znodes were deleted while the snapshot was written, the tree is not exact before the snapshot's end.
     """
 
     def __init__(self, znodes: Iterable[StoredZnode] = (), zxid: Zxid = NONE) -> None:
@@ -93,18 +93,18 @@ class PastTree:
 
     @classmethod
     def empty(cls) -> "PastTree":
-        """What a new server begins with."""
+        """Return the initial tree of a new server."""
         return cls(StoredZnode(path, b"", NONE, NONE, 0, 0, ZkVersion(0), 0, 0, NOBODY, NONE) for path in BROUGHT_ALONG)
 
     @classmethod
     def of(cls, snapshot: SnapshotFile) -> "PastTree":
-        """What a snapshot holds. Raises: BadSnapshotError."""
+        """Return the tree in a snapshot. Raises: BadSnapshotError."""
         tree = cls(snapshot.znodes(), snapshot.zxid)
         tree.sessions.update(snapshot.sessions)
         return tree
 
     def apply(self, transaction: Transaction) -> list[PastChange]:
-        """Bring the tree one transaction forward, and return what that changed, in order."""
+        """Apply the next transaction and return the changes that it made, in order."""
         changes: list[PastChange] = []
         self.zxid = transaction.zxid
         if not transaction.is_refused:
@@ -113,7 +113,7 @@ class PastTree:
         return changes
 
     def children(self, path: str) -> list[str]:
-        """Paths directly below a znode, sorted."""
+        """Return the paths of a znode's children, sorted."""
         return sorted(p for p in self.znodes if p != ROOT and paths.parent(p) == path)
 
     def _apply(self, op: Txn, of: Transaction) -> Sequence[PastChange]:
@@ -149,7 +149,7 @@ class PastTree:
         return (PastChange(PastChangeKind.CREATED, op.path, None, op.data, znode.version, owner),)
 
     def _above(self, path: str, zxid: Zxid) -> PastZnode | None:
-        """The parent as it was at this transaction; None if the one that is there came later."""
+        """Return the parent znode; None if there is none or it was created after this transaction."""
         above = self.znodes.get(paths.parent(path))
         return above if above is not None and above.czxid <= zxid else None
 
@@ -173,7 +173,10 @@ class PastTree:
         return (PastChange(PastChangeKind.DELETED, path, znode.data, None, znode.version, znode.ephemeral_owner),)
 
     def _close(self, of: Transaction, deleted: Sequence[str]) -> Sequence[PastChange]:
-        """The paths are those told; servers before 3.6 do not tell them, and all that the session owns goes."""
+        """Delete the ephemeral znodes of an ended session: the logged paths and all others that the session owns.
+
+        Servers before 3.6 do not log the paths.
+        """
         self.sessions.pop(of.session_id, None)
         owned = self._owned.pop(of.session_id, {})
         gone = dict.fromkeys((*deleted, *owned))

@@ -1,20 +1,20 @@
-"""Uncompresses what Java's SnappyOutputStream has written: a header, then blocks, each with its length before it.
+"""Decompresses the output of Java's SnappyOutputStream: a header, then blocks, each preceded by its length.
 
-Source: snappy-java, as the snapshots of ZooKeeper 3.9.5 are; the format of a block is that of Snappy itself.
+Source: snappy-java, which ZooKeeper 3.9.5 writes its compressed snapshots with; the format of a block is that of Snappy.
 """
 
 from struct import Struct
 from typing import IO
 
-HEADER = Struct(">8sii")  # magic, version, the oldest version that can read it
+HEADER = Struct(">8sii")  # magic, version, the oldest version that can read the stream
 MAGIC = b"\x82SNAPPY\0"
 LENGTH = Struct(">i")
 LONGEST_BLOCK = 256 * 1024 * 1024
-"""Bytes; a length beyond it is no length. A block is 32 KB unless somebody has set it."""
+"""Bytes; a longer length counts as damage. A block has 32 KB unless the writer's block size was changed."""
 
 
 class BadSnappyError(ValueError):
-    """Not such a stream, or one that is cut short or damaged."""
+    """The data is not a Snappy stream, or the stream is truncated or damaged."""
 
 
 class SnappyStream:
@@ -29,7 +29,7 @@ class SnappyStream:
         self._is_begun = False
 
     def read(self, length: int) -> bytes:
-        """Up to so many bytes, none at the end only. Raises: BadSnappyError."""
+        """Return up to `length` bytes; no bytes at the end only. Raises: BadSnappyError."""
         if not self._is_begun:
             self._read_header()
         if not self._held:
@@ -62,7 +62,7 @@ class SnappyStream:
 
 
 def _size_of(block: bytes) -> int:
-    """How long a block is uncompressed: it begins with that, seven bits a byte, the lowest first."""
+    """Return the uncompressed length of a block, with which the block begins: seven bits per byte, the lowest bits first."""
     size = 0
     for place, byte in enumerate(block[:5]):
         size |= (byte & 0x7F) << (7 * place)

@@ -1,12 +1,12 @@
-"""Reads a server's snapshot: its sessions, then its znodes one after the other, so that no more is held than one of them.
+"""Reads a server's snapshot: its sessions, then its znodes one by one, so that only one znode is in memory at a time.
 
-A snapshot is fuzzy: taken while the server worked, it may hold effects of transactions later than the one it is named after.
-`PastTree` brings it up to a transaction with the help of the log.
+A snapshot is fuzzy: the server wrote it while it processed requests, so it may contain effects of transactions later than
+the one it is named after. `PastTree` makes it exact by applying the log's transactions.
 
-It is sealed by a checksum of all that stands before it. One that was cut off is told from a whole one by this alone; a
-snapshot without any seal, as the oldest servers leave it, counts when its tree is complete. What 3.6 and newer append (a
-digest of the tree, the last zxid) is not read. Compressed ones (snapshot.compression.method: gz, snappy) are read as such by
-their names.
+After the tree follows a checksum of all bytes before it; only this checksum distinguishes a complete snapshot from a
+truncated one. A snapshot without a checksum, as the oldest servers write it, is accepted when its tree is complete. What 3.6
+and newer append (a digest of the tree, the last zxid) is not read. Compressed snapshots (snapshot.compression.method: gz,
+snappy) are recognized by their names.
 
 Source: ZooKeeper 3.9, SnapStream and DataTree; checked on files of 3.9.5 in all three forms.
 """
@@ -20,23 +20,23 @@ from struct import Struct
 from typing import IO, NamedTuple, Protocol, Self
 from zlib import adler32
 
+from kcsim.vocabulary import SessionId, ZkVersion, Zxid
 from kcsim.zk.files.snappy_stream import BadSnappyError, SnappyStream
 from kcsim.zk.files.transactions import INT, LONG
-from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
 
 FILE_HEADER = Struct(">4siq")  # magic, version, dbid
 MAGIC, VERSION = b"ZKSN", 2
 SESSION = Struct(">qi")
 STAT = Struct(">qqqqiiiqq")
 SNAPSHOT_NAME = re.compile(r"snapshot\.([0-9a-f]+)(\.gz|\.snappy)?")
-END_OF_TREE = "/"  # the root itself stands under the empty path
+END_OF_TREE = "/"  # the root znode itself has the empty path
 CHUNK = 256 * 1024
 LONGEST_FIELD = 64 * 1024 * 1024
-"""Bytes; a length beyond it is no length. A server's own limit is 1 MB."""
+"""Bytes; a longer length counts as damage. A server's own limit is 1 MB."""
 
 
 class BadSnapshotError(ValueError):
-    """Not a snapshot, or one that is cut short or damaged. The message has the file and the reason."""
+    """The file is not a snapshot, or the snapshot is truncated or damaged. The message has the file and the reason."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -44,7 +44,7 @@ class BadSnapshotError(ValueError):
 
 
 class StoredZnode(NamedTuple):
-    """A znode as it is stored. `cversion` counts the children ever created below it; times in ms since 1970."""
+    """A znode in a snapshot. `cversion` counts the children ever created below it; times are in ms since 1970."""
 
     path: str
     data: bytes | None
@@ -63,12 +63,12 @@ class SnapshotFile:
     """One snapshot, read once from its beginning.
 
     Attributes:
-        zxid: of the last transaction that was begun when the snapshot was: what its name says.
+        zxid: of the last transaction when the snapshot was begun, from the file's name.
         sessions: session id -> time-out in ms.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open it, and read all that stands before the tree. Raises: OSError; BadSnapshotError."""
+        """Open the snapshot and read everything before the tree. Raises: OSError; BadSnapshotError."""
         self.path = path
         self.zxid = snapshot_zxid(path)
         self._file = path.open("rb")
@@ -93,11 +93,11 @@ class SnapshotFile:
     def znodes(self) -> Iterator[StoredZnode]:
         """Yield each znode, the root first, parents before their children.
 
-        Raises: BadSnapshotError, at the end when the checksum does not fit: what was yielded cannot be relied on then.
+        Raises: BadSnapshotError, also at the end when the checksum does not match: the yielded znodes are unreliable then.
         """
         while (path := self._bytes.next_string()) != END_OF_TREE:
             data = self._bytes.next_buffer()
-            self._bytes.take(LONG.size)  # which ACL
+            self._bytes.take(LONG.size)  # the number of the ACL
             czxid, mzxid, ctime, mtime, version, cversion, aversion, owner, pzxid = STAT.unpack(self._bytes.take(STAT.size))
             yield StoredZnode(
                 path or "/", data, czxid, mzxid, ctime, mtime, version, cversion, aversion, SessionId(owner), pzxid
@@ -127,20 +127,20 @@ class SnapshotFile:
 
 
 class Readable(Protocol):
-    """A stream of bytes: up to so many of them, none at its end only."""
+    """A stream of bytes; `read` returns up to `length` bytes, and no bytes only at the end."""
 
     def read(self, length: int, /) -> bytes: ...
 
 
 class _Bytes:
-    """Takes fields from a stream, and keeps the Adler-32 of all that was taken."""
+    """Reads fields from a stream and computes the Adler-32 of all bytes read."""
 
     def __init__(self, path: Path, stream: Readable) -> None:
         self._path = path
         self._stream = stream
         self._chunk = b""
         self._at = 0
-        self._summed = 1  # of the chunks before this one
+        self._summed = 1  # Adler-32 of the chunks before this one
 
     @property
     def checksum(self) -> int:
@@ -183,7 +183,7 @@ class _Bytes:
         return self._at == len(self._chunk)
 
     def _fill(self, wanted: int) -> None:
-        """Move on, so that what is not taken yet stands at the front and as much as is wanted is there."""
+        """Drop the bytes already taken and read until `wanted` bytes are available."""
         self._summed = self.checksum
         self._chunk, self._at = self._chunk[self._at :], 0
         while len(self._chunk) < max(wanted, 1):
@@ -214,6 +214,6 @@ def snapshot_files(directory: Path) -> list[Path]:
 
 
 def snapshot_zxid(path: Path) -> Zxid:
-    """The zxid in a snapshot's name; 0 for a file that is not named as a server names one."""
+    """Return the zxid in a snapshot's name; 0 for a file that does not have a snapshot's name."""
     named = SNAPSHOT_NAME.fullmatch(path.name)
     return Zxid(int(named[1], 16) if named else 0)

@@ -1,12 +1,12 @@
-"""One transaction as the bytes of ZooKeeper's log: the way back of transactions.py.
+"""Encodes transactions as bytes of ZooKeeper's log: the inverse of transactions.py.
 
-Pure. Written in the form of ZooKeeper 3.5 with the paths that a closed session took along, as 3.6 and newer add them; no
-digest of the tree, which every version reads without. ACLs are world:anyone throughout.
+Pure. The format is that of ZooKeeper 3.5, with the deleted paths of a closed session, which 3.6 and newer add. The tree
+digest is left out; every version reads logs without it. ACLs are world:anyone throughout.
 
-In a refused multi each operation is an error, the one that failed with its code, those before it with 0, those after it with
--2. (ZooKeeper 3.9 leaves those before it as they were asked for, which a reader has to take for errors all the same.)
+In a refused multi each operation is an error: the one that failed has its code, those before it 0, those after it -2.
+(ZooKeeper 3.9 writes the operations before it as they were requested; a reader has to treat them as errors nevertheless.)
 
-Source: ZooKeeper 3.9, zookeeper.jute; reference zookeeper_files.md.
+Source: ZooKeeper 3.9, zookeeper.jute; docs/kafka/zookeeper_files.md 1.
 """
 
 from struct import Struct
@@ -19,7 +19,7 @@ from kcsim.zk.files.transactions import (
     INT,
     LONG,
     MULTI,
-    WORLD_ANYONE,
+    OPEN_ACL_UNSAFE,
     CheckVersionTxn,
     CloseSessionTxn,
     CreateSessionTxn,
@@ -40,13 +40,13 @@ RECORD_END = b"B"
 
 
 def encode_record(transaction: Transaction) -> bytes:
-    """The transaction as a whole record: checksum, length, entry, end mark."""
+    """Return the transaction as a whole record: checksum, length, entry, end mark."""
     entry = encode_entry(transaction)
     return RECORD_HEADER.pack(adler32(entry), len(entry)) + entry + RECORD_END
 
 
 def encode_entry(transaction: Transaction) -> bytes:
-    """Header and body; what decode_entry reads back."""
+    """Return the transaction's header and body, which decode_entry decodes."""
     if transaction.is_multi:
         type_, body = MULTI, INT.pack(len(transaction.ops)) + b"".join(map(_part, transaction.ops))
     else:
@@ -70,7 +70,7 @@ def _body(op: Txn) -> tuple[int, bytes]:
         case SetDataTxn(path, data, version):
             return 5, _string(path) + _buffer(data) + INT.pack(version)
         case SetAclTxn(path, aversion):
-            return 7, _string(path) + WORLD_ANYONE + INT.pack(aversion)
+            return 7, _string(path) + OPEN_ACL_UNSAFE + INT.pack(aversion)
         case CheckVersionTxn(path, version):
             return 13, _string(path) + INT.pack(version + 1)
         case CreateSessionTxn(timeout_ms):
@@ -86,7 +86,7 @@ def _body(op: Txn) -> tuple[int, bytes]:
 
 
 def _create(op: CreateTxn) -> tuple[int, bytes]:
-    begin = _string(op.path) + _buffer(op.data) + WORLD_ANYONE
+    begin = _string(op.path) + _buffer(op.data) + OPEN_ACL_UNSAFE
     if op.is_container:
         return 19, begin + INT.pack(op.parent_cversion)
     if op.ttl_ms is not None:

@@ -1,12 +1,12 @@
 """Reads ZooKeeper's transaction log: one file (LogFile), or a running server's whole log as it grows (TransactionLogTail).
 
-One file may also be one that somebody has compressed with gzip since; a server neither writes nor reads such.
+A LogFile may also be a log that was compressed with gzip afterwards; a server neither writes nor reads compressed logs.
 
 A standalone server writes a transaction to its log before it answers: so the log can be read synchronously when a reply with
-that zxid arrives (also with forceSync=no: what is written can be read, though not yet safe from a power cut). A member of an
-ensemble may answer when the others have written and it has not: see EnsembleLogTail.
+that zxid arrives (also with forceSync=no: what is written can be read, though a power cut may still lose it). A member of an
+ensemble may answer when the other members have written the transaction and it has not: see EnsembleLogTail.
 
-Nothing here waits or keeps time; nothing is read twice, save a record that was not complete yet.
+Nothing here waits or uses a clock; nothing is read twice, except a record that was not complete at the first time.
 
 Source: ZooKeeper 3.9, FileTxnLog; checked on files of 3.5.9 and 3.9.5.
 """
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Self
 from zlib import adler32
 
+from kcsim.vocabulary import Zxid
 from kcsim.zk.files.log_source import NotCompressedError, source_of
 from kcsim.zk.files.transaction_encoding import FILE_HEADER, MAGIC, RECORD_END, RECORD_HEADER, VERSION
 from kcsim.zk.files.transactions import HEADER, LONG, ZXID_OFFSET, MalformedEntryError, Transaction, decode_entry
-from kcsim.zk.vocabulary import Zxid
 
 __all__ = ["BadLogError", "LogFile", "Transaction", "TransactionLogTail", "log_files"]
 
@@ -33,7 +33,7 @@ NO_BOUND = Zxid(2**63 - 1)
 
 
 class BadLogError(ValueError):
-    """Not a transaction log, or a record in it that nobody can read. The message has file and offset."""
+    """The file is not a transaction log, or a record in it cannot be read. The message has file and offset."""
 
     def __init__(self, path: Path, offset: int, reason: str) -> None:
         super().__init__(f"{path}, offset {offset}: {reason}")
@@ -41,12 +41,12 @@ class BadLogError(ValueError):
 
 
 class LogFile:
-    """One log file, read from its beginning; as far as it is written now, and further when it has grown.
+    """One log file, read from its beginning as far as it is written; later reads continue when the file has grown.
 
     Attributes:
-        is_exhausted: the last read ended because no more is there, not because of its bound.
-        torn_end: after a read, what stopped it short of the clean end, with the offset: a record cut short or with a wrong
-            checksum, as a crash leaves it (or a server that is writing just now); None at a clean end.
+        is_exhausted: the last read ended at the end of the file, not because of its bound.
+        torn_end: after a read, what stopped it before a clean end, with the offset: a record that is truncated or has a
+            wrong checksum, as a crash leaves it (or a server that is writing at the moment); None at a clean end.
     """
 
     def __init__(self, path: Path) -> None:
@@ -87,7 +87,7 @@ class LogFile:
                 at += RECORD_FRAME + len(entry)
                 self._offset = start + at
                 yield transaction
-            # A chunk that begins with a record too long for it is read again, longer.
+            # A chunk that begins with a record longer than the chunk is read again with a greater length.
             needed = self._needed(chunk, at)
             if needed == 0 or len(chunk) < wanted:
                 if self._source.broken is not None:
@@ -96,7 +96,7 @@ class LogFile:
             wanted = max(min(wanted * 2, LARGEST_CHUNK), needed)
 
     def _record(self, chunk: bytes, at: int) -> bytes | None:
-        """Return the entry of the record that begins here; None when it is not (wholly) there, or not intact."""
+        """Return the entry of the record that begins at `at`; None when the record is incomplete or damaged."""
         if at + RECORD_HEADER.size > len(chunk):
             self._note_torn_end(chunk[at:], "record cut short")
             return None
@@ -116,16 +116,16 @@ class LogFile:
         return entry
 
     def _note_torn_end(self, rest: bytes, what: str) -> None:
-        if rest.strip(b"\0"):  # zeros are the space that the server has set aside
+        if rest.strip(b"\0"):  # zeros are space that the server has preallocated
             self.torn_end = f"{self.path}, offset {self._offset}: {what}"
 
     def _needed(self, chunk: bytes, at: int) -> int:
-        """Bytes from the first unconsumed one on that the next record takes; 0 when none follows."""
+        """Return the number of bytes that the next record takes; 0 when no further record can be read."""
         if at + RECORD_HEADER.size > len(chunk):
             return RECORD_HEADER.size
         _, length = RECORD_HEADER.unpack_from(chunk, at)
         end = at + RECORD_FRAME + length
-        # An intact record lies within the file; a length that does not is no length.
+        # An intact record lies within the file; a length that reaches beyond the end of the file is damage.
         is_cut = length > 0 and end > len(chunk) and self._source.has(RECORD_FRAME + length, self._offset)
         return RECORD_FRAME + length if is_cut else 0
 
@@ -141,7 +141,7 @@ class LogFile:
         except NotCompressedError as error:
             raise BadLogError(self.path, 0, str(error)) from None
         if self._source.broken is None and not header.strip(b"\0"):
-            return False  # made, and not written to yet
+            return False  # the file was created and has not been written yet
         if len(header) < FILE_HEADER.size:
             self.torn_end = f"{self.path}, offset 0: file header cut short"
             return False
@@ -153,7 +153,7 @@ class LogFile:
 
 
 class TransactionLogTail:
-    """Follows a server's log across its files: new ones after a snapshot, a restart, a change of leader.
+    """Follows a server's log across its files: the server begins a new file after a snapshot, a restart, a change of leader.
 
     Attributes:
         last_zxid: of the last transaction returned.
@@ -166,10 +166,10 @@ class TransactionLogTail:
         self._log: LogFile | None = None
 
     def read_to(self, zxid: Zxid = NO_BOUND) -> list[Transaction]:
-        """Return all transactions up to and including this one that were not returned before, oldest first.
+        """Return all transactions up to and including this zxid that were not returned before, oldest first.
 
-        The bound must be a zxid known to be committed (one that a reply carried): what lies behind it in an ensemble
-        member's log may yet be undone. When the file does not have it yet, what is there is returned, and
+        The bound must be a zxid known to be committed (one that a reply carried): later transactions in an ensemble member's
+        log may still be undone. When the log does not have the zxid yet, the transactions before it are returned, and
         has_reached(zxid) is False.
 
         Raises: BadLogError.
@@ -180,7 +180,7 @@ class TransactionLogTail:
             following = self._following_file()
             if following is None:
                 break
-            # The server finishes a file before it begins another: whatever came in after our look is complete by now.
+            # The server finishes a file before it begins another: the present file is complete by now, so read its rest.
             self._read(zxid, found)
             if self._log is None or self._log.is_exhausted:
                 self.close()
@@ -189,11 +189,11 @@ class TransactionLogTail:
         return found
 
     def has_reached(self, zxid: Zxid) -> bool:
-        """Tell whether nothing up to this zxid is missing. An epoch's zxid 0 is no transaction, and never missing."""
+        """Return whether all transactions up to this zxid were returned. Counter 0 of an epoch is never a transaction."""
         return self.last_zxid >= zxid or zxid & COUNTER == 0
 
     def close(self) -> None:
-        """Close the file. Reading again goes on where it was."""
+        """Close the file. A later read continues after the last transaction returned."""
         if self._log is not None:
             self._log.close()
             self._log = None
@@ -211,7 +211,7 @@ class TransactionLogTail:
         if self._log is not None:
             here = first_zxid(self._log.path)
             return next((path for path in files if first_zxid(path) > here), None)
-        # A file's name is the zxid of its first transaction: the last one that does not begin too late.
+        # A file's name is the zxid of its first transaction: take the last file that does not begin too late.
         return max((path for path in files if first_zxid(path) <= self.last_zxid + 1), key=first_zxid, default=None) or next(
             iter(files), None
         )
@@ -223,5 +223,5 @@ def log_files(directory: Path) -> list[Path]:
 
 
 def first_zxid(path: Path) -> Zxid:
-    """The zxid of the first transaction in a log file, from its name."""
+    """Return the zxid of the first transaction in a log file, from the file's name."""
     return Zxid(int(path.name.removeprefix("log."), 16))

@@ -1,7 +1,7 @@
-"""One transaction of ZooKeeper's log: its values, and how they are read from the bytes of an entry.
+"""The transactions of ZooKeeper's log as values, and their decoding from the bytes of an entry.
 
-Pure. Names are ZooKeeper's (org.apache.zookeeper.txn). Numbers are signed, as written; a session id is the one that a
-client holds and that stands in ephemeralOwner.
+Pure. Names are ZooKeeper's (org.apache.zookeeper.txn). Numbers are signed, as written; a session id is the same number that
+the client has and that is the ephemeralOwner of its znodes.
 
 Left out: the ACLs themselves (everything is world:anyone here), and the tree digest that 3.6 and newer append.
 Source: ZooKeeper 3.9, zookeeper.jute; checked on files of 3.5.9 and 3.9.5.
@@ -11,17 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct, error
 
-from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
+from kcsim.vocabulary import SessionId, ZkVersion, Zxid
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTxn:
-    """A znode came into being. `ttl_ms` and `is_container` only for those rare kinds."""
+    """The creation of a znode. `ttl_ms` and `is_container` are set for TTL and container znodes only."""
 
     path: str
     data: bytes | None
     ephemeral: bool
-    parent_cversion: int  # of the parent, after it
+    parent_cversion: int  # of the parent, after the creation
     is_container: bool = False
     ttl_ms: int | None = None
 
@@ -35,21 +35,21 @@ class DeleteTxn:
 class SetDataTxn:
     path: str
     data: bytes | None
-    version: ZkVersion  # the new one
+    version: ZkVersion  # the new version
 
 
 @dataclass(frozen=True, slots=True)
 class SetAclTxn:
     path: str
-    aversion: int  # the new one
+    aversion: int  # the new version
 
 
 @dataclass(frozen=True, slots=True)
 class CheckVersionTxn:
-    """A condition that held; part of a multi."""
+    """A version check that succeeded; part of a multi."""
 
     path: str
-    version: ZkVersion  # the one asked for: the file holds one more
+    version: ZkVersion  # the version requested; the file holds that plus one
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,10 @@ class CreateSessionTxn:
 
 @dataclass(frozen=True, slots=True)
 class CloseSessionTxn:
-    """A session ended, closed or expired. `deleted` are its ephemerals; None: not told (ZooKeeper 3.5), derive them."""
+    """A session was closed or expired.
+
+    `deleted` are its ephemeral znodes; None when the entry does not name them (ZooKeeper 3.5): derive them from the tree.
+    """
 
     deleted: tuple[str, ...] | None
 
@@ -68,8 +71,8 @@ class CloseSessionTxn:
 class ErrorTxn:
     """A refused write, which changed nothing. In a refused multi: 0 before the operation that failed, -2 after it.
 
-    The file keeps the operations before the failing one as they were asked for; the server, when it applies the multi, takes
-    each for an error 0, and so does decode_entry: nobody who goes through `ops` meets a write that never was.
+    The file has the operations before the failed one as they were requested. The server treats each of them as error 0 when
+    it applies the multi, and so does decode_entry: `ops` never contains a write that was not applied.
     """
 
     code: int
@@ -77,7 +80,7 @@ class ErrorTxn:
 
 @dataclass(frozen=True, slots=True)
 class UnknownTxn:
-    """A type that this project gives no meaning."""
+    """A transaction of a type that this project does not know."""
 
     type: int
     body: bytes
@@ -98,12 +101,12 @@ Txn = (
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What one zxid did.
+    """The transaction of one zxid.
 
     Attributes:
-        cxid: the client's number of the request; 0 for what the server did by itself (expiry).
+        cxid: the client's number of the request; 0 for transactions of the server itself (expiry).
         time_ms: the leader's clock, ms since 1970.
-        ops: one, or those of a multi in order.
+        ops: one operation, or those of a multi in order.
     """
 
     zxid: Zxid
@@ -115,12 +118,12 @@ class Transaction:
 
     @property
     def is_refused(self) -> bool:
-        """Nothing was changed: a single write that failed, or a multi that did."""
+        """Whether the transaction is a write or a multi that failed and changed nothing."""
         return any(isinstance(op, ErrorTxn) for op in self.ops)
 
 
 class MalformedEntryError(ValueError):
-    """An entry that its checksum vouches for does not have the shape of a transaction."""
+    """An entry with a correct checksum does not have the format of a transaction."""
 
 
 MULTI = 14
@@ -131,16 +134,16 @@ INT = Struct(">i")
 LONG = Struct(">q")
 FLAG_AND_INT = Struct(">?i")
 ALL_PERMISSIONS = 31
-WORLD_ANYONE = b"".join((INT.pack(1), INT.pack(ALL_PERMISSIONS), INT.pack(5), b"world", INT.pack(6), b"anyone"))
-"""The ACL of all that Kafka writes: a vector of one."""
+OPEN_ACL_UNSAFE = b"".join((INT.pack(1), INT.pack(ALL_PERMISSIONS), INT.pack(5), b"world", INT.pack(6), b"anyone"))
+"""The ACL of all znodes that Kafka writes: a vector with one element."""
 _unpack_int = INT.unpack_from
 
 Decode = Callable[[bytes, int], tuple[Txn, int]]
-"""From where a body begins in an entry: the transaction, and where its body ends."""
+"""Takes an entry and the offset of a body in it; returns the transaction and the offset of the body's end."""
 
 
 def decode_entry(entry: bytes) -> Transaction:
-    """Read an entry: header, body, and perhaps a digest, which is ignored. Raises: MalformedEntryError."""
+    """Decode an entry: header, body, and perhaps a digest, which is ignored. Raises: MalformedEntryError."""
     try:
         session_id, cxid, zxid, time_ms, type_ = HEADER.unpack_from(entry)
         is_multi = type_ == MULTI
@@ -183,8 +186,8 @@ def _string(entry: bytes, at: int) -> tuple[str, int]:
 
 
 def _past_acl(entry: bytes, at: int) -> int:
-    if entry.startswith(WORLD_ANYONE, at):  # almost always
-        return at + len(WORLD_ANYONE)
+    if entry.startswith(OPEN_ACL_UNSAFE, at):  # almost always
+        return at + len(OPEN_ACL_UNSAFE)
     count, at = _int(entry, at)
     for _ in range(count):
         _, at = _buffer(entry, at + 4)  # permissions, scheme
@@ -245,7 +248,7 @@ def _create_session(entry: bytes, at: int) -> tuple[Txn, int]:
 
 
 def _close_session(entry: bytes, at: int) -> tuple[Txn, int]:
-    # Neither 3.5 nor a server with closeSessionTxn switched off writes the vector; what is there may then be a digest.
+    # Neither 3.5 nor a server with closeSessionTxn disabled writes the vector; the bytes after the header may be a digest.
     start = at
     try:
         count, at = _int(entry, at)
@@ -274,7 +277,7 @@ DECODERS: dict[int, Decode] = {
     5: _set_data,
     7: _set_acl,
     13: _check_version,
-    15: _create,  # create2: as create, the reply alone differs
+    15: _create,  # create2: the same as create, only the reply differs
     16: _set_data,  # reconfig: sets /zookeeper/config
     19: _create_container,
     20: _delete,  # deleteContainer

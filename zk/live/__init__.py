@@ -1,7 +1,8 @@
-"""The live adapter of the ZooKeeper port: a real server, kazoo underneath, asyncio above.
+"""The live adapter of the ZooKeeper port: sessions with a real server, built on kazoo and asyncio.
 
-`wire` and `watches` are pure, `connection` and `gate` alone import kazoo and run in its connection thread, `session` runs on
-the event loop. Between the two cross only values, in the order in which the server sent them.
+`wire` and `watches` are pure. Only `connection` and `freezable_handler` import kazoo; they run in kazoo's connection thread.
+`session` runs on the event loop. Only values pass between the thread and the loop, in the order in which the server sent
+them.
 """
 
 from kcsim.zk.live.ledger import WriteLedger

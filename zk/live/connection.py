@@ -1,12 +1,13 @@
-"""One session's connection: kazoo's thread, with our requests in it. Only this file and gate.py import kazoo.
+"""One session's connection: kazoo's thread with this project's requests.
 
-From kazoo come the thread, the choice of a host, the handshake, heartbeats and reconnecting. What its client does with
-requests and answers is replaced, because of three things that matter here:
+Only this file and freezable_handler.py import kazoo. kazoo provides the thread, the choice of a host, the handshake,
+heartbeats and reconnecting. Its handling of requests and answers is replaced, for three reasons:
 
-- Order. kazoo gives watch events to one thread and answers to another; here both leave the connection thread as they came.
+- Order. kazoo gives watch events to one thread and answers to another; here both leave the connection thread in the order in
+  which they arrived.
 - Watches outlive the connection (see watches.py); kazoo drops them.
-- Faults. All that the thread does to the outside goes through a `Gate`, which can be held shut, as a stopped process would
-  be, or be shut for good. And an expired session stays expired: kazoo would go on to open a new one.
+- Faults. Everything that the thread does goes through a `FreezableHandler`, which can freeze the thread like a stopped
+  process, or kill it. And an expired session stays expired: kazoo would open a new one.
 
 The reply header of a watch event carries the zxid of the transaction that fired it (ZooKeeper 3.9; -1 before).
 """
@@ -27,16 +28,16 @@ from kazoo.protocol.connection import CLOSE_RESPONSE, ConnectionHandler
 from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
 
+from kcsim.eventlog.sink import Cause
+from kcsim.vocabulary import SessionId, Zxid
 from kcsim.zk.errors import ConnectionLossError
 from kcsim.zk.live import wire
-from kcsim.zk.live.gate import Gate
+from kcsim.zk.live.freezable_handler import FreezableHandler
 from kcsim.zk.live.ledger import WriteLedger
 from kcsim.zk.live.watches import WatchTable
 from kcsim.zk.operations import Create, Delete, Multi, ReplyOrError, Request, SetData, WatchEvent, WatchKind
-from kcsim.zk.ports import Cause
-from kcsim.zk.vocabulary import SessionId, Zxid
 
-_SEND_BYTES = 256 * 1024  # at most, before answers are read again
+_SEND_BYTES = 256 * 1024  # maximum to send before answers are read again
 _READ_BYTES = 256 * 1024
 _WRITES = (Create, Delete, SetData, Multi)
 
@@ -47,7 +48,7 @@ def parse_hosts(connect_string: str) -> tuple[list[tuple[str, int]], str]:
     return hosts, (chroot or "").rstrip("/")
 
 
-class Batch:
+class CallBatch:
     """The requests of one call, and the replies that have come so far, in the same order."""
 
     __slots__ = ("cause", "on_done", "replies", "requests")
@@ -59,25 +60,29 @@ class Batch:
         self.replies: list[ReplyOrError] = []
 
     def add(self, reply: ReplyOrError) -> bool:
-        """Put the next reply in its place and say whether it was the last."""
+        """Append the next reply and return whether it was the last."""
         self.replies.append(reply)
         return len(self.replies) == len(self.requests)
 
     def lose(self) -> None:
-        """Answer all that is still unanswered with the loss of the connection."""
+        """Answer all unanswered requests with ConnectionLossError."""
         self.replies += [ConnectionLossError(wire.path_of(r)) for r in self.requests[len(self.replies) :]]
 
 
 class ConnectionListener(Protocol):
-    """Hears of the connection, in the connection thread and in the order of the wire. Must not block."""
+    """Receives the connection's events, in the connection thread and in the order of the wire. Must not block."""
 
     def on_connected(self, session_id: SessionId, password: bytes, timeout_ms: int) -> None: ...
     def on_suspended(self) -> None: ...
     def on_expired(self) -> None: ...
     def on_watch(self, event: WatchEvent) -> None: ...
-    def on_answered(self, batch: Batch) -> None: ...
+    def on_answered(self, batch: CallBatch) -> None: ...
     def on_ended(self, error: Exception | None) -> None:
-        """The thread ends, nothing follows: after expiry, after a close, or by a defect, which is then given."""
+        """Take the end of the thread, the last event: after expiry, after a close, or after a defect.
+
+        Args:
+            error: the defect; None for the other ends.
+        """
         ...
 
     def is_listening(self) -> bool: ...
@@ -88,24 +93,24 @@ class _Outgoing:
 
     __slots__ = ("batch", "body", "code", "request", "xid")
 
-    def __init__(self, code: int, body: bytes, request: Request | None, batch: Batch | None) -> None:
+    def __init__(self, code: int, body: bytes, request: Request | None, batch: CallBatch | None) -> None:
         self.code, self.body, self.request, self.batch = code, body, request, batch
         self.xid = 0
 
 
 class _Client(KazooClient):  # type: ignore[misc]
-    """kazoo's client, less what it does with a change of state."""
+    """kazoo's client with its own reaction to a change of state replaced."""
 
     _state: str
 
-    def __init__(self, connect_string: str, timeout_ms: int, gate: Gate) -> None:
+    def __init__(self, connect_string: str, timeout_ms: int, handler: FreezableHandler) -> None:
         silent = logging.Logger("kcsim.zk.live")
         silent.disabled = True  # kazoo formats each request for its log
-        retry = KazooRetry(max_tries=-1, delay=0.01, max_delay=0.2, sleep_func=gate.sleep_func)
+        retry = KazooRetry(max_tries=-1, delay=0.01, max_delay=0.2, sleep_func=handler.sleep_func)
         super().__init__(
             connect_string,
             timeout=timeout_ms / 1000,
-            handler=gate,
+            handler=handler,
             connection_retry=retry,
             command_retry=retry,
             logger=silent,
@@ -123,16 +128,16 @@ class _Client(KazooClient):  # type: ignore[misc]
             self._connection.on_disconnected(is_expired=state == KeeperState.EXPIRED_SESSION)
 
     def halt(self) -> None:
-        """No reconnecting any more: the thread ends when its connection does."""
+        """Stop reconnecting: the thread ends when its connection does."""
         self._stopped.set()
 
 
-class Connection(ConnectionHandler):  # type: ignore[misc]
-    """A session's connection to one server after another.
+class LiveConnection(ConnectionHandler):  # type: ignore[misc]
+    """A session's connection, which reconnects to one server after another.
 
     Args:
         connect_string: "h:p,h:p/chroot".
-        connect_timeout_ms: bounds one attempt to reach one host.
+        connect_timeout_ms: time limit of one attempt to connect to one host.
     """
 
     def __init__(
@@ -145,8 +150,10 @@ class Connection(ConnectionHandler):  # type: ignore[misc]
     ) -> None:
         self.hosts, self._chroot = parse_hosts(connect_string)
         self.last_error = "no attempt was made"
-        self._gate = Gate(listener.is_listening, min(timeout_ms / len(self.hosts), connect_timeout_ms) / 1000)
-        client = _Client(connect_string, timeout_ms, self._gate)
+        self._freezable_handler = FreezableHandler(
+            listener.is_listening, min(timeout_ms / len(self.hosts), connect_timeout_ms) / 1000
+        )
+        client = _Client(connect_string, timeout_ms, self._freezable_handler)
         super().__init__(client, client._conn_retry.copy(), logger=client.silent)
         client._connection = self
         self._listener = listener
@@ -165,13 +172,13 @@ class Connection(ConnectionHandler):  # type: ignore[misc]
         """Start the connection thread."""
         self.client.start_async()
 
-    def submit(self, batch: Batch) -> bool:
-        """Have the requests of a batch sent, in order. False, and nothing is sent, when there is no connection."""
+    def submit(self, batch: CallBatch) -> bool:
+        """Queue the requests of a batch for sending, in order. False, and nothing is sent, when there is no connection."""
         encoded = [(*wire.encode(request, self._chroot), request) for request in batch.requests]
         return self._submit_all([_Outgoing(code, body, request, batch) for code, body, request in encoded])
 
     def request_close(self) -> bool:
-        """Ask the server to end the session, after all that was submitted. False when there is no connection."""
+        """Queue the request to end the session after all submitted requests. False when there is no connection."""
         self.client.halt()
         return self._submit_all([_Outgoing(wire.CLOSE_SESSION, b"", None, None)])
 
@@ -194,37 +201,37 @@ class Connection(ConnectionHandler):  # type: ignore[misc]
             sock.shutdown(socket.SHUT_RDWR)
 
     def kill(self) -> None:
-        """Break the connection; the thread ends without another word to server or listener."""
+        """Break the connection; the thread ends without a further message to the server or the listener."""
         self.client.halt()
-        self._gate.kill()
+        self._freezable_handler.kill()
         self.break_connection()
 
     def freeze(self) -> None:
-        self._gate.freeze()
+        self._freezable_handler.freeze()
 
     def thaw(self) -> None:
-        self._gate.thaw()
+        self._freezable_handler.thaw()
 
     def refuse(self, reason: str) -> None:
         """Let no connection attempt succeed until `allow` is called with the same reason."""
-        self._gate.refusals |= {reason}
+        self._freezable_handler.refusals |= {reason}
 
     def allow(self, reason: str) -> None:
-        self._gate.refusals -= {reason}
+        self._freezable_handler.refusals -= {reason}
 
     # --- in the connection thread: what kazoo's loop calls
 
     def zk_loop(self) -> None:
         error: Exception | None = None
         try:
-            self._gate.enter()
+            self._freezable_handler.enter()
             super().zk_loop()
         except ConnectionDropped:
-            pass  # killed before it began
+            pass  # the thread was killed before it began
         except Exception as defect:
             error = defect
         finally:
-            self._gate.leave()
+            self._freezable_handler.leave()
             with self._lock:
                 self._is_connected = False
                 self.connection_stopped.set()
@@ -241,15 +248,16 @@ class Connection(ConnectionHandler):  # type: ignore[misc]
         self._inbox.clear()
         try:
             read_timeout_ms, connect_timeout_ms = super()._connect(host, hostip, port)
-            if self._gate.refusals:
+            if self._freezable_handler.refusals:
                 raise ConnectionDropped("refused during the handshake")
             for body in self._watches.set_watches(self.client.last_zxid):
                 self._write(wire.frame(wire.SET_WATCHES_XID, wire.SET_WATCHES, body), connect_timeout_ms / 1000)
         except (ConnectionDropped, KazooTimeoutError) as error:
             self.last_error = f"{host}:{port}: {error}"
             raise
-        # kazoo's jitter is made for long time-outs: without this bound a short session dies between two heartbeats.
-        self._gate.longest_wait_s = read_timeout_ms / 2000
+        # kazoo's jitter is designed for long time-outs: without this bound a session with a short time-out would expire
+        # between two heartbeats.
+        self._freezable_handler.longest_wait_s = read_timeout_ms / 2000
         with self._lock:
             self._is_connected = True
         client = self.client
@@ -257,7 +265,7 @@ class Connection(ConnectionHandler):  # type: ignore[misc]
         return read_timeout_ms, connect_timeout_ms
 
     def on_disconnected(self, is_expired: bool) -> None:
-        """The connection is gone: say so, then answer all that is now unanswered."""
+        """Report the loss of the connection to the listener, then answer all unanswered requests."""
         with self._lock:
             was_connected, self._is_connected = self._is_connected, False
             lost = [*self._in_flight, *self._outgoing]
@@ -272,13 +280,13 @@ class Connection(ConnectionHandler):  # type: ignore[misc]
             self._listener.on_answered(batch)
 
     def _send_request(self, read_timeout: float, connect_timeout: float) -> None:
-        """Send what is waiting, up to a bound, as one piece."""
+        """Send the queued requests, up to a bound, in one write."""
         with suppress(BlockingIOError):
             self._read_sock.recv(4096)
         pieces = bytearray()
         while self._outgoing and len(pieces) < _SEND_BYTES:
             out = self._outgoing.popleft()
-            # Unlike kazoo's, an xid is never used twice in a session: with it the transaction log names the request.
+            # Unlike in kazoo, an xid is never used twice in a session: the transaction log identifies the request by it.
             self._last_xid = out.xid = self._last_xid % 0x7FFFFFFF + 1
             self._in_flight.append(out)
             pieces += wire.frame(out.xid, out.code, out.body)
@@ -290,7 +298,7 @@ class Connection(ConnectionHandler):  # type: ignore[misc]
             self._write(pieces, connect_timeout)
 
     def _read_socket(self, read_timeout: float) -> object:
-        """Take in all that has come, and act on every complete frame of it."""
+        """Read all received bytes and process every complete frame."""
         try:
             chunk = self._socket.recv(_READ_BYTES)
         except BlockingIOError:
@@ -319,9 +327,9 @@ class Connection(ConnectionHandler):  # type: ignore[misc]
             return self._read_reply(xid, Zxid(zxid), error, body, at)
         return None
 
-    def _read_event(self, zxid: Zxid, event: wire.Event) -> None:
-        # Its zxid does not count as seen: when the connection breaks between two events of one transaction, SetWatches
-        # must still ask for the second.
+    def _read_event(self, zxid: Zxid, event: wire.WireWatchEvent) -> None:
+        # The event's zxid does not count as seen: when the connection breaks between two events of one transaction,
+        # SetWatches must still request the second.
         if self._watches.fire(event):
             path = wire.without_chroot(self._chroot, event.path)
             self._listener.on_watch(WatchEvent(WatchKind(event.kind), path, zxid))

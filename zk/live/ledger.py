@@ -1,33 +1,35 @@
-"""Who wrote what: the port through which the adapter tells the reader of ZooKeeper's transaction log about causes."""
+"""The port through which the live adapter reports the causes of writes to the reader of ZooKeeper's transaction log."""
 
 from typing import Protocol
 
-from kcsim.zk.ports import Cause
-from kcsim.zk.vocabulary import SessionId
+from kcsim.eventlog.sink import Cause
+from kcsim.vocabulary import SessionId
 
 
 class WriteLedger(Protocol):
-    """Remembers why a session wrote, broke or ended.
+    """A record of the causes of sessions' writes, faults and ends.
 
-    The server's transaction log names each transaction's session and `cxid`, which is the xid its client sent: with this
-    ledger a znode's change finds the event it follows from.
+    The server's transaction log has each transaction's session and `cxid`, which is the xid that its client sent: with these
+    the ledger returns the event that a znode's change follows from.
     """
 
     def record_write(self, session_id: SessionId, xid: int, cause: Cause) -> None:
-        """A write with a cause is about to be sent. Called in the connection thread: must be thread-safe and quick.
+        """Record a write with a cause that is about to be sent.
+
+        Called in the connection thread: must be thread-safe and fast.
 
         An xid is used once in the life of a session, reconnections included.
         """
         ...
 
     def record_open(self, session_id: SessionId, cause: Cause) -> None:
-        """A session was opened, or taken up again. Called in the connection thread, as record_write is."""
+        """Record that a session was opened or reconnected. Called in the connection thread, as record_write is."""
         ...
 
     def record_session_fault(self, session_id: SessionId, cause: int) -> None:
-        """A fault was done to the session: should it end without being closed, this is why."""
+        """Record a fault that was injected into the session: the cause of its end, if it ends without being closed."""
         ...
 
     def record_close(self, session_id: SessionId, cause: Cause) -> None:
-        """The session is about to be closed by its owner."""
+        """Record that the session's owner is about to close it."""
         ...

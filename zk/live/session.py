@@ -1,7 +1,7 @@
-"""Sessions with a real ZooKeeper, on the event loop; the connection thread is connection.py's.
+"""Sessions with a real ZooKeeper, on the event loop; connection.py has the connection thread.
 
-All that the thread has to say goes through one outbox, in the order of the wire, and is delivered on the event loop. A
-frozen session's outbox is kept shut: its client takes in nothing, not even what has already been read.
+All replies and events of the thread go through one outbox, in the order of the wire, and are delivered on the event loop.
+Nothing is delivered from a frozen session's outbox: its client receives nothing, not even what has already been read.
 """
 
 import asyncio
@@ -11,27 +11,21 @@ from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from kcsim.zk.errors import (
-    ConnectionLossError,
-    Killed,
-    SessionClosedError,
-    SessionExpiredError,
-    TimedOutError,
-    ZooKeeperUnavailableError,
-)
-from kcsim.zk.live.connection import Batch, Connection, parse_hosts
+from kcsim.errors import Killed, TimedOutError
+from kcsim.eventlog.sink import Cause
+from kcsim.vocabulary import SessionId
+from kcsim.zk.errors import ConnectionLossError, SessionClosedError, SessionExpiredError, ZooKeeperUnavailableError
+from kcsim.zk.live.connection import CallBatch, LiveConnection, parse_hosts
 from kcsim.zk.live.ledger import WriteLedger
-from kcsim.zk.live.takeover import end_session
+from kcsim.zk.live.session_expiry import end_session
 from kcsim.zk.live.wire import path_of
 from kcsim.zk.operations import Notice, ReplyOrError, Request, SessionState, SessionStateChanged, WatchEvent
-from kcsim.zk.ports import Cause
-from kcsim.zk.vocabulary import SessionId
+from kcsim.zk.session_states import ENDED_STATES, SessionInput, next_session_state
 
 T = TypeVar("T")
 
-_FAULT_BOUND_S = 10.0
+_FAULT_BOUND_S = 60.0
 _CLOSE_BOUND_S = 5.0
-_ENDED = (SessionState.EXPIRED, SessionState.CLOSED)
 
 
 class LiveZooKeeper:
@@ -39,9 +33,9 @@ class LiveZooKeeper:
 
     Args:
         connect_string: "host:port,host:port/chroot"; the chroot may be absent.
-        ledger: is told which session wrote what and why; see WriteLedger.
+        ledger: receives which session wrote what and why; see WriteLedger.
 
-    Raises: ValueError when the connect string cannot be understood.
+    Raises: ValueError when the connect string cannot be parsed.
     """
 
     def __init__(self, connect_string: str, ledger: WriteLedger | None = None) -> None:
@@ -50,13 +44,13 @@ class LiveZooKeeper:
         self._ledger = ledger
         self._sessions: WeakSet[LiveSession] = WeakSet()
 
-    def blame(self, cause: int | None) -> None:
-        """A fault was done to the servers: what each open session goes through next follows from this event.
+    def set_server_fault_cause(self, cause: int | None) -> None:
+        """Set a fault of the servers as the cause of the following state changes of all open sessions.
 
-        Unless it suffers from a fault of its own; real servers cannot tell their clients why.
+        A session's own fault takes precedence. This method is needed because real servers cannot tell clients the cause.
         """
         for session in self._sessions:
-            session.blame_servers(cause)
+            session.set_server_fault_cause(cause)
 
     async def open_session(
         self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int, cause: Cause = None
@@ -102,7 +96,7 @@ class LiveSession:
         self._waiting_for_suspension: list[asyncio.Future[None]] = []
         self._outbox: deque[Callable[[], None]] = deque()
         self._is_delivery_due = False
-        self._connection = Connection(connect_string, timeout_ms, connect_timeout_ms, self, ledger)
+        self._connection = LiveConnection(connect_string, timeout_ms, connect_timeout_ms, self, ledger)
 
     @property
     def session_id(self) -> SessionId:
@@ -135,13 +129,14 @@ class LiveSession:
         if not requests:
             return []
         answered: asyncio.Future[list[ReplyOrError]] = self._loop.create_future()
-        batch = Batch(requests, cause, partial(_settle, answered))
+        batch = CallBatch(requests, cause, partial(_settle, answered))
         refusal = self._refusal()
         if refusal is not None:
             return [refusal(path_of(request)) for request in requests]
         if not self._is_abandoned and not self._connection.submit(batch):
-            # The thread knows of the loss already and its notice is on its way: the refusal must not overtake it, or a
-            # caller that waits for the connection would find it as it was, and ask again and again.
+            # The thread knows of the connection loss already and has posted its notice. The refusal must not overtake the
+            # notice: a caller that waits for the connection would find the session still CONNECTED and repeat its request
+            # again and again.
             losses: list[ReplyOrError] = [ConnectionLossError(path_of(request)) for request in requests]
             self._post(partial(_settle, answered, losses))
         return await _bounded(answered)
@@ -156,28 +151,29 @@ class LiveSession:
         return None
 
     async def close(self, cause: Cause = None) -> None:
-        if self._is_abandoned or self._state in _ENDED:
+        if self._is_abandoned or self._state in ENDED_STATES:
             return
         if not self._is_closing:
             self._is_closing = True
             if self._ledger:
                 self._ledger.record_close(self._session_id, cause)
             if not self._connection.request_close():
-                self._connection.kill()  # nobody to tell: the server will expire the session
-                self._end(SessionState.CLOSED)
+                self._connection.kill()  # there is no connection to close it on: the server will expire the session
+                self._end()
         try:
             await _bounded(asyncio.shield(self._ended), _CLOSE_BOUND_S)
         except TimeoutError:
             self._connection.kill()
-            self._end(SessionState.CLOSED)
+            self._end()
 
     # --- faults
 
     async def expire(self, cause: int | None = None) -> None:
         self._must_live("expire")
-        self._blame(cause)
+        self._set_fault_cause(cause)
         self._connection.refuse("takeover")
-        # Or the client would hear of the end of its own ephemerals from a member that the takeover does not go through.
+        # Otherwise the client could receive the deletion of its own ephemerals from a member other than the one that ends
+        # the session.
         self._connection.break_connection()
         try:
             hosts = self._connection.hosts
@@ -188,7 +184,7 @@ class LiveSession:
     async def cut(self, cause: int | None = None) -> None:
         if self._state is not SessionState.CONNECTED:
             raise TimedOutError(f"there is no connection to cut: the session is {self._state.value}")
-        self._blame(cause)
+        self._set_fault_cause(cause)
         suspended: asyncio.Future[None] = self._loop.create_future()
         self._waiting_for_suspension.append(suspended)
         self._connection.break_connection()
@@ -200,19 +196,19 @@ class LiveSession:
             ) from None
 
     def refuse_connections(self, cause: int | None = None) -> None:
-        self._blame(cause)
+        self._set_fault_cause(cause)
         self._connection.refuse("fault")
 
     def allow_connections(self) -> None:
         self._connection.allow("fault")
 
     def freeze(self, cause: int | None = None) -> None:
-        self._blame(cause)
+        self._set_fault_cause(cause)
         self._is_frozen = True
         self._connection.freeze()
 
-    def blame_servers(self, cause: int | None) -> None:
-        """See LiveZooKeeper.blame."""
+    def set_server_fault_cause(self, cause: int | None) -> None:
+        """Set a fault of the servers as the cause of later state changes; see LiveZooKeeper.set_server_fault_cause."""
         self._servers_fault = cause
 
     def thaw(self, cause: int | None = None) -> None:
@@ -223,17 +219,17 @@ class LiveSession:
         self._loop.call_soon(self._deliver)
 
     def abandon(self, cause: int | None = None) -> None:
-        self._blame(cause)
+        self._set_fault_cause(cause)
         self._is_abandoned = True
         self._outbox.clear()
         self._connection.kill()
 
     def _must_live(self, fault: str) -> None:
-        if self._state in _ENDED:
+        if self._state in ENDED_STATES:
             raise TimedOutError(f"nothing to {fault}: session {self._session_id:#018x} is {self._state.value} already")
 
-    def _blame(self, cause: int | None) -> None:
-        """What the session goes through from now on follows from this, until it is connected again."""
+    def _set_fault_cause(self, cause: int | None) -> None:
+        """Set the cause of the session's state changes from now on, until it is connected again."""
         if cause is not None:
             self._fault_cause = cause
             if self._ledger:
@@ -250,18 +246,18 @@ class LiveSession:
         self._post(self._suspended)
 
     def on_expired(self) -> None:
-        self._post(partial(self._enter, SessionState.EXPIRED))
+        self._post(partial(self._apply, SessionInput.EXPIRY_REPORTED))
 
     def on_watch(self, event: WatchEvent) -> None:
         self._post(partial(self._listener, event))
 
-    def on_answered(self, batch: Batch) -> None:
+    def on_answered(self, batch: CallBatch) -> None:
         self._post(partial(batch.on_done, batch.replies))
 
     def on_ended(self, error: Exception | None) -> None:
         if error is not None:
             self._post(partial(self._fail, error))
-        self._post(partial(self._end, SessionState.CLOSED))
+        self._post(self._end)
 
     def is_listening(self) -> bool:
         return not self._loop.is_closed()
@@ -274,52 +270,54 @@ class LiveSession:
             self._is_delivery_due = True
             try:
                 self._loop.call_soon_threadsafe(self._deliver)
-            except RuntimeError:  # the loop is closed, nobody listens any more
+            except RuntimeError:  # the loop is closed: nothing can be delivered any more
                 self._connection.kill()
 
     # --- on the event loop: deliveries
 
     def _deliver(self) -> None:
-        self._is_delivery_due = False  # first: what is posted from here on asks for a delivery of its own
+        self._is_delivery_due = False  # first of all: whatever is posted from here on schedules a further delivery
         while self._outbox and not self._is_frozen and not self._is_abandoned:
             delivery = self._outbox.popleft()
             try:
                 delivery()
             except BaseException:
-                self._loop.call_soon(self._deliver)  # one listener's defect must not keep back what follows
+                self._loop.call_soon(self._deliver)  # one listener's defect must not hold back the later deliveries
                 raise
 
     def _connected(self, session_id: SessionId, password: bytes, timeout_ms: int) -> None:
         self._session_id, self._password, self._timeout_ms = session_id, password, timeout_ms
-        if self._opened.done():
-            self._enter(SessionState.CONNECTED)
-            self._fault_cause = None
+        if self._state is SessionState.CONNECTING:
+            self._state = next_session_state(self._state, SessionInput.GRANTED)  # open_session returns in place of a notice
+            _settle(self._opened, None)
         else:
-            self._state = SessionState.CONNECTED
-            self._opened.set_result(None)
+            self._apply(SessionInput.RECONNECTED)
+            self._fault_cause = None
 
     def _suspended(self) -> None:
         try:
-            self._enter(SessionState.SUSPENDED)
+            self._apply(SessionInput.CONNECTION_LOST)
         finally:
             for waiting in self._waiting_for_suspension:
                 _settle(waiting, None)
             self._waiting_for_suspension.clear()
 
-    def _end(self, state: SessionState) -> None:
+    def _end(self) -> None:
         try:
-            self._enter(state)
+            if self._state is not SessionState.CONNECTING:  # otherwise there has been no session yet
+                self._apply(SessionInput.CLOSED)
         finally:
             _settle(self._ended, None)
 
-    def _enter(self, state: SessionState) -> None:
-        if self._state not in _ENDED and state is not self._state:
-            self._state = state
+    def _apply(self, given: SessionInput) -> None:
+        """Change the state as the table says, and notify the listener if it is another one."""
+        before, self._state = self._state, next_session_state(self._state, given)
+        if self._state is not before:
             cause = self._fault_cause if self._fault_cause is not None else self._servers_fault
-            self._listener(SessionStateChanged(state, cause))
+            self._listener(SessionStateChanged(self._state, cause))
 
     def _fail(self, error: Exception) -> None:
-        """A defect ended the connection thread: it surfaces where the loop reports its own."""
+        """Raise the defect that ended the connection thread on the event loop, which reports it like its own errors."""
         raise error
 
 
@@ -334,7 +332,10 @@ async def _bounded(future: "asyncio.Future[T]", bound_s: float | None = None) ->
 
 
 async def _or_killed(work: Coroutine[Any, Any, T]) -> T:
-    """Await work, with asyncio's cancellation as Killed. Outermost: inside, a time-out of asyncio is a cancellation too."""
+    """Await work and raise asyncio's cancellation as Killed.
+
+    This must be the outermost await, because an asyncio time-out inside it is a cancellation too.
+    """
     try:
         return await work
     except asyncio.CancelledError:

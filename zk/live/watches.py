@@ -1,31 +1,36 @@
-"""Which watches a session has armed, kept by its client so that they outlive the connection.
+"""The watches that a session has armed, kept by its client so that they outlive the connection.
 
-The server forgets a connection's watches with the connection. The client says at reconnecting which ones it still has
-(SetWatches) and what it has seen so far; the server fires at once those that have missed something and arms the others.
+The server forgets a connection's watches with the connection. On reconnecting, the client sends the watches that it still
+has and the last zxid that it has seen (SetWatches); the server fires the watches that missed a change at once, and arms the
+others.
 
 Source: ZooKeeper 3.9 Programmer's Guide, "ZooKeeper Watches"; behaves as the ZooKeeper class of the Java client.
 """
 
 from collections.abc import Iterator
 
-from kcsim.zk.live.wire import Event, encode_set_watches
+from kcsim.zk.live.wire import WireWatchEvent, encode_set_watches
 from kcsim.zk.operations import Exists, GetChildren, GetData, Request, WatchKind
 
 _MAX_BYTES = 128 * 1024
-"""Of paths in one SetWatches: far below the server's jute.maxbuffer of 1 MB. As the Java client has it."""
+"""Limit for the paths in one SetWatches, far below the server's jute.maxbuffer of 1 MB. The Java client has the same."""
 
 
 class WatchTable:
-    """Paths with a watch, chroot included. Used by one thread."""
+    """The paths with a watch, including the chroot. Used by one thread."""
 
     def __init__(self) -> None:
-        # Insertion-ordered, so that what is armed again is armed in the order of old.
+        # Insertion-ordered, so that watches are armed again in their original order.
         self._data: dict[str, None] = {}
         self._exist: dict[str, None] = {}
         self._child: dict[str, None] = {}
 
     def arm(self, request: Request, path: str, found: bool) -> None:
-        """A request was answered, by the znode's stat or (not found) by NoNodeError: note the watch it has set, if any."""
+        """Record the watch that an answered request has armed, if any.
+
+        Args:
+            found: whether the reply was the znode's Stat (True) or NoNodeError (False).
+        """
         match request:
             case Exists(watch=True):
                 (self._data if found else self._exist)[path] = None
@@ -36,10 +41,10 @@ class WatchTable:
             case _:
                 pass
 
-    def fire(self, event: Event) -> bool:
-        """Take out the watches that an event uses up. False if there were none, and nobody wants to hear of it.
+    def fire(self, event: WireWatchEvent) -> bool:
+        """Remove the watches that an event has fired. False if there were none: the event must not be delivered then.
 
-        After a reconnection the server tells of one deletion once for a data and once more for a child watch.
+        After a reconnection the server sends two events for one deletion, one for a data watch and one for a child watch.
         """
         match WatchKind(event.kind):
             case WatchKind.NODE_CREATED | WatchKind.NODE_DATA_CHANGED:
@@ -54,7 +59,7 @@ class WatchTable:
         return bool(armed)
 
     def set_watches(self, relative_zxid: int) -> Iterator[bytes]:
-        """Yield the bodies of the SetWatches requests that arm everything again; none when there is nothing to arm."""
+        """Yield the bodies of the SetWatches requests that arm all watches again; none when there are no watches."""
         batch: tuple[list[str], list[str], list[str]] = ([], [], [])
         size = 0
         for place, table in enumerate((self._data, self._exist, self._child)):

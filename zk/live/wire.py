@@ -1,7 +1,7 @@
-"""ZooKeeper's wire format: the project's requests to bytes, and bytes to its replies.
+"""ZooKeeper's wire format: encodes the requests of operations.py as bytes, and decodes bytes as its replies.
 
 A frame is a 4-byte length and that many bytes. A request begins with xid and operation code, a reply with xid, zxid and
-error code; all numbers are big-endian, a length of -1 is null. Only what operations.py can say is here.
+error code; all numbers are big-endian, a length of -1 is null. Only the requests and replies of operations.py are supported.
 
 Source: zookeeper.jute and ZooDefs.OpCode of ZooKeeper 3.9.
 """
@@ -9,6 +9,7 @@ Source: zookeeper.jute and ZooDefs.OpCode of ZooKeeper 3.9.
 from struct import Struct
 from typing import NamedTuple, assert_never
 
+from kcsim.vocabulary import SessionId, Zxid
 from kcsim.zk.errors import RolledBackError, RuntimeInconsistencyError, ZooKeeperError, error_of_code
 from kcsim.zk.operations import (
     Check,
@@ -21,13 +22,13 @@ from kcsim.zk.operations import (
     Delete,
     Deleted,
     Exists,
-    Found,
     GetChildren,
     GetData,
     Multi,
     MultiDone,
     MultiRead,
     MultiReadDone,
+    NodeFound,
     ReplyOrError,
     Request,
     SetData,
@@ -36,14 +37,13 @@ from kcsim.zk.operations import (
     Synced,
     WriteOp,
 )
-from kcsim.zk.vocabulary import SessionId, Zxid
 
 CREATE, DELETE, EXISTS, GET_DATA, SET_DATA, GET_CHILDREN, SYNC = 1, 2, 3, 4, 5, 8, 9
 GET_CHILDREN_2, CHECK, MULTI, CREATE_2, MULTI_READ, SET_WATCHES, CLOSE_SESSION = 12, 13, 14, 15, 22, 101, -11
 ERROR = -1
 
 WATCH_EVENT_XID, PING_XID, SET_WATCHES_XID = -1, -2, -8
-"""Numbers in place of a request's xid, by which the client tells apart what it did not ask for."""
+"""Values in place of a request's xid, by which the client recognizes frames that are not replies to its requests."""
 
 INT = Struct("!i")
 LONG = Struct("!q")
@@ -56,12 +56,12 @@ _RESULT_HEAD = Struct("!ibii")  # the same, and the 4 bytes that every result bu
 _CONNECT = Struct("!iqiqi")  # protocol version, last zxid seen, time-out, session id, length of the password
 _CONNECTED = Struct("!iiq")  # protocol version, time-out, session id
 
-_WORLD_ANYONE = INT.pack(1) + INT.pack(31) + INT.pack(5) + b"world" + INT.pack(6) + b"anyone"
+_OPEN_ACL_UNSAFE = INT.pack(1) + INT.pack(31) + INT.pack(5) + b"world" + INT.pack(6) + b"anyone"
 _END_OF_OPS = _OP_HEAD.pack(ERROR, 1, -1)
 
 
-class Event(NamedTuple):
-    """A watch event as it stands on the wire; the path includes the chroot."""
+class WireWatchEvent(NamedTuple):
+    """A watch event as it is on the wire; the path includes the chroot."""
 
     kind: int
     path: str
@@ -71,7 +71,7 @@ class Event(NamedTuple):
 
 
 def encode(request: Request, chroot: str) -> tuple[int, bytes]:
-    """Return a request's operation code and body. `chroot` is "" or "/a/b": it goes before every path."""
+    """Return a request's operation code and body. `chroot` is "" or "/a/b"; it is put before every path."""
     match request:
         case Create():
             return CREATE_2, _encode_create(request, chroot)
@@ -97,7 +97,7 @@ def encode(request: Request, chroot: str) -> tuple[int, bytes]:
 
 def _encode_create(request: Create, chroot: str) -> bytes:
     flags = (1 if request.ephemeral else 0) | (2 if request.sequential else 0)
-    return _string(below_chroot(chroot, request.path)) + _buffer(request.data) + _WORLD_ANYONE + INT.pack(flags)
+    return _string(below_chroot(chroot, request.path)) + _buffer(request.data) + _OPEN_ACL_UNSAFE + INT.pack(flags)
 
 
 def _encode_read(path: str, watch: bool, chroot: str) -> bytes:
@@ -121,13 +121,16 @@ def _encode_read_op(op: GetData | GetChildren, chroot: str) -> bytes:
 
 
 def encode_connect(session_id: SessionId, password: bytes, timeout_ms: int) -> bytes:
-    """Return the frame that asks to take up a session."""
+    """Return the frame that requests a connection to an existing session."""
     body = _CONNECT.pack(0, 0, timeout_ms, session_id, len(password)) + password + b"\0"
     return INT.pack(len(body)) + body
 
 
 def encode_set_watches(relative_zxid: int, data: list[str], exist: list[str], child: list[str]) -> bytes:
-    """Return the body that arms watches again; what they missed since relative_zxid fires at once. Paths with chroot."""
+    """Return the body of a SetWatches request; watches that missed a change since relative_zxid fire at once.
+
+    The paths include the chroot.
+    """
     vectors = (INT.pack(len(paths)) + b"".join(map(_string, paths)) for paths in (data, exist, child))
     return LONG.pack(relative_zxid) + b"".join(vectors)
 
@@ -152,7 +155,7 @@ def _buffer(data: bytes | None) -> bytes:
 
 
 def decode(request: Request, chroot: str, zxid: Zxid, error: int, body: bytes, at: int) -> ReplyOrError:
-    """Return the reply that stands in `body` from `at` on, paths without chroot."""
+    """Return the reply that begins at offset `at` of `body`, its paths without chroot."""
     if error:
         return error_of_code(error, path_of(request))
     match request:
@@ -164,7 +167,7 @@ def decode(request: Request, chroot: str, zxid: Zxid, error: int, body: bytes, a
         case SetData(path):
             return DataSet(path, _read_stat(body, at), zxid)
         case Exists(path):
-            return Found(path, _read_stat(body, at), zxid)
+            return NodeFound(path, _read_stat(body, at), zxid)
         case GetData(path):
             data, at = _read_buffer(body, at)
             return DataRead(path, data, _read_stat(body, at), zxid)
@@ -183,7 +186,7 @@ def decode(request: Request, chroot: str, zxid: Zxid, error: int, body: bytes, a
 
 
 def path_of(request: Request) -> str | None:
-    """The path that an error about a whole request names; a request about several paths has none."""
+    """Return the path that an error about a whole request names; None for a request with several paths."""
     return None if isinstance(request, Multi | MultiRead) else request.path
 
 
@@ -210,7 +213,7 @@ def _decode_multi(ops: tuple[WriteOp, ...], chroot: str, zxid: Zxid, body: bytes
 
 def _decode_multi_read(ops: tuple[GetData | GetChildren, ...], zxid: Zxid, body: bytes, at: int) -> MultiReadDone:
     results: list[DataRead | ChildrenRead | ZooKeeperError] = []
-    # Inner loop of every failover: one unpack for the head and the length behind it, one for the stat.
+    # This loop dominates the cost of a failover: one unpack for the head and the length after it, one for the Stat.
     for op in ops:
         code, _, _, length = _RESULT_HEAD.unpack_from(body, at)
         at += 13
@@ -227,20 +230,20 @@ def _decode_multi_read(ops: tuple[GetData | GetChildren, ...], zxid: Zxid, body:
     return MultiReadDone(tuple(results), zxid)
 
 
-def decode_event(body: bytes, at: int) -> Event:
+def decode_event(body: bytes, at: int) -> WireWatchEvent:
     kind, _, length = _EVENT.unpack_from(body, at)
     at += _EVENT.size
-    return Event(kind, body[at : at + length].decode())
+    return WireWatchEvent(kind, body[at : at + length].decode())
 
 
 def decode_connected(body: bytes) -> tuple[int, SessionId]:
-    """Return the time-out granted, in ms, and the session id; 0 or less: there is no such session any more."""
+    """Return the granted time-out in ms and the session id; a time-out of 0 or less means that the session has ended."""
     _, timeout_ms, session_id = _CONNECTED.unpack_from(body, 0)
     return timeout_ms, SessionId(session_id)
 
 
 def without_chroot(chroot: str, path: str) -> str:
-    """Return a path of the server's as the session's owner knows it."""
+    """Return a path of the server without the chroot, as the session's owner knows it."""
     return path if not chroot else path[len(chroot) :] or "/"
 
 

@@ -1,21 +1,24 @@
-"""The model as the rest of the project uses it: sessions to open, members to fault.
+"""The model's public interface: it opens sessions and injects faults into members.
 
-Satisfies the ZooKeeper port, and offers the verbs of a set of servers (kill, start_member, pause, resume) on its members.
+It implements the ZooKeeper port, and the operations of a set of servers (kill, start_member, pause, resume) on its members.
 """
 
 from collections.abc import Callable
 from itertools import count
 from random import Random
 
-from kcsim.zk.errors import TimedOutError, ZooKeeperUnavailableError
-from kcsim.zk.memory.journal import Journal, Write
+from kcsim.errors import TimedOutError
+from kcsim.eventlog.sink import Cause, EventSink
+from kcsim.runtime.ports import Promise, Runtime
+from kcsim.zk.errors import ZooKeeperUnavailableError
+from kcsim.zk.memory.journal import Journal, TransactionWriter
 from kcsim.zk.memory.members import Members, MemberState
-from kcsim.zk.memory.server import EPOCH_MS, Server
-from kcsim.zk.memory.service import Service
+from kcsim.zk.memory.server import MemoryServer
+from kcsim.zk.memory.service import MemoryService
 from kcsim.zk.memory.session import MemorySession
+from kcsim.zk.memory.settings import STANDALONE, ModelSettings
 from kcsim.zk.memory.timetable import Timetable
 from kcsim.zk.operations import Notice
-from kcsim.zk.ports import Cause, EventSink, Promise, Runtime
 from kcsim.zk.servers.errors import MemberStateError, NoSuchMemberError
 
 
@@ -24,14 +27,9 @@ class MemoryZooKeeper:
 
     Args:
         sink: the event log of the node "zookeeper".
-        rng: where all randomness comes from: latencies, and which member a client tries first.
-        members: how many servers: 1 stands alone; 3 elect a leader, as do 5, …
-        tick_time_ms: as in zoo.cfg. Time-outs are granted between 2 and 20 ticks, if the next two do not say otherwise.
-        min_session_timeout_ms, max_session_timeout_ms: as in zoo.cfg.
-        sync_limit: as in zoo.cfg: after so many ticks the others give up a paused member.
-        election_ms: how long it takes to elect a leader, or a member that starts to join one.
-        latency_ms: draws how long a message is on its way, each way, at least 1. Default: 1 or 2.
-        epoch_ms: when the run began, in ms since 1970: for the times of stats.
+        rng: the source of all randomness: latencies, and the member that a client tries first.
+        settings: the servers and their zoo.cfg.
+        latency_ms: draws the latency of a message in one direction, at least 1. Default: 1 or 2.
         keep: called with every transaction, as a real server would write it to its log.
     """
 
@@ -40,38 +38,36 @@ class MemoryZooKeeper:
         runtime: Runtime,
         sink: EventSink,
         rng: Random,
-        *,
-        members: int = 1,
-        tick_time_ms: int = 2000,
-        min_session_timeout_ms: int | None = None,
-        max_session_timeout_ms: int | None = None,
-        sync_limit: int = 10,
-        election_ms: int = 300,
+        settings: ModelSettings = STANDALONE,
         latency_ms: Callable[[Random], int] | None = None,
-        epoch_ms: int = EPOCH_MS,
-        keep: Write | None = None,
+        keep: TransactionWriter | None = None,
     ) -> None:
         draw = latency_ms or (lambda rng: 1 + rng.getrandbits(1))
         self._runtime = runtime
         self._rng = rng
-        self._members = Members(members)
+        self._members = Members(settings.members)
         self._timetable = Timetable(runtime, "zookeeper")
-        epoch = 1 if self._members.is_ensemble else 0
-        server = Server(tick_time_ms, min_session_timeout_ms, max_session_timeout_ms, epoch_ms, epoch)
-        journal = Journal(keep, epoch_ms) if keep is not None else None
-        self._service = Service(runtime, self._timetable, sink, server, self._members, lambda: draw(rng), journal)
-        self._sync_limit_ms = sync_limit * tick_time_ms
-        self._election_ms = election_ms
+        server = MemoryServer(
+            settings.tick_time_ms,
+            settings.min_session_timeout_ms,
+            settings.max_session_timeout_ms,
+            settings.epoch_ms,
+            epoch=1 if self._members.is_ensemble else 0,
+        )
+        journal = Journal(keep, settings.epoch_ms) if keep is not None else None
+        self._service = MemoryService(self._timetable, sink, server, self._members, lambda: draw(rng), journal)
+        self._sync_limit_ms = settings.sync_limit * settings.tick_time_ms
+        self._election_ms = settings.election_ms
         self._sessions: list[MemorySession] = []
         self._numbers = count(1)
-        self._pauses: dict[str, int] = {}  # per member, which pause it is in
+        self._pauses: dict[str, int] = {}  # member -> number that changes with each pause and resume
 
     async def open_session(
         self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int, cause: Cause = None
     ) -> MemorySession:
         tried = list(self._members.names)
         self._rng.shuffle(tried)
-        session = MemorySession(self._runtime, self._timetable, self._service, tuple(tried), timeout_ms, listener, cause)
+        session = MemorySession(self._timetable, self._service, tuple(tried), timeout_ms, listener, cause)
         try:
             await session.open(f"zookeeper client {next(self._numbers)}", connect_timeout_ms)
         except TimedOutError:
@@ -93,7 +89,7 @@ class MemoryZooKeeper:
         return self._members.names
 
     async def leader_name(self) -> str | None:
-        """The member that leads now (the only one, when there is one); None while nobody does."""
+        """Return the present leader (the only member, if there is one); None while there is no running leader."""
         leader = self._members.leader
         return leader if leader and self._members.states[leader] is MemberState.UP else None
 
@@ -104,7 +100,7 @@ class MemoryZooKeeper:
         self._stop_serving(dict.fromkeys((name, *self._members.leave(name))), cause)
 
     async def start_member(self, *names: str, cause: int | None = None) -> None:
-        """Start dead members again, on what they knew. Returns when they serve, or would if they were a majority.
+        """Start dead members again with their former data. Returns when they serve, or would with a majority.
 
         Raises: NoSuchMemberError, MemberStateError.
         """
@@ -116,16 +112,16 @@ class MemoryZooKeeper:
             await back.wait()
 
     async def pause(self, name: str, cause: int | None = None) -> None:
-        """Make a member stand still; its connections stay open and silent. Raises: NoSuchMemberError, MemberStateError."""
+        """Pause a member; its connections stay open and silent. Raises: NoSuchMemberError, MemberStateError."""
         self._must_be("pause", name, MemberState.UP)
         self._members.set_state(name, MemberState.PAUSED)
-        self._blame(name, cause)
+        self._set_fault_cause(name, cause)
         if self._members.is_ensemble:
             pause = self._pauses[name] = self._pauses.get(name, 0) + 1
             self._timetable.at(self._runtime.now_ms() + self._sync_limit_ms, self._give_up, name, pause, cause)
 
     async def resume(self, name: str, cause: int | None = None) -> None:
-        """Let a paused member go on; one given up has to join again. Raises: NoSuchMemberError, MemberStateError."""
+        """Resume a paused member; a member that was given up joins again. Raises: NoSuchMemberError, MemberStateError."""
         self._must_be("resume", name, MemberState.PAUSED)
         self._members.set_state(name, MemberState.UP)
         self._pauses[name] = self._pauses.get(name, 0) + 1
@@ -143,22 +139,22 @@ class MemoryZooKeeper:
             raise MemberStateError(verb, name, state.value)
 
     def _give_up(self, name: str, pause: int, cause: int | None) -> None:
-        """The others have not heard from a paused member for too long."""
+        """Let the other members give up a member that is still in this pause, after the sync limit."""
         if self._pauses[name] == pause and self._members.states[name] is MemberState.PAUSED:
             self._stop_serving(dict.fromkeys(self._members.leave(name)), cause)
 
     def _stop_serving(self, names: dict[str, None], cause: int | None) -> None:
         for name in names:
-            self._blame(name, cause)
+            self._set_fault_cause(name, cause)
             if self._members.states[name] is not MemberState.PAUSED:
                 self._service.hang_up_all(name)
         if self._members.leader is None:
             self._timetable.at(self._runtime.now_ms() + self._election_ms, self._elect)
 
-    def _blame(self, name: str, cause: int | None) -> None:
+    def _set_fault_cause(self, name: str, cause: int | None) -> None:
         for session in self._sessions:
             if session.member == name:
-                session.blame(cause)
+                session.set_fault_cause(cause)
 
     def _elect(self) -> None:
         if self._members.elect():

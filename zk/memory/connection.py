@@ -1,26 +1,27 @@
-"""A connection between a client and a member: two directions, each in order and each late; and what is said on it.
+"""A connection between a client and a member, with ordered and delayed messages in both directions; and the messages.
 
-A direction keeps the order of its messages, whatever their latencies. When the client's end breaks, what has passed the
-middle of the way still arrives at the server, the rest is lost: so of the requests in flight some may have been applied.
+Each direction keeps the order of its messages, whatever their latencies. When the client's end breaks, the messages that are
+past half of their latency still arrive at the server, and the others are lost: so some of the requests in flight may be
+applied.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kcsim.zk.memory.server import Granted
+from kcsim.eventlog.sink import Cause
+from kcsim.vocabulary import SessionId, Zxid
+from kcsim.zk.memory.server import SessionGranted
 from kcsim.zk.memory.timetable import Timetable
 from kcsim.zk.memory.watches import ConnectionId
 from kcsim.zk.operations import ReplyOrError, Request, WatchEvent
-from kcsim.zk.ports import Cause
-from kcsim.zk.vocabulary import SessionId, Zxid
 
-# --- what a client says
+# --- messages from a client
 
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """Let me in: with a new session (id 0), or back into this one."""
+    """The request of a client to connect with a new session (id 0) or an existing one."""
 
     session_id: SessionId
     password: bytes
@@ -29,7 +30,7 @@ class Connect:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RequestMessage:
     request: Request
     cause: Cause
 
@@ -40,8 +41,8 @@ class Ping:
 
 
 @dataclass(frozen=True, slots=True)
-class RearmWatches:
-    """`seen` is the last zxid that the client has heard of."""
+class SetWatches:
+    """The request to arm a reconnecting client's watches again. `seen` is the last zxid that the client has seen."""
 
     seen: Zxid
     data: tuple[str, ...]
@@ -55,21 +56,21 @@ class CloseSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
-    """Not said but noticed by the server: the client's end is broken."""
+class ClientDisconnected:
+    """The client's end is broken. Not sent by the client, but detected by the server."""
 
 
-# --- what a server says
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The session that was to be taken up again is no more."""
+# --- messages from a server
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """To the oldest request not yet answered."""
+class SessionRefused:
+    """The answer to a client whose session does not exist any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyMessage:
+    """The reply to the oldest unanswered request."""
 
     reply: ReplyOrError
     zxid: Zxid
@@ -77,25 +78,25 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """To a Ping, RearmWatches or CloseSession."""
+    """The answer to a Ping, SetWatches or CloseSession."""
 
     zxid: Zxid
 
 
 @dataclass(frozen=True, slots=True)
-class HungUp:
-    """Not said but noticed by the client: the server's end is closed, or was never open."""
+class ServerDisconnected:
+    """The server's end is closed, or was never open. Not sent by the server, but detected by the client."""
 
 
-FromClient = Connect | Ask | Ping | RearmWatches | CloseSession | Gone
-FromServer = Granted | Refused | Answer | Acknowledged | WatchEvent | HungUp
+FromClient = Connect | RequestMessage | Ping | SetWatches | CloseSession | ClientDisconnected
+FromServer = SessionGranted | SessionRefused | ReplyMessage | Acknowledged | WatchEvent | ServerDisconnected
 
 
-class Connection:
-    """One connection, open at both ends until one of them ends it.
+class MemoryConnection:
+    """One connection, open at both ends until one of them closes or breaks it.
 
     Args:
-        latency_ms: how long the next message takes, at least 1.
+        latency_ms: returns the latency of the next message, at least 1.
         at_server, at_client: called with the connection and each message that arrives.
     """
 
@@ -105,8 +106,8 @@ class Connection:
         member: str,
         timetable: Timetable,
         latency_ms: Callable[[], int],
-        at_server: "Callable[[Connection, FromClient], None]",
-        at_client: "Callable[[Connection, FromServer], None]",
+        at_server: "Callable[[MemoryConnection, FromClient], None]",
+        at_client: "Callable[[MemoryConnection, FromServer], None]",
     ) -> None:
         self.number = number
         self.member = member
@@ -122,36 +123,36 @@ class Connection:
 
     # --- the client's end
 
-    def ask(self, message: FromClient) -> None:
-        """Send to the server; into the void if the end is broken already."""
+    def send_to_server(self, message: FromClient) -> None:
+        """Send a message to the server; it is dropped if the client's end is broken already."""
         if self._is_open_at_client:
             now_ms = self._timetable.now_ms()
             self._last_to_server_ms = max(self._last_to_server_ms, now_ms + self._latency_ms())
             self._timetable.at(self._last_to_server_ms, self._reach_server, message, now_ms, self._last_to_server_ms)
 
     def cut(self) -> None:
-        """Break the client's end: nothing arrives there any more, and the server will notice."""
+        """Break the client's end: no message arrives there any more, and the server will detect it."""
         if self._is_open_at_client:
-            self.ask(Gone())
+            self.send_to_server(ClientDisconnected())
             self._is_open_at_client = False
             self._cut_ms = self._timetable.now_ms()
 
     def _reach_server(self, message: FromClient, sent_ms: int, arrives_ms: int) -> None:
         is_lost = self._cut_ms is not None and sent_ms + arrives_ms > 2 * self._cut_ms
-        if self.is_open_at_server and (not is_lost or isinstance(message, Gone)):
+        if self.is_open_at_server and (not is_lost or isinstance(message, ClientDisconnected)):
             self._at_server(self, message)
 
     # --- the server's end
 
-    def tell(self, message: FromServer) -> None:
-        """Send to the client; into the void if the end is closed already."""
+    def send_to_client(self, message: FromServer) -> None:
+        """Send a message to the client; it is dropped if the server's end is closed already."""
         if self.is_open_at_server:
             self._last_to_client_ms = max(self._last_to_client_ms, self._timetable.now_ms() + self._latency_ms())
             self._timetable.at(self._last_to_client_ms, self._reach_client, message)
 
     def hang_up(self) -> None:
-        """Close the server's end: nothing is taken there any more, and the client will notice, after all that was sent."""
-        self.tell(HungUp())
+        """Close the server's end: it accepts no more messages; the client detects this after all messages sent before."""
+        self.send_to_client(ServerDisconnected())
         self.is_open_at_server = False
 
     def _reach_client(self, message: Any) -> None:

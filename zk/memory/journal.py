@@ -1,11 +1,12 @@
-"""What the model did, as the transactions that a real server would have written to its log.
+"""Records the model's actions as the transactions that a real server would have written to its log.
 
-Every zxid that the model gives out becomes one transaction, refused writes included; so a log of the model has no holes.
-Pure but for the call of `write`.
+Every zxid that the model assigns becomes one transaction, refused writes included; so a log of the model has no holes. Pure
+except for the call of `write`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 
+from kcsim.vocabulary import SessionId
 from kcsim.zk.errors import ZooKeeperError
 from kcsim.zk.files.transactions import (
     CheckVersionTxn,
@@ -18,31 +19,30 @@ from kcsim.zk.files.transactions import (
     Transaction,
     Txn,
 )
-from kcsim.zk.memory.server import SessionEnded, SessionOpened, Step
+from kcsim.zk.memory.server import ServerStep, SessionEnded, SessionOpened
 from kcsim.zk.memory.tree import NOBODY, ChangeKind, ZnodeChange
 from kcsim.zk.operations import Check, Create, Delete, Multi, MultiDone, Request, SetData
-from kcsim.zk.vocabulary import SessionId
 
-Write = Callable[[Transaction], None]
+TransactionWriter = Callable[[Transaction], None]
 BY_THE_SERVER = 0
-"""The cxid of what no client asked for."""
+"""The cxid of transactions that no client requested."""
 
 
 class Journal:
-    """Tell it what the server did, in order.
+    """The recorder of transactions. Call its methods with the server's actions, in order.
 
     Args:
         write: called with each transaction.
-        epoch_ms: when the run began, in ms since 1970.
+        epoch_ms: the time of the run's beginning, in ms since 1970.
     """
 
-    def __init__(self, write: Write, epoch_ms: int) -> None:
+    def __init__(self, write: TransactionWriter, epoch_ms: int) -> None:
         self._write = write
         self._epoch_ms = epoch_ms
-        self._asked: dict[SessionId, int] = {}  # how many requests of each session so far
+        self._asked: dict[SessionId, int] = {}  # session -> number of its requests so far
 
-    def requested(self, session_id: SessionId, request: Request, step: Step, now_ms: int) -> None:
-        """A request was answered, by this step."""
+    def requested(self, session_id: SessionId, request: Request, step: ServerStep, now_ms: int) -> None:
+        """Record a request that the server answered with this step."""
         cxid = self._asked[session_id] = self._asked.get(session_id, 0) + 1
         if isinstance(request, Create | Delete | SetData | Multi):
             is_multi = isinstance(request, Multi)
@@ -60,7 +60,7 @@ class Journal:
         self._write(Transaction(ended.zxid, ended.session_id, cxid, self._epoch_ms + now_ms, (op,)))
 
 
-def _ops(request: Create | Delete | SetData | Multi, step: Step) -> Iterator[Txn]:
+def _ops(request: Create | Delete | SetData | Multi, step: ServerStep) -> Iterator[Txn]:
     reply = step.reply
     changes = iter([fact for fact in step.facts if isinstance(fact, ZnodeChange)])
     if isinstance(reply, ZooKeeperError):

@@ -1,8 +1,8 @@
-"""Who of an ensemble is up, who serves, and who leads. Pure: each input returns who stops serving because of it.
+"""The members of an ensemble: which are up, which serve, and which leads. Pure.
 
 A member serves while it follows the leader, or leads. The leader leads while a majority, itself included, serves with it;
-when it goes, or its majority, nobody serves until a majority of members that run elects the next one. A paused member goes
-on serving in name, until the others give it up.
+when the leader or its majority is lost, no member serves until a majority of running members elects the next leader. A
+paused member still counts as serving until the others give it up.
 
 Source: ZooKeeper 3.9 Administrator's Guide, initLimit and syncLimit; observed on three members of 3.9.5.
 """
@@ -17,7 +17,7 @@ class MemberState(Enum):
 
 
 class Members:
-    """The members of an ensemble of 1, 3, 5, …: named member-1, member-2, …; all up and the last one leading at first."""
+    """The members of an ensemble of 1, 3, 5, …, named member-1, member-2, …; at first all are up and the last one leads."""
 
     def __init__(self, count: int) -> None:
         self.names = tuple(f"member-{n}" for n in range(1, count + 1))
@@ -32,11 +32,11 @@ class Members:
 
     @property
     def can_commit(self) -> bool:
-        """Whether a write can be applied now: the leader runs, and with it a majority."""
+        """Whether a write can be applied now: the leader and a majority of serving members are running."""
         return self.leader is not None and self._runs(self.leader) and self._running(self._serving) >= self._majority
 
     def serves(self, name: str) -> bool:
-        """Whether a member, once it runs, answers its clients."""
+        """Return whether a member answers its clients while it is running."""
         return name in self._serving
 
     def number(self, name: str) -> int:
@@ -46,7 +46,7 @@ class Members:
         self.states[name] = state
 
     def leave(self, name: str) -> tuple[str, ...]:
-        """A member has died or is given up by the others. Returns those that stop serving: itself, perhaps all."""
+        """Remove a member that has died or that the others gave up; return the members that stop serving: it, or all."""
         if name not in self._serving:
             return ()
         del self._serving[name]
@@ -58,17 +58,17 @@ class Members:
         return stopped
 
     def elect(self) -> bool:
-        """Let those that run elect a leader, if there is none and they are a majority; say whether they did."""
+        """Let the running members elect a leader, if there is none and they are a majority; return whether they did."""
         running = [name for name in self.names if self._runs(name)]
         if self.leader is None and len(running) >= self._majority:
-            # All have the same transactions here, and then the highest number wins.
+            # All members have the same transactions in this model; in that case the highest number wins.
             self.leader = running[-1]
             self._serving = dict.fromkeys(running)
             return True
         return False
 
     def join(self, name: str) -> None:
-        """A member that runs follows the leader, if there is one."""
+        """Let a running member follow the leader, if there is one."""
         if self.leader is not None and self._runs(name):
             self._serving[name] = None
 

@@ -1,6 +1,6 @@
-"""The server: a request and the time in, a reply and what follows from it out. Pure: no clock, no tasks, no connections.
+"""The server: takes a request and the time, returns a reply and its effects. Pure: no clock, no tasks, no connections.
 
-Every transaction takes a zxid: each write (refused ones, too), each session begun and each one ended. Reads take none.
+Every transaction takes a zxid: each write (refused ones, too), each creation and each end of a session. Reads take none.
 
 Source: ZooKeeper 3.9.5, observed over its wire protocol.
 """
@@ -8,22 +8,23 @@ Source: ZooKeeper 3.9.5, observed over its wire protocol.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from kcsim.vocabulary import SessionId, Zxid
 from kcsim.zk.errors import NoNodeError
 from kcsim.zk.memory.ephemerals import Ephemerals
-from kcsim.zk.memory.sessions import ServerSession, Sessions
+from kcsim.zk.memory.sessions import ServerSession, ServerSessions
 from kcsim.zk.memory.tree import Changes, ZnodeChange, ZnodeTree
-from kcsim.zk.memory.watches import ConnectionId, ServerWatches, WatchTable
+from kcsim.zk.memory.watches import ConnectionId, ServerWatches, ServerWatchTable
 from kcsim.zk.operations import (
     ChildrenRead,
     Create,
     DataRead,
     Delete,
     Exists,
-    Found,
     GetChildren,
     GetData,
     Multi,
     MultiRead,
+    NodeFound,
     ReplyOrError,
     Request,
     SetData,
@@ -32,12 +33,11 @@ from kcsim.zk.operations import (
     WatchEvent,
     WatchKind,
 )
-from kcsim.zk.vocabulary import SessionId, Zxid
 
 EPOCH_MS = 1_600_000_000_000
-"""When simulated runs begin, in ms since 1970: a constant, so that stats are the same in each."""
+"""The time at which simulated runs begin, in ms since 1970: a constant, so that Stats are the same in each run."""
 NO_SESSION = SessionId(0)
-_UNTOLD = Zxid(0)
+_UNKNOWN_ZXID = Zxid(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class SessionOpened:
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:
-    """`removed` are the ephemerals that went with it."""
+    """A session was closed or expired. `removed` are the deletions of its ephemeral znodes."""
 
     session_id: SessionId
     is_expired: bool
@@ -57,13 +57,13 @@ class SessionEnded:
     zxid: Zxid
 
 
-Fact = ZnodeChange | SessionOpened | SessionEnded
-"""Something the server did, in the order in which it did it."""
+ServerFact = ZnodeChange | SessionOpened | SessionEnded
+"""One action of the server; a ServerStep has them in their order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
-    """The answer to a client that connects and is let in."""
+class SessionGranted:
+    """The answer to a client whose connection is accepted."""
 
     session_id: SessionId
     password: bytes
@@ -71,32 +71,33 @@ class Granted:
 
 
 @dataclass(slots=True)
-class Step:
-    """What one input made the server do.
+class ServerStep:
+    """The effects of one input on the server.
 
     Attributes:
-        zxid: of the transaction, or the last one applied: what the header of the reply carries.
-        reply: what to answer; None when there is nothing to say but the zxid.
-        granted: the answer to `connect`; None when the session is refused, being gone.
-        notices: watch events that go out before the reply, and to whom.
-        hung_up: connections that the server closes after all that.
+        zxid: of the transaction, or of the last one applied; the header of the reply carries it.
+        reply: the reply; None when the answer consists of the zxid only.
+        granted: the answer to `connect`; None when the session is refused because it does not exist.
+        facts: the server's actions, in their order.
+        notices: watch events that are sent before the reply, with their connections.
+        hung_up: connections that the server closes after everything else.
     """
 
     zxid: Zxid
     reply: ReplyOrError | None = None
-    granted: Granted | None = None
-    facts: list[Fact] = field(default_factory=list)
+    granted: SessionGranted | None = None
+    facts: list[ServerFact] = field(default_factory=list)
     notices: list[tuple[ConnectionId, WatchEvent]] = field(default_factory=list)
     hung_up: list[ConnectionId] = field(default_factory=list)
 
 
-class Server:
+class MemoryServer:
     """A ZooKeeper: a tree, sessions, watches and the last zxid.
 
     Args:
         tick_time_ms, min_session_timeout_ms, max_session_timeout_ms: as in zoo.cfg.
-        epoch_ms: added to `now_ms` for the times in a stat; ms since 1970.
-        epoch: the leader's, upper half of every zxid; 0 for a standalone server.
+        epoch_ms: added to `now_ms` for the times in a Stat; ms since 1970.
+        epoch: the leader's epoch, the upper half of every zxid; 0 for a standalone server.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Server:
         epoch: int = 0,
     ) -> None:
         self.tree = ZnodeTree()
-        self.sessions = Sessions(tick_time_ms, min_session_timeout_ms, max_session_timeout_ms)
+        self.sessions = ServerSessions(tick_time_ms, min_session_timeout_ms, max_session_timeout_ms)
         self.watches = ServerWatches()
         self.zxid = Zxid(epoch << 32)
         self._ephemerals = Ephemerals()
@@ -124,16 +125,16 @@ class Server:
         session_id: SessionId = NO_SESSION,
         password: bytes = b"",
         member: int = 1,
-    ) -> Step:
-        """Begin a session, or take one up again by its id and password. Refused if that one is gone."""
+    ) -> ServerStep:
+        """Create a session, or reconnect to one by its id and password; refused if that session does not exist."""
         if session_id == NO_SESSION:
             self.zxid = Zxid(self.zxid + 1)
             session = self.sessions.open(timeout_ms, connection, now_ms, member)
-            step = Step(self.zxid, granted=_grant(session))
+            step = ServerStep(self.zxid, granted=_grant(session))
             step.facts.append(SessionOpened(session.session_id, session.timeout_ms, self.zxid))
             return step
-        step = Step(self.zxid)
-        # Whoever comes with a session's id ends the connection it was on, even if the password is wrong.
+        step = ServerStep(self.zxid)
+        # A connection attempt with a session's id ends the session's former connection, even if the password is wrong.
         former = self.sessions.connection_of(session_id)
         if former is not None and former != connection:
             self.disconnect(former)
@@ -146,27 +147,27 @@ class Server:
         return step
 
     def disconnect(self, connection: ConnectionId) -> None:
-        """A connection is gone, and its watches with it; its session lives on."""
+        """Remove a connection that has ended, with its watches; its session stays alive."""
         self.sessions.detach(connection)
         self.watches.forget(connection)
 
-    def ping(self, connection: ConnectionId, now_ms: int) -> Step:
+    def ping(self, connection: ConnectionId, now_ms: int) -> ServerStep:
         return self._heard(connection, now_ms)[1]
 
-    def close_session(self, connection: ConnectionId, now_ms: int) -> Step:
-        """End the session of a connection because its client says so."""
+    def close_session(self, connection: ConnectionId, now_ms: int) -> ServerStep:
+        """End the session of a connection at its client's request."""
         session, step = self._heard(connection, now_ms)
         if session is not None:
             self._end(session.session_id, False, step)
         return step
 
-    def expire(self, session_id: SessionId) -> Step:
-        """End a session as if its time were up. Nothing happens if it is gone already.
+    def expire(self, session_id: SessionId) -> ServerStep:
+        """End a session as if its time-out had passed. No effect if the session does not exist.
 
-        Its connection goes first, as it does when somebody takes a real session up only to close it: so its client does not
-        hear of the end of its own ephemerals.
+        Its connection is closed first, as when another client connects to a real session in order to close it: so the
+        session's own client does not receive the deletion of its ephemerals.
         """
-        step = Step(self.zxid)
+        step = ServerStep(self.zxid)
         if session_id in self.sessions:
             connection = self.sessions.connection_of(session_id)
             if connection is not None:
@@ -175,34 +176,34 @@ class Server:
             self._end(session_id, True, step)
         return step
 
-    def tick(self, now_ms: int) -> Step:
-        """End the sessions whose time is up."""
-        step = Step(self.zxid)
+    def tick(self, now_ms: int) -> ServerStep:
+        """End the sessions whose deadline has passed."""
+        step = ServerStep(self.zxid)
         for session_id in self.sessions.due(now_ms):
             self._end(session_id, True, step)
         return step
 
     def next_deadline_ms(self) -> int | None:
-        """Say when `tick` may next have something to do; it may turn out that it has not."""
+        """Return the earliest deadline, when `tick` may have sessions to end; the deadline may move until then."""
         return self.sessions.next_deadline_ms()
 
     def begin_epoch(self, now_ms: int, of_ensemble: bool) -> None:
-        """A leader takes over: every session has its whole time again, and, in an ensemble, zxids are numbered afresh."""
+        """Start the term of a new leader: restart all sessions' time-outs and, in an ensemble, begin a new zxid epoch."""
         if of_ensemble:
             self.zxid = Zxid(((self.zxid >> 32) + 1) << 32)
         self.sessions.touch_all(now_ms)
 
-    def _heard(self, connection: ConnectionId, now_ms: int) -> tuple[ServerSession | None, Step]:
-        """Find the session of a connection and give it its time again; without one, hang up."""
+    def _heard(self, connection: ConnectionId, now_ms: int) -> tuple[ServerSession | None, ServerStep]:
+        """Find the session of a connection and restart its time-out; without a session, have the connection closed."""
         session = self.sessions.on(connection)
-        step = Step(self.zxid)
+        step = ServerStep(self.zxid)
         if session is None:
             step.hung_up.append(connection)
         else:
             self.sessions.touch(session, now_ms)
         return session, step
 
-    def _end(self, session_id: SessionId, is_expired: bool, step: Step) -> None:
+    def _end(self, session_id: SessionId, is_expired: bool, step: ServerStep) -> None:
         self.zxid = step.zxid = Zxid(self.zxid + 1)
         connection = self.sessions.connection_of(session_id)
         removed = self.tree.remove_all(self._ephemerals.of(session_id), self.zxid, session_id)
@@ -216,8 +217,8 @@ class Server:
 
     # --- requests
 
-    def request(self, connection: ConnectionId, request: Request, now_ms: int) -> Step:
-        """Answer a request. On a connection without a session there is no reply but the hanging up."""
+    def request(self, connection: ConnectionId, request: Request, now_ms: int) -> ServerStep:
+        """Answer a request. A connection without a session gets no reply and is closed."""
         session, step = self._heard(connection, now_ms)
         if session is None:
             return step
@@ -226,23 +227,25 @@ class Server:
                 self._write(request, session.session_id, now_ms, step)
             case Exists():
                 step.reply = self.tree.exists(request, self.zxid)
-                if request.watch and isinstance(step.reply, Found | NoNodeError):
-                    self.watches.arm(WatchTable.DATA, request.path, connection)
+                if request.watch and isinstance(step.reply, NodeFound | NoNodeError):
+                    self.watches.arm(ServerWatchTable.DATA, request.path, connection)
             case GetData():
                 step.reply = self.tree.get_data(request, self.zxid)
                 if request.watch and isinstance(step.reply, DataRead):
-                    self.watches.arm(WatchTable.DATA, request.path, connection)
+                    self.watches.arm(ServerWatchTable.DATA, request.path, connection)
             case GetChildren():
                 step.reply = self.tree.get_children(request, self.zxid)
                 if request.watch and isinstance(step.reply, ChildrenRead):
-                    self.watches.arm(WatchTable.CHILD, request.path, connection)
+                    self.watches.arm(ServerWatchTable.CHILD, request.path, connection)
             case MultiRead():
                 step.reply = self.tree.multi_read(request, self.zxid)
             case Sync():
                 step.reply = Synced(request.path, self.zxid)
         return step
 
-    def _write(self, request: Create | Delete | SetData | Multi, session_id: SessionId, now_ms: int, step: Step) -> None:
+    def _write(
+        self, request: Create | Delete | SetData | Multi, session_id: SessionId, now_ms: int, step: ServerStep
+    ) -> None:
         self.zxid = step.zxid = Zxid(self.zxid + 1)
         time_ms = self._epoch_ms + now_ms
         changes: Sequence[ZnodeChange]
@@ -262,33 +265,33 @@ class Server:
         exist: Iterable[str],
         child: Iterable[str],
         now_ms: int,
-    ) -> Step:
+    ) -> ServerStep:
         """Arm a reconnecting client's watches again; those that would have fired since `seen` fire at once.
 
-        Such an event carries zxid 0: the server does not tell which transaction it was.
+        Such an event has zxid 0: the server does not send the zxid of the transaction.
         """
         session, step = self._heard(connection, now_ms)
         if session is None:
             return step
 
-        def catch_up(table: WatchTable, path: str, missed: WatchKind | None) -> None:
+        def catch_up(table: ServerWatchTable, path: str, missed: WatchKind | None) -> None:
             if missed is None:
                 self.watches.arm(table, path, connection)
             else:
-                step.notices.append((connection, WatchEvent(missed, path, _UNTOLD)))
+                step.notices.append((connection, WatchEvent(missed, path, _UNKNOWN_ZXID)))
 
         for path in data:
             zxids = self.tree.zxids(path)
             changed = WatchKind.NODE_DATA_CHANGED if zxids and zxids[0] > seen else None
-            catch_up(WatchTable.DATA, path, changed if zxids else WatchKind.NODE_DELETED)
+            catch_up(ServerWatchTable.DATA, path, changed if zxids else WatchKind.NODE_DELETED)
         for path in exist:
-            catch_up(WatchTable.DATA, path, WatchKind.NODE_CREATED if path in self.tree else None)
+            catch_up(ServerWatchTable.DATA, path, WatchKind.NODE_CREATED if path in self.tree else None)
         for path in child:
             zxids = self.tree.zxids(path)
             changed = WatchKind.NODE_CHILDREN_CHANGED if zxids and zxids[1] > seen else None
-            catch_up(WatchTable.CHILD, path, changed if zxids else WatchKind.NODE_DELETED)
+            catch_up(ServerWatchTable.CHILD, path, changed if zxids else WatchKind.NODE_DELETED)
         return step
 
 
-def _grant(session: ServerSession) -> Granted:
-    return Granted(session.session_id, session.password, session.timeout_ms)
+def _grant(session: ServerSession) -> SessionGranted:
+    return SessionGranted(session.session_id, session.password, session.timeout_ms)

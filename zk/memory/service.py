@@ -1,37 +1,39 @@
-"""The server's side of the model: takes the messages of all connections, lets the server act, and reports what it did.
+"""The server's side of the model: passes the messages of all connections to the server and logs the server's actions.
 
-What reaches a paused member, or cannot be committed because the leader is paused, waits and is taken up in its old order
-when they go on; sessions whose time ran out meanwhile are looked at only after that.
+Messages that reach a paused member, or that cannot be committed because there is no running leader with a majority, wait and
+are processed in their original order when the members run again; only after that, sessions whose deadline passed meanwhile
+are expired.
 """
 
 from collections.abc import Callable
 from itertools import count
 
-from kcsim.zk.errors import TimedOutError
-from kcsim.zk.events import EventFields, EventKind, data_text
+from kcsim.errors import TimedOutError
+from kcsim.eventlog.events import EventFields, EventKind, data_text
+from kcsim.eventlog.sink import Cause, EventSink
+from kcsim.runtime.ports import Promise
+from kcsim.vocabulary import SessionId
 from kcsim.zk.memory.connection import (
     Acknowledged,
-    Answer,
-    Ask,
+    ClientDisconnected,
     CloseSession,
     Connect,
-    Connection,
     FromClient,
     FromServer,
-    Gone,
+    MemoryConnection,
     Ping,
-    RearmWatches,
-    Refused,
+    ReplyMessage,
+    RequestMessage,
+    SessionRefused,
+    SetWatches,
 )
 from kcsim.zk.memory.journal import Journal
 from kcsim.zk.memory.members import Members, MemberState
-from kcsim.zk.memory.server import Fact, Server, SessionEnded, SessionOpened, Step
+from kcsim.zk.memory.server import MemoryServer, ServerFact, ServerStep, SessionEnded, SessionOpened
 from kcsim.zk.memory.timetable import Timetable
 from kcsim.zk.memory.tree import NOBODY, ChangeKind, ZnodeChange
 from kcsim.zk.memory.watches import ConnectionId
 from kcsim.zk.operations import Create, Delete, Multi, SetData, Sync
-from kcsim.zk.ports import Cause, EventSink, Promise, Runtime
-from kcsim.zk.vocabulary import SessionId
 
 EXPIRED = "SESSIONEXPIRED"
 
@@ -42,26 +44,25 @@ _ZNODE_EVENTS = {
 }
 
 
-class Service:
-    """One server behind the connections of all members: they share its tree.
+class MemoryService:
+    """The one server behind the connections of all members, which share its tree.
 
     Args:
         sink: the event log of the node "zookeeper".
-        latency_ms: how long the next message takes, on whichever connection.
-        journal: keeps every transaction.
+        latency_ms: returns the latency of the next message, on any connection.
+        journal: records every transaction.
     """
 
     def __init__(
         self,
-        runtime: Runtime,
         timetable: Timetable,
         sink: EventSink,
-        server: Server,
+        server: MemoryServer,
         members: Members,
         latency_ms: Callable[[], int],
         journal: Journal | None = None,
     ) -> None:
-        self._runtime = runtime
+        self._runtime = runtime = timetable.runtime
         self._timetable = timetable
         self._sink = sink
         self._server = server
@@ -69,8 +70,8 @@ class Service:
         self._latency_ms = latency_ms
         self._journal = journal
         self._numbers = count(1)
-        self._connections: dict[ConnectionId, Connection] = {}
-        self._held: list[tuple[Connection, FromClient]] = []
+        self._connections: dict[ConnectionId, MemoryConnection] = {}
+        self._held: list[tuple[MemoryConnection, FromClient]] = []
         self._holding: dict[ConnectionId, None] = {}
         self._faults: dict[SessionId, int] = {}
         self._expiry_ms: int | None = None
@@ -78,20 +79,23 @@ class Service:
 
     # --- for clients
 
-    def dial(self, member: str, at_client: Callable[[Connection, FromServer], None]) -> Connection:
-        """Open a connection to a member, whatever its state: a dead one hangs up, a paused one is silent."""
+    def dial(self, member: str, at_client: Callable[[MemoryConnection, FromServer], None]) -> MemoryConnection:
+        """Open a connection to a member in any state: a dead member closes the connection, a paused one does not answer."""
         number = ConnectionId(next(self._numbers))
-        connection = Connection(number, member, self._timetable, self._latency_ms, self._arrive, at_client)
+        connection = MemoryConnection(number, member, self._timetable, self._latency_ms, self._arrive, at_client)
         self._connections[number] = connection
         return connection
 
-    def blame(self, session_id: SessionId, cause: int | None) -> None:
-        """Remember the fault that an expiry of this session would follow from."""
+    def record_session_fault(self, session_id: SessionId, cause: int | None) -> None:
+        """Record the fault that is the cause of a later expiry of this session."""
         if cause is not None:
             self._faults[session_id] = cause
 
     async def expire(self, session_id: SessionId, bound_ms: int) -> None:
-        """End a session as if its time were up, as soon as the members can. Raises: TimedOutError if they cannot in time."""
+        """End a session as if its time-out had passed, as soon as a leader can commit.
+
+        Raises: TimedOutError if no leader can within bound_ms.
+        """
         deadline_ms = self._runtime.now_ms() + bound_ms
         while not self._members.can_commit:
             try:
@@ -103,20 +107,20 @@ class Service:
                 ) from None
         self._carry_out(self._server.expire(session_id), None)
 
-    # --- for what befalls the members
+    # --- for faults of members
 
     def hang_up_all(self, member: str) -> None:
-        """Close all connections of a member that died, or serves no more."""
+        """Close all connections of a member that has died or has stopped serving."""
         for connection in [c for c in self._connections.values() if c.member == member]:
             self._hang_up(connection)
 
     def begin_epoch(self) -> None:
-        """A new leader has been elected."""
+        """Begin the epoch of a newly elected leader."""
         self._server.begin_epoch(self._runtime.now_ms(), self._members.is_ensemble)
         self.go_on()
 
     def go_on(self) -> None:
-        """A member runs again, or a leader can commit again: take up what waited, then look whose time is up."""
+        """Continue after a member runs or a leader can commit again: process waiting messages, then check the deadlines."""
         held, self._held = self._held, []
         self._holding.clear()
         for connection, message in held:
@@ -129,7 +133,7 @@ class Service:
 
     # --- messages
 
-    def _arrive(self, connection: Connection, message: FromClient) -> None:
+    def _arrive(self, connection: MemoryConnection, message: FromClient) -> None:
         member = connection.member
         is_paused = self._members.states[member] is MemberState.PAUSED
         if not is_paused and not self._members.serves(member):
@@ -141,14 +145,14 @@ class Service:
             self._take(connection, message)
 
     def _must_wait(self, message: FromClient) -> bool:
-        """Only a leader with its majority can do this, and there is none at the moment."""
+        """Return whether a message needs a leader with a majority while there is none."""
         if self._members.can_commit:
             return False
-        if isinstance(message, Ask):
+        if isinstance(message, RequestMessage):
             return isinstance(message.request, Create | SetData | Delete | Multi | Sync)
         return isinstance(message, Connect | CloseSession)
 
-    def _take(self, connection: Connection, message: FromClient) -> None:
+    def _take(self, connection: MemoryConnection, message: FromClient) -> None:
         server, number, now_ms = self._server, connection.number, self._runtime.now_ms()
         answer: FromServer | None = None
         cause: Cause = None
@@ -156,24 +160,24 @@ class Service:
             case Connect(session_id, password, timeout_ms, cause):
                 member = self._members.number(connection.member)
                 step = server.connect(number, timeout_ms, now_ms, session_id, password, member)
-                answer = step.granted or Refused()
-                self._faults.pop(session_id, None)  # it is connected again: what comes has other reasons
-            case Ask(request, cause):
+                answer = step.granted or SessionRefused()
+                self._faults.pop(session_id, None)  # connected again: the fault is not the cause of later events
+            case RequestMessage(request, cause):
                 session = server.sessions.on(number)
                 step = server.request(number, request, now_ms)
                 if self._journal is not None and session is not None:
                     self._journal.requested(session.session_id, request, step, now_ms)
-                answer = Answer(step.reply, step.zxid) if step.reply is not None else None
+                answer = ReplyMessage(step.reply, step.zxid) if step.reply is not None else None
             case Ping():
                 step = server.ping(number, now_ms)
                 answer = Acknowledged(step.zxid)
-            case RearmWatches(seen, data, exist, child):
+            case SetWatches(seen, data, exist, child):
                 step = server.set_watches(number, seen, data, exist, child, now_ms)
                 answer = Acknowledged(step.zxid)
             case CloseSession(cause):
                 step = server.close_session(number, now_ms)
                 answer = Acknowledged(step.zxid)
-            case Gone():
+            case ClientDisconnected():
                 server.disconnect(number)
                 del self._connections[number]
                 connection.is_open_at_server = False
@@ -183,9 +187,9 @@ class Service:
             self._watch_deadlines()
 
     def _carry_out(
-        self, step: Step, cause: Cause, connection: Connection | None = None, answer: FromServer | None = None
+        self, step: ServerStep, cause: Cause, connection: MemoryConnection | None = None, answer: FromServer | None = None
     ) -> None:
-        """Report what the server did; then send the notices, the answer, and hang up where it said so."""
+        """Log the server's actions; then send the notices and the answer, and close the connections that the step names."""
         for fact in step.facts:
             self._keep(fact)
             match fact:
@@ -198,15 +202,15 @@ class Service:
                     self._report_end(fact, cause)
         for number, event in step.notices:
             if number in self._connections:
-                self._connections[number].tell(event)
+                self._connections[number].send_to_client(event)
         if connection is not None and answer is not None:
-            connection.tell(answer)
+            connection.send_to_client(answer)
         for number in step.hung_up:
             if number in self._connections:
                 self._hang_up(self._connections[number])
 
-    def _keep(self, fact: Fact) -> None:
-        """What a session's beginning and end are to the journal; the rest it has with the request."""
+    def _keep(self, fact: ServerFact) -> None:
+        """Record a session's beginning or end in the journal, which gets all other facts with the request."""
         if self._journal is None:
             return
         if isinstance(fact, SessionOpened):
@@ -214,7 +218,7 @@ class Service:
         elif isinstance(fact, SessionEnded):
             self._journal.session_ended(fact, self._runtime.now_ms())
 
-    def _hang_up(self, connection: Connection) -> None:
+    def _hang_up(self, connection: MemoryConnection) -> None:
         connection.hang_up()
         self._server.disconnect(connection.number)
         self._connections.pop(connection.number, None)
@@ -247,7 +251,7 @@ class Service:
     # --- time
 
     def _watch_deadlines(self) -> None:
-        """See to it that sessions are looked at when the next may have run out of time."""
+        """Schedule a check of the sessions for the earliest deadline."""
         deadline_ms = self._server.next_deadline_ms()
         if deadline_ms is not None and (self._expiry_ms is None or deadline_ms < self._expiry_ms):
             self._expiry_ms = deadline_ms
@@ -255,9 +259,9 @@ class Service:
 
     def _expire_due(self, deadline_ms: int) -> None:
         if deadline_ms != self._expiry_ms:
-            return  # an earlier one has come since, and asks for the next
+            return  # an earlier check was scheduled since; that check schedules the next one
         self._expiry_ms = None
-        # Without a leader that can commit, time stands still for sessions; going on looks at them again.
+        # Without a leader that can commit, no session expires; go_on checks the deadlines again.
         if self._members.can_commit:
             self._carry_out(self._server.tick(self._runtime.now_ms()), None)
             self._watch_deadlines()

@@ -1,7 +1,7 @@
-"""A session as its client holds it: keeps it connected and alive, pipelines requests, passes notices on, can be faulted.
+"""The client's side of a session: it reconnects, sends heartbeats, pipelines requests, delivers notices, and has faults.
 
-Heartbeats go out after a third of the time-out without another message; a server that has been silent for two thirds is
-given up. Reconnecting, the client arms its watches again and hears what it missed.
+The client sends a heartbeat after a third of the time-out without another message, and gives up a server that has been
+silent for two thirds. On reconnecting, the client arms its watches again and receives the events that it missed.
 
 Source: ZooKeeper 3.9 Programmer's Guide, "ZooKeeper Sessions" and "ZooKeeper Watches".
 """
@@ -10,29 +10,27 @@ from collections import deque
 from collections.abc import Callable
 from itertools import cycle
 
-from kcsim.zk.errors import (
-    ConnectionLossError,
-    SessionClosedError,
-    SessionExpiredError,
-    TimedOutError,
-    ZooKeeperError,
-)
+from kcsim.errors import TimedOutError
+from kcsim.eventlog.sink import Cause
+from kcsim.runtime.ports import Promise, Task
+from kcsim.vocabulary import SessionId, Zxid
+from kcsim.zk.errors import ConnectionLossError, SessionClosedError, SessionExpiredError, ZooKeeperError
 from kcsim.zk.memory.connection import (
     Acknowledged,
-    Answer,
-    Ask,
     CloseSession,
     Connect,
-    Connection,
     FromClient,
     FromServer,
-    HungUp,
+    MemoryConnection,
     Ping,
-    RearmWatches,
-    Refused,
+    ReplyMessage,
+    RequestMessage,
+    ServerDisconnected,
+    SessionRefused,
+    SetWatches,
 )
-from kcsim.zk.memory.server import NO_SESSION, Granted
-from kcsim.zk.memory.service import Service
+from kcsim.zk.memory.server import NO_SESSION, SessionGranted
+from kcsim.zk.memory.service import MemoryService
 from kcsim.zk.memory.timetable import Timetable
 from kcsim.zk.memory.watches import ClientWatches
 from kcsim.zk.operations import (
@@ -45,17 +43,15 @@ from kcsim.zk.operations import (
     SessionStateChanged,
     WatchEvent,
 )
-from kcsim.zk.ports import Cause, Promise, Runtime, Task
-from kcsim.zk.vocabulary import SessionId, Zxid
+from kcsim.zk.session_states import ENDED_STATES, SessionInput, next_session_state
 
 FIRST_BACK_OFF_MS = 10
 LONGEST_BACK_OFF_MS = 500
 SHORTEST_PATIENCE_MS = 50
 FAULT_BOUND_MS = 10_000
-_ENDED = (SessionState.EXPIRED, SessionState.CLOSED)
 
 
-class _Batch:
+class _CallBatch:
     """The requests of one call, and the replies that have come so far, in the same order."""
 
     __slots__ = ("done", "replies", "size")
@@ -71,23 +67,22 @@ class _Batch:
 
 
 class MemorySession:
-    """One session; made by MemoryZooKeeper. Satisfies FaultableSession.
+    """One session, created by MemoryZooKeeper. Implements FaultableSession.
 
     Args:
-        members: where to connect, in the order in which to try.
+        members: the members to connect to, in the order of the attempts.
     """
 
     def __init__(
         self,
-        runtime: Runtime,
         timetable: Timetable,
-        service: Service,
+        service: MemoryService,
         members: tuple[str, ...],
         timeout_ms: int,
         listener: Callable[[Notice], None],
         cause: Cause,
     ) -> None:
-        self._runtime = runtime
+        self._runtime = runtime = timetable.runtime
         self._timetable = timetable
         self._service = service
         self._members = members
@@ -96,12 +91,12 @@ class MemorySession:
         self._session_id = NO_SESSION
         self._password = b""
         self._timeout_ms = timeout_ms
-        self._patience_ms = 0  # with each member that it tries
+        self._patience_ms = 0  # time limit of one connection attempt
         self._state = SessionState.CONNECTING
         self._watches = ClientWatches()
         self._seen = Zxid(0)
-        self._in_flight: deque[tuple[Request, _Batch]] = deque()
-        self._connection: Connection | None = None
+        self._in_flight: deque[tuple[Request, _CallBatch]] = deque()
+        self._connection: MemoryConnection | None = None
         self._handshake: Promise[bool] = runtime.promise()
         self._lost: Promise[None] = runtime.promise()
         self._opened: Promise[None] = runtime.promise()
@@ -111,8 +106,8 @@ class MemorySession:
         self._is_frozen = False
         self._refuses = False
         self._able: Promise[None] = runtime.promise()  # settled by thaw and allow_connections
-        self._inbox: list[tuple[Connection, FromServer]] = []  # arrived while frozen
-        self._outbox: list[FromClient] = []  # to be sent, had it not been frozen
+        self._inbox: list[tuple[MemoryConnection, FromServer]] = []  # arrived while frozen
+        self._outbox: list[FromClient] = []  # to be sent after the thaw
         self._sent_ms = self._heard_ms = 0
         self._beat_number = 0
         self._fault: int | None = None
@@ -137,12 +132,12 @@ class MemorySession:
 
     @property
     def member(self) -> str | None:
-        """The member that it is connected to."""
+        """The member that the session is connected or connecting to; None without a connection."""
         return self._connection.member if self._connection else None
 
     @property
     def is_over(self) -> bool:
-        return self._is_abandoned or self._state in _ENDED
+        return self._is_abandoned or self._state in ENDED_STATES
 
     async def open(self, name: str, connect_timeout_ms: int) -> None:
         """Connect for the first time. Raises: TimedOutError."""
@@ -159,11 +154,11 @@ class MemorySession:
             refusal = self._refusal()
             if refusal is not None:
                 return [refusal(_path_of(request)) for request in requests]
-        batch = _Batch(len(requests), self._runtime.promise())
+        batch = _CallBatch(len(requests), self._runtime.promise())
         if not self._is_abandoned:
             for request in requests:
                 self._in_flight.append((request, batch))
-                self._send(Ask(request, cause))
+                self._send(RequestMessage(request, cause))
         return await batch.done.wait()
 
     def _refusal(self) -> type[ZooKeeperError] | None:
@@ -181,22 +176,22 @@ class MemorySession:
             if self._state is SessionState.CONNECTED:
                 self._send(CloseSession(cause))
             else:
-                self._end(SessionState.CLOSED)  # nobody to tell: the server will expire the session
+                self._end(SessionInput.CLOSED)  # there is no connection to close it on: the server will expire the session
         try:
             await self._ended.wait(self._timeout_ms)
         except TimedOutError:
-            self._end(SessionState.CLOSED)
+            self._end(SessionInput.CLOSED)
 
     def _send(self, message: FromClient) -> None:
         if self._is_frozen:
             self._outbox.append(message)
         elif self._connection is not None:
             self._sent_ms = self._runtime.now_ms()
-            self._connection.ask(message)
+            self._connection.send_to_server(message)
 
     # --- what arrives
 
-    def _receive(self, connection: Connection, message: FromServer) -> None:
+    def _receive(self, connection: MemoryConnection, message: FromServer) -> None:
         if connection is not self._connection:
             return
         if self._is_frozen:
@@ -204,22 +199,23 @@ class MemorySession:
             return
         self._heard_ms = self._runtime.now_ms()
         match message:
-            case Answer(reply, zxid):
+            case ReplyMessage(reply, zxid):
                 self._saw(zxid)
                 request, batch = self._in_flight.popleft()
                 self._watches.note(request, reply)
                 batch.add(reply)
             case WatchEvent():
-                # Its zxid does not count as seen: the connection may break before the next event of the same transaction.
+                # The event's zxid does not count as seen: the connection may break before the next event of the same
+                # transaction.
                 if self._watches.take(message):
                     self._listener(message)
             case Acknowledged(zxid):
                 self._saw(zxid)
-            case Granted():
+            case SessionGranted():
                 self._be_connected(message)
-            case Refused():
-                self._end(SessionState.EXPIRED)
-            case HungUp():
+            case SessionRefused():
+                self._end(SessionInput.EXPIRY_REPORTED)
+            case ServerDisconnected():
                 self._lose_connection(f"{connection.member} hung up")
 
     def _saw(self, zxid: Zxid) -> None:
@@ -240,7 +236,7 @@ class MemorySession:
                 back_off_ms = min(2 * back_off_ms, LONGEST_BACK_OFF_MS)
 
     async def _connect(self, member: str) -> bool:
-        """Try one member and say whether it let us in."""
+        """Try to connect to one member; return whether it accepted the session."""
         self._handshake = self._runtime.promise()
         self._lost = self._runtime.promise()
         self._connection = connection = self._service.dial(member, self._receive)
@@ -248,21 +244,21 @@ class MemorySession:
         try:
             return await self._handshake.wait(self._patience_ms)
         except TimedOutError:
-            while self._is_frozen:  # the answer may lie there unread
+            while self._is_frozen:  # the answer may have arrived and not been read
                 await self._able.wait()
             if not self._handshake.is_settled:
                 connection.cut()
                 self._lose_connection(f"{member} did not answer")
             return await self._handshake.wait()
 
-    def _be_connected(self, granted: Granted) -> None:
+    def _be_connected(self, granted: SessionGranted) -> None:
         self._session_id, self._password, self._timeout_ms = granted.session_id, granted.password, granted.timeout_ms
         self._be_patient(granted.timeout_ms)
         is_first = self._state is SessionState.CONNECTING
-        self._state = SessionState.CONNECTED
+        self._apply(SessionInput.GRANTED if is_first else SessionInput.RECONNECTED)
         if self._watches:
             tables = (tuple(t) for t in (self._watches.data, self._watches.exist, self._watches.child))
-            self._send(RearmWatches(self._seen, *tables))
+            self._send(SetWatches(self._seen, *tables))
         if not is_first:
             self._listener(SessionStateChanged(SessionState.CONNECTED, self._fault))
             self._fault = None
@@ -281,25 +277,28 @@ class MemorySession:
         for request, batch in in_flight:
             batch.add(ConnectionLossError(_path_of(request)))
         if self._is_closing:
-            self._end(SessionState.CLOSED)
-        elif self._state is SessionState.CONNECTED:
-            self._state = SessionState.SUSPENDED
-            self._listener(SessionStateChanged(SessionState.SUSPENDED, self._fault))
+            self._end(SessionInput.CLOSED)
+        elif self._apply(SessionInput.CONNECTION_LOST):
+            self._listener(SessionStateChanged(self._state, self._fault))
         self._handshake.resolve(False)
         self._lost.resolve(None)
 
-    def _end(self, state: SessionState) -> None:
-        """The session is over for its client. Ends the task that keeps it connected, so must not be called from there."""
-        if self._state in _ENDED:
-            return
-        self._state = state
+    def _end(self, given: SessionInput) -> None:
+        """End the session for its client. This kills the task that keeps it connected, which must not call this method."""
+        if not self._apply(given):
+            return  # it has ended already
         self._leave()
         for request, batch in self._in_flight:
             batch.add(ConnectionLossError(_path_of(request)))
         self._in_flight.clear()
-        self._listener(SessionStateChanged(state, self._fault))
+        self._listener(SessionStateChanged(self._state, self._fault))
         self._lost.resolve(None)
         self._ended.resolve(None)
+
+    def _apply(self, given: SessionInput) -> bool:
+        """Change the state as the table says; return whether it is another one."""
+        before, self._state = self._state, next_session_state(self._state, given)
+        return self._state is not before
 
     def _leave(self) -> None:
         if self._keeper is not None:
@@ -317,7 +316,7 @@ class MemorySession:
         self._beat(self._beat_number)
 
     def _beat(self, number: int) -> None:
-        """Ping if we have been silent for long, give the server up if it has been; look again when either is next due."""
+        """Send a Ping or give up a silent server if it is time; schedule the next check."""
         if number != self._beat_number or self._is_frozen or self._connection is None:
             return
         now_ms, third_ms = self._runtime.now_ms(), max(1, self._timeout_ms // 3)
@@ -332,18 +331,18 @@ class MemorySession:
     # --- faults
 
     async def expire(self, cause: int | None = None) -> None:
-        if self._state in _ENDED:
+        if self._state in ENDED_STATES:
             raise TimedOutError(f"nothing to expire: session {self._session_id:#018x} is {self._state.value} already")
-        self.blame(cause)
+        self.set_fault_cause(cause)
         await self._service.expire(self._session_id, FAULT_BOUND_MS)
 
     async def cut(self, cause: int | None = None) -> None:
         connection = self._connection
         if connection is None or self._state is not SessionState.CONNECTED:
             raise TimedOutError(f"there is no connection to cut: the session is {self._state.value}")
-        self.blame(cause)
+        self.set_fault_cause(cause)
         connection.cut()
-        self._receive(connection, HungUp())
+        self._receive(connection, ServerDisconnected())
         try:
             await self._lost.wait(FAULT_BOUND_MS)
         except TimedOutError:
@@ -353,7 +352,7 @@ class MemorySession:
             ) from None
 
     def refuse_connections(self, cause: int | None = None) -> None:
-        self.blame(cause)
+        self.set_fault_cause(cause)
         self._refuses = True
         if self._connection is not None and self._state is not SessionState.CONNECTED:
             self._connection.cut()
@@ -364,7 +363,7 @@ class MemorySession:
         self._go_on()
 
     def freeze(self, cause: int | None = None) -> None:
-        self.blame(cause)
+        self.set_fault_cause(cause)
         self._is_frozen = True
 
     def thaw(self, cause: int | None = None) -> None:
@@ -380,13 +379,13 @@ class MemorySession:
         for waiting in outbox:
             self._send(waiting)
         if self._connection is not None and self._state is SessionState.CONNECTED:
-            # It has not been listening, so it has no reason yet to give the server up.
+            # The frozen client did not read, so the server's silence so far is no reason to give it up.
             self._heard_ms = self._runtime.now_ms()
             self._start_heartbeats()
         self._go_on()
 
     def abandon(self, cause: int | None = None) -> None:
-        self.blame(cause)
+        self.set_fault_cause(cause)
         self._is_abandoned = True
         self._in_flight.clear()
         self._leave()
@@ -395,11 +394,11 @@ class MemorySession:
         self._able.resolve(None)
         self._able = self._runtime.promise()
 
-    def blame(self, cause: int | None) -> None:
-        """What the session goes through from now on follows from this, until it is connected again."""
+    def set_fault_cause(self, cause: int | None) -> None:
+        """Set the cause of the session's state changes from now on, until it is connected again."""
         if cause is not None:
             self._fault = cause
-            self._service.blame(self._session_id, cause)
+            self._service.record_session_fault(self._session_id, cause)
 
 
 def _path_of(request: Request) -> str | None:

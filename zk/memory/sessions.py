@@ -1,7 +1,7 @@
-"""Sessions as the server keeps them: granted time-outs, passwords, the connection each is on, and when its time is up.
+"""The server's sessions: granted time-outs, passwords, the connection of each session, and its deadline.
 
-Like the real server, it does not keep one deadline per session but rounds up to the next whole tick: a session ends between
-one time-out and one time-out plus one tick after it was last heard of.
+Like the real server, the model rounds each deadline up to the next whole tick: a session ends between one time-out and one
+time-out plus one tick after the server last received something from its client.
 
 Source: ZooKeeper 3.9 Programmer's Guide, "ZooKeeper Sessions"; Administrator's Guide, minSessionTimeout; observed.
 """
@@ -9,13 +9,13 @@ Source: ZooKeeper 3.9 Programmer's Guide, "ZooKeeper Sessions"; Administrator's 
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from kcsim.vocabulary import SessionId
 from kcsim.zk.memory.watches import ConnectionId
-from kcsim.zk.vocabulary import SessionId
 
 
 @dataclass(slots=True)
 class ServerSession:
-    """One session; owned and changed by Sessions alone. `deadline_ms` is a whole number of ticks."""
+    """One session; only ServerSessions changes it. `deadline_ms` is a whole number of ticks."""
 
     session_id: SessionId
     password: bytes
@@ -24,12 +24,12 @@ class ServerSession:
     connection: ConnectionId | None
 
 
-class Sessions:
-    """The sessions that live.
+class ServerSessions:
+    """The live sessions.
 
     Args:
         tick_time_ms: tickTime.
-        min_timeout_ms, max_timeout_ms: what a time-out is kept between; 2 and 20 ticks if not given.
+        min_timeout_ms, max_timeout_ms: the bounds of granted time-outs; 2 and 20 ticks if not given.
     """
 
     def __init__(self, tick_time_ms: int, min_timeout_ms: int | None = None, max_timeout_ms: int | None = None) -> None:
@@ -39,7 +39,7 @@ class Sessions:
         self._sessions: dict[SessionId, ServerSession] = {}
         self._by_connection: dict[ConnectionId, ServerSession] = {}
         self._by_deadline: dict[int, dict[SessionId, None]] = {}
-        self._opened: dict[int, int] = {}  # per member, how many
+        self._opened: dict[int, int] = {}  # member -> number of its last session, from 0
 
     def __contains__(self, session_id: SessionId) -> bool:
         return session_id in self._sessions
@@ -51,7 +51,7 @@ class Sessions:
         return min(max(asked_ms, self._min_timeout_ms), self._max_timeout_ms)
 
     def open(self, asked_timeout_ms: int, connection: ConnectionId, now_ms: int, member: int) -> ServerSession:
-        """Begin a session at a member (1, 2, …), whose number is the first byte of the id."""
+        """Create a session at a member (1, 2, …), whose number is the first byte of the session id."""
         self._opened[member] = self._opened.get(member, -1) + 1
         session_id = SessionId((member << 56) + self._opened[member])
         password = blake2b(session_id.to_bytes(8, "big"), digest_size=16).digest()
@@ -64,7 +64,7 @@ class Sessions:
     def reopen(
         self, session_id: SessionId, password: bytes, asked_timeout_ms: int, connection: ConnectionId, now_ms: int
     ) -> ServerSession | None:
-        """Take a session up on another connection; None if there is no such session or the password is wrong."""
+        """Attach a session to another connection; None if there is no such session or the password is wrong."""
         session = self._sessions.get(session_id)
         if session is None or session.password != password:
             return None
@@ -78,7 +78,7 @@ class Sessions:
         self._by_connection[connection] = session
 
     def on(self, connection: ConnectionId) -> ServerSession | None:
-        """Return the session of a connection; None if it has none, or no longer."""
+        """Return the session of a connection; None if the connection has no session, or no longer."""
         return self._by_connection.get(connection)
 
     def connection_of(self, session_id: SessionId) -> ConnectionId | None:
@@ -86,7 +86,7 @@ class Sessions:
         return session.connection if session else None
 
     def detach(self, connection: ConnectionId) -> None:
-        """The connection is gone; its session, if it has one, lives on."""
+        """Remove a connection that has ended; its session, if it has one, stays alive."""
         session = self._by_connection.pop(connection, None)
         if session is not None:
             session.connection = None
@@ -100,7 +100,7 @@ class Sessions:
     # --- time
 
     def touch(self, session: ServerSession, now_ms: int) -> None:
-        """The session was heard of: it has its whole time-out again."""
+        """Restart a session's time-out, because its client has sent something."""
         deadline_ms = ((now_ms + session.timeout_ms) // self.tick_time_ms + 1) * self.tick_time_ms
         if deadline_ms != session.deadline_ms:
             self._leave_deadline(session)
@@ -122,6 +122,6 @@ class Sessions:
         return min(self._by_deadline, default=None)
 
     def due(self, now_ms: int) -> list[SessionId]:
-        """Return the sessions whose time is up, those first whose time was up first."""
+        """Return the sessions whose deadline has passed, the earliest deadline first."""
         deadlines = sorted(d for d in self._by_deadline if d <= now_ms)
         return [session_id for deadline in deadlines for session_id in self._by_deadline[deadline]]

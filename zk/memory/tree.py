@@ -1,11 +1,12 @@
-"""The znode tree: what each read answers, and what each transaction does to every field of every stat.
+"""The znode tree: the replies to reads, and the effect of each transaction on every field of every Stat.
 
-A transaction is applied operation by operation, each seeing what those before it did; if one fails, all are undone. What a
-transaction changed comes back as values, from which watches, ephemerals and the event log are served.
+A transaction is applied operation by operation, and each operation sees the effects of those before it; if one fails, all
+are undone. The changes of a transaction are returned as values, from which watches, ephemerals and event log are updated.
 
 Two oddities of the real server are kept. The sequential counter of a parent counts the children ever created below it, while
-cversion also counts those deleted, and is worked out as twice the creations less the children there are (so that the root's,
-whose first child came with the server, starts at -1). A create names a missing parent before it minds an illegal name.
+cversion also counts the deleted children, and is computed as twice the creations minus the present children (so that the
+root's cversion, whose first child came with the server, starts at -1). A create reports a missing parent before an illegal
+name.
 
 Source: ZooKeeper 3.9.5, observed over its wire protocol; Programmer's Guide, "ZooKeeper Stat Structure", "Sequence Nodes".
 """
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+from kcsim.vocabulary import ANY_VERSION, SessionId, ZkVersion, Zxid
 from kcsim.zk.errors import (
     BadArgumentsError,
     BadVersionError,
@@ -39,17 +41,16 @@ from kcsim.zk.operations import (
     Delete,
     Deleted,
     Exists,
-    Found,
     GetChildren,
     GetData,
     MultiDone,
     MultiRead,
     MultiReadDone,
+    NodeFound,
     SetData,
     Stat,
     WriteOp,
 )
-from kcsim.zk.vocabulary import ANY_VERSION, SessionId, ZkVersion, Zxid
 
 NOBODY = SessionId(0)
 """The ephemeral owner of a persistent znode."""
@@ -62,11 +63,11 @@ class ChangeKind(Enum):
 
 
 class ZnodeChange(NamedTuple):
-    """One znode that a transaction created, changed or deleted.
+    """The creation, change or deletion of one znode by a transaction.
 
-    `version` is the data version that it has now, or had last; `owner` its ephemeral owner; `session_id` the session whose
-    transaction it was. `data` is what was written, None at a deletion; `parent_cversion` how many children had been created
-    below the parent then, told at a creation only.
+    `version` is the znode's present data version, or its last; `owner` is its ephemeral owner; `session_id` is the session
+    of the transaction. `data` is what was written, None for a deletion; `parent_cversion` is the number of children ever
+    created below the parent, set for a creation only.
     """
 
     kind: ChangeKind
@@ -122,7 +123,7 @@ class _Znode:
 
 @dataclass(slots=True)
 class _Transaction:
-    """One in progress: what it has changed, and how to take that back, last first."""
+    """A transaction in progress: its changes so far, and the functions that undo them, to be called in reverse order."""
 
     zxid: Zxid
     time_ms: int
@@ -141,7 +142,7 @@ Changes = Sequence[ZnodeChange]
 
 
 class ZnodeTree:
-    """All znodes, those included that ZooKeeper brings along: / and, below /zookeeper, config and quota."""
+    """All znodes, including those of a new server: /, /zookeeper, and config and quota below /zookeeper."""
 
     def __init__(self) -> None:
         self._znodes: dict[str, _Znode] = {ROOT: _Znode(b"", 0, 0, NOBODY)}
@@ -158,11 +159,11 @@ class ZnodeTree:
 
     # --- reads
 
-    def exists(self, request: Exists, zxid: Zxid) -> Found | ZooKeeperError:
+    def exists(self, request: Exists, zxid: Zxid) -> NodeFound | ZooKeeperError:
         if "\0" in request.path:
             return BadArgumentsError(request.path)
         znode = self._znodes.get(request.path)
-        return Found(request.path, znode.stat(), zxid) if znode else NoNodeError(request.path)
+        return NodeFound(request.path, znode.stat(), zxid) if znode else NoNodeError(request.path)
 
     def get_data(self, request: GetData, zxid: Zxid) -> DataRead | ZooKeeperError:
         znode = self._znodes.get(request.path)
@@ -184,7 +185,7 @@ class ZnodeTree:
         )
 
     def zxids(self, path: str) -> tuple[Zxid, Zxid] | None:
-        """Return mzxid and pzxid, None if there is no such znode: what a client's watches are caught up by."""
+        """Return a znode's mzxid and pzxid, which show the changes that a client's watches missed; None if it is absent."""
         znode = self._znodes.get(path)
         return (znode.mzxid, znode.pzxid) if znode else None
 
@@ -193,7 +194,7 @@ class ZnodeTree:
     def write(
         self, op: Create | Delete | SetData, zxid: Zxid, time_ms: int, session_id: SessionId
     ) -> tuple[Created | Deleted | DataSet | ZooKeeperError, Changes]:
-        """Apply one operation as a transaction of its own. Returns its reply, and what it changed: nothing if refused."""
+        """Apply one operation as its own transaction; return its reply and its changes, which are empty if it is refused."""
         transaction = _Transaction(zxid, time_ms, session_id)
         try:
             written = self._apply(op, transaction)
@@ -205,7 +206,7 @@ class ZnodeTree:
     def write_all(
         self, ops: Sequence[WriteOp], zxid: Zxid, time_ms: int, session_id: SessionId
     ) -> tuple[MultiDone, Changes]:
-        """Apply all of them or none."""
+        """Apply all operations as one transaction, or none; return the reply and the changes, empty if one is refused."""
         transaction = _Transaction(zxid, time_ms, session_id)
         results: list[Written] = []
         for op in ops:
@@ -217,12 +218,12 @@ class ZnodeTree:
                 undone = (RolledBackError(earlier.path) for earlier in ops[: len(results)])
                 untried = (RuntimeInconsistencyError(later.path) for later in ops[len(results) + 1 :])
                 return MultiDone((*undone, error, *untried), error.with_traceback(None), zxid), ()
-            # A create inside a multi is the plain one, whose answer has no stat.
+            # A create inside a multi is the operation `create`, whose reply has no Stat, not `create2`.
             results.append(_without_stat(result))
         return MultiDone(tuple(results), None, zxid), transaction.changes
 
     def remove_all(self, paths: Sequence[str], zxid: Zxid, session_id: SessionId) -> Changes:
-        """Delete the ephemerals of a session that ended, in this order."""
+        """Delete the ephemeral znodes of an ended session in this order; return the changes."""
         transaction = _Transaction(zxid, 0, session_id)
         for path in paths:
             self._delete(Delete(path), transaction)
@@ -317,7 +318,10 @@ class ZnodeTree:
         return Deleted(path, transaction.zxid)
 
     def _writable(self, path: str, version: ZkVersion) -> _Znode:
-        """Return the znode if it is there and has this version."""
+        """Return the znode if it exists and has this version.
+
+        Raises: NoNodeError, BadVersionError; BadArgumentsError if it does not exist and its path is illegal.
+        """
         znode = self._znodes.get(path)
         if znode is None:
             raise NoNodeError(path) if is_legal(path) else BadArgumentsError(path)

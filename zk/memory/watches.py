@@ -1,7 +1,7 @@
-"""Watches: those that a server keeps for its connections, and those that a client remembers to arm again.
+"""Watches: those that a server keeps for its connections, and those that a client keeps to arm them again.
 
-A watch fires once. Of one change, a connection hears at most one event per path, whichever and however many watches it set
-there. Watches belong to the connection at the server; over a lost connection they live on only in the client's memory.
+A watch fires once. For one change, a connection receives at most one event per path, whichever and however many watches it
+set there. At the server, watches belong to the connection; after a connection loss only the client still has them.
 
 Source: ZooKeeper 3.9 Programmer's Guide, "ZooKeeper Watches"; the order of events observed on 3.9.5.
 """
@@ -17,9 +17,9 @@ from kcsim.zk.operations import (
     ChildrenRead,
     DataRead,
     Exists,
-    Found,
     GetChildren,
     GetData,
+    NodeFound,
     ReplyOrError,
     Request,
     WatchEvent,
@@ -29,8 +29,8 @@ from kcsim.zk.operations import (
 ConnectionId = NewType("ConnectionId", int)
 
 
-class WatchTable(Enum):
-    """Where a server keeps a watch: those of getData and of exists are the same to it."""
+class ServerWatchTable(Enum):
+    """The server's tables of watches: watches of getData and of exists are in the same table."""
 
     DATA = "data"
     CHILD = "child"
@@ -47,31 +47,31 @@ class ServerWatches:
     """The watches armed at a server."""
 
     def __init__(self) -> None:
-        self._armed: dict[tuple[WatchTable, str], dict[ConnectionId, None]] = {}
-        self._of: dict[ConnectionId, dict[tuple[WatchTable, str], None]] = {}
+        self._armed: dict[tuple[ServerWatchTable, str], dict[ConnectionId, None]] = {}
+        self._of: dict[ConnectionId, dict[tuple[ServerWatchTable, str], None]] = {}
 
-    def arm(self, table: WatchTable, path: str, connection: ConnectionId) -> None:
+    def arm(self, table: ServerWatchTable, path: str, connection: ConnectionId) -> None:
         self._armed.setdefault((table, path), {})[connection] = None
         self._of.setdefault(connection, {})[table, path] = None
 
     def fire(self, changes: Iterable[ZnodeChange]) -> Iterator[tuple[ConnectionId, WatchEvent]]:
-        """Use up the watches that these changes trigger; yields who hears what, in order."""
+        """Remove the watches that these changes fire; yield the connections and their events, in order."""
         if not self._armed:
             return
         for change in changes:
-            watching = self._take(WatchTable.DATA, change.path)
+            watching = self._take(ServerWatchTable.DATA, change.path)
             if change.kind is ChangeKind.DELETED:
-                watching |= self._take(WatchTable.CHILD, change.path)
+                watching |= self._take(ServerWatchTable.CHILD, change.path)
             if watching:
                 event = WatchEvent(_DATA_EVENTS[change.kind], change.path, change.zxid)
                 yield from ((connection, event) for connection in watching)
             if change.kind is not ChangeKind.CHANGED:
                 parent = parent_of(change.path)
-                if watching := self._take(WatchTable.CHILD, parent):
+                if watching := self._take(ServerWatchTable.CHILD, parent):
                     event = WatchEvent(WatchKind.NODE_CHILDREN_CHANGED, parent, change.zxid)
                     yield from ((connection, event) for connection in watching)
 
-    def _take(self, table: WatchTable, path: str) -> dict[ConnectionId, None]:
+    def _take(self, table: ServerWatchTable, path: str) -> dict[ConnectionId, None]:
         watching = self._armed.pop((table, path), None)
         if watching is None:
             return {}
@@ -80,7 +80,7 @@ class ServerWatches:
         return watching
 
     def forget(self, connection: ConnectionId) -> None:
-        """The connection is gone, and its watches with it."""
+        """Remove the watches of a connection that has ended."""
         for key in self._of.pop(connection, ()):
             watching = self._armed[key]
             del watching[connection]
@@ -92,7 +92,7 @@ class ServerWatches:
 
 
 class ClientWatches:
-    """The watches that a client takes to be armed, kept in the three lists that a reconnecting client sends."""
+    """The watches that a client believes to be armed, in the three lists that a reconnecting client sends."""
 
     def __init__(self) -> None:
         self.data: dict[str, None] = {}
@@ -103,9 +103,9 @@ class ClientWatches:
         return bool(self.data or self.exist or self.child)
 
     def note(self, request: Request, reply: ReplyOrError) -> None:
-        """Remember the watch that a request, as it was answered, has armed."""
+        """Record the watch that a request has armed, according to its reply."""
         match request, reply:
-            case (GetData(path, watch=True), DataRead()) | (Exists(path, watch=True), Found()):
+            case (GetData(path, watch=True), DataRead()) | (Exists(path, watch=True), NodeFound()):
                 self.data[path] = None
             case Exists(path, watch=True), NoNodeError():
                 self.exist[path] = None
@@ -113,7 +113,7 @@ class ClientWatches:
                 self.child[path] = None
 
     def take(self, event: WatchEvent) -> bool:
-        """Forget the watches that an event has used up. False if there were none: nobody asked for it."""
+        """Remove the watches that an event has fired. False if there were none: the event must not be delivered then."""
         match event.kind:
             case WatchKind.NODE_CHILDREN_CHANGED:
                 tables = [self.child]

@@ -1,11 +1,11 @@
-"""Faults for clients of a real ZooKeeper that know nothing of them: a proxy in between.
+"""A proxy between a real ZooKeeper and its clients that injects faults into unmodified clients.
 
-`frames` and `protocol` are pure, `breakpoints` and `sessions` hold state, `door`, `peer`, `connection` and `proxy` run on an
-event loop, and `threaded` brings one. Left out: TLS, of which nothing is understood (it can be cut, refused and held, no
-more), and servers that demand SASL of whoever closes a session (`expire` does not authenticate itself).
+`frames` and `protocol` are pure, `breakpoints` and `sessions` hold state, `pause_gate`, `peer`, `connection` and `proxy` run
+on an event loop, and `threaded` provides one. Left out: TLS, which the proxy does not decrypt (such connections can only be
+cut, refused and held), and servers that require SASL of a client that closes a session (`expire` does not authenticate).
 """
 
-from kcsim.zk.proxy.breakpoints import Breakpoint, Moment
+from kcsim.zk.proxy.breakpoints import Breakpoint, BreakpointMoment
 from kcsim.zk.proxy.errors import NoSessionError, ProxyError, ProxyNotRunningError
 from kcsim.zk.proxy.protocol import ProxiedWrite
 from kcsim.zk.proxy.proxy import ZooKeeperProxy
@@ -14,7 +14,7 @@ from kcsim.zk.proxy.threaded import ProxyThread
 
 __all__ = [
     "Breakpoint",
-    "Moment",
+    "BreakpointMoment",
     "NoSessionError",
     "ProxiedSession",
     "ProxiedWrite",

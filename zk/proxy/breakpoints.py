@@ -1,6 +1,6 @@
-"""Breakpoints at a client's writes: something done, once, between two of its steps.
+"""Breakpoints at a client's writes: an act that runs once, before or after a write.
 
-The words are those of the breakpoints of a simulated process, and mean the same.
+The terms are those of the breakpoints of a simulated process, with the same meaning.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,32 +9,32 @@ from typing import Literal
 
 from kcsim.zk.proxy.protocol import ProxiedWrite
 
-Moment = Literal["before", "after"]
-"""Where in a write to ZooKeeper a breakpoint sits.
+BreakpointMoment = Literal["before", "after"]
+"""The point of a write to ZooKeeper at which a breakpoint triggers.
 
-before: the client has begun it, and nothing of it has reached the server; after: the server has answered it, applied or
-refused, and the client has not seen the answer.
+before: the client has begun the write, and nothing of it has reached the server; after: the server has answered the write,
+applied or refused, and the client has not received the answer.
 """
 
 
 @dataclass(frozen=True)
 class Breakpoint:
-    """Do something, once, when a client reaches a write.
+    """An act that runs once, when a client reaches a matching write.
 
     Args:
-        matches: which requests; called once with the writes of each request that comes to this moment. Must not block.
-        act: what to do. If it returns something that can be awaited, that is awaited; the request (or its answer), and all
-            that comes behind it on its connection, waits until it is done. A client whose connection is gone then, cut by
-            the act or broken because its process was killed, has not sent what waited.
+        matches: selects requests; called once with the writes of each request that reaches this moment. Must not block.
+        act: the act. If it returns an awaitable, that is awaited; the request (or its answer), and all later bytes on its
+            connection, wait until the act is done. If the client's connection is gone then, cut by the act or broken
+            because its process was killed, the waiting bytes are never sent.
     """
 
-    moment: Moment
+    moment: BreakpointMoment
     matches: Callable[[Sequence[ProxiedWrite]], bool]
     act: Callable[[], object]
 
 
 class Breakpoints:
-    """Those that have not struck yet."""
+    """The breakpoints that have not triggered yet."""
 
     def __init__(self) -> None:
         self._waiting: list[Breakpoint] = []
@@ -42,11 +42,11 @@ class Breakpoints:
     def add(self, breakpoint_: Breakpoint) -> None:
         self._waiting.append(breakpoint_)
 
-    def is_any(self, moment: Moment | None = None) -> bool:
+    def is_any(self, moment: BreakpointMoment | None = None) -> bool:
         return any(moment in (None, b.moment) for b in self._waiting)
 
-    def take_due(self, moment: Moment, writes: Sequence[ProxiedWrite]) -> list[Breakpoint]:
-        """Return those that strike now, in the order they were set; they will not strike again."""
+    def take_due(self, moment: BreakpointMoment, writes: Sequence[ProxiedWrite]) -> list[Breakpoint]:
+        """Remove and return the breakpoints that trigger now, in the order in which they were set."""
         due = [b for b in self._waiting if b.moment == moment and b.matches(writes)]
         self._waiting = [b for b in self._waiting if b not in due]
         return due

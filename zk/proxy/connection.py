@@ -1,7 +1,8 @@
 """One connection of the client, and the connection to a server that answers it.
 
-Two pumps, one for each direction, take in a chunk, look at the frames that begin in it, and send it on as it came; each
-reads on when the other side has taken what it was sent. Where one side ends, the other is told when it has everything.
+Two pumps, one for each direction, read a chunk, inspect the frames that begin in it, and forward it unchanged; each reads
+the next chunk when the other side has accepted the previous one. When one side ends, the other side gets the end after all
+bytes.
 """
 
 import asyncio
@@ -9,68 +10,68 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from inspect import isawaitable
 
+from kcsim.vocabulary import SessionId
 from kcsim.zk.proxy.breakpoints import Breakpoint, Breakpoints
-from kcsim.zk.proxy.door import Door
-from kcsim.zk.proxy.frames import FrameScanner, Look
+from kcsim.zk.proxy.frames import FrameInspection, FrameScanner
+from kcsim.zk.proxy.pause_gate import PauseGate
 from kcsim.zk.proxy.peer import Peer
 from kcsim.zk.proxy.protocol import (
     CLOSE_SESSION,
     REPLY_HEAD,
     REQUEST_HEAD,
     WRITES,
-    Granted,
+    ConnectResponse,
     ProxiedWrite,
     asked_session,
     granted_session,
     writes_of,
 )
 from kcsim.zk.proxy.sessions import SessionTable
-from kcsim.zk.vocabulary import SessionId
 
-_UNDERSTOOD_BYTES = 16 * 1024 * 1024  # a longer write is passed on unread: it would have to be kept back whole
-_LINGER_S = 1.0  # for a client to take note that its server is gone, before its connection is broken
+_UNDERSTOOD_BYTES = 16 * 1024 * 1024  # a longer write is forwarded without decoding, which would need it whole in memory
+_LINGER_S = 1.0  # time for a client to notice the end of its server, before its connection is broken
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What the connections of one proxy share.
+class ProxyContext:
+    """The state that the connections of one proxy share.
 
     Args:
         chroot: "" or "/a/b".
-        admit: waits until a client may take up this session.
+        admit: waits until a client may reconnect to this session.
     """
 
     chroot: str
-    door: Door
+    gate: PauseGate
     breakpoints: Breakpoints
     sessions: SessionTable
     admit: Callable[[SessionId], Awaitable[None]]
 
 
 class ProxiedConnection:
-    """A client's connection, from the moment there is a server for it.
+    """A client's connection, from the time when its server connection exists.
 
     Attributes:
-        session_id: the session that the client wants to take up, then the one it has; None before, and for what is no
-            session's connection.
+        session_id: the session to which the client reconnects, then the session that it has; None before, and for a
+            connection without a session.
     """
 
-    def __init__(self, client: Peer, server: Peer, surroundings: Surroundings) -> None:
+    def __init__(self, client: Peer, server: Peer, context: ProxyContext) -> None:
         self.session_id: SessionId | None = None
         self._client = client
         self._server = server
-        self._door = surroundings.door
-        self._breakpoints = surroundings.breakpoints
-        self._sessions = surroundings.sessions
-        self._admit = surroundings.admit
-        self._chroot = surroundings.chroot
-        self._requests = FrameScanner(REQUEST_HEAD.size, self._look_at_request)
-        self._replies = FrameScanner(REPLY_HEAD.size, self._look_at_reply)
+        self._gate = context.gate
+        self._breakpoints = context.breakpoints
+        self._sessions = context.sessions
+        self._admit = context.admit
+        self._chroot = context.chroot
+        self._requests = FrameScanner(REQUEST_HEAD.size, self._inspection_of_request)
+        self._replies = FrameScanner(REPLY_HEAD.size, self._inspection_of_reply)
         self._is_first_request = self._is_first_reply = True
         self._unanswered: dict[int, tuple[ProxiedWrite, ...]] = {}  # by xid; kept only while a breakpoint waits for answers
 
     async def run(self) -> None:
-        """Carry bytes until both sides have ended. Raises: what a breakpoint raised; the connection is broken then."""
+        """Forward bytes until both sides have ended. Raises: the error of a breakpoint; the connection is broken then."""
         requests = asyncio.ensure_future(self._pump_requests())
         replies = asyncio.ensure_future(self._pump_replies())
         try:
@@ -87,13 +88,13 @@ class ProxiedConnection:
             await self.closed()
 
     def cut(self) -> None:
-        """Break both sides off, whatever was still under way."""
+        """Break both sides, whatever is still in flight."""
         self._lose()
         self._client.break_off()
         self._server.break_off()
 
     def cut_from_server(self) -> None:
-        """Break the server's side off; the client loses its connection when it has got what was sent to it before."""
+        """Break the server's side; the client loses its connection after it has received all bytes sent before."""
         self._lose()
         self._server.break_off()
 
@@ -110,9 +111,9 @@ class ProxiedConnection:
 
     async def _pump_requests(self) -> None:
         while chunk := await self._client.read():
-            await self._door.passage()
+            await self._gate.wait_until_open()
             await self._pass_requests(chunk)
-        await self._door.passage()
+        await self._gate.wait_until_open()
         self._lose()
         await self._server.send(self._requests.rest())
         self._server.send_end()
@@ -128,17 +129,17 @@ class ProxiedConnection:
             self._replies.give_up()
         await self._send(self._server, ready)
 
-    def _look_at_request(self, length: int, head: bytes) -> Look:
+    def _inspection_of_request(self, length: int, head: bytes) -> FrameInspection:
         if len(head) < REQUEST_HEAD.size:
-            return Look.NOTHING
+            return FrameInspection.NOTHING
         _, code = REQUEST_HEAD.unpack(head)
         if code == CLOSE_SESSION:
-            return Look.HEAD
+            return FrameInspection.HEAD
         is_of_interest = code in WRITES and length <= _UNDERSTOOD_BYTES and self._breakpoints.is_any()
-        return Look.WHOLE if is_of_interest else Look.NOTHING
+        return FrameInspection.WHOLE if is_of_interest else FrameInspection.NOTHING
 
     async def _on_request(self, frame: bytes) -> None:
-        """A request has arrived and not been sent on; it is when this returns, unless the connection is broken by then."""
+        """Handle a request that is not forwarded yet. It is forwarded after the return, unless the connection is broken."""
         if self._is_first_request:
             self._is_first_request = False
             self.session_id = asked_session(frame)
@@ -150,7 +151,7 @@ class ProxiedConnection:
             if self.session_id is not None:
                 self._sessions.end(self.session_id)
         elif writes := writes_of(frame, self._chroot):
-            await self._strike(self._breakpoints.take_due("before", writes))
+            await self._run_breakpoints(self._breakpoints.take_due("before", writes))
             if self._breakpoints.is_any("after"):
                 self._unanswered[xid] = writes
 
@@ -158,9 +159,9 @@ class ProxiedConnection:
 
     async def _pump_replies(self) -> None:
         while chunk := await self._server.read():
-            await self._door.passage()
+            await self._gate.wait_until_open()
             await self._pass_replies(chunk)
-        await self._door.passage()
+        await self._gate.wait_until_open()
         self._lose()
         await self._client.send(self._replies.rest())
         self._client.send_end()
@@ -174,20 +175,20 @@ class ProxiedConnection:
             ready += raw
         await self._send(self._client, ready)
 
-    def _look_at_reply(self, length: int, head: bytes) -> Look:
+    def _inspection_of_reply(self, length: int, head: bytes) -> FrameInspection:
         is_awaited = len(head) == REPLY_HEAD.size and REPLY_HEAD.unpack(head)[0] in self._unanswered
-        return Look.HEAD if is_awaited else Look.NOTHING
+        return FrameInspection.HEAD if is_awaited else FrameInspection.NOTHING
 
     async def _on_reply(self, frame: bytes) -> None:
-        """An answer has arrived and not been delivered; it is when this returns, unless the connection is broken by then."""
+        """Handle an answer that is not forwarded yet. It is forwarded after the return, unless the connection is broken."""
         if self._is_first_reply:
             self._is_first_reply = False
             self._on_granted(granted_session(frame))
             return
         (xid,) = REPLY_HEAD.unpack(frame)
-        await self._strike(self._breakpoints.take_due("after", self._unanswered.pop(xid)))
+        await self._run_breakpoints(self._breakpoints.take_due("after", self._unanswered.pop(xid)))
 
-    def _on_granted(self, granted: Granted | None) -> None:
+    def _on_granted(self, granted: ConnectResponse | None) -> None:
         if granted is None:
             return
         if granted.timeout_ms > 0:
@@ -199,19 +200,19 @@ class ProxiedConnection:
     # --- both
 
     async def _send(self, peer: Peer, ready: bytearray) -> None:
-        """Send what is ready, in one piece, and clear it."""
-        await self._door.passage()
+        """Send the bytes in `ready` in one write, and clear it."""
+        await self._gate.wait_until_open()
         data = bytes(ready)
         ready.clear()
         await peer.send(data)
 
-    async def _strike(self, due: Sequence[Breakpoint]) -> None:
+    async def _run_breakpoints(self, due: Sequence[Breakpoint]) -> None:
         for breakpoint_ in due:
             done = breakpoint_.act()
             if isawaitable(done):
                 await done
         if due:
-            await self._door.passage()
+            await self._gate.wait_until_open()
             if self._client.is_gone():
-                # Its process may have been killed, by the act or meanwhile: then what has waited here was never sent.
+                # The client's process may have been killed, by the act or meanwhile: then the waiting bytes are not sent.
                 self.cut_from_server()

@@ -1,10 +1,10 @@
-"""What can go wrong with a proxy: it could not listen, or it was told to do something that would have no effect."""
+"""Errors of a proxy: it could not listen, or the requested operation would have no effect."""
 
-from kcsim.zk.vocabulary import SessionId
+from kcsim.vocabulary import SessionId
 
 
 class ProxyError(Exception):
-    """A proxy could not be started, or a fault could not be done with it."""
+    """A proxy could not be started, or could not inject a fault."""
 
 
 class ProxyNotRunningError(ProxyError):
@@ -15,7 +15,7 @@ class ProxyNotRunningError(ProxyError):
 
 
 class NoSessionError(ProxyError):
-    """There is no session to end: none was opened through this proxy, or all of them have ended, or not the one named."""
+    """There is no session to end: none was opened through this proxy, all have ended, or the named one is not open."""
 
     def __init__(self, session_id: SessionId | None, seen: int) -> None:
         which = "no session is open" if session_id is None else f"session {session_id:#018x} is not open"

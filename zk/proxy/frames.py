@@ -1,11 +1,11 @@
-"""Where the frames of a byte stream begin and end, however the stream is cut into chunks. Pure.
+"""Finds the frames in a byte stream, however the stream is cut into chunks. Pure.
 
-A frame of ZooKeeper's protocol is a 4-byte length and that many bytes. Nothing is changed: the pieces that come out are, one
-after the other, the bytes that went in. What nobody wants to see goes on as it comes, so that a frame may be longer than
-memory; what somebody wants to see whole is kept back until it is whole.
+A frame of ZooKeeper's protocol is a 4-byte length and that many bytes. Nothing is changed: the output pieces, joined, are
+the input bytes. Frames that are not inspected are output as they arrive, so that a frame may be longer than memory; a frame
+that is inspected whole is held back until it is complete.
 
 The first frame of either direction opens a session, and its length is within narrow bounds. A stream that begins otherwise
-(a four-letter word, or no ZooKeeper at all) has no frames.
+(a four-letter word, or another protocol) has no frames.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,16 +17,16 @@ LENGTH = Struct("!i")
 HANDSHAKE_LENGTHS = range(20, 4097)  # a session id and a password; longer ones have never been seen
 
 
-class Look(Enum):
-    """How much of a frame somebody wants to see."""
+class FrameInspection(Enum):
+    """How much of a frame is inspected."""
 
     NOTHING = "nothing"
-    HEAD = "head"  # its first bytes, before any of it goes on
+    HEAD = "head"  # its first bytes, before any byte of it is output
     WHOLE = "whole"
 
 
 class Piece(NamedTuple):
-    """Bytes of the stream. `seen` is what was asked for of the frame that begins with them; None when nothing was."""
+    """Bytes of the stream. `seen` is the inspected part of the frame that begins with them; None if nothing is inspected."""
 
     raw: bytes
     seen: bytes | None
@@ -36,24 +36,28 @@ class FrameScanner:
     """Finds the frames of one direction of one connection.
 
     Args:
-        head_bytes: how much of a frame, after its length, is its head; a shorter frame is all head.
-        look: given a frame's length and head, says what to show of it. The first frame is always shown whole.
+        head_bytes: the number of bytes after a frame's length that are its head; a shorter frame is all head.
+        inspection_of: takes a frame's length and head and returns how much of it is inspected. The first frame is always
+            inspected whole.
 
     Attributes:
-        is_raw: the stream has no frames, or none from here on.
+        is_raw: whether the stream has no frames, or no further ones.
     """
 
-    def __init__(self, head_bytes: int, look: Callable[[int, bytes], Look]) -> None:
+    def __init__(self, head_bytes: int, inspection_of: Callable[[int, bytes], FrameInspection]) -> None:
         self.is_raw = False
         self._head_bytes = head_bytes
-        self._look = look
+        self._inspection_of = inspection_of
         self._is_first = True
-        self._pending = bytearray()  # kept back: the begin of a frame
-        self._needed = 0  # how many bytes must be pending before anything new can be said
-        self._left = 0  # bytes to come of a frame that nobody wants to see any more
+        self._pending = bytearray()  # held back: the beginning of a frame
+        self._needed = 0  # number of pending bytes needed before the frame can be processed further
+        self._left = 0  # remaining bytes of a frame whose inspection is done
 
     def feed(self, chunk: bytes) -> Iterator[Piece]:
-        """Yield the pieces that can go on now. Each is to be dealt with before the next is asked for: `look` may change."""
+        """Yield the pieces that can be forwarded now.
+
+        Handle each piece before requesting the next: the answers of `inspection_of` may change meanwhile.
+        """
         self._pending += chunk
         if len(self._pending) < self._needed and not self.is_raw:
             return
@@ -78,13 +82,13 @@ class FrameScanner:
             yield Piece(data[begin:at], None)
 
     def rest(self) -> bytes:
-        """Return what is kept back still, when the stream has ended."""
+        """Return the bytes that are still held back, when the stream has ended."""
         rest = bytes(self._pending)
         self._pending.clear()
         return rest
 
     def give_up(self) -> None:
-        """Look for no more frames."""
+        """Stop looking for frames."""
         self.is_raw = True
 
     def _pass_on(self, at: int, length: int, size: int) -> int:
@@ -93,7 +97,10 @@ class FrameScanner:
         return end
 
     def _frame_at(self, data: bytes, at: int) -> tuple[int, bytes | None] | None:
-        """Return where the frame at `at` ends, perhaps after the data, and what is to be seen; None: too little has come."""
+        """Return the end of the frame at `at`, which may be beyond the data, and its inspected part.
+
+        None means that more bytes are needed.
+        """
         if self.is_raw:
             return len(data), None
         if len(data) < at + LENGTH.size:
@@ -109,10 +116,10 @@ class FrameScanner:
             self._needed = head_end - at
             return None
         head = data[begin:head_end]
-        look = Look.WHOLE if self._is_first else self._look(length, head)
+        look = FrameInspection.WHOLE if self._is_first else self._inspection_of(length, head)
         end = begin + length
-        if look is Look.WHOLE and len(data) < end:
+        if look is FrameInspection.WHOLE and len(data) < end:
             self._needed = end - at
             return None
         self._is_first, self._needed = False, 0
-        return end, None if look is Look.NOTHING else head if look is Look.HEAD else data[begin:end]
+        return end, None if look is FrameInspection.NOTHING else head if look is FrameInspection.HEAD else data[begin:end]

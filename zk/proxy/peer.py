@@ -1,4 +1,4 @@
-"""One end of a connection, over asyncio's streams: how it is read, sent to and closed, and whether it is still there."""
+"""One end of a connection, on asyncio's streams: reading, sending, closing, and whether the peer has ended its side."""
 
 import asyncio
 import os
@@ -12,14 +12,14 @@ _READ_BYTES = 64 * 1024
 
 @dataclass(frozen=True, eq=False)
 class Peer:
-    """Who is at the end. Errors of the network are ends, too."""
+    """The process at the other end of a connection. Network errors count as the end of the connection."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     @property
     def is_closing(self) -> bool:
-        """Whether it was cut or closed, by us or because nothing could be sent to it."""
+        """Whether the connection was cut or closed, by the proxy or because sending failed."""
         return self.writer.is_closing()
 
     @property
@@ -28,32 +28,32 @@ class Peer:
         return sock
 
     async def read(self) -> bytes:
-        """The next bytes; none when there will be no more, however that came about."""
+        """Return the next bytes; empty at the end of the connection, for whatever reason."""
         try:
             return await self.reader.read(_READ_BYTES)
         except OSError:
             return b""
 
     async def send(self, data: bytes) -> None:
-        """Return when nearly all of it has been taken. Who is gone is sent nothing, without a word."""
+        """Send data; return when nearly all of it has been accepted. Nothing is sent, and no error raised, after the end."""
         if data and not self.is_closing:
             with suppress(OSError):
                 self.writer.write(data)
                 await self.writer.drain()
 
     def send_end(self) -> None:
-        """There will be no more: the peer hears of it when it has been sent everything."""
+        """Signal the end of the data, which the peer receives after all bytes."""
         with suppress(OSError):
             if not self.is_closing and self.writer.can_write_eof():
                 self.writer.write_eof()
 
     def close(self) -> None:
-        """Read no more, and close when the peer has been sent everything."""
+        """Stop reading, and close when all bytes have been sent to the peer."""
         self.writer.close()
 
     def break_off(self) -> None:
-        """Close at once, whatever is still to be sent. No effect once it is closed."""
-        if self._socket.fileno() >= 0:  # aborting what is closed already is an error of asyncio's in Python 3.11
+        """Close at once, whatever is still to be sent. No effect on a closed connection."""
+        if self._socket.fileno() >= 0:  # in Python 3.11, asyncio raises an error when a closed connection is aborted
             self.writer.transport.abort()
 
     async def closed(self) -> None:
@@ -61,7 +61,7 @@ class Peer:
             await self.writer.wait_closed()
 
     def is_gone(self) -> bool:
-        """Whether the peer has ended its side, even if bytes that it sent before are still to be read."""
+        """Return whether the peer has ended its side, even if bytes that it sent before are still unread."""
         sock = self._socket
         if self.is_closing or self.reader.at_eof():
             return True
@@ -69,7 +69,8 @@ class Peer:
             poll = select.poll()
             poll.register(sock.fileno(), select.POLLRDHUP)
             return bool(poll.poll(0))
-        # Elsewhere an end can only be seen once all before it was read: asyncio's own socket offers no look.
+        # On other systems an end can only be seen once all bytes before it were read. asyncio's socket object does not offer
+        # a peek: peek through a duplicate.
         with socket.socket(fileno=os.dup(sock.fileno())) as twin:
             twin.setblocking(False)
             try:

@@ -1,7 +1,7 @@
-"""What the proxy understands of ZooKeeper's protocol: who opens a session, what a request writes. Pure.
+"""The part of ZooKeeper's protocol that the proxy decodes: the opening of sessions, and the writes of requests. Pure.
 
-All numbers are big-endian, a length of -1 is null. What is not understood (a form of tomorrow, a damaged request) is said to
-write nothing, and goes by.
+All numbers are big-endian, a length of -1 is null. A request that cannot be decoded (a future format, a damaged request)
+counts as one without writes, and is forwarded.
 
 Source: zookeeper.jute and ZooDefs.OpCode of ZooKeeper 3.9.
 """
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from struct import Struct, error
 from typing import NamedTuple
 
+from kcsim.vocabulary import SessionId, ZkVersion
 from kcsim.zk.live.wire import CHECK, CLOSE_SESSION, CREATE, CREATE_2, DELETE, MULTI, SET_DATA, without_chroot
-from kcsim.zk.vocabulary import SessionId, ZkVersion
 
 CREATE_CONTAINER, CREATE_TTL = 19, 21
 CREATES = frozenset({CREATE, CREATE_2, CREATE_CONTAINER, CREATE_TTL})
@@ -29,7 +29,7 @@ __all__ = [
     "REPLY_HEAD",
     "REQUEST_HEAD",
     "WRITES",
-    "Granted",
+    "ConnectResponse",
     "ProxiedWrite",
     "asked_session",
     "granted_session",
@@ -43,9 +43,9 @@ class ProxiedWrite:
 
     Attributes:
         op: create, set, delete; or check, the condition in a multi.
-        path: below the chroot of the proxy's connect string; whole when it is not below that.
-        data: None: null, or an operation without data.
-        version: the one it is conditional on; -1: any; None for a create.
+        path: relative to the chroot of the proxy's connect string; the whole path when it is not below the chroot.
+        data: None for null data, or for an operation without data.
+        version: the version that the write is conditional on; -1 for any version; None for a create.
     """
 
     op: str
@@ -54,8 +54,11 @@ class ProxiedWrite:
     version: ZkVersion | None = None
 
 
-class Granted(NamedTuple):
-    """The server's answer to whoever opens or takes up a session. `timeout_ms` 0 or less: there is no such session."""
+class ConnectResponse(NamedTuple):
+    """The server's answer to a client that opens a session or reconnects to one.
+
+    A `timeout_ms` of 0 or less means that there is no such session.
+    """
 
     session_id: SessionId
     password: bytes
@@ -63,7 +66,7 @@ class Granted(NamedTuple):
 
 
 def asked_session(body: bytes) -> SessionId | None:
-    """Return the session that a client wants to take up again; None when it wants a new one."""
+    """Return the session to which a client reconnects; None when it requests a new session."""
     try:
         *_, session_id = _CONNECT.unpack_from(body)
     except error:
@@ -71,21 +74,21 @@ def asked_session(body: bytes) -> SessionId | None:
     return SessionId(session_id) if session_id else None
 
 
-def granted_session(body: bytes) -> Granted | None:
-    """Return what the server answers to the opening of a session; None when this is no such answer."""
+def granted_session(body: bytes) -> ConnectResponse | None:
+    """Return the server's answer to the opening of a session; None when the frame is no such answer."""
     try:
         _, timeout_ms, session_id = _CONNECTED.unpack_from(body)
         password, _ = _read_buffer(body, _CONNECTED.size)
     except error:
         return None
-    return Granted(SessionId(session_id), password or b"", timeout_ms)
+    return ConnectResponse(SessionId(session_id), password or b"", timeout_ms)
 
 
 def writes_of(request: bytes, chroot: str) -> tuple[ProxiedWrite, ...]:
-    """Return what a request writes, in order; nothing when it only reads or is not understood.
+    """Return the writes of a request, in order; empty when it only reads or cannot be decoded.
 
     Args:
-        request: the whole frame, less its length.
+        request: the whole frame, without its length.
         chroot: "" or "/a/b".
     """
     try:
@@ -104,13 +107,13 @@ def _writes_of_multi(body: bytes, at: int, chroot: str) -> tuple[ProxiedWrite, .
         if is_end:
             return tuple(writes)
         if code not in CREATES | {DELETE, SET_DATA, CHECK}:
-            return ()  # what it is, and where the next one begins, nobody can tell
+            return ()  # the operation is unknown, and therefore also where the next one begins
         write, at = _read_write(code, body, at + _OP_HEAD.size, chroot)
         writes.append(write)
 
 
 def _read_write(code: int, body: bytes, at: int, chroot: str) -> tuple[ProxiedWrite, int]:
-    """Return the write at `at`, and where it ends."""
+    """Return the write at offset `at`, and the offset of its end."""
     text, at = _read_buffer(body, at)
     path = _below(chroot, (text or b"").decode())
     if code in CREATES:
@@ -130,7 +133,7 @@ def _below(chroot: str, path: str) -> str:
 
 
 def _skip_acl(body: bytes, at: int) -> int:
-    """Return where a vector of permissions, scheme and id ends."""
+    """Return the offset of the end of a vector of permissions, scheme and id."""
     (count,) = _INT.unpack_from(body, at)
     at += 4
     for _ in range(count):

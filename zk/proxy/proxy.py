@@ -1,39 +1,39 @@
-"""A proxy between ZooKeeper and one client process, for faults on a client that knows nothing of them.
+"""A proxy between ZooKeeper and one client process, which injects faults into an unmodified client.
 
-The process is given the proxy's connect string in place of ZooKeeper's. Every frame goes by as it is; what the proxy
-understands of it (sessions, writes) tells it when a breakpoint is reached, and lets it end a session. So a real Kafka
-broker, or anybody's client, suffers the faults that SessionFaults and the simulated processes offer for our own.
+The process gets the proxy's connect string in place of ZooKeeper's. Every frame is forwarded unchanged. The proxy decodes
+sessions and writes, so that it can detect breakpoints and end a session. So a real Kafka broker, or any other client, can
+get the faults that SessionFaults and the simulated processes provide for the simulator's own clients.
 
-It runs on the event loop that starts it; ProxyThread brings one of its own.
+The proxy runs on the event loop that starts it; ProxyThread has its own event loop.
 """
 
 import asyncio
 from contextlib import suppress
 from typing import Self
 
-from kcsim.zk.live.takeover import end_session
+from kcsim.vocabulary import SessionId
+from kcsim.zk.live.session_expiry import end_session
 from kcsim.zk.proxy.breakpoints import Breakpoint, Breakpoints
-from kcsim.zk.proxy.connection import ProxiedConnection, Surroundings
-from kcsim.zk.proxy.door import Door
+from kcsim.zk.proxy.connection import ProxiedConnection, ProxyContext
 from kcsim.zk.proxy.errors import NoSessionError, ProxyError, ProxyNotRunningError
+from kcsim.zk.proxy.pause_gate import PauseGate
 from kcsim.zk.proxy.peer import Peer
 from kcsim.zk.proxy.sessions import ProxiedSession, SessionTable
 from kcsim.zk.servers.external import parse_connect_string
 from kcsim.zk.servers.free_ports import free_ports
-from kcsim.zk.vocabulary import SessionId
 
 HOST = "127.0.0.1"
 _LISTEN_ATTEMPTS = 5
-_CONNECT_BOUND_S = 1.0  # a member that hangs must not use up the client's time for the others
+_CONNECT_BOUND_S = 1.0  # a member that hangs must not use up the client's time-out for the others
 _EXPIRY_BOUND_S = 10.0
 
 
 class ZooKeeperProxy:
-    """One proxy, on a port of its own of 127.0.0.1, that it keeps from start to stop.
+    """One proxy, on its own port of 127.0.0.1, which it keeps from start to stop.
 
     Args:
         connect_string: ZooKeeper's, "host:port,host:port/chroot". Each new connection of the client goes to the next member
-            that takes it.
+            that accepts it.
 
     Raises: BadConnectStringError.
     """
@@ -41,7 +41,7 @@ class ZooKeeperProxy:
     def __init__(self, connect_string: str) -> None:
         self._where = parse_connect_string(connect_string)
         self._next_member = 0
-        self._door = Door()
+        self._gate = PauseGate()
         self._breakpoints = Breakpoints()
         self._sessions = SessionTable()
         self._is_refusing = False
@@ -54,17 +54,17 @@ class ZooKeeperProxy:
     # --- from start to stop
 
     async def start(self) -> None:
-        """Listen. Raises: ProxyError when there is no port to be had."""
+        """Start to listen. Raises: ProxyError when no port is free."""
         if self._listener is not None:
             raise ProxyError(f"this proxy runs already, at {self.connect_string}")
         for _ in range(_LISTEN_ATTEMPTS):
-            with suppress(OSError):  # somebody was quicker
+            with suppress(OSError):  # another process took the port first
                 self._listener = await asyncio.start_server(self._accept, HOST, free_ports(1)[0])
                 return
         raise ProxyError(f"no free port on {HOST} after {_LISTEN_ATTEMPTS} attempts")
 
     async def stop(self) -> None:
-        """Break off every connection and listen no more. Idempotent. Raises: what a breakpoint raised, if one did."""
+        """Break all connections and stop listening. Idempotent. Raises: the error that a breakpoint raised, if any."""
         listener, self._listener = self._listener, None
         if listener is not None:
             listener.close()
@@ -73,7 +73,7 @@ class ZooKeeperProxy:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        self._door.open()
+        self._gate.open()
         if self._defects:
             raise self._defects.pop(0)
 
@@ -86,7 +86,7 @@ class ZooKeeperProxy:
 
     @property
     def port(self) -> int:
-        """Raises: ProxyNotRunningError."""
+        """The port on which the proxy listens. Raises: ProxyNotRunningError."""
         if self._listener is None:
             raise ProxyNotRunningError
         port: int = self._listener.sockets[0].getsockname()[1]
@@ -94,22 +94,22 @@ class ZooKeeperProxy:
 
     @property
     def connect_string(self) -> str:
-        """For the client: the proxy's address, ZooKeeper's chroot. Raises: ProxyNotRunningError."""
+        """The client's connect string: the proxy's address with ZooKeeper's chroot. Raises: ProxyNotRunningError."""
         return f"{HOST}:{self.port}{self._where.chroot}"
 
     @property
     def sessions(self) -> list[ProxiedSession]:
-        """Those that it has seen established, in the order in which that happened last."""
+        """The sessions that were established through the proxy, in the order of their last connection."""
         return self._sessions.all()
 
     # --- faults
 
     async def cut(self) -> int:
-        """Break the client's connections without a word; it may come back at once.
+        """Break the client's connections without closing its sessions; the client may reconnect at once.
 
-        On return they are closed, and what was not let through yet never will be. The client notices when it next looks.
+        On return the connections are closed, and bytes not forwarded yet are lost. The client notices at its next read.
 
-        Returns: how many there were. None is no error here: a client of which we know nothing may be in between two.
+        Returns: the number of connections. 0 is no error: the client may be between two connections.
         """
         connections = {client: c for client, c in self._connections.items() if not client.is_closing}
         for client, connection in connections.items():
@@ -121,37 +121,37 @@ class ZooKeeperProxy:
         return len(connections)
 
     def refuse(self) -> None:
-        """From now on new connections are closed at once (open ones stay), until `allow`."""
+        """Close new connections at once until `allow`; open connections stay open."""
         self._is_refusing = True
 
     def allow(self) -> None:
         self._is_refusing = False
 
     def hold(self) -> None:
-        """Let nothing through in either direction, the end of a connection included, and close nothing, until `release`.
+        """Hold back all bytes in both directions, and the ends of connections, until `release`; close no connection.
 
-        New connections are taken, and nothing comes of them. A cut still cuts.
+        New connections are accepted, and their bytes are held back too. `cut` still takes effect.
         """
-        self._door.shut()
+        self._gate.close()
 
     def release(self) -> None:
-        """Deliver what was held, in order, and all that follows."""
-        self._door.open()
+        """Forward the bytes that were held back, in order, and all later ones."""
+        self._gate.open()
 
     def break_at(self, breakpoint_: Breakpoint) -> None:
-        """Set a breakpoint for requests that the client has still to send; see Breakpoint."""
+        """Set a breakpoint for requests that the client has not sent yet; see Breakpoint."""
         self._breakpoints.add(breakpoint_)
 
     async def expire(self, session_id: SessionId | None = None) -> None:
-        """Make the server end a session, as if its time had run out, although its client lives.
+        """Make the server end a session, as if its time-out had passed, although its client runs.
 
-        On return it has ended, and its ephemeral znodes are gone. The client loses its connection and, when it comes back,
-        is told.
+        On return the session has ended, and its ephemeral znodes are deleted. The client loses its connection, and learns of
+        the expiry when it reconnects.
 
         Args:
-            session_id: None: the one that was last opened or taken up, of those that have not ended.
+            session_id: None means the session with the last connection among those that have not ended.
 
-        Raises: NoSessionError; TimedOutError when the server has not confirmed it within a bound.
+        Raises: NoSessionError; TimedOutError when the server has not confirmed the end within a bound.
         """
         session = self._sessions.current(session_id)
         if session is None:
@@ -159,7 +159,8 @@ class ZooKeeperProxy:
         hosts = [(address.host, address.port) for address in self._where.addresses]
         confirmed = self._expiring.setdefault(session.session_id, asyncio.Event())
         try:
-            # First, or the client would hear of the end of its own ephemerals from a server that still talks to it.
+            # Cut first: otherwise the client would get the deletion of its own ephemerals from a server that is still
+            # connected to it.
             for connection in [c for c in self._connections.values() if c and c.session_id == session.session_id]:
                 connection.cut_from_server()
             await end_session(hosts, session.session_id, session.password, session.timeout_ms, _EXPIRY_BOUND_S)
@@ -186,15 +187,15 @@ class ZooKeeperProxy:
             if server is not None and client.is_closing:
                 server.break_off()
             elif server is not None:
-                around = Surroundings(self._where.chroot, self._door, self._breakpoints, self._sessions, self._admit)
-                connection = self._connections[client] = ProxiedConnection(client, server, around)
+                context = ProxyContext(self._where.chroot, self._gate, self._breakpoints, self._sessions, self._admit)
+                connection = self._connections[client] = ProxiedConnection(client, server, context)
                 await connection.run()
         finally:
             client.break_off()
             del self._connections[client]
 
     async def _reach_server(self) -> Peer | None:
-        """Connect to the next member that takes it; None when none does."""
+        """Connect to the next member that accepts a connection; None when no member does."""
         addresses = self._where.addresses
         for _ in addresses:
             address = addresses[self._next_member % len(addresses)]
@@ -207,7 +208,7 @@ class ZooKeeperProxy:
         return None
 
     async def _admit(self, session_id: SessionId) -> None:
-        """Keep a client from taking up a session that is being expired: it would fight for it."""
+        """Keep a client from reconnecting to a session that is being expired, which would take the session back."""
         while (confirmed := self._expiring.get(session_id)) is not None:
             await confirmed.wait()
 

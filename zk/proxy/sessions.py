@@ -1,20 +1,20 @@
-"""The sessions that were opened through a proxy, as far as it has seen."""
+"""The sessions that were opened through a proxy."""
 
 from dataclasses import dataclass, replace
 
-from kcsim.zk.proxy.protocol import Granted
-from kcsim.zk.vocabulary import SessionId
+from kcsim.vocabulary import SessionId
+from kcsim.zk.proxy.protocol import ConnectResponse
 
 
 @dataclass(frozen=True, slots=True)
 class ProxiedSession:
-    """A session at the moment of asking.
+    """A snapshot of one session's state.
 
     Attributes:
-        timeout_ms: the one that the server granted.
-        is_connected: there is a connection that it was opened or taken up on.
-        has_ended: closed by its client, expired by the proxy, or said by the server to be no more. A session that has
-            expired while its client was away is not known to have ended until the client has come back.
+        timeout_ms: the time-out that the server granted.
+        is_connected: whether the connection on which the session was opened or reconnected exists.
+        has_ended: the client closed the session, the proxy expired it, or the server reported that it does not exist. If a
+            session expires while its client is disconnected, the proxy learns of the end when the client reconnects.
     """
 
     session_id: SessionId
@@ -25,7 +25,7 @@ class ProxiedSession:
 
 
 class SessionTable:
-    """Sessions in the order in which they were last opened or taken up."""
+    """The sessions, in the order of their last connection."""
 
     def __init__(self) -> None:
         self._sessions: dict[SessionId, ProxiedSession] = {}
@@ -35,17 +35,17 @@ class SessionTable:
         return list(self._sessions.values())
 
     def current(self, session_id: SessionId | None = None) -> ProxiedSession | None:
-        """The newest session that has not ended; None when there is none, or the one named is not among them."""
+        """Return the newest session that has not ended, or the named one; None when there is no such session."""
         alive = [s for s in self._sessions.values() if not s.has_ended and session_id in (None, s.session_id)]
         return alive[-1] if alive else None
 
-    def establish(self, granted: Granted, connection: object) -> None:
+    def establish(self, granted: ConnectResponse, connection: object) -> None:
         self._sessions.pop(granted.session_id, None)
         self._sessions[granted.session_id] = ProxiedSession(*granted, is_connected=True)
         self._connections[granted.session_id] = connection
 
     def lose(self, session_id: SessionId, connection: object) -> None:
-        """A connection is gone; the session may have moved on to another one before."""
+        """Record that a connection has ended, unless the session has moved to another connection before."""
         if self._connections.get(session_id) is connection:
             del self._connections[session_id]
             self._sessions[session_id] = replace(self._sessions[session_id], is_connected=False)

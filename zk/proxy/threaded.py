@@ -1,4 +1,4 @@
-"""A proxy for code without an event loop: the same verbs, blocking, with the loop in a thread of its own."""
+"""A proxy for code without an event loop: the same operations, blocking, with the loop in its own thread."""
 
 import asyncio
 import threading
@@ -8,21 +8,21 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self, TypeVar
 
+from kcsim.vocabulary import SessionId
 from kcsim.zk.proxy.breakpoints import Breakpoint
 from kcsim.zk.proxy.errors import ProxyError
 from kcsim.zk.proxy.proxy import ZooKeeperProxy
 from kcsim.zk.proxy.sessions import ProxiedSession
-from kcsim.zk.vocabulary import SessionId
 
 T = TypeVar("T")
 
 
 class ProxyThread:
-    """See ZooKeeperProxy for what each verb does, returns and raises.
+    """A ZooKeeperProxy in its own thread; see ZooKeeperProxy for what each operation does, returns and raises.
 
     `with ProxyThread(connect_string) as proxy: …proxy.connect_string…`, or start() and stop(). Safe to use from several
-    threads. A breakpoint's act runs in a thread of its own, so that it may block, and may call these verbs; its `matches`
-    runs in the proxy's thread, and may not.
+    threads. A breakpoint's act runs in its own thread, so that it may block and may call these operations; its `matches`
+    runs in the proxy's thread and may do neither.
     """
 
     def __init__(self, connect_string: str) -> None:
@@ -108,7 +108,7 @@ class ProxyThread:
         await self._ended.wait()
 
     def _end_thread(self) -> None:
-        """End the loop; a verb that another thread still waits for is cancelled."""
+        """End the loop; an operation that another thread still waits for is cancelled."""
         assert self._loop is not None
         assert self._thread is not None
         self._loop.call_soon_threadsafe(self._ended.set)
@@ -121,7 +121,7 @@ async def _do(verb: Callable[[], None]) -> None:
 
 
 async def _in_a_thread(act: Callable[[], object]) -> None:
-    """Run what may block. Not in a pool: nobody waits at the end of the program for an act that never returns."""
+    """Run an act that may block. Not in a pool: the end of the program must not wait for an act that never returns."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 
@@ -141,7 +141,7 @@ async def _in_a_thread(act: Callable[[], object]) -> None:
             error = raised
         try:
             loop.call_soon_threadsafe(settle, error)
-        except RuntimeError:  # the proxy was stopped meanwhile, nobody waits any more
+        except RuntimeError:  # the proxy was stopped meanwhile: no task waits for the act any more
             if error is not None:
                 raise error from None
 

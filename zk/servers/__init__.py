@@ -1,1 +1,1 @@
-"""A ZooKeeper to talk to: embedded, in containers, or somebody else's; and what controls its members."""
+"""ZooKeeper servers: embedded, in containers, or external; and the control of their members."""

@@ -1,24 +1,27 @@
-"""Settings of a server that we start, and the zoo.cfg that says them to ZooKeeper.
+"""Settings of a server that this process starts, and the zoo.cfg with them.
 
-Made for short runs on one machine: quick ticks, so that sessions expire in fractions of a second, and a log that is written
-but not forced to the disk (its order and its content are the same; a power cut may lose its end, and nobody keeps it).
+The defaults are for short runs on one machine: short ticks, so that sessions expire quickly, and a transaction log that is
+written but not forced to the disk (its order and content are the same; a power cut may lose its end, but the log is not kept
+after the run).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+LONGEST_NOTIFICATION_INTERVAL_MS = 2_000
+
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What can be chosen. Names follow ZooKeeper's; None leaves ZooKeeper's own default.
+    """The settings of a server. Names follow ZooKeeper's; None keeps ZooKeeper's own default.
 
     Attributes:
         tick_time_ms: a session's time-out is granted between min_session_timeout_ms (2 ticks) and max_session_timeout_ms
             (20 ticks).
-        init_limit, sync_limit: in ticks: how long a member may take to join its leader, and to answer it afterwards. A
-            paused leader is given up after sync_limit.
+        init_limit, sync_limit: in ticks: how long a member may take to join its leader, and to answer it afterwards. The
+            other members abandon a paused leader after sync_limit.
         jute_max_buffer: bytes; the longest request, and the longest znode.
-        force_sync: make each transaction safe on the disk before it is answered.
+        force_sync: force each transaction to the disk before it is answered.
         snap_count: about how many transactions go into one log file before a snapshot is taken and the next one begins.
     """
 
@@ -34,12 +37,15 @@ class ServerSettings:
     snap_count: int | None = None
 
     def jvm_options(self) -> list[str]:
-        """Command-line options of the JVM: quick start, small footprint, and what ZooKeeper takes as system properties."""
+        """Return the JVM's options: quick start, small memory use, and ZooKeeper's settings that are system properties."""
         properties = {
             "zookeeper.forceSync": "yes" if self.force_sync else "no",
             "zookeeper.preAllocSize": self.pre_alloc_kb,
             "zookeeper.snapCount": self.snap_count,
             "jute.maxbuffer": self.jute_max_buffer,
+            # A member without a leader repeats its question to the others at intervals that double each time. ZooKeeper's
+            # own limit, a minute, could keep a member on a busy machine out of the ensemble for that long.
+            "zookeeper.fastleader.maxNotificationInterval": LONGEST_NOTIFICATION_INTERVAL_MS,
         }
         return [
             "-XX:+UseSerialGC",

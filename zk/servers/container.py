@@ -1,14 +1,14 @@
 """ZooKeeper in Docker containers: the official image, or one that takes the same variables and volumes.
 
-An ensemble has a network of its own with fixed addresses: nobody needs the engine's name service, and a member comes back
-where it was. Clients reach members on ports of 127.0.0.1. The data directories are ours, mounted into the containers, which
-run under our user id: so the transaction logs can be read here. An engine that gives containers other user ids than ours
-(rootless, userns-remap) keeps the data to itself, and transaction_log_dir is None.
+An ensemble has its own network with fixed addresses: the engine's name service is not needed, and a restarted member has its
+old address. Clients connect to members on ports of 127.0.0.1. The data directories are this process's, mounted into the
+containers, which run under the same user id: so the transaction logs can be read here. With an engine that maps container
+user ids to other ones (rootless, userns-remap), the data stays inside the containers and transaction_log_dir is None.
 
-All we make carries a label with the run's name, and nothing without it is ever touched. The guard removes it in the end, by
-running this module, if we cannot.
+All containers and networks have a label with the run's name, and nothing without this label is ever changed. The guard
+removes them in the end by running this module, also if this process was killed.
 
-The only file that imports docker; only when a container is wanted.
+This is the only file that imports docker, and it does so only when a container is requested.
 """
 
 import io
@@ -26,7 +26,7 @@ from typing import Any
 
 from kcsim.zk.servers.configuration import ServerSettings, zoo_cfg
 from kcsim.zk.servers.errors import ImageMissingError, NoDockerError, NotStartedError, PortTakenError, ServerError
-from kcsim.zk.servers.guarded import Guarded
+from kcsim.zk.servers.guarded_processes import GuardedProcesses
 from kcsim.zk.servers.managed import HOST, ManagedZooKeeper
 from kcsim.zk.servers.ports import PAUSED, UP, State
 
@@ -37,27 +37,27 @@ MEMBER_LABEL = "kcsim.zookeeper.member"
 CLIENT_PORT, QUORUM_PORT, ELECTION_PORT = 2181, 2888, 3888
 ENGINE_TIMEOUT_S = 60
 CREATING = "creating"
-"""The file that is there while containers are being created: what the engine was asked for, it may do after our death."""
+"""The file that exists while containers are being created: the engine may complete a request after this process died."""
 SETTLING_S = 5.0
 NETWORK_ATTEMPTS = 5
 
 
 class ContainerZooKeeper(ManagedZooKeeper):
-    """A ZooKeeper in containers; see ZooKeeperServers for the verbs."""
+    """A ZooKeeper in containers; see ZooKeeperServers for the operations."""
 
     def __init__(
         self,
         members: int = 1,
         settings: ServerSettings = ServerSettings(),  # noqa: B008 -- frozen
         client_ports: Sequence[int] | None = None,
-        serving_timeout_s: float = 60.0,
+        serving_timeout_s: float = 120.0,
         image: str | None = None,
     ) -> None:
-        """Prepare to start; the engine is not looked for before that.
+        """Prepare to start; the engine is not contacted before the start.
 
         Args:
-            client_ports: one per member, published on 127.0.0.1; None takes free ones.
-            image: None takes KCSIM_ZOOKEEPER_IMAGE, or else zookeeper:3.9. It has to be there: none is fetched.
+            client_ports: one per member, published on 127.0.0.1; None chooses free ports.
+            image: None takes KCSIM_ZOOKEEPER_IMAGE, or else zookeeper:3.9. The engine must have the image: it is not pulled.
         """
         chosen = image or os.environ.get(IMAGE_VARIABLE) or DEFAULT_IMAGE
         super().__init__(ContainerHost(settings, chosen), members, client_ports, serving_timeout_s)
@@ -69,16 +69,16 @@ class ContainerHost:
     def __init__(self, settings: ServerSettings, image: str) -> None:
         self._settings = settings
         self._image = image
-        self._guarded: Guarded | None = None
+        self._guarded: GuardedProcesses | None = None
         self._engine: Any = None
         self._containers: dict[str, Any] = {}
         self._client_ports: Mapping[str, int] = {}
-        self._launched: dict[str, None] = {}  # in order
+        self._launched: dict[str, None] = {}  # in the order of their first launch
         self._log_writers: list[threading.Thread] = []
         self._shares_files = False
 
     @property
-    def guarded(self) -> Guarded:
+    def guarded(self) -> GuardedProcesses:
         if self._guarded is None:
             raise NotStartedError
         return self._guarded
@@ -88,7 +88,7 @@ class ContainerHost:
         require_image(self._engine, self._image)
         self._shares_files = keeps_user_ids(self._engine.info().get("SecurityOptions") or [])
         run = f"kcsim-{os.getpid()}-{os.urandom(4).hex()}"
-        self._guarded = Guarded(farewell=removal_command(run))
+        self._guarded = GuardedProcesses(farewell=removal_command(run))
         self._client_ports = client_ports
         creating = self.guarded.directory / CREATING
         creating.touch()
@@ -108,7 +108,7 @@ class ContainerHost:
             self._containers[name] = container
 
     def _placed(self, network: Any, name: str, addresses: Mapping[str, str]) -> dict[str, Any]:
-        """The options that give a member its address on the ensemble's network; none when it is alone."""
+        """Return the options that give a member its address on the ensemble's network; empty for a standalone server."""
         if network is None:
             return {}
         endpoint = self._engine.api.create_endpoint_config(ipv4_address=addresses[name], aliases=[name])
@@ -132,7 +132,7 @@ class ContainerHost:
         )
 
     def _environment(self, number: int, servers: Mapping[int, str]) -> dict[str, str]:
-        """What the image's entry script needs beside zoo.cfg."""
+        """Return the environment variables that the image's entry script needs in addition to zoo.cfg."""
         return {
             "ZOO_MY_ID": str(number),
             "ZOO_SERVERS": " ".join(f"server.{n}={address};{CLIENT_PORT}" for n, address in servers.items()),
@@ -144,7 +144,7 @@ class ContainerHost:
         from docker.errors import APIError
 
         container = self._containers[name]
-        # Attached before the start, so that not a line is missed; ends with the container.
+        # Attached before the start, so that no line is missed; the stream ends with the container.
         output = container.attach(stream=True)
         writer = threading.Thread(target=write_log, args=(output, self.log_path(name)), name=f"log of {name}", daemon=True)
         writer.start()
@@ -162,7 +162,7 @@ class ContainerHost:
         was_paused = self._state(name) == PAUSED
         container.kill()
         if was_paused and self._state(name) == PAUSED:
-            container.unpause()  # a frozen process cannot even die
+            container.unpause()  # a paused process cannot end
         container.wait(timeout=ENGINE_TIMEOUT_S)
         return self._state(name)
 
@@ -222,7 +222,7 @@ def connect() -> Any:
 
 
 def require_image(engine: Any, image: str) -> None:
-    """Raises: ImageMissingError."""
+    """Check that the engine has the image. Raises: ImageMissingError."""
     from docker.errors import ImageNotFound
 
     try:
@@ -232,15 +232,15 @@ def require_image(engine: Any, image: str) -> None:
 
 
 def keeps_user_ids(security_options: Iterable[str]) -> bool:
-    """Tell whether a user id in a container is the same user id outside: not so if rootless, or with userns-remap."""
+    """Return whether a user id in a container is the same outside: it is not if rootless, or with userns-remap."""
     return not any(option.startswith(("name=rootless", "name=userns")) for option in security_options)
 
 
 def make_network(engine: Any, run: str, members: Sequence[str]) -> tuple[Any, dict[str, str]]:
-    """Make a network for these members and choose each one's address on it.
+    """Create a network for these members and choose each member's address on it.
 
-    Fixed addresses need a network whose range was asked for: so the engine is first let choose one that is free, and then
-    asked for that. Somebody else may be given it in between, hence several attempts.
+    Fixed addresses need a network that was created with an explicit range: so the engine first chooses a free range, and is
+    then asked for a network with that range. Another client may get the range in between, hence several attempts.
     """
     from docker.errors import APIError
     from docker.types import IPAMConfig, IPAMPool
@@ -265,7 +265,7 @@ def make_network(engine: Any, run: str, members: Sequence[str]) -> tuple[Any, di
 
 
 def archive_of(name: str, text: str) -> bytes:
-    """A tar archive with one file, readable by everybody."""
+    """Return a tar archive with one file that every user can read."""
     content = text.encode()
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = len(content), 0o644
@@ -276,23 +276,23 @@ def archive_of(name: str, text: str) -> bytes:
 
 
 def write_log(output: Iterable[bytes], path: Path) -> None:
-    """Append what a container says, as it says it, until it ends."""
+    """Append a container's output to a file as it arrives, until the container ends."""
     with path.open("ab", buffering=0) as log:
         for part in output:
             log.write(part)
 
 
 def removal_command(run: str) -> list[str]:
-    """The command that removes all that a run has made, for the guard: it runs when this process may be gone."""
+    """Return the command with which the guard removes a run's containers and networks, when this process may have ended."""
     program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import remove_run; remove_run({json.dumps(run)})"
     return [sys.executable, "-c", program]
 
 
 def remove_run(run: str) -> None:
-    """Remove the containers and networks with this run's label; says on standard error what it could not.
+    """Remove the containers and networks with this run's label; report failures on standard error.
 
-    If the run was cut off while it created them (CREATING is in the working directory), what the engine has still in hand
-    only appears in a while: then it looks until nothing has come for SETTLING_S.
+    If the run was killed while it created them (CREATING is in the working directory), the engine may still be completing
+    requests: then the removal is repeated until nothing new has appeared for SETTLING_S.
     """
     from docker.errors import DockerException
 
@@ -310,7 +310,7 @@ def remove_run(run: str) -> None:
 
 
 def remove_found(engine: Any, run: str) -> int:
-    """Remove what there is of a run now; returns how many things that were."""
+    """Remove the existing containers and networks of a run; return how many there were."""
     from docker.errors import NotFound
 
     wanted = {"label": f"{RUN_LABEL}={run}"}

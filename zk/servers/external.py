@@ -1,7 +1,7 @@
-"""A ZooKeeper that somebody else runs: its connect string, and what may be asked of it. It is looked at, never touched.
+"""An external ZooKeeper, which this process did not start: its connect string and its status. It is read, never changed.
 
-Whether a chroot exists only a session can tell, and sessions are none of this folder's business: require_chroot takes a way
-to list a znode's children, which any client provides.
+Only a session can show whether a chroot exists, and this folder does not depend on sessions: require_chroot takes a function
+that lists a znode's children, which any client can provide.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\s:\[\]/,]+)(?::(?P<port>\
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server listens. `host` without the brackets of an IPv6 address."""
+    """An address at which a server listens. `host` is without the brackets of an IPv6 address."""
 
     host: str
     port: int
@@ -42,7 +42,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class ConnectString:
-    """host:port,host:port/chroot, taken apart. `chroot` is "" or begins with a slash and does not end with one."""
+    """A parsed host:port,host:port/chroot. `chroot` is "" or begins with a slash and does not end with one."""
 
     addresses: tuple[Address, ...]
     chroot: str = ""
@@ -52,7 +52,7 @@ class ConnectString:
 
 
 def parse_connect_string(text: str) -> ConnectString:
-    """Take a connect string apart; a port left out is 2181, a chroot of / is none. Raises: BadConnectStringError."""
+    """Parse a connect string; a missing port is 2181, a chroot of / means no chroot. Raises: BadConnectStringError."""
     hosts, slash, rest = text.strip().partition("/")
     if not hosts:
         raise BadConnectStringError(text, "it names no host")
@@ -83,12 +83,12 @@ def _parse_chroot(text: str, chroot: str) -> str:
 
 
 async def require_chroot(chroot: str, children: Callable[[str], Awaitable[Sequence[str] | None]]) -> None:
-    """Make sure that a chroot exists.
+    """Check that a chroot exists.
 
     Args:
-        children: names the children of a znode, by its path from the real root; None if there is no such znode.
+        children: returns the names of a znode's children, by its path from the real root; None if the znode does not exist.
 
-    Raises: NoChrootError, which names the first part that is missing and the sibling that comes nearest.
+    Raises: NoChrootError, which names the first missing znode and the nearest sibling.
     """
     if not chroot or await children(chroot) is not None:
         return
@@ -102,13 +102,13 @@ async def require_chroot(chroot: str, children: Callable[[str], Awaitable[Sequen
 
 
 class ExternalZooKeeper:
-    """Somebody else's ZooKeeper behind the interface of ours: verbs that would change it raise NotOursError.
+    """An external ZooKeeper behind the port ZooKeeperServers: operations that would change it raise NotOursError.
 
-    Its members are called as their addresses are.
+    The members are named by their addresses.
     """
 
     def __init__(self, connect_string: str, timeout_s: float = 5.0) -> None:
-        """Take the connect string apart; nobody is asked anything yet. Raises: BadConnectStringError.
+        """Parse the connect string; no server is contacted yet. Raises: BadConnectStringError.
 
         Args:
             timeout_s: how long one address may take to accept a connection.
@@ -129,13 +129,13 @@ class ExternalZooKeeper:
         return tuple(map(str, self._where.addresses))
 
     async def start(self) -> None:
-        """Start nothing; make sure that at least one address accepts connections. Raises: UnreachableError."""
+        """Check that at least one address accepts connections; nothing is started. Raises: UnreachableError."""
         refusals = await asyncio.gather(*(self._refusal(address) for address in self._where.addresses))
         if all(refusals):
             raise UnreachableError(self.connect_string, [f"{a}: {why}" for a, why in self._by_name(refusals).items()])
 
     async def stop(self) -> None:
-        """Nothing of it is ours to stop."""
+        """Do nothing: this process did not start the servers."""
 
     async def kill(self, name: str, cause: int | None = None) -> None:
         self._refuse("kill")
@@ -153,12 +153,12 @@ class ExternalZooKeeper:
         self._refuse("restart")
 
     async def leader_name(self) -> str | None:
-        """The member that says it leads; None while nobody does, and where `srvr` is not allowed."""
+        """Return the member that reports to be leader or standalone; None if there is none, or `srvr` is not allowed."""
         modes = await asyncio.gather(*(asyncio.to_thread(self._srvr, address) for address in self._where.addresses))
         leading = [name for name, (mode, _) in self._by_name(modes).items() if mode in (Mode.LEADER, Mode.STANDALONE)]
         return leading[0] if leading else None
 
-    async def wait_for_leader(self, other_than: str | None = None, timeout_s: float = 15.0) -> str:
+    async def wait_for_leader(self, other_than: str | None = None, timeout_s: float = 60.0) -> str:
         until = asyncio.get_running_loop().time() + timeout_s
         while (leader := await self.leader_name()) in (None, other_than):
             if asyncio.get_running_loop().time() > until:
@@ -168,7 +168,7 @@ class ExternalZooKeeper:
         return leader
 
     async def states(self) -> Mapping[str, State]:
-        """Members that accept connections are up, of the others it says why not: more cannot be told from here."""
+        """Return UP for members that accept connections, and the reason for the others: more cannot be known from here."""
         refusals = await asyncio.gather(*(self._refusal(address) for address in self._where.addresses))
         return {name: refusal or UP for name, refusal in self._by_name(refusals).items()}
 
@@ -205,7 +205,7 @@ class ExternalZooKeeper:
         return answer.mode, answer.version
 
     async def _refusal(self, address: Address) -> str | None:
-        """Why this address accepts no connection; None if it does."""
+        """Return why this address accepts no connection; None if it accepts one."""
         opening = asyncio.open_connection(address.host, address.port)
         try:
             _, writer = await asyncio.wait_for(opening, self._timeout_s)

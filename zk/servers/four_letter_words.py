@@ -1,4 +1,4 @@
-"""Asks a server how it is, in ZooKeeper's four letter words.
+"""Asks a server for its status with ZooKeeper's four letter words.
 
 Source: ZooKeeper 3.9 Administrator's Guide, "The Four Letter Words". Only `srvr` is allowed by every default configuration.
 """
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Mode(StrEnum):
-    """What a serving member is. A member that does not serve has none."""
+    """The role of a serving member. A member that does not serve has none."""
 
     STANDALONE = "standalone"
     LEADER = "leader"
@@ -19,12 +19,12 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back to `srvr`. `mode` is None when the member is up and does not serve (no quorum)."""
+class ServerStatus:
+    """The answer to `srvr`. `mode` is None when the member is up and does not serve (no quorum)."""
 
     text: str
     mode: Mode | None
-    version: str | None  # 3.9.5
+    version: str | None  # such as 3.9.5
 
 
 def ask(host: str, port: int, word: str, timeout_s: float) -> str:
@@ -37,11 +37,11 @@ def ask(host: str, port: int, word: str, timeout_s: float) -> str:
     return answer.decode(errors="replace")
 
 
-def ask_server(host: str, port: int, timeout_s: float = 2.0) -> Answer:
-    """Ask `srvr`. Raises: OSError when nobody answers in time."""
+def ask_server(host: str, port: int, timeout_s: float = 2.0) -> ServerStatus:
+    """Send `srvr` and return the answer. Raises: OSError when the server does not answer in time."""
     text = ask(host, port, "srvr", timeout_s)
-    if not text:  # what forwards to a container accepts before the server does
+    if not text:  # Docker's port forwarding accepts connections before the server in the container does
         raise ConnectionResetError("closed without an answer")
     mode = re.search(r"^Mode: (\w+)", text, re.MULTILINE)
     version = re.search(r"^Zookeeper version: (\d+(?:\.\d+)*)", text)
-    return Answer(text, Mode(mode[1]) if mode else None, version[1] if version else None)
+    return ServerStatus(text, Mode(mode[1]) if mode else None, version[1] if version else None)

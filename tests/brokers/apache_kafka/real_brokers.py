@@ -1,4 +1,4 @@
-"""Real brokers on the test suite's ZooKeeper, each test's below a chroot of its own, and looks at their znodes."""
+"""Real brokers on the test suite's ZooKeeper, each test below its own chroot, and reads of their znodes."""
 
 import asyncio
 import json
@@ -13,20 +13,20 @@ from kazoo.exceptions import NoNodeError
 
 from kcsim.brokers.apache_kafka.broker_process import KafkaBroker
 from kcsim.brokers.apache_kafka.installation import find_kafka
-from kcsim.brokers.apache_kafka.properties import Value
+from kcsim.brokers.apache_kafka.properties import KafkaBrokerSpec, Value
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 
-UP_WITHIN_S = 40.0
-DOWN_WITHIN_S = 40.0
-PATIENCE_S = 20.0
-SESSION_TIMEOUT_MS = 1_500
+UP_WITHIN_S = 180.0
+DOWN_WITHIN_S = 180.0
+PATIENCE_S = 120.0
+SESSION_TIMEOUT_MS = 6_000
 SETTINGS: dict[str, Value] = {"zookeeper.session.timeout.ms": SESSION_TIMEOUT_MS, "controlled.shutdown.max.retries": 1}
 
 T = TypeVar("T")
 
 
 async def until(look: Callable[[], T], holds: Callable[[T], bool], what: str) -> T:
-    """Return what was seen when it held; fail with what was last seen if it never did."""
+    """Return the first observed value for which `holds` is true; fail with the last observed value if there is none."""
     end = time.monotonic() + PATIENCE_S
     while not holds(seen := look()):
         assert time.monotonic() < end, f"waited {PATIENCE_S:g} s for {what}; last seen: {seen}"
@@ -35,26 +35,26 @@ async def until(look: Callable[[], T], holds: Callable[[T], bool], what: str) ->
 
 
 async def logged(log: Path, line: str, times: int) -> None:
-    """Wait until lines with these words have been written so often at least: a broker's threads write in their own time."""
+    """Wait until lines with this text appear at least `times` times: a broker's threads write to the log asynchronously."""
     await until(log.read_text, lambda text: text.count(line) >= times, f"{times} of {line!r} in {log.name}")
 
 
 class Znodes:
-    """What a chroot of the test suite's ZooKeeper holds."""
+    """Reader of the znodes below a chroot of the test suite's ZooKeeper."""
 
     def __init__(self, client: KazooClient, connect: str) -> None:
         self._client = client
         self.connect = connect
 
     def content(self, path: str) -> Any:
-        """A znode's JSON; None if it does not exist."""
+        """Return a znode's JSON; None if it does not exist."""
         try:
             return json.loads(self._client.get(path)[0])
         except NoNodeError:
             return None
 
     async def until(self, path: str, holds: Callable[[Any], bool], what: str) -> Any:
-        """Return what a znode holds once it does; fail with what it last held if it never does."""
+        """Return a znode's content once `holds` is true of it; fail with the last content if that never happens."""
         return await until(lambda: self.content(path), holds, what)
 
 
@@ -76,9 +76,10 @@ def znodes_below(server: EmbeddedZooKeeper, chroot: str) -> Iterator[Znodes]:
 async def broker_on(
     znodes: Znodes, directory: Path, port: int | None = None, kafka_home: Path | None = None
 ) -> AsyncIterator[KafkaBroker]:
-    """Broker 1, not started yet; it is killed in the end, if it has not ended."""
-    # Neither a space nor a letter beyond ASCII in a path may be in anybody's way.
-    broker = KafkaBroker(find_kafka(kafka_home), 1, "east", SETTINGS, znodes.connect, directory / "bröker 1", port)
+    """Yield broker 1, not started yet; it is killed at the end if it is still running."""
+    # Neither a space nor a non-ASCII letter in a path may cause a failure.
+    spec = KafkaBrokerSpec(1, znodes.connect, SETTINGS, "east")
+    broker = KafkaBroker(find_kafka(kafka_home), spec, directory / "bröker 1", port)
     try:
         yield broker
     finally:

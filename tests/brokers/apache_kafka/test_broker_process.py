@@ -1,4 +1,4 @@
-"""A broker of Apache Kafka does what its process is told, and takes nothing along but itself."""
+"""A broker of Apache Kafka obeys the calls of its process object, and its end ends no other process."""
 
 import asyncio
 import signal
@@ -11,7 +11,7 @@ import pytest
 from kcsim.brokers.apache_kafka import broker_process
 from kcsim.brokers.apache_kafka.errors import BrokerExitedError
 from kcsim.brokers.apache_kafka.installation import LOG4J_BINDING, find_kafka
-from kcsim.zk.errors import TimedOutError
+from kcsim.errors import TimedOutError
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.errors import MemberStateError, PortTakenError
 from kcsim.zk.servers.free_ports import free_ports
@@ -19,7 +19,7 @@ from tests.brokers.apache_kafka.real_brokers import DOWN_WITHIN_S, UP_WITHIN_S, 
 from tests.requirements import require
 from tests.zk.servers.processes import line_from, processes_about, python_program, until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.live]
+pytestmark = [pytest.mark.kafka, pytest.mark.live, pytest.mark.slow]
 REGISTRATION = "/brokers/ids/1"
 TERMINATED = 128 + signal.SIGTERM
 
@@ -44,7 +44,7 @@ def test_a_broker_starts_ends_in_order_and_starts_again_on_its_old_log(znodes: Z
             assert (await znodes.until("/controller", lambda held: held is not None, "a controller"))["brokerid"] == 1
 
             assert await broker.terminate(DOWN_WITHIN_S) == TERMINATED == broker.state
-            # Its session was closed, not left to expire: nobody has to wait for the znodes to go.
+            # The broker closed its session instead of letting it expire: its znodes are gone without delay.
             assert znodes.content(REGISTRATION) is None
             assert znodes.content("/controller") is None
 
@@ -54,7 +54,7 @@ def test_a_broker_starts_ends_in_order_and_starts_again_on_its_old_log(znodes: Z
             assert (broker.port, znodes.content(REGISTRATION)["port"]) == (port, port)
             await znodes.until("/controller_epoch", lambda held: held == 2, "the second election")
             assert (broker.log_dirs[0] / "meta.properties").is_file()
-            # Each file holds both runs.
+            # Each file contains both runs.
             await logged(broker.logs / "server.log", "[KafkaServer id=1] started (kafka.server.KafkaServer)", 2)
             await logged(broker.logs / "controller.log", "1 successfully elected as the controller", 2)
             await logged(broker.logs / "state-change.log", "TRACE [Controller id=1 epoch=2] Received response", 1)
@@ -107,8 +107,8 @@ def test_a_verb_without_effect_is_refused(znodes: Znodes, tmp_path: Path) -> Non
     asyncio.run(story())
 
 
-def test_a_broker_of_another_cluster_is_told_with_its_own_words(znodes: Znodes, tmp_path: Path) -> None:
-    """Its log directory belongs to a cluster with another id: it refuses to start."""
+def test_a_broker_of_another_cluster_is_reported_with_its_own_message(znodes: Znodes, tmp_path: Path) -> None:
+    """Its log directory belongs to a cluster with another id: the broker refuses to start."""
 
     async def story() -> None:
         async with broker_on(znodes, tmp_path) as broker:
@@ -124,8 +124,8 @@ def test_a_broker_of_another_cluster_is_told_with_its_own_words(znodes: Znodes, 
     asyncio.run(story())
 
 
-def test_a_port_that_is_taken_is_told(znodes: Znodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything starts, if it can be; by the broker, if somebody took it after that."""
+def test_a_port_that_is_taken_is_reported(znodes: Znodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The port is checked before anything starts, where possible; if it is taken after that, the broker reports it."""
 
     async def story(port: int) -> None:
         async with broker_on(znodes, tmp_path, port=port) as broker:
@@ -140,10 +140,10 @@ def test_a_port_that_is_taken_is_told(znodes: Znodes, tmp_path: Path, monkeypatc
         asyncio.run(story(taken.getsockname()[1]))
 
 
-def test_a_broker_that_cannot_log_runs_and_its_end_is_told_with_the_reason_for_the_silence(
+def test_a_broker_that_cannot_log_runs_and_its_end_is_reported_with_the_reason_for_the_silence(
     znodes: Znodes, tmp_path: Path
 ) -> None:
-    """Kafka's own jars hold no binding of slf4j; whoever fetches them alone has a broker without log files."""
+    """Kafka's own jars contain no slf4j binding; a user who downloads only those has a broker without log files."""
     libs = tmp_path / "kafka" / "libs"
     libs.mkdir(parents=True)
     for jar in find_kafka(None).jars():
@@ -156,7 +156,9 @@ def test_a_broker_that_cannot_log_runs_and_its_end_is_told_with_the_reason_for_t
             await broker.wait_until_up(UP_WITHIN_S)
             assert [log.name for log in broker.logs.iterdir()] == ["console.log"]
             await broker.kill()
-            with pytest.raises(BrokerExitedError, match="ended with status -9: it cannot say why, since its libs folder"):
+            with pytest.raises(
+                BrokerExitedError, match="ended with status -9: the reason is unknown, because its libs folder"
+            ):
                 await broker.wait_until_up(UP_WITHIN_S)
 
     asyncio.run(story())
@@ -167,11 +169,12 @@ import asyncio, sys
 from pathlib import Path
 from kcsim.brokers.apache_kafka.broker_process import KafkaBroker
 from kcsim.brokers.apache_kafka.installation import find_kafka
+from kcsim.brokers.apache_kafka.properties import KafkaBrokerSpec
 connect, directory = {connect!r}, Path({directory!r})
 
 async def start_two():
     for broker_id in (1, 2):
-        broker = KafkaBroker(find_kafka(None), broker_id, None, {{}}, connect, directory / str(broker_id))
+        broker = KafkaBroker(find_kafka(None), KafkaBrokerSpec(broker_id, connect, {{}}), directory / str(broker_id))
         await broker.start()
         brokers.append(broker)
     await broker.pause()

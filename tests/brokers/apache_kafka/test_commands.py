@@ -1,4 +1,4 @@
-"""Kafka's own commands are run by the names that they have in 2.8, and tell how they ended."""
+"""Kafka's own commands are run by the names that they have in 2.8, and report how they ended."""
 
 import asyncio
 import re
@@ -10,14 +10,15 @@ import pytest
 from kcsim.brokers.apache_kafka.broker_process import KafkaBroker
 from kcsim.brokers.apache_kafka.commands import MOVED, CommandOutcome, main_class_in, run_kafka_command
 from kcsim.brokers.apache_kafka.installation import find_kafka
-from kcsim.zk.errors import TimedOutError
+from kcsim.brokers.apache_kafka.properties import KafkaBrokerSpec
+from kcsim.errors import TimedOutError
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
-from kcsim.zk.servers.guarded import Guarded
+from kcsim.zk.servers.guarded_processes import GuardedProcesses
 from tests.brokers.apache_kafka.real_brokers import SETTINGS, UP_WITHIN_S, znodes_below
 from tests.requirements import require
 from tests.zk.servers.processes import processes_about
 
-WITHIN_S = 40.0
+WITHIN_S = 180.0
 TOPIC_COMMAND = "kafka.admin.TopicCommand"
 
 
@@ -35,14 +36,14 @@ def test_a_command_that_never_moved_keeps_its_name() -> None:
 
 @pytest.fixture(scope="module")
 def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    """A broker that is up; its directory is its guard's, and goes with that."""
+    """Return a running broker; its directory belongs to its guard process, and is deleted with it."""
     require("java", "kafka")
     server: EmbeddedZooKeeper = request.getfixturevalue("server")
-    guarded = Guarded(what="kafka")
+    guarded = GuardedProcesses(what="kafka")
     try:
         with znodes_below(server, tmp_path_factory.mktemp("commands").name) as znodes:
             directory = guarded.directory / "broker-1"
-            broker = KafkaBroker(find_kafka(None), 1, None, SETTINGS, znodes.connect, directory, guarded=guarded)
+            broker = KafkaBroker(find_kafka(None), KafkaBrokerSpec(1, znodes.connect, SETTINGS), directory, guarded=guarded)
             asyncio.run(started(broker))
             yield broker
     finally:
@@ -65,9 +66,10 @@ def topics(broker: KafkaBroker, *args: str) -> CommandOutcome:
 
 
 @pytest.mark.kafka
+@pytest.mark.slow
 @pytest.mark.live
 class TestOnARealBroker:
-    def test_topics_are_made_and_listed_and_a_failure_tells_its_status_and_why(self, broker: KafkaBroker) -> None:
+    def test_topics_are_made_and_listed_and_a_failure_reports_its_status_and_why(self, broker: KafkaBroker) -> None:
         create = ["--create", "--topic", "orders", "--partitions", "1", "--replication-factor", "1"]
         made = topics(broker, *create)
         assert (made.rc, made.err) == (0, "")
@@ -85,6 +87,8 @@ class TestOnARealBroker:
         assert re.search("one.*zwö".encode(), segment.read_bytes(), re.DOTALL)
 
     def test_a_command_that_takes_too_long_is_killed(self, broker: KafkaBroker, tmp_path: Path) -> None:
-        with pytest.raises(TimedOutError, match=r"waited 0 s for kafka\.admin\.TopicCommand to end; it last said: nothing"):
+        with pytest.raises(
+            TimedOutError, match=r"waited 0 s for kafka\.admin\.TopicCommand to end; its last output: nothing"
+        ):
             run(TOPIC_COMMAND, "--bootstrap-server", broker.address, "--describe", f"--topic={tmp_path.name}", timeout_s=0)
         assert processes_about(f"--topic={tmp_path.name}") == []

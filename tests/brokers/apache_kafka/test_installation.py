@@ -1,4 +1,4 @@
-"""An installation is told by its jars, and a folder that is none by one clear line."""
+"""An installation is recognised by its jars; a folder that is none is refused with one clear line."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_the_version_is_that_of_the_broker_s_jar(tmp_path: Path, jar: str, versi
 
 
 def test_sources_and_tests_beside_the_classes_are_not_run(tmp_path: Path) -> None:
-    """Downloads up to 2.x have them all in libs."""
+    """Downloads up to 2.x contain all of them in libs."""
     classes = "kafka_2.13-2.8.2.jar"
     others = [f"kafka_2.13-2.8.2-{what}.jar" for what in ("sources", "javadoc", "scaladoc", "test", "test-sources")]
     home = make_home(tmp_path, [classes, *others, "kafka_2.13-2.8.2.jar.asc"])
@@ -56,12 +56,12 @@ def test_it_writes_logs_with_a_binding_to_log4j(tmp_path: Path, binding: str, wr
 
 
 @pytest.mark.parametrize(
-    ("jars", "error", "told"),
+    ("jars", "error", "reason"),
     [
         ([], NoKafkaJarError, "it has no libs/*.jar"),
         (COMPANY, NoKafkaJarError, "none of the 3 jars in its libs folder is kafka_2.13-VERSION.jar"),
         (["kafka_2.13-2.3.1.jar"], TooOldError, "holds Kafka 2.3.1, which is too old: 2.4 to 3.9 can be run here"),
-        (["kafka_2.13-4.0.0.jar"], NoZooKeeperModeError, "holds Kafka 4.0.0, which has no ZooKeeper mode any more"),
+        (["kafka_2.13-4.0.0.jar"], NoZooKeeperModeError, "holds Kafka 4.0.0, which no longer has a ZooKeeper mode"),
         (
             ["kafka_2.13-2.8.2.jar", "kafka_2.12-2.8.2.jar"],
             SeveralKafkasError,
@@ -71,13 +71,13 @@ def test_it_writes_logs_with_a_binding_to_log4j(tmp_path: Path, binding: str, wr
     ids=["no jars", "other jars", "too old", "no ZooKeeper mode", "two of them"],
 )
 def test_a_folder_that_will_not_do_is_refused_in_one_line(
-    tmp_path: Path, jars: list[str], error: type[InstallationError], told: str
+    tmp_path: Path, jars: list[str], error: type[InstallationError], reason: str
 ) -> None:
     home = make_home(tmp_path, jars)
     with pytest.raises(error) as refused:
         find_kafka(home)
     assert str(refused.value).startswith(str(home))
-    assert told in str(refused.value)
+    assert reason in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -92,7 +92,7 @@ def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_refused_is_a_server_error() -> None:
-    """So whoever handles the lack of a ZooKeeper handles this, too."""
+    """Code that handles a missing ZooKeeper therefore handles this error, too."""
     assert issubclass(InstallationError, ServerError)
 
 
@@ -103,7 +103,7 @@ class TestWhereItIsLookedFor:
 
     @pytest.fixture
     def fetched(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """Where `make kafka` puts one; nothing is there yet."""
+        """Return the place where `make kafka` installs Kafka; nothing is there yet."""
         monkeypatch.setattr(installation, "FETCHED", tmp_path / "fetched")
         return tmp_path / "fetched"
 
@@ -125,6 +125,6 @@ class TestWhereItIsLookedFor:
         with pytest.raises(NoSuchHomeError):
             find_kafka(None, {"KAFKA_HOME": str(tmp_path / "gone"), "PATH": ""})
 
-    def test_none_at_all_is_told_with_how_to_get_one(self, fetched: Path) -> None:
+    def test_none_at_all_is_reported_with_how_to_get_one(self, fetched: Path) -> None:
         with pytest.raises(NoKafkaError, match="KAFKA_HOME is not set, and `make kafka` has fetched none"):
             find_kafka(None, {"PATH": ""})

@@ -1,4 +1,4 @@
-"""The end of a broker's log says in one line why it ended."""
+"""The end of a broker's log yields one line on why the broker ended."""
 
 from kcsim.brokers.apache_kafka.log_files import BROKER_LOG4J, reason_in
 
@@ -7,7 +7,7 @@ STACK = "\tat kafka.server.KafkaServer.startup(KafkaServer.scala:223)\n\tat kafk
 
 
 def test_the_exception_of_the_last_error_that_has_one() -> None:
-    """What follows it, how the broker shuts down, is of no interest."""
+    """The lines after it, about the broker's shutdown, are not relevant."""
     log = (
         LINE.format("INFO", "starting")
         + LINE.format("ERROR", "Fatal error during KafkaServer startup.")
@@ -25,10 +25,10 @@ def test_without_an_exception_it_is_the_last_error() -> None:
     assert reason_in(log) == "two (kafka.server.KafkaServer)"
 
 
-def test_without_an_error_it_is_what_was_said_last() -> None:
-    """As when the JVM itself refuses."""
+def test_without_an_error_it_is_what_was_written_last() -> None:
+    """For example when the JVM itself refuses to start."""
     assert reason_in("Error: A\n\nError: B\nError: C\nError: D\n") == "Error: B | Error: C | Error: D"
-    assert reason_in("") == "it has written nothing"
+    assert reason_in("") == "its logs are empty"
 
 
 def test_each_file_has_its_loggers_and_no_copies_of_the_others() -> None:

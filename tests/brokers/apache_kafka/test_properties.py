@@ -1,4 +1,4 @@
-"""What a real broker is configured with, and how it is written for Java to read."""
+"""The configuration of a real broker, and its form as Java properties."""
 
 from pathlib import Path
 
@@ -7,16 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcsim.brokers.apache_kafka.errors import OwnSettingError, UnusableDirectoryError
-from kcsim.brokers.apache_kafka.properties import OWN, Value, properties_text, protocol_version, server_properties
+from kcsim.brokers.apache_kafka.properties import (
+    OWN,
+    KafkaBrokerSpec,
+    Value,
+    properties_text,
+    protocol_version,
+    server_properties,
+)
 
 LOG_DIRS = (Path("/kafka/data-1"), Path("/kafka/data-2"))
 
 
 def made(settings: dict[str, Value], rack: str | None = None, version: str = "2.8.2") -> dict[str, str]:
-    return server_properties(2, rack, settings, 9092, LOG_DIRS, "127.0.0.1:2181/kafka", version)
+    spec = KafkaBrokerSpec(2, "127.0.0.1:2181/kafka", settings, rack)
+    return server_properties(spec, 9092, LOG_DIRS, version)
 
 
-def test_a_broker_is_told_who_and_where_it_is() -> None:
+def test_a_broker_is_given_its_id_and_its_addresses() -> None:
     assert {name: made({}, rack="east").get(name) for name in ("broker.id", "broker.rack", "log.dirs")} == {
         "broker.id": "2",
         "broker.rack": "east",
@@ -45,8 +53,8 @@ def test_settings_are_spelt_as_kafka_does_and_win_over_ours() -> None:
     assert expected.items() <= made(given).items()
 
 
-def test_without_settings_nothing_is_said_that_a_controller_goes_by() -> None:
-    """A broker that is only small decides as one with Kafka's defaults."""
+def test_without_settings_nothing_is_set_that_a_controller_goes_by() -> None:
+    """A broker that only uses few resources decides like one with Kafka's defaults."""
     assert made({}).keys() - OWN == {
         "num.network.threads",
         "num.io.threads",
@@ -77,7 +85,7 @@ def test_what_each_broker_is_given_cannot_be_set_for_all(name: str) -> None:
 
 def test_a_comma_would_cut_a_log_directory_in_two() -> None:
     with pytest.raises(UnusableDirectoryError, match="a,b cannot hold a Kafka broker's log"):
-        server_properties(1, None, {}, 9092, [Path("/a,b")], "127.0.0.1:2181", "2.8.2")
+        server_properties(KafkaBrokerSpec(1, "127.0.0.1:2181", {}), 9092, [Path("/a,b")], "2.8.2")
 
 
 @pytest.mark.parametrize(
@@ -109,12 +117,12 @@ def test_java_reads_back_what_was_written(properties: dict[str, str]) -> None:
 
 
 def read_as_java_does(text: str) -> dict[str, str]:
-    """Properties.load by its documentation, one character at a time; no comments and no continued lines are written."""
+    """Parse text as documented for Properties.load, one character at a time; we write no comments or continued lines."""
     return dict(entry_of(line) for line in text.split("\n")[:-1])
 
 
 def entry_of(line: str) -> tuple[str, str]:
-    """The name ends at the first `=`, `:` or white space that is not escaped; white space around that is dropped."""
+    """Return name and value, separated by the first unescaped `=`, `:` or white space; white space around it is dropped."""
     assert line.isascii()
     assert line[0] not in "#! \t\f"
     units: list[str] = []
@@ -136,5 +144,5 @@ def entry_of(line: str) -> tuple[str, str]:
 
 
 def paired(units: str) -> str:
-    """Text of UTF-16 code units."""
+    """Return text from UTF-16 code units."""
     return units.encode("utf-16-be", "surrogatepass").decode("utf-16-be")

@@ -1,11 +1,11 @@
-"""A group coordinator in virtual time, on a log that is a list; the members are the test."""
+"""A group coordinator in virtual time, on a log that is a list; the test acts as the members."""
 
 import random
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from kcsim.brokers.config import BrokerConfig
-from kcsim.brokers.groups.coordinator import GroupCoordinator
+from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
 from kcsim.brokers.groups.group_metadata import GroupState, StoredRecord
 from kcsim.brokers.groups.requests import (
     NO_MEMBER_ID,
@@ -24,11 +24,11 @@ from kcsim.brokers.groups.requests import (
 )
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.controller.requests import ErrorCode
-from kcsim.scenarios.history import EventLog
-from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
-from kcsim.zk.events import Event, EventKind
-from kcsim.zk.ports import Promise
-from kcsim.zk.vocabulary import TopicPartition
+from kcsim.eventlog.event_log import EventLog
+from kcsim.eventlog.events import Event, EventKind
+from kcsim.runtime.ports import Promise
+from kcsim.runtime.simulated import SimulatedRuntime
+from kcsim.vocabulary import TopicPartition
 
 GROUP = "billing"
 SESSION_MS, REBALANCE_MS, DELAY_MS = 10_000, 60_000, 3_000
@@ -38,7 +38,7 @@ Assignments = dict[str, tuple[TopicPartition, ...]]
 
 
 class ListLog:
-    """The GroupLog port on a list for each partition. `error` is what appends come to."""
+    """The GroupLog port on a list for each partition. `error` is the result of appends."""
 
     def __init__(self) -> None:
         self.records: dict[TopicPartition, list[StoredRecord]] = {}
@@ -75,7 +75,8 @@ class GroupBench:
             return True
 
         numbers = random.Random(node)
-        return GroupCoordinator(self.runtime, self.log.sink(node), self.config, self.metadata, self.stored, create, numbers)
+        storage = GroupStorage(self.stored, create)
+        return GroupCoordinator(self.runtime, self.log.sink(node), self.config, self.metadata, storage, numbers)
 
     def play(self, script: Callable[[], Coroutine[Any, Any, None]]) -> None:
         async def main() -> None:
@@ -85,14 +86,14 @@ class GroupBench:
 
         self.runtime.run(main())
 
-    # --- looks
+    # --- observation
 
     def of_kind(self, kind: EventKind) -> list[Event]:
         return [event for event in self.log.events if event.kind is kind]
 
     @property
     def states(self) -> list[GroupState]:
-        """Of all groups here."""
+        """Return the states of all groups of this coordinator."""
         return [group.metadata.state for groups in self.coordinator.groups.values() for group in groups.values()]
 
     # --- requests
@@ -101,13 +102,13 @@ class GroupBench:
         return await self.coordinator.handle(request, CAUSE)
 
     async def new_id(self, client_id: str) -> str:
-        """The id that a dynamic member is told to join with."""
-        told: JoinGroupResponse = await self.ask(join(client_id))
-        assert told.error is ErrorCode.MEMBER_ID_REQUIRED
-        return told.member_id
+        """Return the id with which a dynamic member must join."""
+        response: JoinGroupResponse = await self.ask(join(client_id))
+        assert response.error is ErrorCode.MEMBER_ID_REQUIRED
+        return response.member_id
 
     def later(self, request: GroupRequest) -> "Answer":
-        """Send a request whose answer may take its time."""
+        """Send a request whose answer may come later."""
         answer = Answer(self.runtime)
         self.runtime.spawn("member", answer.of(self.coordinator, request))
         return answer
@@ -129,7 +130,7 @@ class GroupBench:
         return answer.error
 
     async def form(self, *client_ids: str, assignments: Callable[[list[str]], Assignments] | None = None) -> list[str]:
-        """Bring these members into a stable group; returns their ids. The first leads."""
+        """Bring these members into a stable group; return their ids. The first leads."""
         ids = [await self.new_id(client_id) for client_id in client_ids]
         joins = [self.later(join(client_id, member_id)) for client_id, member_id in zip(client_ids, ids, strict=True)]
         generation = (await joins[0].joined()).generation
@@ -169,5 +170,5 @@ def join(
     rebalance_ms: int = REBALANCE_MS,
     protocol_type: str = "consumer",
 ) -> JoinGroupRequest:
-    said = tuple((name, Subscription(topics)) for name in protocols)
-    return JoinGroupRequest(GROUP, session_ms, rebalance_ms, member_id, said, client_id, instance_id, protocol_type)
+    subscriptions = tuple((name, Subscription(topics)) for name in protocols)
+    return JoinGroupRequest(GROUP, session_ms, rebalance_ms, member_id, subscriptions, client_id, instance_id, protocol_type)

@@ -1,4 +1,7 @@
-"""How a broker coordinates a group: joins, generations, sessions, offsets. Source: reference consumer_groups.md 10, 11."""
+"""A broker's coordination of a group: joins, generations, sessions, offsets.
+
+Source: docs/kafka/consumer_groups.md 10, 11.
+"""
 
 import pytest
 
@@ -21,7 +24,7 @@ from kcsim.brokers.groups.requests import (
     SyncGroupResponse,
 )
 from kcsim.controller.requests import ErrorCode
-from kcsim.zk.events import EventKind
+from kcsim.eventlog.events import EventKind
 from tests.brokers.groups.group_bench import (
     CAUSE,
     DELAY_MS,
@@ -41,12 +44,12 @@ def test_a_dynamic_member_is_first_given_an_id_and_joins_with_it() -> None:
     bench = GroupBench()
 
     async def script() -> None:
-        told = await bench.ask(join("c1"))
-        assert told == JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, told.member_id)
-        assert told.member_id.startswith("c1-")
-        joined = await bench.later(join("c1", told.member_id)).joined()
-        assert (joined.error, joined.member_id, joined.generation) == (ErrorCode.NONE, told.member_id, 1)
-        assert (joined.leader, joined.protocol) == (told.member_id, "range")
+        first = await bench.ask(join("c1"))
+        assert first == JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, first.member_id)
+        assert first.member_id.startswith("c1-")
+        joined = await bench.later(join("c1", first.member_id)).joined()
+        assert (joined.error, joined.member_id, joined.generation) == (ErrorCode.NONE, first.member_id, 1)
+        assert (joined.leader, joined.protocol) == (first.member_id, "range")
 
     bench.play(script)
 
@@ -96,7 +99,7 @@ def test_a_member_id_in_a_group_that_nobody_knows_is_refused() -> None:
     bench.play(script)
 
 
-def test_a_full_group_refuses_whoever_is_new() -> None:
+def test_a_full_group_refuses_new_members() -> None:
     bench = GroupBench(group_max_size=1)
 
     async def script() -> None:
@@ -119,7 +122,7 @@ def test_a_follower_that_rejoins_a_stable_group_unchanged_gets_the_current_gener
 
 
 def test_a_leader_that_rejoins_begins_a_rebalance() -> None:
-    """That is how a leader reports that there are more partitions."""
+    """This is how a leader reports new partitions."""
     bench = GroupBench()
 
     async def script() -> None:
@@ -136,7 +139,7 @@ def test_a_leader_that_rejoins_begins_a_rebalance() -> None:
 
 
 def test_a_follower_with_another_subscription_begins_a_rebalance() -> None:
-    """A pattern has matched a new topic at that client."""
+    """At that client a pattern matches a new topic."""
     bench = GroupBench()
 
     async def script() -> None:
@@ -215,7 +218,7 @@ def test_who_is_not_back_when_the_rebalance_timeout_is_over_is_out() -> None:
         began_ms = bench.runtime.now_ms()
         newcomer = bench.later(join("c3", await bench.new_id("c3")))
         rejoined = bench.later(join("c1", first))
-        # It keeps its session, and does not rejoin all the same.
+        # The member keeps its session alive, but does not rejoin.
         while not rejoined.is_there:
             await bench.heartbeat(second, 1)
             await bench.runtime.sleep_ms(3_000)
@@ -291,7 +294,7 @@ def test_a_sync_is_answered_by_the_state_of_the_group() -> None:
     bench.play(script)
 
 
-def test_whoever_waits_in_sync_when_somebody_joins_is_told_to_rejoin() -> None:
+def test_a_member_waiting_in_sync_when_another_joins_has_to_rejoin() -> None:
     bench = GroupBench()
 
     async def script() -> None:
@@ -321,7 +324,7 @@ def test_an_assignment_that_cannot_be_stored_is_handed_out_to_nobody() -> None:
 
 
 def test_an_assignment_stored_too_late_is_for_nobody() -> None:
-    """Somebody joined while the record was on its way to the replicas: it belongs to a generation that is over."""
+    """A member joined while the record was on its way to the replicas: the record belongs to a past generation."""
     bench = GroupBench()
 
     async def script() -> None:
@@ -394,7 +397,7 @@ def test_a_member_parked_in_a_join_does_not_expire() -> None:
 
 
 def test_a_first_join_that_waits_for_five_minutes_is_given_up() -> None:
-    """Its client has long sent another (KAFKA-7610); else such members would pile up."""
+    """Its client has long sent another join (KAFKA-7610); otherwise such members would accumulate."""
     bench = GroupBench()
 
     async def script() -> None:
@@ -453,7 +456,7 @@ def test_a_group_without_members_takes_commits_without_a_generation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "told"),
+    ("stored", "returned"),
     [
         (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.COORDINATOR_NOT_AVAILABLE),
         (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.COORDINATOR_NOT_AVAILABLE),
@@ -461,12 +464,12 @@ def test_a_group_without_members_takes_commits_without_a_generation() -> None:
         (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_COORDINATOR),
     ],
 )
-def test_a_commit_that_is_not_kept_is_refused_in_the_clients_words(stored: ErrorCode, told: ErrorCode) -> None:
+def test_a_commit_that_is_not_kept_is_refused_in_the_clients_words(stored: ErrorCode, returned: ErrorCode) -> None:
     bench = GroupBench()
     bench.stored.error = stored
 
     async def script() -> None:
-        assert await bench.commit("", -1, 7) is told
+        assert await bench.commit("", -1, 7) is returned
         assert (await bench.ask(OffsetFetchRequest(GROUP, (ORDERS_0,)))).offsets == {}
 
     bench.play(script)
@@ -475,7 +478,7 @@ def test_a_commit_that_is_not_kept_is_refused_in_the_clients_words(stored: Error
 # --- finding and failover --------------------------------------------------------------------------------------------------
 
 
-def test_whoever_looks_for_a_coordinator_first_has_the_topic_made() -> None:
+def test_the_first_search_for_a_coordinator_has_the_topic_made() -> None:
     bench = GroupBench()
 
     async def script() -> None:
@@ -516,7 +519,7 @@ def test_the_next_coordinator_loads_the_group_and_nobody_has_to_rejoin() -> None
         bench.coordinator = bench.new_coordinator("broker-2")
         bench.coordinator.on_election(0, CAUSE)
         assert (await bench.ask(OffsetFetchRequest(GROUP, ()))).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        assert await bench.heartbeat(first, 1) is ErrorCode.NONE  # nobody is thought dead while groups are read
+        assert await bench.heartbeat(first, 1) is ErrorCode.NONE  # no session expires while groups are loaded
         await bench.runtime.sleep_ms(SESSION_MS - 1)
         assert await bench.heartbeat(first, 1) is await bench.heartbeat(second, 1) is ErrorCode.NONE
         assert await bench.sync(second, 1) == SyncGroupResponse(ErrorCode.NONE, (ORDERS_1,))
@@ -529,7 +532,7 @@ def test_the_next_coordinator_loads_the_group_and_nobody_has_to_rejoin() -> None
     ]
 
 
-def test_whoever_waits_at_a_coordinator_that_resigns_is_told_to_look_for_another() -> None:
+def test_a_member_waiting_at_a_coordinator_that_resigns_has_to_look_for_another() -> None:
     bench = GroupBench()
 
     async def script() -> None:

@@ -1,22 +1,18 @@
-"""A group through changes and rebalances, and what two assignments differ in. Source: reference consumer_groups.md 7, 11."""
+"""A group through changes and rebalances, and differences of assignments. Source: docs/kafka/consumer_groups.md 7, 11."""
 
 import pytest
 from hypothesis import given
 
-from kcsim.brokers.groups.assignors import Strategy, assign
-from kcsim.brokers.groups.difference import Difference, Move, difference
-from kcsim.brokers.groups.errors import (
-    DuplicateMemberError,
-    FewerPartitionsError,
-    GroupError,
-    UnknownMemberError,
-    UnknownTopicError,
-)
+from kcsim.brokers.groups.assignors.assignment_difference import AssignmentDifference, OwnerChange, assignment_difference
+from kcsim.brokers.groups.assignors.assignors import AssignmentStrategy, assign
+from kcsim.brokers.groups.assignors.errors import DuplicateMemberError, GroupError
+from kcsim.brokers.groups.assignors.subscriptions import TopicList, TopicPattern
+from kcsim.brokers.groups.errors import FewerPartitionsError, UnknownMemberError, UnknownTopicError
 from kcsim.brokers.groups.group import (
     Change,
-    Consumer,
     ConsumerGroup,
     DeleteTopic,
+    GroupConsumer,
     Join,
     Leave,
     SetPartitions,
@@ -24,15 +20,16 @@ from kcsim.brokers.groups.group import (
     changed,
     rebalance,
 )
-from kcsim.brokers.groups.subscriptions import TopicList, TopicPattern
-from tests.brokers.groups.given import Group, any_owning_group, partitions, written
+from tests.brokers.groups.assignors.given import Group, any_owning_group, partitions, written
 
 T = TopicList(("t",))
-TWO = ConsumerGroup({"t": 4}, (Consumer("C0", T), Consumer("C1", T)))
+TWO = ConsumerGroup({"t": 4}, (GroupConsumer("C0", T), GroupConsumer("C1", T)))
 
 
-@pytest.mark.parametrize("strategy", Strategy)
-def test_members_own_what_they_were_told_last_and_the_generation_rises_with_each_round(strategy: Strategy) -> None:
+@pytest.mark.parametrize("strategy", AssignmentStrategy)
+def test_members_own_what_they_were_last_assigned_and_the_generation_rises_with_each_round(
+    strategy: AssignmentStrategy,
+) -> None:
     stable, rounds = rebalance(TWO, strategy)
     assert [round_.generation for round_ in rounds] == [1] == [stable.generation]
     assert stable.owned == dict(rounds[-1].sent)
@@ -41,31 +38,31 @@ def test_members_own_what_they_were_told_last_and_the_generation_rises_with_each
 
 def test_eagerly_everybody_gives_up_everything_and_cooperatively_only_what_moves() -> None:
     for strategy, given_up, generations in (
-        (Strategy.STICKY, {"C0": "t-0 t-2", "C1": "t-1 t-3"}, [2]),
-        (Strategy.COOPERATIVE_STICKY, {"C0": "t-0"}, [2, 3]),
+        (AssignmentStrategy.STICKY, {"C0": "t-0 t-2", "C1": "t-1 t-3"}, [2]),
+        (AssignmentStrategy.COOPERATIVE_STICKY, {"C0": "t-0"}, [2, 3]),
     ):
         stable, _ = rebalance(TWO, strategy)
-        joined = changed(stable, Join(Consumer("C2", T)))
+        joined = changed(stable, Join(GroupConsumer("C2", T)))
         _, rounds = rebalance(joined, strategy)
         assert (written(rounds[0].revoked), [r.generation for r in rounds]) == (given_up, generations)
 
 
 def test_a_pattern_sees_a_new_topic_and_a_list_does_not() -> None:
-    group = ConsumerGroup({"t": 1}, (Consumer("C0", T), Consumer("C1", TopicPattern(".*"))))
-    grown, _ = rebalance(changed(group, SetPartitions("u", 2)), Strategy.RANGE)
+    group = ConsumerGroup({"t": 1}, (GroupConsumer("C0", T), GroupConsumer("C1", TopicPattern(".*"))))
+    grown, _ = rebalance(changed(group, SetPartitions("u", 2)), AssignmentStrategy.RANGE)
     assert written(grown.owned) == {"C0": "t-0", "C1": "u-0 u-1"}
-    shrunk, _ = rebalance(changed(grown, DeleteTopic("u")), Strategy.RANGE)
+    shrunk, _ = rebalance(changed(grown, DeleteTopic("u")), AssignmentStrategy.RANGE)
     assert written(shrunk.owned) == {"C0": "t-0", "C1": ""}
 
 
 def test_a_member_may_subscribe_to_something_else() -> None:
     group = ConsumerGroup({"t": 2, "u": 1}, TWO.consumers)
-    other, _ = rebalance(changed(group, Subscribe("C1", TopicList(("u",)))), Strategy.STICKY)
+    other, _ = rebalance(changed(group, Subscribe("C1", TopicList(("u",)))), AssignmentStrategy.STICKY)
     assert written(other.owned) == {"C0": "t-0 t-1", "C1": "u-0"}
 
 
 def test_the_last_member_may_leave() -> None:
-    stable, rounds = rebalance(changed(changed(TWO, Leave("C0")), Leave("C1")), Strategy.COOPERATIVE_STICKY)
+    stable, rounds = rebalance(changed(changed(TWO, Leave("C0")), Leave("C1")), AssignmentStrategy.COOPERATIVE_STICKY)
     assert (stable.owned, len(rounds)) == ({}, 1)
 
 
@@ -74,7 +71,7 @@ def test_the_last_member_may_leave() -> None:
     [
         (Leave("C7"), UnknownMemberError),
         (Subscribe("C7", T), UnknownMemberError),
-        (Join(Consumer("C1", T)), DuplicateMemberError),
+        (Join(GroupConsumer("C1", T)), DuplicateMemberError),
         (DeleteTopic("u"), UnknownTopicError),
         (SetPartitions("t", 3), FewerPartitionsError),
     ],
@@ -87,12 +84,12 @@ def test_a_change_that_makes_no_sense_is_refused(change: Change, error: type[Gro
 # --- differences -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_difference_tells_moved_from_merely_added_and_revoked() -> None:
+def test_a_difference_distinguishes_moved_from_merely_added_and_revoked() -> None:
     before = {"C0": partitions("t-0 t-1"), "C1": partitions("t-2 u-0")}
     after = {"C0": partitions("t-0"), "C2": partitions("t-1 t-2 v-0")}
     t_1, t_2 = partitions("t-1 t-2")
-    assert difference(before, after) == Difference(
-        moved={t_1: Move("C0", "C2"), t_2: Move("C1", "C2")},
+    assert assignment_difference(before, after) == AssignmentDifference(
+        moved={t_1: OwnerChange("C0", "C2"), t_2: OwnerChange("C1", "C2")},
         revoked={"C0": (t_1,), "C1": partitions("t-2 u-0")},
         added={"C2": partitions("t-1 t-2 v-0")},
         kept=1,
@@ -103,8 +100,8 @@ def test_a_difference_tells_moved_from_merely_added_and_revoked() -> None:
 def test_what_was_had_less_the_revoked_with_the_added_is_what_is_had(group: Group) -> None:
     topics, members = group
     before = {member.member_id: member.owned for member in members}
-    after = assign(Strategy.STICKY, topics, members)
-    found = difference(before, after)
+    after = assign(AssignmentStrategy.STICKY, topics, members)
+    found = assignment_difference(before, after)
     for member_id, had in before.items():
         kept = set(had) - set(found.revoked.get(member_id, ()))
         assert kept | set(found.added.get(member_id, ())) == set(after[member_id])

@@ -1,4 +1,4 @@
-"""A group's states, votes and records. Source: reference consumer_groups.md 10."""
+"""A group's states, votes and records. Source: docs/kafka/consumer_groups.md 10."""
 
 from itertools import product
 
@@ -16,15 +16,15 @@ from kcsim.brokers.groups.group_metadata import (
 )
 from kcsim.brokers.groups.offsets_topic import partition_for
 from kcsim.brokers.groups.requests import Subscription
-from kcsim.controller.decisions.java_hash import string_hash
-from kcsim.zk.vocabulary import TopicPartition
+from kcsim.jvm_hash_order import string_hash
+from kcsim.vocabulary import TopicPartition
 
 ORDERS_0 = TopicPartition("orders", 0)
 
 
 def member(member_id: str, *protocols: str, instance_id: str | None = None) -> MemberMetadata:
-    said = tuple((name, Subscription(("orders",))) for name in protocols or ("range",))
-    return MemberMetadata(member_id, instance_id, 10_000, 60_000, said)
+    subscriptions = tuple((name, Subscription(("orders",))) for name in protocols or ("range",))
+    return MemberMetadata(member_id, instance_id, 10_000, 60_000, subscriptions)
 
 
 def group_of(*members: MemberMetadata) -> GroupMetadata:
@@ -102,7 +102,7 @@ def test_what_is_kept_of_a_group_does_not_change_with_it() -> None:
 
 @pytest.mark.parametrize(("group_id", "partition"), [("", 0), ("a", 47), ("billing", 9), ("polygenelubricants", 0)])
 def test_a_group_belongs_to_the_partition_that_javas_hash_of_its_id_names(group_id: str, partition: int) -> None:
-    """The hash of the last one is the smallest integer, whose absolute value Kafka takes for 0."""
+    """The hash of the last one is the smallest integer, for whose absolute value Kafka uses 0."""
     assert partition_for(group_id, 50) == partition
 
 

@@ -1,14 +1,17 @@
-"""Static members: they may come back under another id, and keep what they had. Source: reference consumer_groups.md 10.5."""
+"""Static members may return under another member id and keep their partitions.
+
+Source: docs/kafka/consumer_groups.md 10.5.
+"""
 
 from kcsim.brokers.groups.group_metadata import GroupState
 from kcsim.brokers.groups.requests import LeaveGroupRequest, SyncGroupRequest, SyncGroupResponse
 from kcsim.controller.requests import ErrorCode
-from kcsim.zk.events import EventKind
+from kcsim.eventlog.events import EventKind
 from tests.brokers.groups.group_bench import GROUP, ORDERS_0, ORDERS_1, SESSION_MS, GroupBench, join
 
 
 async def formed(bench: GroupBench) -> tuple[str, str]:
-    """A stable group of two static members, i1 and i2, which has a partition each; i1 leads."""
+    """Form a stable group of two static members, i1 and i2, with one partition each; i1 leads."""
     joins = [bench.later(join(f"c{n}", instance_id=f"i{n}")) for n in (1, 2)]
     first, second = [(await one.joined()).member_id for one in joins]
     parked = bench.later(SyncGroupRequest(GROUP, 1, second, "i2"))
@@ -43,8 +46,8 @@ def test_one_that_comes_back_in_time_causes_no_rebalance_and_keeps_its_partition
     bench.play(script)
 
 
-def test_a_leader_that_comes_back_is_told_the_former_leaders_id() -> None:
-    """So it does not compute an assignment that nobody has asked for."""
+def test_a_leader_that_comes_back_is_sent_the_former_leaders_id() -> None:
+    """The leader therefore does not compute an assignment that the coordinator has not requested."""
     bench = GroupBench()
 
     async def script() -> None:
@@ -127,7 +130,7 @@ def test_a_static_member_is_missed_only_when_its_session_is_over() -> None:
 
 
 def test_a_static_member_that_does_not_rejoin_stays_until_its_session_is_over() -> None:
-    """The phase ends without it, and it is part of the new generation all the same."""
+    """The phase ends without it, and it is still part of the new generation."""
     bench = GroupBench()
 
     async def script() -> None:

@@ -1,5 +1,5 @@
-"""What can keep a recording from being played."""
+"""Errors that keep a recording from being played."""
 
 
 class NotSupportedError(Exception):
-    """Our cluster cannot do this, or not yet: says what, and why."""
+    """Our cluster cannot do this, or not yet; the message says what and why."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from kcsim.brokers.apache_kafka.commands import run_kafka_command
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
-from kcsim.scenarios.on_kafka.cluster import KafkaCluster
+from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
 from tests.conformance.replayed.tools.command_line import Command
 from tests.conformance.replayed.tools.files import Files
 from tests.conformance.replayed.tools.placements import Placed
@@ -19,10 +19,10 @@ Outcome = Mapping[str, Any]
 
 
 class KafkaCommands:
-    """Runs commands of an installation.
+    """Runner of the commands of a Kafka installation.
 
     Args:
-        directory: where files lie that a command names; None if nowhere.
+        directory: where the files are that a command names; None if there are none.
     """
 
     def __init__(self, installation: KafkaInstallation, cluster: KafkaCluster, directory: Path | None) -> None:
@@ -33,13 +33,13 @@ class KafkaCommands:
     async def run(
         self, words: Sequence[str], files: Mapping[str, Any] | None = None, placed: Mapping[str, Placed] | None = None
     ) -> Outcome:
-        """Run a command, class name first.
+        """Run a command, given its class name first.
 
         Args:
-            placed: of no use here: Kafka places where it likes.
+            placed: not used here: Kafka chooses the placement.
 
-        Returns: exit status, and what it printed.
-        Raises: ClusterError if it is to ask a broker and none runs; TimedOutError.
+        Returns: exit status, and the printed output.
+        Raises: ClusterError if the command needs a broker and none runs; TimedOutError.
         """
         tool = words[0] if words[0].startswith(f"{PACKAGE}.") else f"{PACKAGE}.{Command.of(words).tool}"
         with tempfile.TemporaryDirectory(prefix="kcsim-") as directory:
@@ -48,12 +48,15 @@ class KafkaCommands:
         return {"rc": outcome.rc, "out": _lines(outcome.out), "err": _lines(outcome.err)}
 
     async def alter(self, targets: Mapping[str, Sequence[int] | None]) -> Outcome:
-        """AlterPartitionReassignments: moves, or (None) cancellations. Raises: NotSupportedError for both at once."""
+        """Request AlterPartitionReassignments: moves, or (None) cancellations.
+
+        Raises: NotSupportedError for both at once.
+        """
         words, files = alteration(targets)
         return await self.run(words, files)
 
     def _word(self, word: str, files: Files, directory: Path) -> str:
-        """A word as the command gets it: addresses for ZK and BS, a file that can be opened for the name of one."""
+        """Return a word for the command line: addresses for ZK and BS, and a readable path for the name of a file."""
         if word == "ZK":
             return self._cluster.connect_string
         if word == "BS":

@@ -9,34 +9,34 @@ from pathlib import Path
 
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
 from kcsim.brokers.apache_kafka.properties import PROTOCOL_VERSION, protocol_version
-from kcsim.scenarios.comparing.differences import Comparison, Difference
-from kcsim.scenarios.comparing.writes import Writes, by_znode
-from kcsim.scenarios.on_kafka.cluster import KafkaCluster
-from kcsim.scenarios.runs import RunInfo
-from kcsim.scenarios.scenario_cluster import ClusterSpec
-from kcsim.scenarios.worlds import run_with_kafka
-from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
-from tests.conformance.replayed.deeds import Deeds
+from kcsim.brokers.cluster.cluster_spec import ClusterSpec
+from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
+from kcsim.brokers.cluster.run_in_environment import run_with_kafka
+from kcsim.brokers.cluster.run_setup import RunInfo
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from kcsim.zk.capture.write_comparison.differences import WriteComparison, WriteDifference
+from kcsim.zk.capture.write_comparison.writes import Writes, by_znode
 from tests.conformance.replayed.kafka_commands import KafkaCommands
 from tests.conformance.replayed.player import Player, every_broker
 from tests.conformance.replayed.recording import Recording, Step
 from tests.conformance.replayed.settings import TICK_TIME_MS, settings_in_force
+from tests.conformance.replayed.step_actions import StepActions
 
 SEED = 0
-"""Nothing is drawn: chance is Kafka's own."""
+"""Nothing is drawn from this seed: all chance is Kafka's own."""
 QUIET_WITHIN_MS = 20_000
-"""A step that goes on for longer goes on for ever."""
+"""A step that is not quiet within this time never becomes quiet."""
 WITH_THE_PROTOCOL = {"log.message.format.version": PROTOCOL_VERSION}
-"""Shown when a topic is described: all recordings have it, as whoever made the first ones set it."""
+"""Printed when a topic is described: all recordings have it, because it was set for the first ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What real brokers did.
+    """Result of a run on real brokers.
 
     Attributes:
         recording: as many of the steps as could be played, less those that ZooKeeper or a broker's state refused.
-        ended_by: why not all of them, in words; None if they were.
+        ended_by: why later steps are missing, in words; None if none are.
     """
 
     recording: Recording
@@ -47,7 +47,7 @@ def record(plan: Recording, kafka: KafkaInstallation, logs: Path | None = None) 
     """Play the steps of a plan on a cluster of real brokers.
 
     Args:
-        plan: a recording; what it says of writes is not read.
+        plan: a recording; its writes are not read.
         logs: where each broker's own log files are kept; None: nowhere.
 
     Raises: what run_with_kafka raises.
@@ -56,12 +56,12 @@ def record(plan: Recording, kafka: KafkaInstallation, logs: Path | None = None) 
 
     async def script(cluster: KafkaCluster) -> None:
         commands = KafkaCommands(kafka, cluster, plan.directory)
-        deeds = Deeds(cluster, commands, partial(cluster.produce, records=1, acks=1))
+        actions = StepActions(cluster, commands, partial(cluster.produce, records=1, acks=1))
         players.append(
             Player(
                 plan,
                 cluster,
-                deeds,
+                actions,
                 leaves_out_refused=True,
                 catch_up=cluster.settle,
                 quiet_within_ms=QUIET_WITHIN_MS,
@@ -89,14 +89,14 @@ def record(plan: Recording, kafka: KafkaInstallation, logs: Path | None = None) 
 
 
 def _without_words(step: Step) -> Step:
-    """Of a broker that did not start only that is told: its words name files of this machine."""
+    """Remove the error text of a broker that did not start: it names files of this machine."""
     if step.outcome is None or "exit" not in step.outcome:
         return step
     return replace(step, outcome={key: value for key, value in step.outcome.items() if key != "err"})
 
 
 def with_other_runs(first: Recording, others: Sequence[Recording]) -> Recording:
-    """One recording of several runs of the same steps: what others wrote otherwise is as right as what the first one did."""
+    """Merge several runs of the same steps into one recording: the other runs' writes are as valid as the first run's."""
     steps = list(first.steps)
     for other in others:
         for place, found in _by_step(first, other).items():
@@ -104,19 +104,19 @@ def with_other_runs(first: Recording, others: Sequence[Recording]) -> Recording:
     return replace(first, steps=tuple(steps))
 
 
-def _by_step(first: Recording, other: Recording) -> dict[int, list[Difference]]:
-    """The place of a step, from 0 -> in what another run of it differs."""
-    comparison = Comparison()
-    # What was refused in one run only is missing in the other, which went its own way from there.
-    pairs = enumerate(takewhile(_is_one_deed, zip(first.steps, other.steps, strict=False)))
+def _by_step(first: Recording, other: Recording) -> dict[int, list[WriteDifference]]:
+    """Return step index (from 0) -> the differences between two runs of this step."""
+    comparison = WriteComparison()
+    # A step that was refused in one run only is missing in that run, and the runs are not comparable from there on.
+    pairs = enumerate(takewhile(_is_same_step, zip(first.steps, other.steps, strict=False)))
     return {place: list(comparison.of_step(place + 1, a.followed, b.followed)) for place, (a, b) in pairs}
 
 
-def _is_one_deed(pair: tuple[Step, Step]) -> bool:
+def _is_same_step(pair: tuple[Step, Step]) -> bool:
     return pair[0].do == pair[1].do
 
 
-def _with_other(step: Step, other: Step, found: Sequence[Difference]) -> Step:
+def _with_other(step: Step, other: Step, found: Sequence[WriteDifference]) -> Step:
     unsteady: dict[str, tuple[Writes, ...]] = dict(step.unsteady)
     written = by_znode(other.writes or ())
     for path in [difference.what for difference in found if difference.what.startswith("/")]:

@@ -1,34 +1,34 @@
-"""Plays a recording on a cluster of our own, where the brokers that won its elections win them again."""
+"""Player of a recording on our own cluster, in which the brokers that won the recorded elections win them again."""
 
 from dataclasses import replace
 from functools import partial
 
-from kcsim.scenarios.cluster import Cluster
-from kcsim.scenarios.comparing.steering import ElectionSteering
-from kcsim.scenarios.runs import RunInfo
-from kcsim.scenarios.scenario_cluster import ClusterSpec
-from kcsim.scenarios.workload.producer import ProducerSpec
-from kcsim.scenarios.workload.workload import Workload
-from kcsim.scenarios.worlds import run_in_world
-from kcsim.scenarios.zookeeper_choice import ZooKeeperChoice
+from kcsim.brokers.clients.producer import ProducerSpec
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.cluster_spec import ClusterSpec
+from kcsim.brokers.cluster.run_in_environment import run_in_environment
+from kcsim.brokers.cluster.run_setup import RunInfo
+from kcsim.brokers.cluster.workload import Workload
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from kcsim.scenarios.engine.steering import ElectionSteering
 from kcsim.zk.ports import ZooKeeper
-from tests.conformance.replayed.deeds import Deeds
 from tests.conformance.replayed.errors import NotSupportedError
 from tests.conformance.replayed.player import Player, every_broker
 from tests.conformance.replayed.recording import Recording, Step
 from tests.conformance.replayed.settings import TICK_TIME_MS, settings_of
+from tests.conformance.replayed.step_actions import StepActions
 from tests.conformance.replayed.tools.tools import Tools
 
 SEED = 1
 
 
 def play(recording: Recording, zookeeper: str) -> Recording:
-    """Play a recording's steps in a world of their own.
+    """Play a recording's steps in an environment of their own.
 
     Args:
         zookeeper: as --zookeeper of kcsim has it.
 
-    Returns: what our cluster did; it ends with the first step that is not supported, or that could not be done.
+    Returns: our cluster's run; it ends with the first step that is not supported, or that could not be done.
     """
     source = f"played by kcsim, {zookeeper} ZooKeeper"
     try:
@@ -42,7 +42,7 @@ def play(recording: Recording, zookeeper: str) -> Recording:
         players.append(_player(recording, cluster))
         await players[0].play()
 
-    run_in_world(ZooKeeperChoice.parse(zookeeper), spec, RunInfo(recording.name, SEED, zookeeper), script)
+    run_in_environment(ZooKeeperChoice.parse(zookeeper), spec, RunInfo(recording.name, SEED, zookeeper), script)
     return players[0].played(source)
 
 
@@ -59,7 +59,7 @@ def _player(recording: Recording, cluster: Cluster) -> Player:
 
     cluster.reach_zookeeper_through(steered)
     tools = Tools(cluster, unsteered[0], recording.settings, recording.directory)
-    return Player(recording, cluster, Deeds(cluster, tools, partial(_produce, cluster)), steer)
+    return Player(recording, cluster, StepActions(cluster, tools, partial(_produce, cluster)), steer)
 
 
 async def _produce(cluster: Cluster, topic: str) -> None:

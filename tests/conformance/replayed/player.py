@@ -1,28 +1,29 @@
-"""Plays the steps of a recording on a cluster, whoever its brokers are, and tells what followed from each."""
+"""Player of a recording's steps on any cluster, ours or Kafka's; it returns what followed from each step."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kcsim.scenarios.comparing.write_log import WriteLog
-from kcsim.scenarios.comparing.writes import StepWrites, is_final
-from kcsim.scenarios.deeds import ClusterError
-from kcsim.scenarios.scenario_cluster import BrokerSpec, ScenarioCluster
-from kcsim.zk.errors import TimedOutError
-from kcsim.zk.events import TRANSACTIONS, Event, EventKind
+from kcsim.brokers.cluster.cluster_spec import BrokerSpec
+from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
+from kcsim.errors import TimedOutError
+from kcsim.eventlog.events import TRANSACTIONS, Event, EventKind
+from kcsim.eventlog.run_actions import ClusterError
+from kcsim.zk.capture.write_comparison.write_log import WriteLog
+from kcsim.zk.capture.write_comparison.writes import StepWrites, is_final
 from tests.conformance.replayed import looks
-from tests.conformance.replayed.deeds import WITHIN_MS, Deeds
 from tests.conformance.replayed.errors import NotSupportedError
 from tests.conformance.replayed.recording import Recording, Step
+from tests.conformance.replayed.step_actions import WITHIN_MS, StepActions
 from tests.conformance.replayed.tools.placements import placements
 
 QUIET_MS = 1_500
-"""A step begins when ZooKeeper has had no transaction for so long."""
+"""A step begins when ZooKeeper has had no transaction for this long."""
 QUIET_WITHIN_MS = 60_000
 
 
 def every_broker(recording: Recording) -> tuple[BrokerSpec, ...]:
-    """Every broker that ever runs."""
+    """Return every broker that runs at some time."""
     later = [step.do[verb] for step in recording.steps for verb in ("start", "bounce") if verb in step.do]
     ids = dict.fromkeys([*recording.brokers, *later])
     return tuple(BrokerSpec(broker, recording.racks.get(str(broker))) for broker in ids)
@@ -30,7 +31,7 @@ def every_broker(recording: Recording) -> tuple[BrokerSpec, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Played:
-    """A step that was begun: the events from `begin` up to but without `end` are its."""
+    """A step that was begun; its events are those from `begin` up to but not including `end`."""
 
     do: Mapping[str, Any]
     begin: int
@@ -42,12 +43,12 @@ class _Played:
 
 
 class Player:
-    """One run.
+    """One run of a recording's steps.
 
     Args:
-        before: told each step just before it is played.
-        leaves_out_refused: whether a step that is refused is left out, rather than be the last.
-        catch_up: returns when all that has happened is in the event log; None: it always is.
+        before: called with each step just before it is played.
+        leaves_out_refused: whether a refused step is left out, instead of being the last.
+        catch_up: returns when all that has happened is in the event log; None: the event log is always complete.
         quiet_within_ms: how long a step may go on.
 
     Attributes:
@@ -59,7 +60,7 @@ class Player:
         self,
         recording: Recording,
         cluster: ScenarioCluster,
-        deeds: Deeds,
+        actions: StepActions,
         before: Callable[[Step], None] = lambda step: None,
         leaves_out_refused: bool = False,
         catch_up: Callable[[], Awaitable[None]] | None = None,
@@ -67,7 +68,7 @@ class Player:
     ) -> None:
         self._recording = recording
         self._cluster = cluster
-        self._deeds = deeds
+        self._actions = actions
         self._before = before
         self._leaves_out_refused = leaves_out_refused
         self._catch_up = catch_up
@@ -85,7 +86,7 @@ class Player:
     # --- steps
 
     async def play(self) -> None:
-        """Start the brokers, then play step by step, to the end or the first that could not be played."""
+        """Start the brokers, then play step by step, until the end or the first step that cannot be played."""
         first, *others = [f"broker-{broker}" for broker in self._recording.brokers]
         await self._cluster.start([first])
         await self._until(lambda: looks.controller_is(self._cluster.state, self._recording.brokers[0]))
@@ -96,7 +97,7 @@ class Player:
             self._before(step)
             played = await self._play(step)
             if played.is_refused and self._leaves_out_refused:
-                # What was on its way meanwhile belongs to the step before.
+                # Events in transit meanwhile belong to the previous step.
                 self._played[-1:] = [replace(before, end=played.end) for before in self._played[-1:]]
                 continue
             self._played.append(played)
@@ -110,7 +111,7 @@ class Player:
         problem: str | None = None
         is_refused = False
         try:
-            outcome = await self._deeds.do(step.do, placements(step.writes or ()))
+            outcome = await self._actions.do(step.do, placements(step.writes or ()))
         except NotSupportedError as error:
             return _Played(step.do, begin, begin, not_supported=str(error))
         except ClusterError as error:
@@ -118,15 +119,15 @@ class Player:
         except TimedOutError as error:
             problem = str(error)
         if not step.do.get("settle", True):
-            end = await self._end_of_deed(begin)
+            end = await self._end_of_action(begin)
         else:
             if (noise := await self._settle()) is not None:
                 problem, is_refused = noise, False
             end = len(self._cluster.log.events)
         return _Played(step.do, begin, end, outcome, problem, is_refused)
 
-    async def _end_of_deed(self, begin: int) -> int:
-        """Where a step ends that nothing is waited for after: with what it wrote itself, before what follows from that."""
+    async def _end_of_action(self, begin: int) -> int:
+        """Return the end of a step without a wait: after the step's own writes, before what follows from them."""
         events = self._cluster.log.events
         if self._catch_up is None:
             return len(events)
@@ -139,9 +140,9 @@ class Player:
         await self._cluster.wait_until(look, WITHIN_MS)
 
     async def _settle(self) -> str | None:
-        """Wait until the cluster is quiet. Returns: None, or a sentence when it is not within a bound."""
+        """Wait until the cluster is quiet. Returns: None, or a sentence when the cluster is not quiet within the bound."""
         runtime = self._cluster.runtime
-        began_ms = runtime.now_ms()  # what a real ZooKeeper has just done may not be in the event log yet
+        began_ms = runtime.now_ms()  # the latest transactions of a real ZooKeeper may not be in the event log yet
         while (left_ms := max(began_ms, self._last_transaction_ms) + QUIET_MS - runtime.now_ms()) > 0:
             if runtime.now_ms() - began_ms >= self._quiet_within_ms:
                 return f"not quiet within {self._quiet_within_ms} ms: the last transaction was {QUIET_MS - left_ms} ms ago"
@@ -154,13 +155,13 @@ class Player:
         self.alive = tuple(sorted(int(node.removeprefix("broker-")) for node in running))
         self.final = {path: state.znodes[path].data for path in sorted(state.znodes) if is_final(path)}
 
-    # --- what was played
+    # --- results
 
     def played(self, source: str) -> Recording:
-        """The run as a recording, from the whole event log.
+        """Return the run as a recording, from the whole event log.
 
         Args:
-            source: who played it, for people.
+            source: a description of the run's origin, for readers.
         """
         writes = WriteLog(self._cluster.log.events)
         steps = tuple(_step(played, writes.step(played.begin, played.end)) for played in self._played)

@@ -1,8 +1,8 @@
-"""Draws what to do to a cluster from a seed: steps of which most can be done, many of them in the middle of others.
+"""Generator of random plans for a cluster: steps of which most are possible, many of them in the middle of others.
 
-What is drawn rests on a belief of who is up and which topics there are. A step that turns out to be impossible is left out
-by whoever plays the plan. What needs a race to be interesting is not drawn: a move stays under way because its new replica
-is on a broker that is down, not because somebody is quick.
+Steps are drawn from a seed and from an assumption of which brokers run and which topics exist. The player leaves out a step
+that turns out to be impossible. Steps that only matter in a race are not drawn: a reassignment stays in progress because its
+new replica is on a broker that is down, not because the next step is fast enough.
 """
 
 import json
@@ -19,38 +19,38 @@ Do = dict[str, Any]
 TOPICS = ("orders", "clicks", "payments")
 GHOST = "ghost"
 STRANGER = 9
-"""A broker that there never is."""
+"""Id of a broker that never exists."""
 BROKERS = (3, 3, 4)
 STEPS = (8, 13)
 AT_ONCE = 0.2
-"""So many of the znodes written by hand are followed by the next step at once, while all that follows is still to come."""
+"""Share of the writes by hand that are followed by the next step at once, before their consequences."""
 TRIES = 50
 EXPIRED_AFTER_S = 5
-"""By then the session of a broker that stands still has ended, and everything that follows from it has been done."""
+"""After this time the session of a frozen broker has ended, and everything that follows from that has been done."""
 DISK_NOTICED_AFTER_S = 6
 SETTINGS: Sequence[tuple[str, str | int | bool, float]] = (
     ("unclean.leader.election.enable", True, 0.15),
     ("controlled.shutdown.enable", False, 0.1),
     ("delete.topic.enable", False, 0.05),
 )
-"""What is set, to what, and how often."""
+"""Settings with their values and probabilities."""
 TWO_DIRS: Mapping[str, str | int | bool] = {
     "two.dirs": True,
     "log.flush.offset.checkpoint.interval.ms": 1000,
     "replica.high.watermark.checkpoint.interval.ms": 1000,
 }
 LONG_SESSION_MS = 9_000
-"""So that a broker that was killed is back before its session ends."""
+"""Long enough that a killed broker is back before its session ends."""
 
 
 @dataclass
 class Belief:
-    """What there is, as far as can be known beforehand; and the numbers from which everything is drawn.
+    """Assumed state of the cluster, as far as it is known beforehand; and the random numbers from which everything is drawn.
 
     Attributes:
-        controller: who was elected first, until something happened to it.
+        controller: the broker that was elected first, until a step may have ended its role.
         topics: topic -> its partitions' replicas.
-        gone: topics that were deleted, or are being so.
+        gone: topics that were deleted, or are being deleted.
         is_spoilt: a znode was written by hand, so that a new topic may get no states.
     """
 
@@ -76,14 +76,14 @@ class Belief:
         return [b for b in self.brokers if b not in self.up and b not in self.paused]
 
     def victim(self) -> int | None:
-        """A broker that may be struck, the controller more often than others; None if too few are left."""
+        """Return a broker for a fault, the controller more often than others; None if too few are left."""
         if len(self.up) < 2:
             return None
         if self.controller in self.up and self.is_so(0.4):
             return self.controller
         return self.one(self.up)
 
-    def strike(self, *brokers: int) -> None:
+    def take_down(self, *brokers: int) -> None:
         for broker in brokers:
             self.up.remove(broker)
             if broker == self.controller:
@@ -107,7 +107,7 @@ class Belief:
 
 
 def plan(seed: int) -> Recording:
-    """Draw a plan: a recording without writes."""
+    """Return a random plan: a recording without writes."""
     numbers = random.Random(f"conformance {seed}")
     brokers = list(range(1, numbers.choice(BROKERS) + 1))
     has_two_dirs, has_long_sessions = numbers.random() < 0.15, numbers.random() < 0.15
@@ -118,7 +118,7 @@ def plan(seed: int) -> Recording:
         settings["zookeeper.session.timeout.ms"] = LONG_SESSION_MS
     belief = Belief(numbers, brokers, brokers[0], has_two_dirs, has_long_sessions, up=list(brokers))
     steps = [_topic(belief), _topic(belief)] if belief.is_so(0.5) else [_topic(belief)]
-    steps += [_deed(belief) for _ in range(numbers.randint(*STEPS))]
+    steps += [_random_step(belief) for _ in range(numbers.randint(*STEPS))]
     return Recording(
         name=f"random-{seed}",
         source=f"drawn from seed {seed}",
@@ -131,10 +131,10 @@ def plan(seed: int) -> Recording:
     )
 
 
-def _deed(belief: Belief) -> Do | None:
-    """One that can be done, as is believed; None if none was found."""
+def _random_step(belief: Belief) -> Do | None:
+    """Return a step that is possible under the assumed state; None if none was found."""
     for _ in range(TRIES):
-        (draw,) = belief.numbers.choices([*DEEDS], [*DEEDS.values()])
+        (draw,) = belief.numbers.choices([*WEIGHTS], [*WEIGHTS.values()])
         if (do := draw(belief)) is not None:
             belief.is_spoilt |= any(key.startswith("zk_") for key in do)
             return {**do, "settle": False} if belief.is_so(AT_ONCE) and _is_written(do) else do
@@ -142,7 +142,7 @@ def _deed(belief: Belief) -> Do | None:
 
 
 def _is_written(do: Do) -> bool:
-    """Whether it is over once a znode is written: nothing is waited for."""
+    """Return whether the step ends when a znode is written, without waiting."""
     written = ("delete", "grow", "prefer", "reassign_if_free")
     return any(key in written or key.startswith("zk_") for key in do) or do.get("wait_state") is False
 
@@ -159,7 +159,7 @@ def _topic(belief: Belief) -> Do | None:
     assignment = {number: belief.replicas(factor) for number in range(belief.one((1, 2, 2, 3)))}
     belief.topics[topic] = assignment
     config = {"unclean.leader.election.enable": "true"} if belief.is_so(0.15) else {}
-    # A topic that is still being deleted cannot be made; one without any live replica gets no state.
+    # A topic that is still being deleted cannot be created; one without any live replica gets no state.
     waits = belief.has_live_replica(topic) and topic not in belief.gone and not belief.is_spoilt
     texts = {str(number): replicas for number, replicas in assignment.items()}
     return {"topic": topic, "assignment": texts, "config": config, "wait_state": waits}
@@ -194,23 +194,23 @@ def _produce(belief: Belief) -> Do | None:
 # --- brokers ---------------------------------------------------------------------------------------------------------------
 
 
-def _struck(verb: str, **circumstances: Any) -> Callable[[Belief], Do | None]:
+def _fault_on_one(verb: str, **circumstances: Any) -> Callable[[Belief], Do | None]:
     def draw(belief: Belief) -> Do | None:
         victim = belief.victim()
         if victim is None:
             return None
-        belief.strike(victim)
+        belief.take_down(victim)
         return {verb: victim, **circumstances}
 
     return draw
 
 
-def _struck_together(verb: str) -> Callable[[Belief], Do | None]:
+def _fault_on_two(verb: str) -> Callable[[Belief], Do | None]:
     def draw(belief: Belief) -> Do | None:
         if len(belief.up) < 3:
             return None
         victims = belief.numbers.sample(belief.up, 2)
-        belief.strike(*victims)
+        belief.take_down(*victims)
         return {verb: victims}
 
     return draw
@@ -225,7 +225,7 @@ def _start(belief: Belief) -> Do | None:
 
 
 def _pause(belief: Belief) -> Do | None:
-    do = _struck("pause", sleep=EXPIRED_AFTER_S)(belief)
+    do = _fault_on_one("pause", sleep=EXPIRED_AFTER_S)(belief)
     if do is not None:
         belief.paused.append(do["pause"])
     return do
@@ -250,12 +250,12 @@ def _bounce(belief: Belief) -> Do | None:
     victim = belief.victim() if belief.has_long_sessions else None
     if victim is None:
         return None
-    belief.strike(victim)  # its former registration is in its way
+    belief.take_down(victim)  # its former registration is in the way
     return {"bounce": victim}
 
 
 def _break_dir(belief: Belief) -> Do | None:
-    """Only of a broker with replicas: of an empty directory Kafka does not notice that it has vanished until it uses it."""
+    """Break a directory of a broker with replicas: Kafka does not notice the loss of an empty directory until it uses it."""
     placed = [replicas for topic in belief.topics.values() for replicas in topic.values()]
     hosts = [broker for broker in belief.up if any(broker in replicas for replicas in placed)]
     if not belief.has_two_dirs or not hosts:
@@ -268,7 +268,7 @@ def _break_dir(belief: Belief) -> Do | None:
 
 
 def _targets(belief: Belief) -> dict[str, list[int]]:
-    """Moves of one partition or a few, often to where nobody can follow yet."""
+    """Return moves of one partition or a few, often to brokers that are not running yet."""
     moves: dict[str, list[int]] = {}
     for topic, number in belief.partitions(belief.one((1, 1, 2, 3))):
         replicas = belief.replicas(belief.one((1, 2, 2, 3)))
@@ -423,15 +423,15 @@ def _text(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-DEEDS: Mapping[Callable[[Belief], Do | None], float] = {
+WEIGHTS: Mapping[Callable[[Belief], Do | None], float] = {
     _topic: 5,
     _delete: 8,
     _grow: 5,
     _produce: 0.7,
-    _struck("kill"): 8,
-    _struck_together("kill_together"): 3,
-    _struck("term"): 5,
-    _struck_together("term_together"): 2,
+    _fault_on_one("kill"): 8,
+    _fault_on_two("kill_together"): 3,
+    _fault_on_one("term"): 5,
+    _fault_on_two("term_together"): 2,
     _start: 16,
     _pause: 2,
     _resume: 8,
@@ -450,4 +450,4 @@ DEEDS: Mapping[Callable[[Belief], Do | None], float] = {
     _role_by_hand: 9,
     _notification_by_hand: 2.5,
 }
-"""What is drawn, and its weight among those that can be done."""
+"""The generators of steps, each with its weight among those that are possible."""

@@ -1,7 +1,7 @@
-"""A recording: what was done to a cluster, step by step, and what was then written to ZooKeeper.
+"""A recording: the steps done to a cluster, and what was written to ZooKeeper after each.
 
-What Kafka did and what our cluster did have this one form, so that either can be read, written and compared. The form is
-described in tests/conformance/traces/README.md.
+Kafka's runs and our cluster's runs share this form, so that either can be read, written and compared. The form is described
+in tests/conformance/traces/README.md.
 """
 
 import json
@@ -10,26 +10,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kcsim.scenarios.comparing.writes import WITH_DATA, StepWrites, Write, Writes
+from kcsim.zk.capture.write_comparison.writes import WITH_DATA, StepWrites, Writes, ZnodeWrite
 from tests.conformance.replayed.shapes import BadShapeError, check_recording
 
 
 class BadRecordingError(Exception):
-    """A file that is no recording: says which, and what is wrong with it."""
+    """A file is not a recording; the message says which file, and what is wrong with it."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What was done, and what followed. None: not recorded, so there is nothing to compare with.
+    """One step, and what followed from it. None: not recorded, so there is nothing to compare with.
 
     Attributes:
-        do: the deed and its circumstances, as in the file.
-        controller: who holds /controller, or held it last, when the step has ended.
-        unsteady: znode -> what other runs of the same steps wrote to it; any is right.
-        other_winners: who held /controller in those runs.
-        more_writes: how many more there were, of a step that went on without end and was cut; 0 of any other.
+        do: the action and its circumstances, as in the file.
+        controller: the broker that holds /controller, or held it last, when the step has ended.
+        unsteady: znode -> what other runs of the same steps wrote to it; any of these is right.
+        other_winners: the brokers that held /controller in those runs.
+        more_writes: number of further writes of a step that never became quiet and was cut; 0 for any other step.
         outcome: exit status and output of a command; a broker's exit.
-        problem: what kept our cluster from playing this step to its end; None in a step that it did.
+        problem: what kept our cluster from playing this step to its end; None in a step that it completed.
         not_supported: why our cluster cannot play this step, and so none after it.
     """
 
@@ -46,7 +46,7 @@ class Step:
 
     @property
     def followed(self) -> StepWrites:
-        """What is compared with the rules of any two runs."""
+        """Return the part that is compared by the rules for any two runs."""
         return StepWrites(self.controller, self.writes, self.sessions_closed)
 
     @classmethod
@@ -79,16 +79,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Recording:
-    """One scenario as somebody played it.
+    """One scenario as it was played.
 
     Attributes:
-        source: who, for people.
+        source: origin of the recording, for readers.
         brokers: ids of those that run before the first step; the first is started first, and elected.
         racks: broker id, as text -> rack.
         settings: Kafka's dotted names, for every broker.
         alive: broker processes that still run at the end; None if not recorded.
         final: znodes at the end, path -> data; None if not recorded.
-        directory: where the file lies, and what its commands read; None if there is no file.
+        directory: of the file, and of the files that its commands read; None if there is no file.
     """
 
     name: str
@@ -117,11 +117,11 @@ class Recording:
 
     @property
     def not_supported(self) -> str | None:
-        """Why the play ended before its last step was done; None if our cluster can do all of it."""
+        """Return why the play ended before its last step was done; None if our cluster can do all of it."""
         return self.steps[-1].not_supported if self.steps else None
 
     def text(self) -> str:
-        """The file's text: one step a line."""
+        """Return the file's text: one step a line."""
         keys = ("name", "source", "brokers", "racks", "settings", "alive")
         head = {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
         steps = ",\n".join("  " + json.dumps(step.as_json(), separators=(",", ":")) for step in self.steps)
@@ -130,10 +130,10 @@ class Recording:
 
 
 def _writes(given: Sequence[Mapping[str, Any]]) -> Writes:
-    return tuple(Write(w["by"], w["op"], w["path"], w.get("data"), w.get("fenced", False)) for w in given)
+    return tuple(ZnodeWrite(w["by"], w["op"], w["path"], w.get("data"), w.get("fenced", False)) for w in given)
 
 
-def _write_as_json(write: Write) -> dict[str, Any]:
+def _write_as_json(write: ZnodeWrite) -> dict[str, Any]:
     found: dict[str, Any] = {"by": write.by, "op": write.op, "path": write.path}
     if write.op in WITH_DATA:
         found["data"] = write.data
@@ -141,7 +141,7 @@ def _write_as_json(write: Write) -> dict[str, Any]:
 
 
 def read_recording(path: Path) -> Recording:
-    """Raises: BadRecordingError for a file that cannot be read, is no JSON, or has not the form of a recording."""
+    """Read a recording. Raises: BadRecordingError for a file that is unreadable, not JSON, or not in a recording's form."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

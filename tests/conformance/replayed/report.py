@@ -1,35 +1,39 @@
-"""Tells in words in what our cluster differs from Kafka."""
+"""Report of the differences between our cluster and Kafka."""
 
 import json
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from kcsim.scenarios.comparing.differences import Difference
+from kcsim.zk.capture.write_comparison.differences import WriteDifference
 from tests.conformance.replayed.recording import Recording
 
 
 class Result(StrEnum):
-    """Of one recording; from best to worst."""
+    """Result of one recording; from best to worst."""
 
     AGREES = "agrees"
     NOT_SUPPORTED = "not supported"
     DIFFERS = "differs"
 
 
-def result_of(found: Sequence[Difference], ours: Recording) -> Result:
-    """A difference weighs more than a step that could not be played."""
+def result_of(found: Sequence[WriteDifference], ours: Recording) -> Result:
+    """Return the result: a difference outweighs a step that could not be played."""
     if found:
         return Result.DIFFERS
     return Result.NOT_SUPPORTED if ours.not_supported is not None else Result.AGREES
 
 
-def told(
-    file: str, found: Sequence[Difference], kafka: Recording, ours: Recording, sides: tuple[str, str] = ("Kafka", "ours")
+def report_lines(
+    file: str,
+    found: Sequence[WriteDifference],
+    kafka: Recording,
+    ours: Recording,
+    sides: tuple[str, str] = ("Kafka", "ours"),
 ) -> Iterator[str]:
-    """Each difference with what Kafka did and what we did, then what could not be played.
+    """Yield each difference with what Kafka did and what we did, then the steps that could not be played.
 
     Args:
-        sides: what the two are called.
+        sides: names of the two runs.
     """
     for difference in found:
         place = "end" if difference.step is None else f"step {difference.step}"

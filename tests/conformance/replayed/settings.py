@@ -1,4 +1,4 @@
-"""The settings under which recordings were made, in the words of our brokers."""
+"""The settings under which recordings were made, in the form that our brokers read."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ IN_FORCE: Mapping[str, Value] = {
     "replica.fetch.wait.max.ms": 200,
     "controlled.shutdown.retry.backoff.ms": 500,
 }
-"""In every recording that does not say otherwise."""
+"""Settings of every recording that does not have others."""
 TICK_TIME_MS = 500
 
 WITHOUT_EFFECT = (
@@ -32,19 +32,22 @@ WITHOUT_EFFECT = (
     "transaction.state.log.min.isr",
     "transaction.state.log.replication.factor",
 )
-"""Threads, the disk, transactions: our brokers do not know these settings, and they change nothing that is compared."""
+"""Threads, the disk, transactions: our brokers do not know these settings, which affect nothing that is compared."""
 TWO_DIRS = {"log.dirs": "/disk-1,/disk-2"}
-"""What `two.dirs`, which is no setting of Kafka's, stands for."""
+"""Meaning of `two.dirs`, which is not a setting of Kafka's."""
 
 
 def settings_in_force(recording: Recording) -> dict[str, Value]:
-    """Of every broker, by Kafka's names."""
+    """Return the settings of every broker, by Kafka's names."""
     wanted = {**IN_FORCE, **recording.settings}
     return {**wanted, **TWO_DIRS} if wanted.pop("two.dirs", False) else wanted
 
 
 def settings_of(recording: Recording) -> dict[str, Value]:
-    """Those that our brokers know. Raises: NotSupportedError for one that is neither, nor without effect."""
+    """Return the settings that our brokers know.
+
+    Raises: NotSupportedError for a setting that is neither known nor without effect.
+    """
     wanted = settings_in_force(recording)
     known = {name: value for name, value in wanted.items() if name in KAFKA_NAMES}
     unknown = wanted.keys() - known.keys() - {*WITHOUT_EFFECT}

@@ -1,21 +1,21 @@
-"""What a recording has to look like: of each key, which values make sense."""
+"""The form of a recording: the valid values of each key."""
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 FORM = 1
-"""Of the recordings that this program understands; those that name none have it."""
+"""Form of the recordings that this program reads; recordings without a form have this one."""
 FORM_KEYS = ("version", "form", "format", "schema_version")
 PARTITION = re.compile(r".+-\d+")
 
 
 class BadShapeError(ValueError):
-    """Says where, and what is expected there."""
+    """A value does not have the expected form; the message says where, and what is expected there."""
 
 
 class Shape(NamedTuple):
-    """`fits` says whether a value is one; `words` say what one is."""
+    """Form of a value: `fits` checks a value; `words` describes a valid one."""
 
     fits: Callable[[Any], bool]
     words: str
@@ -106,7 +106,7 @@ VERBS: Mapping[str, Shape] = {
     "break_dir": BROKER,
     "produce": Shape(lambda value: _is_text(value) or _is_list(value, _is_text), "a topic"),
 }
-"""What can be done in a step."""
+"""The actions of a step."""
 CIRCUMSTANCES: Mapping[str, Shape] = {
     "assignment": ASSIGNMENT,
     "partitions": ASSIGNMENT,
@@ -117,7 +117,7 @@ CIRCUMSTANCES: Mapping[str, Shape] = {
     "sleep": Shape(lambda value: isinstance(value, int | float) and value >= 0, "a number of seconds"),
     "wait": Shape(_is_wait, "an object with leader, isr or both, by partition"),
 }
-"""What a step can say besides. Sleeping and waiting make a step by themselves, too."""
+"""Further keys of a step. Sleeping and waiting also make a step by themselves."""
 
 NEVER_GROWTH = ("wait", "config", "files")
 
@@ -155,7 +155,7 @@ def _is_write(value: Any) -> bool:
 
 
 def check_recording(value: Any) -> None:
-    """Raises: BadShapeError."""
+    """Check the form of a recording. Raises: BadShapeError."""
     if not isinstance(value, dict):
         raise BadShapeError("the file holds no JSON object")
     for key in FORM_KEYS:
@@ -180,7 +180,10 @@ def _check_do(do: Mapping[str, Any], where: str) -> None:
 
 
 def growth(do: Mapping[str, Any]) -> tuple[str, Mapping[str, list[int]]]:
-    """Topic and new partitions of a `grow`, in one value or the latter under a key of their own. Raises: BadShapeError."""
+    """Return topic and new partitions of a `grow`, in one value or the partitions under their own key.
+
+    Raises: BadShapeError.
+    """
     given = do["grow"]
     if isinstance(given, list):
         return given[0], given[1]

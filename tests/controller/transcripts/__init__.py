@@ -1,19 +1,19 @@
-"""Transcripts: commands, and under each what the controllers did about it.
+"""Transcripts: commands, and under each what the controllers did in response.
 
-A transcript is the expected answer of its commands. `python -m tests.controller.transcripts --record` plays all, or those
-named, on the model, and writes anew what stands under the commands: read the difference, and keep only what you can explain.
+A transcript is the expected result of its commands. `python -m tests.controller.transcripts --record` plays all, or those
+named, on the model, and rewrites the results under the commands: read the difference, and keep only what you can explain.
 """
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.controller.stage import Script, Stage
-from tests.controller.stage_commands import Commands
+from tests.controller.controller_harness import ControllerHarness, Script
+from tests.controller.transcript_commands import Commands
 
 FOLDER = Path(__file__).parent
 INDENT = "    "
 MODEL_ONLY = "# model only"
-"""A line that says: timing matters here, so this one is played in virtual time alone."""
+"""Line of a transcript whose timing matters, so that it is played in virtual time only."""
 
 
 def transcripts() -> list[Path]:
@@ -25,10 +25,10 @@ def is_model_only(transcript: Path) -> bool:
 
 
 def script_of(text: str, say: Callable[[str], None]) -> Script:
-    """What plays a transcript: its commands and comments are said again, and under each command what came of it."""
+    """Return a script that plays a transcript: it repeats commands and comments, and adds each command's results."""
 
-    async def script(stage: Stage) -> None:
-        commands = Commands(stage)
+    async def script(harness: ControllerHarness) -> None:
+        commands = Commands(harness)
         for line in without_answers(text):
             say(line)
             if line and not line.startswith("#"):

@@ -5,12 +5,12 @@ import difflib
 import sys
 from pathlib import Path
 
-from tests.controller.stage import on_model
+from tests.controller.controller_harness import on_model
 from tests.controller.transcripts import script_of, transcripts
 
 
 def main() -> int:
-    """Exit status 1 when a transcript differs and is not recorded."""
+    """Play transcripts; return exit status 1 when a transcript differs and is not recorded."""
     parser = argparse.ArgumentParser(prog="python -m tests.controller.transcripts", description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="default: all")
     parser.add_argument("--record", action="store_true", help="write what came of the commands into the files")
@@ -18,9 +18,9 @@ def main() -> int:
     differ = False
     for transcript in arguments.files or transcripts():
         before = transcript.read_text()
-        said: list[str] = []
-        on_model(script_of(before, said.append))
-        after = "".join(f"{line}\n" for line in said)
+        output: list[str] = []
+        on_model(script_of(before, output.append))
+        after = "".join(f"{line}\n" for line in output)
         if after != before:
             differ = True
             named = str(transcript)

@@ -1,15 +1,15 @@
-"""Each query of the vocabulary, asked of one run; and what is said of a run that does not answer."""
+"""Each query of the vocabulary, asked of one run, and the error for a run that does not answer it."""
 
 import pytest
 from pydantic import TypeAdapter
 
-from kcsim.scenarios.language.words import KnownNames
+from kcsim.scenarios.language.value_types import KnownNames
 from kcsim.scenarios.lessons.answering import NoAnswerError, answer
-from kcsim.scenarios.lessons.answers import Answer
+from kcsim.scenarios.lessons.answers import LessonAnswer
 from kcsim.scenarios.lessons.choices import choices
 from kcsim.scenarios.lessons.lesson_run import LessonRun
 from kcsim.scenarios.lessons.queries import AnyQuery, Query
-from tests.scenarios.lessons.played import played
+from tests.scenarios.lessons.lesson_fixtures import played
 
 QUERY: TypeAdapter[Query] = TypeAdapter(AnyQuery)
 ANY_NAME = KnownNames(aliases=None, consumers=None, groups=None)
@@ -17,13 +17,13 @@ ANY_NAME = KnownNames(aliases=None, consumers=None, groups=None)
 DIED_AND_WON = {"died": {"kind": "ProcessState", "state": "dead"}, "won": {"kind": "ElectionWon"}}
 
 
-def query_of(said: object) -> Query:
-    """A query as a lesson says it; its names are not looked up in a scenario here."""
-    return QUERY.validate_python(said, context=ANY_NAME)
+def query_of(value: object) -> Query:
+    """Return a query written as in a lesson; its names are not looked up in a scenario here."""
+    return QUERY.validate_python(value, context=ANY_NAME)
 
 
-def asked(run: LessonRun, query: object, first: int = 0, asked_at: int = 0) -> Answer:
-    """Ask about the whole run, from an event on."""
+def asked(run: LessonRun, query: object, first: int = 0, asked_at: int = 0) -> LessonAnswer:
+    """Return the answer to a query about the run from the event `first` on, asked at the event `asked_at`."""
     return answer(run, query_of(query), asked_at, first, len(run.events) - 1)
 
 
@@ -90,7 +90,7 @@ def test_a_rise_is_from_when_the_question_was_asked() -> None:
     assert asked(run, {"rise": "leader-epoch of orders-0"}, asked_at=returned).text == "2"
 
 
-def test_whoever_led_before_does_so_until_the_election_is_written_down() -> None:
+def test_the_former_leader_leads_until_the_election_is_written_down() -> None:
     run = played("leaders-and-isr").run
     second = [event.seq for event in run.events if event.kind == "LeaderElection"][1]
     written = next(e.seq for e in run.events[second:] if e.kind == "ZnodeChanged" and (e.path or "").endswith("/state"))
@@ -99,7 +99,7 @@ def test_whoever_led_before_does_so_until_the_election_is_written_down() -> None
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ({"value": "leader", "of": {"kind": "LogDirFailed"}}, "there is no LogDirFailed from #0"),
         ({"value": "error", "of": {"kind": "RunStarted"}}, "#0, RunStarted, has nothing in its column error"),
@@ -109,8 +109,8 @@ def test_whoever_led_before_does_so_until_the_election_is_written_down() -> None
         ({"rise": "leader-epoch of orders-0"}, "leader-epoch of orders-0 was none and is 3"),
     ],
 )
-def test_a_run_that_has_no_answer_says_what_it_lacks(query: object, told: str) -> None:
-    with pytest.raises(NoAnswerError, match=told.replace("(", r"\(")):
+def test_a_run_that_has_no_answer_says_what_it_lacks(query: object, message: str) -> None:
+    with pytest.raises(NoAnswerError, match=message.replace("(", r"\(")):
         asked(played("leaders-and-isr").run, query)
 
 

@@ -1,8 +1,8 @@
-"""What a reader may type, and what it means."""
+"""The answers that a reader may type, and their meaning."""
 
 import pytest
 
-from kcsim.scenarios.lessons.answers import AnswerKind, understood
+from kcsim.scenarios.lessons.answers import AnswerKind, parse_answer
 
 BROKERS = ("broker-1", "broker-2", "broker-3", "nobody")
 ISRS = ("[1, 2, 3]", "[1, 3]", "[3]", "[]")
@@ -38,7 +38,7 @@ ORDER = ("elect → shrink", "shrink → elect")
 def test_a_letter_or_the_answer_itself_as_people_write_it(
     typed: str, kind: AnswerKind, choices: tuple[str, ...], meant: str
 ) -> None:
-    assert understood(typed, kind, choices) == meant
+    assert parse_answer(typed, kind, choices) == meant
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_a_letter_or_the_answer_itself_as_people_write_it(
         ("one, two", AnswerKind.BROKERS, ISRS),
         ("soon", AnswerKind.SECONDS, ("0 s", "6 s")),
         ("elect", AnswerKind.ORDER, ORDER),
-        ("c", AnswerKind.WORD, ("connected", "closed")),  # might be either
+        ("c", AnswerKind.WORD, ("connected", "closed")),  # "c" is the beginning of both choices
     ],
 )
 def test_what_is_no_answer_is_not_taken_for_one(typed: str, kind: AnswerKind, choices: tuple[str, ...]) -> None:
-    assert understood(typed, kind, choices) is None
+    assert parse_answer(typed, kind, choices) is None
 
 
 def test_a_letter_means_the_choice_beside_it_even_where_numbers_are_asked_for() -> None:
-    assert understood("a", AnswerKind.NUMBER, ("3", "4")) == "3"
+    assert parse_answer("a", AnswerKind.NUMBER, ("3", "4")) == "3"

@@ -1,18 +1,19 @@
-"""No answer stands in a lesson: with another scenario below the same pages, other answers are right.
+"""No answer is written in a lesson: with another scenario below the same pages, other answers are right.
 
-The pages are not touched; what changes is the cluster or its timetable.
+The pages stay the same; the cluster or its timetable changes.
 """
 
 from typing import NamedTuple
 
 import pytest
 
-from tests.scenarios.lessons.played import played, played_otherwise
-from tests.scenarios.lessons.test_course import NAMES
+from tests.scenarios.lessons.lesson_fixtures import played, played_otherwise
+from tests.scenarios.lessons.lesson_names import NAMES
+from tests.tiers import tiered
 
 
 class Change(NamedTuple):
-    """Texts of the scenario with what stands there instead; and the right answer to a question, before and after."""
+    """A change: texts of the scenario with their replacements, and the right answer to a question before and after it."""
 
     lesson: str
     question: int
@@ -56,7 +57,7 @@ BOTH_WAIT_FOR_BROKER_4 = (
     ("1: [2, 3, 5]", "1: [2, 4, 5]"),
     ("- wait: {leader: {orders-1: broker-3}}", "- wait: {event: {kind: BrokerChange, brokers: [1, 2, 3, 5]}}"),
 )
-THE_WISH_IS_GRANTED = (
+THE_REQUEST_SUCCEEDS = (
     ("0: [3]", "0: [2]"),
     (
         "{event: {kind: ControllerEventFailed, event: ReplicaLeaderElection}}",
@@ -93,13 +94,14 @@ CHANGES = [
     Change("leader-epochs", 6, "2", "3", (("0: [2, 3, 4]", "0: [4, 2, 3]"),)),
     Change("total-loss", 2, "[3]", "[4]", BOTH_WAIT_FOR_BROKER_4),
     Change("total-loss", 6, "1", "2", BOTH_WAIT_FOR_BROKER_4),
-    Change("elections-without-end", 2, "yes", "no", THE_WISH_IS_GRANTED),
-    Change("elections-without-end", 3, "It resigns", "It is ready, and stays", THE_WISH_IS_GRANTED),
-    Change("elections-without-end", 4, "6", "0", THE_WISH_IS_GRANTED),
+    Change("elections-without-end", 2, "yes", "no", THE_REQUEST_SUCCEEDS),
+    Change("elections-without-end", 3, "It resigns", "It is ready, and stays", THE_REQUEST_SUCCEEDS),
+    Change("elections-without-end", 4, "6", "0", THE_REQUEST_SUCCEEDS),
 ]
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.lesson}-{change.question}")
+@pytest.mark.slow
+@pytest.mark.parametrize("change", tiered(CHANGES, fast=5), ids=lambda change: f"{change.lesson}-{change.question}")
 def test_another_scenario_has_another_right_answer(change: Change) -> None:
     changed = played_otherwise(change.lesson, *change.texts)
     assert (played(change.lesson).answer(change.question), changed.answer(change.question)) == (change.before, change.after)
@@ -110,7 +112,7 @@ def test_every_lesson_is_among_them() -> None:
     assert sorted({change.lesson for change in CHANGES}) == sorted(NAMES)
 
 
-def test_what_is_told_changes_with_the_run() -> None:
+def test_the_text_changes_with_the_run() -> None:
     changed = played_otherwise("leaders-and-isr", ("0: [2, 3, 4]", "0: [4, 3, 2]"))
     assert "Its assignment is [2, 3, 4]" in " ".join(played("leaders-and-isr").scenes[0].text.split())
     assert "Its assignment is [4, 3, 2]" in " ".join(changed.scenes[0].text.split())

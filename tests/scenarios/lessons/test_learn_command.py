@@ -1,4 +1,4 @@
-"""kcsim learn as a person meets it: the list, a lesson, a handout, and what it says when it cannot."""
+"""kcsim learn as a user sees it: the list, a lesson, a handout, and its error messages."""
 
 import fcntl
 import json
@@ -10,24 +10,36 @@ import sys
 import termios
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from kcsim.scenarios.cli import app
-from kcsim.scenarios.history import read_trace
+from kcsim.eventlog.event_log import read_trace
+from kcsim.scenarios.cli.app import app
+from kcsim.scenarios.lessons import lesson_file
 from tests.requirements import require
-from tests.scenarios.lessons.played import lesson_text, played
-from tests.scenarios.lessons.test_course import NAMES
+from tests.scenarios.lessons.lesson_fixtures import lesson_text, played, the_course
+from tests.scenarios.lessons.lesson_names import NAMES
 from tests.scenarios.lessons.test_lesson_file import OWN
+from tests.scenarios.long_timeouts import patient
+from tests.scenarios.scenario_library import of_library
 
-PATIENCE_S = 60
+PATIENCE_S = 600
+SESSION_MS = 6_000
+"""The session timeout: as short as a busy machine allows, because three brokers are killed."""
 
 
 def kcsim(*arguments: str, typed: str | None = None) -> Result:
     return CliRunner().invoke(app, arguments, input=typed)
 
 
+@pytest.fixture
+def _course_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lesson_file, "course", the_course)
+
+
+@pytest.mark.usefixtures("_course_read_once")
 def test_without_a_lesson_they_are_listed() -> None:
     result = kcsim("learn")
     assert result.exit_code == 0
@@ -35,16 +47,17 @@ def test_without_a_lesson_they_are_listed() -> None:
     assert "kcsim learn 1 plays the first" in result.stdout
 
 
+@pytest.mark.usefixtures("_course_read_once")
 def test_the_list_is_for_programs_too() -> None:
-    told = json.loads(kcsim("learn", "--output", "json").stdout)
-    assert [lesson["name"] for lesson in told] == NAMES
-    assert told[0].keys() == {"number", "name", "title", "minutes", "you_will_know"}
+    listed = json.loads(kcsim("learn", "--output", "json").stdout)
+    assert [lesson["name"] for lesson in listed] == NAMES
+    assert listed[0].keys() == {"number", "name", "title", "minutes", "you_will_know"}
 
 
-def test_without_a_terminal_everything_is_told_and_nothing_waited_for() -> None:
+def test_without_a_terminal_everything_is_printed_and_nothing_waited_for() -> None:
     result = kcsim("learn", "4")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith("Lesson 4: When nobody in sync is left\n")
+    assert result.stdout.startswith("Lesson 4: When no replica in sync is left\n")
     assert "It is: [3]" in result.stdout
     assert "Your answer" not in result.stdout
 
@@ -59,8 +72,8 @@ def test_answers_can_come_from_a_file(tmp_path: Path) -> None:
     result = kcsim("learn", "4", "--answers", str(file))
     assert result.exit_code == 0
     assert "Right: [3]" in result.stdout
-    assert "Not so. You said [1, 2]; it is: [3]" in result.stdout
-    assert "1 of 6 right, 4 told." in result.stdout
+    assert "Not right. Your answer was [1, 2]; the right answer is: [3]" in result.stdout
+    assert "1 of 6 right, 4 shown." in result.stdout
 
 
 def test_answers_can_come_from_stdin() -> None:
@@ -69,13 +82,13 @@ def test_answers_can_come_from_stdin() -> None:
 
 
 def test_programs_learn_what_was_answered() -> None:
-    told = json.loads(kcsim("learn", "4", "--answers", "-", "--output", "json", typed="3\n2\n").stdout)
-    assert told["score"] == {"right": 1, "asked": 6, "given": ["[3]", "[2]", None, None, None, None]}
+    document = json.loads(kcsim("learn", "4", "--answers", "-", "--output", "json", typed="3\n2\n").stdout)
+    assert document["score"] == {"right": 1, "asked": 6, "given": ["[3]", "[2]", None, None, None, None]}
 
 
 def test_a_handout_is_markdown() -> None:
     result = kcsim("learn", "4", "--print")
-    assert result.stdout.startswith("# When nobody in sync is left\n")
+    assert result.stdout.startswith("# When no replica in sync is left\n")
     assert result.stdout.index("**Question 6.**") < result.stdout.index("## Answers")
 
 
@@ -89,7 +102,7 @@ def test_a_lesson_of_ones_own_is_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "told"),
+    ("arguments", "status", "message"),
     [
         (["77"], 64, "77: there is no lesson of this number; there are 1 to 13\n"),
         (["zombie"], 64, "zombie: neither a file nor a lesson; did you mean zombie-controller?\n"),
@@ -100,9 +113,9 @@ def test_a_lesson_of_ones_own_is_checked(tmp_path: Path) -> None:
         (["check"], 64, "check: name the file to check, as `kcsim learn check my-lesson.yaml`\n"),
     ],
 )
-def test_what_makes_no_sense_ends_with_64(arguments: list[str], status: int, told: str) -> None:
+def test_what_makes_no_sense_ends_with_64(arguments: list[str], status: int, message: str) -> None:
     result = kcsim("learn", *arguments)
-    assert (result.exit_code, result.stdout, result.stderr) == (status, "", told)
+    assert (result.exit_code, result.stdout, result.stderr) == (status, "", message)
 
 
 def test_a_lesson_whose_run_lacks_a_page_ends_with_2(tmp_path: Path) -> None:
@@ -122,7 +135,7 @@ def test_a_lesson_whose_scenario_cannot_be_run_ends_with_2_and_the_line(tmp_path
 
 
 def test_the_trace_of_a_lesson_is_that_of_its_scenario(tmp_path: Path) -> None:
-    """So that its event numbers mean the same to kcsim why."""
+    """The event numbers of the trace must mean the same to kcsim why."""
     taught, run = tmp_path / "taught.jsonl", tmp_path / "run.jsonl"
     assert kcsim("learn", "4", "--trace", str(taught)).exit_code == 0
     assert kcsim("run", "last-isr-member-lost", "--zookeeper", "simulated", "--trace", str(run)).exit_code == 0
@@ -131,8 +144,10 @@ def test_the_trace_of_a_lesson_is_that_of_its_scenario(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("key", "status", "goodbye"),
-    [(b"\x03", 130, b""), (b"\x04", 0, b"Until next time. No question was asked yet.")],
-    ids=["Ctrl-C", "Ctrl-D"],
+    [
+        pytest.param(b"\x03", 130, b"", id="Ctrl-C"),
+        pytest.param(b"\x04", 0, b"Until next time. No question was asked yet.", id="Ctrl-D", marks=pytest.mark.slow),
+    ],
 )
 def test_a_reader_leaves_when_they_want_to(key: bytes, status: int, goodbye: bytes) -> None:
     master, slave = pty.openpty()
@@ -141,28 +156,31 @@ def test_a_reader_leaves_when_they_want_to(key: bytes, status: int, goodbye: byt
         command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, preexec_fn=own_terminal
     )
     os.close(slave)
-    told = b"".join(read_until(master, b"Your answer"))
+    output = b"".join(read_until(master, b"Your answer"))
     os.write(master, key)
-    told += b"".join(read_until(master, None))
+    output += b"".join(read_until(master, None))
     os.close(master)
-    assert process.wait(PATIENCE_S) == status, told
-    assert goodbye in told
+    assert process.wait(PATIENCE_S) == status, output
+    assert goodbye in output
 
 
 def own_terminal() -> None:
-    """Makes the terminal that a process was given its own, so that Ctrl-C there reaches it."""
+    """Make the terminal that this process was given its controlling terminal, so that Ctrl-C there reaches the process."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def read_until(terminal: int, mark: bytes | None) -> Iterator[bytes]:
-    """Yield what is shown on a terminal, up to a mark; None: until its process is gone. Fails if that takes too long."""
+    """Yield the output on a terminal up to a mark, or until its process has ended if mark is None.
+
+    Fail if that takes too long.
+    """
     shown = b""
     while mark is None or mark not in shown:
         ready, _, _ = select.select([terminal], [], [], PATIENCE_S)
         assert ready, f"nothing more after {shown!r}"
         try:
             more = os.read(terminal, 4096)
-        except OSError:  # how Linux says that nobody writes there any more
+        except OSError:  # Linux: no process has the terminal open for writing any more
             return
         if not more:
             return
@@ -170,11 +188,17 @@ def read_until(terminal: int, mark: bytes | None) -> Iterator[bytes]:
         yield more
 
 
+@pytest.mark.slow
 @pytest.mark.live
-def test_a_lesson_can_be_run_on_a_real_zookeeper() -> None:
-    """The same pages, and what the real one answers: it was not asked what it would answer."""
+def test_a_lesson_can_be_run_on_a_real_zookeeper(tmp_path: Path) -> None:
+    """The pages are the same; the right answers are computed from the run on the real ZooKeeper."""
     require("java")
-    result = kcsim("learn", "unclean-election", "--zookeeper", "embedded", "--output", "json")
+    by_name = "scenario: last-isr-member-lost\n"
+    scenario = indent(patient(of_library("last-isr-member-lost"), SESSION_MS).scenario.to_yaml(), "  ")
+    file = tmp_path / "unclean-election.yaml"
+    assert by_name in lesson_text("unclean-election")
+    file.write_text(lesson_text("unclean-election").replace(by_name, f"scenario:\n{scenario}"))
+    result = kcsim("learn", str(file), "--zookeeper", "embedded", "--output", "json")
     assert result.exit_code == 0, result.stderr
     right = [page["question"]["right"] for page in json.loads(result.stdout)["pages"]]
     assert right == ["[3]", "[3]", "nobody", "broker-2", "[2]", "no"]

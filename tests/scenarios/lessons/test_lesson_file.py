@@ -1,4 +1,4 @@
-"""A lesson file as its author meets it: what is wrong is told line by line, with the nearest right word."""
+"""A lesson file as its author sees it: mistakes are reported line by line, with the nearest right word."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ import pytest
 
 from kcsim.scenarios.lessons.lesson import Lesson, json_schema
 from kcsim.scenarios.lessons.lesson_file import LessonFileError, find_lesson, load_lesson, load_lesson_text
+from kcsim.scenarios.lessons.lesson_pages import LessonError, lesson_pages
 from kcsim.scenarios.lessons.lesson_run import run_lesson
-from kcsim.scenarios.lessons.scenes import LessonError, scenes
-from tests.scenarios.lessons.played import lesson_text
+from tests.scenarios.lessons.lesson_fixtures import lesson_text
 
 OWN = """\
 name: own
@@ -52,7 +52,7 @@ def problems(text: str, file: str = "own.yaml") -> list[str]:
 def test_a_lesson_may_hold_its_scenario() -> None:
     loaded = load_lesson_text(OWN, "own.yaml")
     assert (loaded.scenario.scenario.name, loaded.library, loaded.scenario.step_lines) == ("own", None, (14, 15, 16, 18))
-    played = scenes(loaded.lesson, run_lesson(loaded.scenario))
+    played = lesson_pages(loaded.lesson, run_lesson(loaded.scenario))
     assert played[0].question is not None
     assert played[0].question.right.text in ("broker-1", "broker-2", "broker-3")
 
@@ -77,7 +77,7 @@ def test_a_lesson_is_found_by_its_number_or_its_name(wanted: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "message"),
     [
         ("14", "14: there is no lesson of this number; there are 1 to 13"),
         ("unclean-elections", "unclean-elections: neither a file nor a lesson; did you mean unclean-election?"),
@@ -85,19 +85,19 @@ def test_a_lesson_is_found_by_its_number_or_its_name(wanted: str) -> None:
         ("", "'': neither a file nor a lesson; there are consumer-rebalances, "),
     ],
 )
-def test_a_lesson_that_is_not_there(wanted: str, told: str) -> None:
+def test_a_lesson_that_is_not_there(wanted: str, message: str) -> None:
     with pytest.raises(LessonFileError) as raised:
         find_lesson(wanted)
-    assert str(raised.value).startswith(told)
+    assert str(raised.value).startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "message"),
     [
         ("title:", "titel:", "own.yaml:2: unknown key 'titel'; did you mean title?"),
         ("minutes: 5", "minutes: soon", "own.yaml:3: minutes: 'soon' is no whole number"),
         ('    because: "{answer} was quick."\n', "", "own.yaml:24: a question needs a because: why it is so"),
-        ("    ask: Who is next?\n", "", "own.yaml:24: answer goes with a question: say what to ask"),
+        ("    ask: Who is next?\n", "", "own.yaml:24: answer belongs to a question: write ask"),
         ("name of first", "name of frist", "own.yaml:23: unknown name 'frist'; did you mean first?"),
         (
             "{name of first}",
@@ -106,7 +106,7 @@ def test_a_lesson_that_is_not_there(wanted: str, told: str) -> None:
         ),
         ("{name of first}", "{leader of orders-9}", "own.yaml:23: unknown partition 'orders-9'; orders has 0 to 0"),
         ("{name of first}", "{leader}", "own.yaml:23: 'leader': leader of what? It is of a partition"),
-        ("{name of first}", "{controller of x}", "own.yaml:23: 'controller of x': controller is of nothing in particular"),
+        ("{name of first}", "{controller of x}", "own.yaml:23: 'controller of x': controller has no argument"),
         (
             "{name of first}",
             "{data of controller}",
@@ -116,7 +116,7 @@ def test_a_lesson_that_is_not_there(wanted: str, told: str) -> None:
         ("{name of first}", "{answer}", "own.yaml:23: {answer} is for because: here it would give the answer away"),
         ("{value: node, of:", "{valu: node, of:", "own.yaml:25: unknown query 'valu'; did you mean value?"),
         ("value: node", "value: nod", "own.yaml:25: unknown column 'nod'; did you mean node?"),
-        (ANSWER, "answer: 7", "own.yaml:25: 7 asks for nothing"),
+        (ANSWER, "answer: 7", "own.yaml:25: 7 is no query"),
         (
             "{kind: ElectionWon}",
             "{kind: ElectionOne}",
@@ -139,10 +139,10 @@ def test_a_lesson_that_is_not_there(wanted: str, told: str) -> None:
         ("name: own\ntitle", "name: Own!\ntitle", "own.yaml:1: name: 'Own!' does not match"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(before: str, after: str, told: str) -> None:
+def test_what_is_wrong_is_reported_with_its_line(before: str, after: str, message: str) -> None:
     assert before in OWN
     found = problems(OWN.replace(before, after, 1))
-    assert any(problem.startswith(told) for problem in found), found
+    assert any(problem.startswith(message) for problem in found), found
 
 
 def test_a_lesson_without_a_question_is_none() -> None:
@@ -150,7 +150,7 @@ def test_a_lesson_without_a_question_is_none() -> None:
     assert problems(silent) == ["own.yaml:21: a lesson asks something: none of its pages does"]
 
 
-def test_a_scenario_that_is_not_there_is_told_where_it_is_named() -> None:
+def test_a_scenario_that_is_not_there_is_reported_where_it_is_named() -> None:
     named = OWN[: OWN.index("scenario:")] + "scenario: last-isr-member-los\n" + OWN[OWN.index("pages:") :]
     assert problems(named)[0] == (
         "own.yaml:5: last-isr-member-los: neither a file nor a scenario of the library; did you mean last-isr-member-lost?"
@@ -158,21 +158,21 @@ def test_a_scenario_that_is_not_there_is_told_where_it_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "own.yaml:1: the file is empty; a lesson begins with name:, title:, scenario:"),
         ("[1, 2]", "own.yaml:1: [1, 2] is no lesson; a lesson begins with name:, title:, scenario:"),
         ("name: [a", "own.yaml:1: not YAML: a bracket that is opened here is not closed: name: [a"),
     ],
 )
-def test_what_is_no_lesson_at_all(text: str, told: str) -> None:
-    assert problems(text) == [told]
+def test_what_is_no_lesson_at_all(text: str, message: str) -> None:
+    assert problems(text) == [message]
 
 
 def test_a_page_whose_point_is_not_in_the_run_is_named() -> None:
     loaded = load_lesson_text(OWN.replace("{kind: ProcessState, state: dead}", "{kind: LogDirFailed}"), "own.yaml")
     with pytest.raises(LessonError, match=r"page 1 \({name of first} dies. …\): the run has no LogDirFailed after #0"):
-        scenes(loaded.lesson, run_lesson(loaded.scenario))
+        lesson_pages(loaded.lesson, run_lesson(loaded.scenario))
 
 
 def test_a_question_that_the_run_does_not_answer_is_named() -> None:
@@ -180,20 +180,20 @@ def test_a_question_that_the_run_does_not_answer_is_named() -> None:
         OWN.replace(ANSWER, ANSWER.replace("kind: ElectionWon", "kind: ElectionWon, controller-epoch: 7")), "own.yaml"
     )
     with pytest.raises(LessonError, match=r"page 1 .*: there is no ElectionWon \(controller epoch 7\) from #"):
-        scenes(loaded.lesson, run_lesson(loaded.scenario))
+        lesson_pages(loaded.lesson, run_lesson(loaded.scenario))
 
 
 def test_braces_that_are_doubled_are_braces() -> None:
     loaded = load_lesson_text(OWN.replace("{name of first} dies.", "{{brokerid}} of {name of first}"), "own.yaml")
-    text = scenes(loaded.lesson, run_lesson(loaded.scenario))[0].text
+    text = lesson_pages(loaded.lesson, run_lesson(loaded.scenario))[0].text
     assert text.startswith("{brokerid} of broker-")
 
 
 def test_a_lesson_can_be_written_down_again_as_it_was_read() -> None:
     lesson = load_lesson_text(OWN, "own.yaml").lesson
-    said = lesson.model_dump(by_alias=True)
-    assert said["pages"][0]["answer"] == {"value": "node", "of": {"kind": "ElectionWon"}}
-    assert said["pages"][0]["once"] == "end"
+    dumped = lesson.model_dump(by_alias=True)
+    assert dumped["pages"][0]["answer"] == {"value": "node", "of": {"kind": "ElectionWon"}}
+    assert dumped["pages"][0]["once"] == "end"
 
 
 def test_the_schema_knows_every_key_of_the_lessons_that_there_are() -> None:

@@ -1,14 +1,14 @@
-"""How a lesson is played: asked before it is told, answers taken, the score kept, an end whenever the reader wants one."""
+"""The player of a lesson: it asks before it shows the outcome, takes answers, keeps the score, and ends at any time."""
 
 from collections.abc import Callable, Iterable
 
 from kcsim.scenarios.lessons.page_text import event_lines
 from kcsim.scenarios.lessons.player import Ask, Player, Score
-from tests.scenarios.lessons.played import played
+from tests.scenarios.lessons.lesson_fixtures import played
 
 
 def typing(*lines: str) -> Ask:
-    """Somebody who types these lines, and then nothing any more."""
+    """Return a reader who types these lines and then nothing any more."""
     waiting = iter(lines)
     return lambda prompt: next(waiting, None)
 
@@ -16,7 +16,7 @@ def typing(*lines: str) -> Ask:
 def shown_to(ask: Ask | None, waits: bool = False, lesson: str = "unclean-election") -> tuple[list[str], Score]:
     lines: list[str] = []
     shown = played(lesson)
-    score = Player(lambda line, style: lines.append(line), ask, 100, waits).play(shown.lesson, shown.scenes, shown.retelling)
+    score = Player(lambda line, style: lines.append(line), ask, 100, waits).play(shown.lesson, shown.scenes, shown.narration)
     return lines, score
 
 
@@ -25,15 +25,15 @@ def right_answers(lesson: str = "unclean-election") -> Iterable[str]:
 
 
 def at(lines: list[str], starts: Callable[[str], bool] | str) -> int:
-    """Where the first line stands that begins so."""
+    """Return the index of the first line that begins with this text."""
     return next(n for n, line in enumerate(lines) if (line.startswith(starts) if isinstance(starts, str) else starts(line)))
 
 
 def test_the_question_comes_before_the_outcome() -> None:
     lines, _ = shown_to(None)
-    asked, told = at(lines, "? When its session has expired"), at(lines, "It is: [3]")
+    asked, answered = at(lines, "? When its session has expired"), at(lines, "It is: [3]")
     elected = at(lines, lambda line: "elects for ledger-0: leader 3" in line)
-    assert asked < told < elected
+    assert asked < answered < elected
 
 
 def test_all_right_is_all_of_them() -> None:
@@ -43,16 +43,16 @@ def test_all_right_is_all_of_them() -> None:
     assert "Right: nobody" in lines
 
 
-def test_a_wrong_answer_is_told_what_it_is_and_why() -> None:
+def test_a_wrong_answer_is_corrected_and_explained() -> None:
     lines, score = shown_to(typing("broker-2", "", "a", "", "", ""))
-    assert "Not so. You said [2]; it is: [3]" in lines
+    assert "Not right. Your answer was [2]; the right answer is: [3]" in lines
     assert any(line.startswith("  Rule: AliveAndInIsr; it looked at: candidates [2, 3]") for line in lines)
-    assert str(score) == "0 of 6 right, 4 told."
+    assert str(score) == "0 of 6 right, 4 shown."
 
 
-def test_enter_alone_is_told() -> None:
+def test_enter_alone_reveals_the_answer() -> None:
     lines, score = shown_to(typing(*[""] * 6))
-    assert str(score) == "6 questions, and you had all of them told."
+    assert str(score) == "6 questions, and all of them were shown to you."
     assert "It is: [3]" in lines
 
 
@@ -64,13 +64,13 @@ def test_what_is_no_answer_is_asked_again() -> None:
     assert score.right == 1
 
 
-def test_somebody_who_never_answers_is_told_after_the_third_try() -> None:
+def test_the_answer_is_revealed_after_the_third_try() -> None:
     lines, score = shown_to(typing("what?", "how?", "who?", *[""] * 5))
     assert score.given == [None] * 6
     assert lines[-1].startswith("  kcsim")
 
 
-def test_whoever_leaves_gets_a_goodbye_and_the_score_so_far() -> None:
+def test_a_reader_who_leaves_gets_a_goodbye_and_the_score_so_far() -> None:
     lines, score = shown_to(typing("3", "3"))
     assert lines[-1] == "Until next time. 2 of 2 right."
     assert score.given == ["[3]", "[3]"]
@@ -84,11 +84,11 @@ def test_pages_wait_for_their_reader_where_there_is_one() -> None:
         return ""
 
     shown_to(ask, waits=True)
-    assert prompts == ["Your answer (Enter: tell me) ", "Enter goes on "] * 5 + ["Your answer (Enter: tell me) "]
+    assert prompts == ["Your answer (Enter: show it) ", "Enter goes on "] * 5 + ["Your answer (Enter: show it) "]
 
 
-def test_what_was_so_before_the_question_is_told_as_that() -> None:
-    """Nothing has decided anew, and an old decision is no news: only when it was made is told."""
+def test_what_was_so_before_the_question_is_described_as_that() -> None:
+    """No event has decided it anew, and an old decision is no news: only its time is shown."""
     lines, _ = shown_to(None, lesson="session-states")
     assert at(lines, "It has been so since:") > at(lines, "? Is broker-2 registered")
 
@@ -96,6 +96,6 @@ def test_what_was_so_before_the_question_is_told_as_that() -> None:
 def test_of_many_events_the_first_and_the_last_are_shown() -> None:
     shown = played("unclean-election")
     events = shown.run.events[:40]
-    lines = list(event_lines(events, shown.retelling, 400))
+    lines = list(event_lines(events, shown.narration, 400))
     assert lines[5] == "  … 26 more …"
     assert (len(lines), "RunStarted" in lines[0], lines[-1].split()[0]) == (15, False, f"{events[-1].t_ms / 1000:.3f}")

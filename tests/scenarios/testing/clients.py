@@ -1,4 +1,4 @@
-"""A client of ZooKeeper as other people write them, for the fixtures to be tried on."""
+"""A ZooKeeper client as users write them, for tests of the fixtures."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,14 +6,15 @@ from typing import Any
 
 from kazoo.client import KazooClient
 
-SESSION_S = 2.0
+SESSION_S = 20.0
+CONNECT_WITHIN_S = 300.0
 
 
 @contextmanager
 def client(connect_string: str, timeout_s: float = SESSION_S) -> Iterator[Any]:
-    """A started client, closed in the end."""
+    """Yield a started client, and close it in the end."""
     kazoo = KazooClient(connect_string, timeout=timeout_s)
-    kazoo.start()
+    kazoo.start(CONNECT_WITHIN_S)
     try:
         yield kazoo
     finally:

@@ -1,7 +1,8 @@
-"""Tests marked live need a Java: known before the plugin's session fixtures want to start a server on it."""
+"""Skip tests marked live without Java, before the plugin's session fixtures start a server on it."""
 
 import pytest
 
+from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from tests.requirements import require
 
 
@@ -9,3 +10,12 @@ from tests.requirements import require
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("live"):
         require("java")
+
+
+@pytest.fixture(scope="session")
+def kcsim_zookeeper_server(server: EmbeddedZooKeeper) -> EmbeddedZooKeeper:
+    """Return the suite's server in place of the plugin's, which is tested in runs of pytest within the test.
+
+    This saves one JVM per worker; and the plugin's server grants sessions of 4 s at most, which a busy machine may miss.
+    """
+    return server

@@ -1,4 +1,4 @@
-"""What is left of a test that fails: one directory, named in its report; of one that passes, nothing."""
+"""The files of a failed test: one directory, named in its report. A test that passes leaves none."""
 
 import re
 from pathlib import Path
@@ -16,12 +16,12 @@ from kazoo.client import KazooClient
 def test_it(kcsim_zookeeper):
     zk = kcsim_zookeeper
     client = KazooClient(zk.client_address("a"))
-    client.start()
+    client.start(300)
     client.create("/leader", b"a", ephemeral=True)
     zk.note("now it comes")
     zk.member("a").expire()
     process = zk.start_process("loud", ["echo", "so long"])
-    process.wait_until_ended()
+    process.wait_until_ended(300)
     client.stop()
     assert zk.znodes.exists("/leader")
 
@@ -29,7 +29,7 @@ def test_it(kcsim_zookeeper):
 def test_another(kcsim_zookeeper):
     kcsim_zookeeper.znodes.create("/other")
 """
-TWO_WORLDS = """
+TWO_ENVIRONMENTS = """
 import pytest
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -50,14 +50,14 @@ def test_a_failed_test_leaves_its_story(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess("--kcsim-zookeeper=embedded")
     result.assert_outcomes(failed=1, passed=1)
     kept = only(pytester.path / ".pytest-kcsim", "test_*")
-    told = result.stdout.str()
-    assert f"artefacts: {kept.relative_to(pytester.path)}" in told
-    assert "again: pytest test_election.py::test_it --kcsim-zookeeper=embedded --kcsim-seed=1" in told
+    output = result.stdout.str()
+    assert f"artefacts: {kept.relative_to(pytester.path)}" in output
+    assert "again: pytest test_election.py::test_it --kcsim-zookeeper=embedded --kcsim-seed=1" in output
     assert {path.name for path in kept.iterdir()} == {
         *("timeline.txt", "zookeeper-log.txt", "repro.txt", "member-1.log", "process-loud.log")
     }
     timeline = (kept / "timeline.txt").read_text().splitlines()
-    said = [" ".join(line.split()[2:]) for line in timeline]
+    entries = [" ".join(line.split()[2:]) for line in timeline]
     wanted = [
         "a open-session time-out 4000 ms",
         "a create /leader a (ephemeral)",
@@ -65,16 +65,16 @@ def test_a_failed_test_leaves_its_story(pytester: pytest.Pytester) -> None:
         "a delete /leader with its session",
         "loud started",
     ]
-    assert [line for line in dict.fromkeys(said) if line in wanted] == wanted
-    assert "test now it comes" in said
-    assert timeline[-1] in told
+    assert [line for line in dict.fromkeys(entries) if line in wanted] == wanted
+    assert "test now it comes" in entries
+    assert timeline[-1] in output
     assert "/leader  a (ephemeral)" in (kept / "zookeeper-log.txt").read_text()
     assert "/other" not in (kept / "zookeeper-log.txt").read_text()
     assert (kept / "process-loud.log").read_text() == "so long\n"
 
 
 def test_a_failed_wait_is_shown_as_a_line_of_the_test(pytester: pytest.Pytester) -> None:
-    """What we do below it is no business of its reader, unless they ask for it."""
+    """The frames of kcsim below the call are of no use to the reader, unless the reader asks for them."""
     pytester.makepyfile(
         """
         def test_it(kcsim_cluster):
@@ -82,10 +82,10 @@ def test_a_failed_wait_is_shown_as_a_line_of_the_test(pytester: pytest.Pytester)
         """
     )
     result = pytester.runpytest_inprocess("--kcsim-zookeeper=simulated")
-    told = result.stdout.str()
-    assert "TimedOutError: not within 1000 ms: what never comes; last seen: controller" in told
-    assert "driven.py" not in told
-    assert "driven.py" in pytester.runpytest_inprocess("--kcsim-zookeeper=simulated", "--full-trace").stdout.str()
+    output = result.stdout.str()
+    assert "TimedOutError: not within 1000 ms: what never comes; last seen: controller" in output
+    assert "cluster_run.py" not in output
+    assert "cluster_run.py" in pytester.runpytest_inprocess("--kcsim-zookeeper=simulated", "--full-trace").stdout.str()
 
 
 def test_an_error_of_the_test_s_own_is_shown_whole(pytester: pytest.Pytester) -> None:
@@ -95,10 +95,10 @@ def test_an_error_of_the_test_s_own_is_shown_whole(pytester: pytest.Pytester) ->
             kcsim_cluster.wait_until(lambda state: state.nonsense)
         """
     )
-    told = pytester.runpytest_inprocess("--kcsim-zookeeper=simulated").stdout.str()
-    assert "object has no attribute 'nonsense'" in told
-    assert "lambda state: state.nonsense" in told
-    assert "registers, with broker epoch" in told
+    output = pytester.runpytest_inprocess("--kcsim-zookeeper=simulated").stdout.str()
+    assert "object has no attribute 'nonsense'" in output
+    assert "lambda state: state.nonsense" in output
+    assert "registers, with broker epoch" in output
 
 
 def test_a_passed_test_leaves_nothing_unless_it_is_to_be_kept(pytester: pytest.Pytester) -> None:
@@ -121,9 +121,10 @@ def test_what_an_earlier_run_left_is_gone(pytester: pytest.Pytester) -> None:
     assert not list((pytester.path / ".pytest-kcsim").glob("test_*"))
 
 
+@pytest.mark.slow
 @pytest.mark.live
 def test_each_worker_of_xdist_has_a_server_of_its_own(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(test_two_worlds=TWO_WORLDS)
+    pytester.makepyfile(test_two_environments=TWO_ENVIRONMENTS)
     result = pytester.runpytest_inprocess("-n2", "-p", "no:cacheprovider")
     result.assert_outcomes(failed=2)
     addresses = set(re.findall(r"^E +AssertionError: (127\.0\.0\.1:\d+)$", result.stdout.str(), flags=re.MULTILINE))
@@ -152,9 +153,9 @@ def test_a_writer_that_fails_takes_nobody_s_place(tmp_path: Path) -> None:
 
     artefacts.offer(fail)
     artefacts.offer(succeed)
-    told = artefacts.collect()
-    assert "  (not all could be kept: ValueError: no luck)" in told
-    assert "  it was so" in told
+    lines = artefacts.collect()
+    assert "  (not all could be kept: ValueError: no luck)" in lines
+    assert "  it was so" in lines
     assert artefacts.collect() == []
 
 

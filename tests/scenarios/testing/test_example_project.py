@@ -1,4 +1,4 @@
-"""A project of somebody else's, whose tests find its two bugs with the fixtures, and find nothing once they are mended."""
+"""An example project: its tests find its two bugs with the fixtures, and find nothing once the bugs are fixed."""
 
 import shutil
 from pathlib import Path
@@ -13,13 +13,13 @@ PROJECT = Path(__file__).parents[2] / "example_project"
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
-    """The project, in a directory of its own."""
+    """Return the project, in a directory of its own."""
     shutil.copytree(PROJECT, pytester.path, dirs_exist_ok=True)
     return pytester
 
 
 def test_its_tests_find_both_bugs(project: pytest.Pytester) -> None:
-    """It acts as the leader after its session is gone; and it writes under a lock that is somebody else's by then."""
+    """The program acts as leader after its session is gone, and writes under a lock that another client holds by then."""
     result = project.runpytest_inprocess("-p", "no:cacheprovider")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["E *assert *'sent by a'*'sent by b'* == *'sent by b'*"])
@@ -27,6 +27,7 @@ def test_its_tests_find_both_bugs(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["* a * its session is ended by the test, as if it had expired"])
 
 
+@pytest.mark.slow
 def test_they_find_nothing_once_the_bugs_are_mended(project: pytest.Pytester) -> None:
     for name in ("worker", "stock"):
         shutil.copyfile(project.path / "billing" / f"{name}_fixed.py", project.path / "billing" / f"{name}.py")

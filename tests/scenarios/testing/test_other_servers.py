@@ -1,4 +1,4 @@
-"""The fixtures on an ensemble, whose members die and stand still, and on a ZooKeeper that is not ours."""
+"""The fixtures on an ensemble, whose members are killed and frozen, and on an external ZooKeeper."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from kcsim.scenarios.testing.background import Background
 from kcsim.scenarios.testing.znodes import Znodes
 from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest, zookeeper_for_test
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
-from tests.scenarios.testing.clients import client
+from tests.scenarios.testing.clients import CONNECT_WITHIN_S, SESSION_S, client
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.live
@@ -48,7 +48,7 @@ def test_it(kcsim_zookeeper, kcsim_zookeeper_ensemble):
 
 @pytest.fixture
 def eyes(server: EmbeddedZooKeeper) -> Iterator[Znodes]:
-    """What whoever owns the other ZooKeeper sees."""
+    """Yield a view of the external ZooKeeper's znodes from its root, as its owner has it."""
     background = Background("eyes")
     znodes = Znodes(server.connect_string, background)
     yield znodes
@@ -56,14 +56,15 @@ def eyes(server: EmbeddedZooKeeper) -> Iterator[Znodes]:
     background.stop()
 
 
+@pytest.mark.slow
 def test_an_ensemble_loses_its_leader_and_a_follower_stands_still(kcsim_zookeeper_ensemble: ZooKeeperForTest) -> None:
     zk = kcsim_zookeeper_ensemble
     assert len(zk.servers.names) == 3
-    with client(zk.client_address("a"), timeout_s=4.0) as a:
+    with client(zk.client_address("a"), timeout_s=SESSION_S) as a:
         a.create("/leader", b"a", ephemeral=True)
         old = zk.servers.kill("leader")
-        assert zk.servers.wait_for_leader(other_than=old) != old
-        zk.wait_until(lambda: a.connected)
+        assert zk.servers.wait_for_leader(old, CONNECT_WITHIN_S) != old
+        zk.wait_until(lambda: a.connected, CONNECT_WITHIN_S)
         assert zk.znodes.get("/leader") == b"a"
         zk.servers.start(old)
         still = zk.servers.pause("follower")
@@ -71,6 +72,7 @@ def test_an_ensemble_loses_its_leader_and_a_follower_stands_still(kcsim_zookeepe
         zk.servers.resume(still)
 
 
+@pytest.mark.slow
 def test_one_ensemble_serves_all_fixtures_where_one_was_asked_for(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(ON_AN_ENSEMBLE)
     result = pytester.runpytest_inprocess("--kcsim-zookeeper=ensemble")
@@ -81,7 +83,7 @@ def test_one_ensemble_serves_all_fixtures_where_one_was_asked_for(pytester: pyte
 def test_what_a_test_did_to_the_servers_is_undone_when_it_is_over(
     kcsim_zookeeper_server: EmbeddedZooKeeper, tmp_path: Path
 ) -> None:
-    """They are shared: the next test finds them as it expects them."""
+    """The servers are shared: the next test must find them running."""
     background = Background("another test")
     with zookeeper_for_test(kcsim_zookeeper_server, background, Artefacts(tmp_path, "a test")) as zk:
         zk.servers.pause("member-1")
@@ -103,9 +105,9 @@ def test_nothing_is_left_on_a_zookeeper_that_is_not_ours(
     where = f"{server.connect_string}/somebodys"
     result = pytester.runpytest_inprocess(f"--kcsim-zookeeper={where}", "--kcsim-execute", "-rs")
     result.assert_outcomes(passed=3, skipped=2)
-    told = result.stdout.str()
-    assert "a step is done to servers of ZooKeeper, and these are not ours" in told
-    assert f"the servers at {where} are not ours to kill or pause" in told
+    output = result.stdout.str()
+    assert "a step is done to servers of ZooKeeper, and these are not ours" in output
+    assert f"the servers at {where} are not ours to kill or pause" in output
     assert eyes.children("/somebodys") == ["own"]
     eyes.delete_all("/somebodys")
     assert eyes.children("/") == before

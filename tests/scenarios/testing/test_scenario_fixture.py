@@ -1,14 +1,17 @@
-"""kcsim_scenario: a scenario in a test; what does not hold is a failed assertion that one can read."""
+"""kcsim_scenario: a scenario in a test; an expectation that does not hold is a readable failed assertion."""
 
-import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.language.scenario_file import ScenarioFileError
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.testing.errors import ScenarioFailedError
 from kcsim.scenarios.testing.scenario import ScenarioRunner
+from tests.scenarios.long_timeouts import patient
+from tests.scenarios.scenario_library import of_library
 
 pytest_plugins = ["pytester"]
 
@@ -38,13 +41,13 @@ def test_a_scenario_of_one_s_own_is_a_file_or_a_model(kcsim_scenario: ScenarioRu
     assert [str(e) for e in by_model.events] == [str(e) for e in by_name.events]
 
 
-def test_what_does_not_hold_is_told_with_the_events_that_decided(kcsim_scenario: ScenarioRunner) -> None:
+def test_what_does_not_hold_is_reported_with_the_events_that_decided(kcsim_scenario: ScenarioRunner) -> None:
     with pytest.raises(ScenarioFailedError) as raised:
         kcsim_scenario("zombie-deletes-topic", without=["controller-epoch-fence"])
-    told = str(raised.value)
-    assert told.startswith("zombie-deletes-topic: 2 of 3 expectations violated\n  violated: Its write is refused by its")
-    assert "    seen: there are no topics" in told
-    assert "s: /brokers/topics/orders was deleted" in told
+    message = str(raised.value)
+    assert message.startswith("zombie-deletes-topic: 2 of 3 expectations violated\n  violated: Its write is refused by its")
+    assert "    seen: there are no topics" in message
+    assert "s: /brokers/topics/orders was deleted" in message
 
 
 def test_who_does_not_want_it_checked_looks_for_themselves(kcsim_scenario: ScenarioRunner) -> None:
@@ -53,7 +56,7 @@ def test_who_does_not_want_it_checked_looks_for_themselves(kcsim_scenario: Scena
     assert ran.verdict.exit_status == 1
 
 
-def test_a_mistake_is_told_with_its_line(kcsim_scenario: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_mistake_is_reported_with_its_line(kcsim_scenario: ScenarioRunner, tmp_path: Path) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text("name: wrong\ndescription: d\ncluster: {brokers: 3}\ntimetable:\n  - kil: controller\n")
     with pytest.raises(ScenarioFileError, match=r"wrong\.yaml:5: .*did you mean kill"):
@@ -64,9 +67,10 @@ def test_a_mistake_is_told_with_its_line(kcsim_scenario: ScenarioRunner, tmp_pat
         kcsim_scenario("controller-failover", without=["epoch-fence"])
 
 
+@pytest.mark.slow
 @pytest.mark.live
 def test_a_scenario_is_run_on_a_real_zookeeper(kcsim_scenario: ScenarioRunner) -> None:
-    assert kcsim_scenario("controller-race", zookeeper="embedded").held
+    assert kcsim_scenario(patient(of_library("controller-race")).scenario, zookeeper="embedded").held
 
 
 def test_a_failed_scenario_can_be_seen_again_by_one_command(pytester: pytest.Pytester) -> None:
@@ -89,6 +93,6 @@ def test_a_failed_scenario_can_be_seen_again_by_one_command(pytester: pytest.Pyt
     assert files >= {"scenario.yaml", "timeline.txt", "trace.jsonl", "zookeeper-log.txt", "repro.txt"}
     assert (kept / "scenario.yaml").read_text() == (pytester.path / "mine.yaml").read_text()
     command = (kept / "repro.txt").read_text().splitlines()[-1].split()
-    again = pytester.run(Path(sys.executable).with_name(command[0]), *command[1:])
-    assert again.ret == 1
-    again.stdout.fnmatch_lines(["*Nobody has taken over.*"])
+    again = CliRunner().invoke(app, command[1:])
+    assert (command[0], again.exit_code) == ("kcsim", 1)
+    assert "Nobody has taken over." in again.stdout

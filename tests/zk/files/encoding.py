@@ -1,4 +1,4 @@
-"""Writes transaction logs as ZooKeeper does, for the tests of their reading. Written from the format's description only."""
+"""Writer of transaction logs in ZooKeeper's format, for tests of reading; made only from the description of the format."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,23 +31,23 @@ def string(text: str) -> bytes:
     return buffer(text.encode())
 
 
-WORLD_ANYONE = pack(">i", 1) + pack(">i", 31) + string("world") + string("anyone")
+OPEN_ACL_UNSAFE = pack(">i", 1) + pack(">i", 31) + string("world") + string("anyone")
 
 
 def body_of(op: Txn) -> tuple[int, bytes]:
     match op:
         case CreateTxn(path, data, _, parent, is_container=True):
-            return 19, string(path) + buffer(data) + WORLD_ANYONE + pack(">i", parent)
+            return 19, string(path) + buffer(data) + OPEN_ACL_UNSAFE + pack(">i", parent)
         case CreateTxn(path, data, _, parent, ttl_ms=int(ttl_ms)):
-            return 21, string(path) + buffer(data) + WORLD_ANYONE + pack(">iq", parent, ttl_ms)
+            return 21, string(path) + buffer(data) + OPEN_ACL_UNSAFE + pack(">iq", parent, ttl_ms)
         case CreateTxn(path, data, ephemeral, parent):
-            return 1, string(path) + buffer(data) + WORLD_ANYONE + pack(">?i", ephemeral, parent)
+            return 1, string(path) + buffer(data) + OPEN_ACL_UNSAFE + pack(">?i", ephemeral, parent)
         case DeleteTxn(path):
             return 2, string(path)
         case SetDataTxn(path, data, version):
             return 5, string(path) + buffer(data) + pack(">i", version)
         case SetAclTxn(path, aversion):
-            return 7, string(path) + WORLD_ANYONE + pack(">i", aversion)
+            return 7, string(path) + OPEN_ACL_UNSAFE + pack(">i", aversion)
         case CheckVersionTxn(path, version):
             return 13, string(path) + pack(">i", version + 1)
         case CreateSessionTxn(timeout_ms):
@@ -81,7 +81,7 @@ def record(transaction: Transaction) -> bytes:
 
 
 def write_log(directory: Path, transactions: Sequence[Transaction], padding: int = 1024) -> Path:
-    """Write a log file under the name that its first transaction gives it."""
+    """Write a log file under the name that its first transaction determines."""
     path = directory / f"log.{transactions[0].zxid:x}"
     path.write_bytes(FILE_HEADER + b"".join(map(record, transactions)) + bytes(padding))
     return path

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kcsim.vocabulary import ANY_VERSION, SessionId, ZkVersion, Zxid
 from kcsim.zk.files.past_tree import PastTree
 from kcsim.zk.files.snapshot import StoredZnode
 from kcsim.zk.files.transactions import Transaction
 from kcsim.zk.memory.journal import Journal
-from kcsim.zk.memory.server import Server, SessionEnded, SessionOpened, Step
+from kcsim.zk.memory.server import MemoryServer, ServerStep, SessionEnded, SessionOpened
 from kcsim.zk.memory.watches import ConnectionId
 from kcsim.zk.operations import (
     Check,
@@ -25,19 +26,18 @@ from kcsim.zk.operations import (
     Stat,
     WriteOp,
 )
-from kcsim.zk.paths import child
-from kcsim.zk.vocabulary import ANY_VERSION, SessionId, ZkVersion, Zxid
+from kcsim.znodes.paths import child
 
 EPOCH_MS = 1_700_000_000_000
 STEP_MS = 10
 PATHS = ("/a", "/b", "/a/x", "/a/y", "/b/x", "/a/x/deep")
 Tree = Mapping[str, Any]
-"""Path -> (data, stat) of each znode but ZooKeeper's own."""
+"""Path -> (data, stat) of each znode except ZooKeeper's own."""
 
 
 @dataclass
 class History:
-    """`trees` has the tree after each transaction, by zxid; `sessions` those that lived then."""
+    """A history. `trees` has the tree after each transaction, by zxid; `sessions` the sessions that lived then."""
 
     transactions: list[Transaction] = field(default_factory=list)
     trees: dict[Zxid, Tree] = field(default_factory=dict)
@@ -45,10 +45,10 @@ class History:
 
 
 def random_history(seed: int, steps: int) -> History:
-    """What a few clients do at random, refusals and expiries included."""
+    """Return the history of random requests by a few clients, including refusals and expiries."""
     rng = random.Random(seed)
     history = History()
-    server = Server(tick_time_ms=100, epoch_ms=EPOCH_MS)
+    server = MemoryServer(tick_time_ms=100, epoch_ms=EPOCH_MS)
     journal = Journal(history.transactions.append, EPOCH_MS)
     open_now: dict[ConnectionId, SessionId] = {}
     timeouts: dict[SessionId, int] = {}
@@ -68,8 +68,13 @@ def random_history(seed: int, steps: int) -> History:
 
 
 def _random_step(
-    rng: random.Random, server: Server, journal: Journal, open_now: dict[ConnectionId, SessionId], place: int, now_ms: int
-) -> Step:
+    rng: random.Random,
+    server: MemoryServer,
+    journal: Journal,
+    open_now: dict[ConnectionId, SessionId],
+    place: int,
+    now_ms: int,
+) -> ServerStep:
     if not open_now or (len(open_now) < 4 and rng.random() < 0.1):
         step = server.connect(ConnectionId(place), 10_000, now_ms)
         assert step.granted is not None
@@ -103,8 +108,8 @@ def _several(rng: random.Random) -> tuple[WriteOp, ...]:
     return tuple(Check("/a", ZkVersion(0)) if rng.random() < 0.2 else _write(rng) for _ in range(rng.randint(1, 3)))
 
 
-def tree_of(server: Server) -> Tree:
-    """Every znode of a server but ZooKeeper's own, with what is stored of it."""
+def tree_of(server: MemoryServer) -> Tree:
+    """Return every znode of a server except ZooKeeper's own, with the stored part of its stat."""
     found = {}
     paths = ["/"]
     while paths:
@@ -114,7 +119,7 @@ def tree_of(server: Server) -> Tree:
         assert isinstance(read, DataRead)
         assert isinstance(below, ChildrenRead)
         stat = read.stat
-        # A stat counts deletions too; what is stored is how many children were ever created.
+        # A stat counts deletions too; stored is the number of children ever created.
         created = (stat.cversion + stat.num_children) // 2
         found[path] = (read.data, stat._replace(cversion=created, data_length=0, num_children=0))
         paths += [child(path, name) for name in below.children if child(path, name) != "/zookeeper"]
@@ -122,7 +127,7 @@ def tree_of(server: Server) -> Tree:
 
 
 def seen(tree: PastTree) -> Tree:
-    """A past tree in the same form."""
+    """Return a past tree in the same form."""
     return {
         path: (
             z.data,
@@ -146,7 +151,7 @@ def seen(tree: PastTree) -> Tree:
 
 
 def stored(history: History, zxid: Zxid) -> list[StoredZnode]:
-    """The tree after a transaction as a snapshot has it, parents first."""
+    """Return the tree after a transaction as a snapshot has it, parents first."""
     return [
         StoredZnode(
             path,

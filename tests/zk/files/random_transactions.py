@@ -1,7 +1,8 @@
-"""Any transaction that a log may hold, for hypothesis."""
+"""Random transactions of any kind that a log may hold, for Hypothesis."""
 
 from hypothesis import strategies as st
 
+from kcsim.vocabulary import SessionId, ZkVersion, Zxid
 from kcsim.zk.files.transactions import (
     CheckVersionTxn,
     CloseSessionTxn,
@@ -15,7 +16,6 @@ from kcsim.zk.files.transactions import (
     Txn,
     UnknownTxn,
 )
-from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
 
 INT = st.integers(-(2**31), 2**31 - 2)
 LONG = st.integers(-(2**63), 2**63 - 1)
@@ -43,13 +43,13 @@ ALONE: st.SearchStrategy[Txn] = st.one_of(
     st.builds(CloseSessionTxn, st.none() | st.lists(PATH, max_size=4).map(tuple)),
     st.builds(UnknownTxn, st.integers(100, 120), st.binary(max_size=30)),
 )
-# In a refused multi nothing but errors is left.
+# A refused multi contains only errors.
 SEVERAL = st.one_of(st.lists(WRITE, max_size=5), st.lists(ERROR, min_size=1, max_size=5)).map(tuple)
 
 
 @st.composite
 def transactions(draw: st.DrawFn, zxid: int = 1) -> Transaction:
-    """One with this zxid."""
+    """Draw a transaction with this zxid."""
     is_multi = draw(st.booleans())
     ops = draw(SEVERAL) if is_multi else (draw(ALONE),)
     return Transaction(Zxid(zxid), SessionId(draw(LONG)), draw(INT), draw(LONG), ops, is_multi)
@@ -57,6 +57,6 @@ def transactions(draw: st.DrawFn, zxid: int = 1) -> Transaction:
 
 @st.composite
 def histories(draw: st.DrawFn, longest: int = 12) -> list[Transaction]:
-    """Some in the order of a log."""
+    """Draw transactions in the order of a log."""
     first = draw(st.integers(1, 2**40))
     return [draw(transactions(first + place)) for place in range(draw(st.integers(1, longest)))]

@@ -1,4 +1,4 @@
-"""A whole data directory: one stream of transactions out of its logs, and a tree as of any moment."""
+"""A whole data directory: one stream of transactions from its logs, and the tree at any time."""
 
 from pathlib import Path
 
@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kcsim.vocabulary import Zxid
 from kcsim.zk.files.data_directory import DataDirectory, DataDirectoryError, NoSuchFilesError
 from kcsim.zk.files.log_writer import LogWriter
 from kcsim.zk.files.past_tree import PastTree
 from kcsim.zk.files.transaction_log import BadLogError
-from kcsim.zk.vocabulary import Zxid
 from tests.zk.files.encoding import write_log
 from tests.zk.files.model_history import EPOCH_MS, STEP_MS, History, random_history, seen, stored
 from tests.zk.files.snapshots import write_snapshot
@@ -20,7 +20,7 @@ PER_FILE = 20
 
 
 def kept(directory: Path, history: History, snapshots: tuple[int, ...] = ()) -> Path:
-    """A data directory with this history in files of 20 transactions, and snapshots as of these zxids."""
+    """Write a data directory with this history in files of 20 transactions, and snapshots at these zxids."""
     with LogWriter(directory, PER_FILE) as log:
         for one in history.transactions:
             log.write(one)
@@ -43,7 +43,7 @@ def test_the_tree_is_exact_at_every_transaction(
 
 
 def test_it_is_begun_from_the_nearest_snapshot(tmp_path: Path) -> None:
-    """That is, from the last one that was surely ended: when the next was begun. The logs before it may even be gone."""
+    """This is the last snapshot that was surely complete: the next one had begun. The logs before it may even be missing."""
     history = random_history(1, 100)
     directory = kept(tmp_path, history, (30, 70))
     assert [DataDirectory(directory).tree_before(Zxid(zxid)).zxid for zxid in (30, 31, 70, 71, 90)] == [0, 0, 0, 30, 30]
@@ -53,7 +53,7 @@ def test_it_is_begun_from_the_nearest_snapshot(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_that_knows_more_than_was_asked_for_is_not_used(tmp_path: Path) -> None:
-    """It is named 30, but it was still being written at 40: a tree as of 31 cannot be had of it."""
+    """The snapshot is named 30, but was still being written at 40: the tree at 31 cannot be derived from it."""
     history = random_history(1, 100)
     directory = kept(tmp_path, history)
     write_snapshot(directory / "version-2", 30, stored(history, Zxid(40)), history.sessions[Zxid(30)])
@@ -67,7 +67,7 @@ def test_a_snapshot_that_knows_more_than_was_asked_for_is_not_used(tmp_path: Pat
         files.tree_at(Zxid(31))
 
 
-def test_a_damaged_snapshot_is_passed_over_and_told(tmp_path: Path) -> None:
+def test_a_damaged_snapshot_is_passed_over_and_reported(tmp_path: Path) -> None:
     history = random_history(1, 100)
     directory = kept(tmp_path, history, (30, 70, 80))
     damaged = directory / "version-2" / "snapshot.46"
@@ -95,7 +95,7 @@ def test_transactions_are_read_from_anywhere_to_anywhere(tmp_path: Path, after: 
     assert files.last_zxid() == 100
 
 
-def test_a_hole_between_the_logs_is_told(tmp_path: Path) -> None:
+def test_a_hole_between_the_logs_is_reported(tmp_path: Path) -> None:
     directory = kept(tmp_path, random_history(1, 100))
     (directory / "version-2" / "log.15").unlink()
     files = DataDirectory(directory)
@@ -103,7 +103,7 @@ def test_a_hole_between_the_logs_is_told(tmp_path: Path) -> None:
     assert files.remarks == [f"{directory}/version-2/log.29: what happened between 0x14 and 0x29 is not in the logs"]
 
 
-def test_a_torn_end_is_told_and_does_not_hide_the_next_file(tmp_path: Path) -> None:
+def test_a_torn_end_is_reported_and_does_not_hide_the_next_file(tmp_path: Path) -> None:
     directory = kept(tmp_path, random_history(1, 100))
     torn = directory / "version-2" / "log.15"
     torn.write_bytes(torn.read_bytes()[:-1])
@@ -128,7 +128,7 @@ def test_a_single_log_can_be_read_as_well(tmp_path: Path) -> None:
     assert ([t.zxid for t in files.transactions()], files.snapshots, files.remarks) == ([5, 6], [], [])
 
 
-# --- what cannot be had ----------------------------------------------------------------------------------------------------
+# --- unknown trees ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_directory_without_logs_is_refused(tmp_path: Path) -> None:
@@ -154,7 +154,10 @@ def test_logs_that_begin_late_without_a_snapshot_have_no_tree(tmp_path: Path) ->
 
 
 def test_where_old_logs_were_purged_the_oldest_snapshot_is_the_beginning(tmp_path: Path) -> None:
-    """The oldest log begins before it, but nothing is known of the tree then. It is made exact by what follows."""
+    """The oldest log begins before it, but the tree at that time is unknown.
+
+    The later transactions make the snapshot exact.
+    """
     history = random_history(1, 100)
     directory = kept(tmp_path, history)
     write_snapshot(directory / "version-2", 30, stored(history, Zxid(40)), history.sessions[Zxid(30)])

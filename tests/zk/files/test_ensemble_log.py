@@ -1,13 +1,13 @@
-"""The members' logs, none of which need be complete, give the one history that was committed."""
+"""The members' logs, none of which need be complete, together give the one committed history."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from kcsim.vocabulary import Zxid
 from kcsim.zk.files.ensemble_log import EnsembleLogTail, follows
 from kcsim.zk.files.transactions import Transaction
-from kcsim.zk.vocabulary import Zxid
 from tests.zk.files.encoding import write_log
 from tests.zk.files.test_transaction_log import transaction
 
@@ -41,14 +41,14 @@ def test_nothing_is_returned_twice_when_another_member_is_ahead(tmp_path: Path) 
     assert read_zxids(tail, 3) == [3]
 
 
-def test_what_nobody_has_yet_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_what_nobody_has_yet_is_reported_as_missing(tmp_path: Path) -> None:
     tail = EnsembleLogTail([written(tmp_path, "a", [1]), written(tmp_path, "b", [1, 2])])
     assert read_zxids(tail, 3) == [1, 2]
     assert not tail.has_reached(Zxid(3))
 
 
 def test_what_only_a_dead_leader_had_never_happened(tmp_path: Path) -> None:
-    """It wrote 1:3, died before anybody else had it, and the next epoch went on from 1:2."""
+    """The leader wrote 1:3 and died before any other member had it; the next epoch continued from 1:2."""
     dead = written(tmp_path, "dead", [zxid(1, 1), zxid(1, 2), zxid(1, 3)])
     living = written(tmp_path, "living", [zxid(1, 1), zxid(1, 2), zxid(2, 1)])
     tail = EnsembleLogTail([dead, living])
@@ -56,7 +56,7 @@ def test_what_only_a_dead_leader_had_never_happened(tmp_path: Path) -> None:
 
 
 def test_what_a_member_got_as_a_snapshot_is_taken_from_another(tmp_path: Path) -> None:
-    """It was down from 2 to 4, so its log has none of that."""
+    """The member was down from 2 to 4, so its log lacks these transactions."""
     away = written(tmp_path, "away", [1])
     tail = EnsembleLogTail([away, written(tmp_path, "there", [1, 2, 3, 4, 5])])
     assert read_zxids(tail, 1) == [1]

@@ -1,4 +1,4 @@
-"""A log that gzip has compressed is read as the log that it was."""
+"""A log that was compressed with gzip is read like the original."""
 
 import gzip
 from pathlib import Path
@@ -51,14 +51,14 @@ def test_a_record_within_it_may_be_torn_too(tmp_path: Path) -> None:
     assert torn_end.endswith("record cut short")
 
 
-@pytest.mark.parametrize(("content", "told"), [(b"no gzip at all", "gzip: Not a gzipped file"), (b"", None)])
-def test_what_is_no_gzip_is_refused(tmp_path: Path, content: bytes, told: str | None) -> None:
+@pytest.mark.parametrize(("content", "reason"), [(b"no gzip at all", "gzip: Not a gzipped file"), (b"", None)])
+def test_what_is_no_gzip_is_refused(tmp_path: Path, content: bytes, reason: str | None) -> None:
     path = tmp_path / "log.1.gz"
     path.write_bytes(content)
-    if told is None:
+    if reason is None:
         assert read(path) == ([], None)
         return
-    with pytest.raises(BadLogError, match=told):
+    with pytest.raises(BadLogError, match=reason):
         read(path)
 
 

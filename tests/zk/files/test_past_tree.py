@@ -1,4 +1,4 @@
-"""The tree that the log says there was is the tree that there was, whatever it is begun from."""
+"""The tree computed from the log equals the original tree, whichever snapshot the computation starts from."""
 
 import random
 
@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kcsim.vocabulary import SessionId, ZkVersion, Zxid
 from kcsim.zk.files.past_tree import PastChange, PastChangeKind, PastTree
 from kcsim.zk.files.snapshot import StoredZnode
 from kcsim.zk.files.transactions import (
@@ -18,7 +19,6 @@ from kcsim.zk.files.transactions import (
     Transaction,
     Txn,
 )
-from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
 from tests.zk.files.model_history import History, random_history, seen, stored
 
 S1, S2 = SessionId(1), SessionId(2)
@@ -49,7 +49,7 @@ def test_it_is_the_model_s_after_every_transaction(seed: int) -> None:
 @given(SEED)
 @settings(max_examples=60)
 def test_a_fuzzy_snapshot_and_the_log_make_an_exact_tree(seed: int) -> None:
-    """While it was taken, the server went on: each znode stands in it as of another moment, the later ones later."""
+    """The server worked while the snapshot was taken: each znode is stored as of another zxid, later ones as of later."""
     history = random_history(seed, 80)
     rng = random.Random(seed)
     begun = rng.randrange(len(history.transactions))
@@ -64,7 +64,7 @@ def test_a_fuzzy_snapshot_and_the_log_make_an_exact_tree(seed: int) -> None:
 
 
 def fuzzy(history: History, begun: int, rng: random.Random) -> tuple[list[StoredZnode], Zxid]:
-    """Path by path, each as of a moment not before that of the one above it in the list; and the last of these moments."""
+    """Return znodes path by path, each as of a zxid not before that of the previous one; and the last of these zxids."""
     now, znodes = begun, []
     for path in sorted({path for tree in history.trees.values() for path in tree}):
         now = rng.randint(now, min(now + 3, len(history.transactions) - 1))
@@ -74,7 +74,7 @@ def fuzzy(history: History, begun: int, rng: random.Random) -> tuple[list[Stored
     return znodes, history.transactions[now].zxid
 
 
-def test_a_transaction_tells_what_it_changed() -> None:
+def test_a_transaction_reports_what_it_changed() -> None:
     tree = PastTree.empty()
     (created,) = tree.apply(transaction(1, CreateTxn("/a", b"1", True, 1)))
     (changed,) = tree.apply(transaction(2, SetDataTxn("/a", b"2", ZkVersion(1)), session=S2))
@@ -85,7 +85,7 @@ def test_a_transaction_tells_what_it_changed() -> None:
 
 
 def test_within_one_transaction_a_later_write_counts() -> None:
-    """So registers a broker: the znode is created, then its data set, under one zxid."""
+    """A broker registers in this way: the znode is created, then its data is set, under one zxid."""
     tree = PastTree.empty()
     changes = tree.apply(transaction(1, CreateTxn("/a", None, True, 1), SetDataTxn("/a", b"x", ZkVersion(1))))
     assert [(c.kind.value, c.data) for c in changes] == [("create", None), ("set", b"x")]
@@ -94,7 +94,7 @@ def test_within_one_transaction_a_later_write_counts() -> None:
 
 @pytest.mark.parametrize("deleted", [None, ("/mine",)])
 def test_a_session_takes_its_ephemerals_along_whether_or_not_the_log_names_them(deleted: tuple[str, ...] | None) -> None:
-    """Before 3.6 it does not."""
+    """Before 3.6 the log does not name them."""
     tree = brought_forward(
         PastTree.empty(),
         transaction(1, CreateSessionTxn(4000)),

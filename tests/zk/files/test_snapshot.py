@@ -1,4 +1,4 @@
-"""A snapshot is read as it is sealed, or not at all."""
+"""A snapshot whose seal is valid is read, and no other."""
 
 from pathlib import Path
 
@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcsim.vocabulary import SessionId, ZkVersion, Zxid
 from kcsim.zk.files.snapshot import BadSnapshotError, SnapshotFile, StoredZnode, snapshot_files
-from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
+from tests.examples import fewer
 from tests.zk.files.random_transactions import DATA, INT, LONG, PATH
 from tests.zk.files.snapshots import body_of, digest, sealed, write_snapshot
 
@@ -52,6 +53,7 @@ def test_sessions_and_znodes_are_read_however_it_is_compressed(tmp_path: Path, s
         assert snapshot.zxid == 0x1A
 
 
+@fewer(4)
 @given(st.lists(ZNODE, max_size=8), SESSIONS)
 def test_any_tree_comes_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, znodes: list[StoredZnode], sessions: dict[SessionId, int]
@@ -61,14 +63,14 @@ def test_any_tree_comes_back_as_it_was(
 
 
 def test_a_large_one_is_read_piece_by_piece(tmp_path: Path) -> None:
-    """Longer than what is read from the file at a time, and so is one of its znodes."""
+    """The snapshot is longer than one read from the file, and so is one of its znodes."""
     znodes = [A._replace(path=f"/{n}", data=b"d" * size) for n, size in enumerate([1, 300_000, 7, 1_000_000, *[90] * 5_000])]
     assert read(write_snapshot(tmp_path, 1, [ROOT, *znodes], suffix=".gz")) == ({}, [ROOT, *znodes])
 
 
 @pytest.mark.parametrize("more", [b"", digest(0x1A)])
 def test_what_follows_the_seal_is_not_read(tmp_path: Path, more: bytes) -> None:
-    """3.5 ends with it, 3.9 appends a digest."""
+    """3.5 ends with the seal, 3.9 appends a digest."""
     assert read(kept(tmp_path, sealed(body_of(TREE, LIVING), more))) == (LIVING, TREE)
 
 
@@ -92,7 +94,7 @@ def test_nor_does_one_cut_within_the_seal(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".gz", ".snappy"])
 def test_nor_one_cut_while_compressed(tmp_path: Path, suffix: str) -> None:
-    """Anywhere within the tree; the end of it may be lost without harm."""
+    """It may be cut anywhere within the tree; a loss after the tree has no effect."""
     path = write_snapshot(tmp_path, 0x1A, TREE, LIVING, suffix)
     whole = path.read_bytes()
     for cut in range(len(whole) // 2):
@@ -101,17 +103,18 @@ def test_nor_one_cut_while_compressed(tmp_path: Path, suffix: str) -> None:
             read(path)
 
 
+@fewer(4)
 @given(st.data())
 def test_a_changed_byte_is_noticed(tmp_path_factory: pytest.TempPathFactory, draw: st.DataObject) -> None:
     content = bytearray(sealed(body_of(TREE, LIVING)))
-    where = draw.draw(st.integers(0, len(content) - 6))  # the "/" behind the checksum is nobody's
+    where = draw.draw(st.integers(0, len(content) - 6))  # the "/" after the checksum is not covered
     content[where] ^= draw.draw(st.integers(1, 255))
     with pytest.raises(BadSnapshotError):
         read(kept(tmp_path_factory.mktemp("zk"), bytes(content)))
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "reason"),
     [
         ("snapshot.1", b"ZKLG" + bytes(12), r"snapshot\.1: no snapshot of version 2, it begins 5a4b4c4700000000"),
         ("snapshot.1", b"", "it is cut short"),
@@ -119,8 +122,8 @@ def test_a_changed_byte_is_noticed(tmp_path_factory: pytest.TempPathFactory, dra
         ("snapshot.1.snappy", b"ZKSN" + bytes(12), "cannot be uncompressed: no Snappy stream, it begins 5a4b534e"),
     ],
 )
-def test_what_is_no_snapshot_is_refused(tmp_path: Path, name: str, content: bytes, told: str) -> None:
-    with pytest.raises(BadSnapshotError, match=told):
+def test_what_is_no_snapshot_is_refused(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+    with pytest.raises(BadSnapshotError, match=reason):
         read(kept(tmp_path, content, name))
 
 

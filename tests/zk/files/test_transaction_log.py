@@ -1,4 +1,4 @@
-"""A log is read as far as it is whole, and followed from file to file as it grows."""
+"""A log is read as far as it is intact, and followed from file to file as it grows."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcsim.vocabulary import SessionId, Zxid
 from kcsim.zk.files.transaction_log import BadLogError, LogFile, TransactionLogTail, log_files
 from kcsim.zk.files.transactions import CreateTxn, Transaction
-from kcsim.zk.vocabulary import SessionId, Zxid
 from tests.zk.files.encoding import FILE_HEADER, record, record_of_entry, write_log
 
 
@@ -34,14 +34,14 @@ def test_a_whole_log_is_read_to_its_padding(tmp_path: Path, padding: int) -> Non
 
 @pytest.mark.parametrize("sizes", [[1, 8_000, 8_200, 40], [70_000, 1, 3_000_000, 1], [8_192] * 20, [0] * 3_000])
 def test_records_of_any_length_are_read_whole(tmp_path: Path, sizes: list[int]) -> None:
-    """Shorter and longer than what is read from the file at a time."""
+    """The records are shorter and longer than one read from the file."""
     written = [transaction(zxid, b"d" * size) for zxid, size in enumerate(sizes, start=1)]
     assert read(write_log(tmp_path, written)) == (written, None)
 
 
 @given(cut=st.integers(1, 400), padding=st.sampled_from([0, 3, 500]))
 def test_what_comes_before_a_torn_end_counts(tmp_path_factory: pytest.TempPathFactory, cut: int, padding: int) -> None:
-    """A crash may cut the log anywhere; the room that the server had set aside may be there or not."""
+    """A crash may cut the log anywhere; the space that the server had preallocated may be there or not."""
     records = [record(t) for t in ONE_TO_FIVE]
     whole = b"".join(records)
     kept = whole[:-cut] if cut < len(whole) else b""
@@ -66,7 +66,7 @@ def test_a_changed_byte_ends_the_log_before_its_record(
     assert torn_end is not None
 
 
-def test_a_torn_end_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_torn_end_is_reported_with_its_place(tmp_path: Path) -> None:
     path = write_log(tmp_path, ONE_TO_FIVE, padding=0)
     path.write_bytes(path.read_bytes()[:-1])
     offset = len(FILE_HEADER) + 4 * len(record(ONE_TO_FIVE[0]))
@@ -87,7 +87,7 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("entry", [b"tiny", bytes(28) + b"\0\0\0\1" + b"\0\0\0\x7f" + b"no such path"])
 def test_an_intact_record_that_is_no_transaction_is_refused(tmp_path: Path, entry: bytes) -> None:
-    """Its checksum holds, so it is no torn end: something else is wrong, and nobody should go on as if it were not."""
+    """Its checksum is valid, so it is not a torn end: the log is wrong in another way, and must not be used."""
     (tmp_path / "log.1").write_bytes(FILE_HEADER + record_of_entry(entry))
     with pytest.raises(BadLogError, match="offset 16"):
         read(tmp_path / "log.1")
@@ -103,7 +103,7 @@ def test_reading_goes_on_where_it_was_broken_off(tmp_path: Path) -> None:
 
 
 def test_a_tail_reads_up_to_its_bound_and_no_further(tmp_path: Path) -> None:
-    """Behind the bound may stand what the ensemble will undo."""
+    """Transactions after the bound may still be undone by the ensemble."""
     write_log(tmp_path, ONE_TO_FIVE)
     tail = TransactionLogTail(tmp_path)
     assert tail.read_to(Zxid(3)) == ONE_TO_FIVE[:3]
@@ -140,7 +140,7 @@ def test_a_tail_goes_on_in_the_next_file(tmp_path: Path) -> None:
 
 
 def test_a_torn_end_does_not_hide_the_next_file(tmp_path: Path) -> None:
-    """As after a crash: the restarted server begins a new file."""
+    """This happens after a crash: the restarted server begins a new file."""
     path = write_log(tmp_path, ONE_TO_FIVE[:2], padding=0)
     path.write_bytes(path.read_bytes() + record(ONE_TO_FIVE[2])[:20] + bytes(100))
     write_log(tmp_path, ONE_TO_FIVE[2:])
@@ -148,7 +148,7 @@ def test_a_torn_end_does_not_hide_the_next_file(tmp_path: Path) -> None:
 
 
 def test_a_bound_within_a_file_is_not_the_end_of_it(tmp_path: Path) -> None:
-    """An epoch's first zxid (…0) is no transaction: the tail stops before what follows, and loses nothing of it."""
+    """An epoch's first zxid (…0) is no transaction: the tail stops before the next one, and loses nothing."""
     first, second = [transaction(1), transaction(2 << 32 | 1)], [transaction(2 << 32 | 2)]
     write_log(tmp_path, first)
     write_log(tmp_path, second)

@@ -1,4 +1,4 @@
-"""What stands in an entry of the log is read as what was written, and no bytes break the reading."""
+"""Entries of the log are read as they were written, and no bytes crash the reader."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcsim.vocabulary import SessionId, ZkVersion, Zxid
 from kcsim.zk.files.transactions import (
     CheckVersionTxn,
     CloseSessionTxn,
@@ -22,7 +23,7 @@ from kcsim.zk.files.transactions import (
     UnknownTxn,
     decode_entry,
 )
-from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
+from tests.examples import fewer
 from tests.zk.files.encoding import DIGEST, entry_of
 
 ints = st.integers(-(2**31), 2**31 - 1)
@@ -51,18 +52,21 @@ transactions = st.one_of(
 PLAIN = Transaction(Zxid(7), SessionId(0x1000_0000_0001), 3, 1_700_000_000_000, (DeleteTxn("/a"),))
 
 
+@fewer(2)
 @given(transactions, st.sampled_from([DIGEST, b""]))
 def test_every_transaction_is_read_as_it_was_written(transaction: Transaction, digest: bytes) -> None:
-    """With the digest that 3.6 and newer append, and without."""
+    """This holds with the digest that 3.6 and newer append, and without."""
     assert decode_entry(entry_of(transaction, digest)) == transaction
 
 
+@fewer(2)
 @given(st.binary(max_size=200))
 def test_no_bytes_break_the_reading(entry: bytes) -> None:
     with suppress(MalformedEntryError):
         decode_entry(entry)
 
 
+@fewer(2)
 @given(transactions, st.data())
 def test_an_entry_with_a_changed_byte_is_read_or_refused(transaction: Transaction, draw: st.DataObject) -> None:
     entry = bytearray(entry_of(transaction))
@@ -79,13 +83,13 @@ def test_create_and_create2_are_the_same_to_the_tree(type_: int, expected: Creat
 
 
 @pytest.mark.parametrize("digest", [DIGEST, b""])
-def test_a_close_that_does_not_tell_what_it_deleted_says_so(digest: bytes) -> None:
-    """ZooKeeper 3.5, or closeSessionTxn switched off: the digest must not be taken for paths."""
+def test_a_close_that_does_not_list_what_it_deleted_says_so(digest: bytes) -> None:
+    """ZooKeeper 3.5, or 3.6 and newer with closeSessionTxn off: the digest must not be read as paths."""
     closing = replace(PLAIN, ops=(CloseSessionTxn(None),))
     assert decode_entry(entry_of(closing, digest)) == closing
 
 
-def test_a_close_that_deleted_nothing_is_not_one_that_does_not_tell() -> None:
+def test_a_close_that_deleted_nothing_is_not_one_that_lacks_the_list() -> None:
     closing = replace(PLAIN, ops=(CloseSessionTxn(()),))
     assert decode_entry(entry_of(closing)) == closing
 
@@ -100,7 +104,7 @@ def test_an_entry_cut_short_names_its_first_bytes() -> None:
 
 
 def test_a_refused_multi_has_no_operation_that_was_carried_out() -> None:
-    """The file has the operations before the one that failed as they were asked for (seen with 3.9.5)."""
+    """The file has the operations before the failed one as requested (observed with 3.9.5)."""
     written = replace(PLAIN, ops=(DeleteTxn("/a"), ErrorTxn(-110), ErrorTxn(-2)), is_multi=True)
     read = decode_entry(entry_of(written))
     assert read.ops == (ErrorTxn(0), ErrorTxn(-110), ErrorTxn(-2))

@@ -1,9 +1,9 @@
-"""Which watches a client takes for armed; as ZooKeeper's Java client does it."""
+"""Watches that a client considers armed, as ZooKeeper's Java client does."""
 
 import pytest
 
 from kcsim.zk.live.watches import WatchTable
-from kcsim.zk.live.wire import Event, encode_set_watches
+from kcsim.zk.live.wire import WireWatchEvent, encode_set_watches
 from kcsim.zk.operations import Exists, GetChildren, GetData, Request, WatchKind
 
 CREATED, DELETED, CHANGED, CHILDREN = (
@@ -63,7 +63,7 @@ def test_a_read_that_set_no_watch_arms_none(request_: Request, found: bool) -> N
 )
 def test_an_event_uses_up_its_watch(request_: Request, found: bool, kind: int) -> None:
     table = armed(request_, found)
-    assert [table.fire(Event(kind, "/a")), table.fire(Event(kind, "/a"))] == [True, False]
+    assert [table.fire(WireWatchEvent(kind, "/a")), table.fire(WireWatchEvent(kind, "/a"))] == [True, False]
     assert list(table.set_watches(7)) == []
 
 
@@ -77,14 +77,14 @@ def test_an_event_uses_up_its_watch(request_: Request, found: bool, kind: int) -
 )
 def test_an_event_of_another_kind_leaves_the_watch_alone(request_: Request, kind: int) -> None:
     table = armed(request_, True)
-    assert not table.fire(Event(kind, "/a"))
-    assert table.fire(Event(DELETED, "/a"))
+    assert not table.fire(WireWatchEvent(kind, "/a"))
+    assert table.fire(WireWatchEvent(DELETED, "/a"))
 
 
 def test_one_deletion_uses_up_all_watches_of_the_path() -> None:
     table = armed(GetData("/a", watch=True), True)
     table.arm(GetChildren("/a", watch=True), "/a", True)
-    assert [table.fire(Event(DELETED, "/a")), table.fire(Event(DELETED, "/a"))] == [True, False]
+    assert [table.fire(WireWatchEvent(DELETED, "/a")), table.fire(WireWatchEvent(DELETED, "/a"))] == [True, False]
 
 
 def test_what_is_armed_again_is_cut_into_requests_that_the_server_takes() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kcsim.vocabulary import SessionId, ZkVersion, Zxid
 from kcsim.zk.errors import BadVersionError, NoNodeError, RolledBackError, RuntimeInconsistencyError, SessionExpiredError
 from kcsim.zk.live import wire
 from kcsim.zk.operations import (
@@ -22,7 +23,6 @@ from kcsim.zk.operations import (
     SetData,
     Stat,
 )
-from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
 
 STAT = Stat(Zxid(1), Zxid(2), 3, 4, ZkVersion(5), 6, 7, SessionId(-8), 9, 10, Zxid(11))
 STAT_BYTES = bytes.fromhex(
@@ -30,7 +30,7 @@ STAT_BYTES = bytes.fromhex(
     "00000005 00000006 00000007 fffffffffffffff8 00000009 0000000a 000000000000000b"
 )
 NULL = b"\xff\xff\xff\xff"
-WORLD_ANYONE = bytes.fromhex("00000001 0000001f 00000005") + b"world" + b"\0\0\0\6anyone"
+OPEN_ACL_UNSAFE = bytes.fromhex("00000001 0000001f 00000005") + b"world" + b"\0\0\0\6anyone"
 END = bytes.fromhex("ffffffff 01 ffffffff")
 
 
@@ -42,9 +42,9 @@ def vector(*texts: bytes) -> bytes:
     ("ephemeral", "sequential", "flags"), [(False, False, 0), (True, False, 1), (False, True, 2), (True, True, 3)]
 )
 def test_a_create_asks_for_the_stat(ephemeral: bool, sequential: bool, flags: int) -> None:
-    """Operation 15; world:anyone may do anything, Kafka's default."""
+    """Operation 15; world:anyone has all permissions, Kafka's default."""
     code, body = wire.encode(Create("/a", b"x", ephemeral, sequential), "")
-    assert (code, body) == (15, vector(b"/a", b"x") + WORLD_ANYONE + bytes([0, 0, 0, flags]))
+    assert (code, body) == (15, vector(b"/a", b"x") + OPEN_ACL_UNSAFE + bytes([0, 0, 0, flags]))
 
 
 def test_null_data_has_length_minus_one_and_empty_data_length_zero() -> None:
@@ -100,7 +100,7 @@ def test_a_multi_s_results_stand_for_its_operations() -> None:
 
 
 def test_a_refused_multi_s_error_is_that_of_the_operation_that_failed() -> None:
-    """Codes 0 and -2 are those of its bystanders."""
+    """Codes 0 and -2 belong to the other operations."""
     results = b"".join(NULL + b"\0" + code * 2 for code in (b"\0\0\0\0", b"\xff\xff\xff\x99", b"\xff\xff\xff\xfe"))
     ops = (Delete("/a"), SetData("/b", b""), Delete("/c"))
     done = wire.decode(Multi(ops), "", Zxid(9), 0, results + END, 0)
@@ -125,7 +125,7 @@ def test_a_frame_begins_with_its_length_xid_and_operation() -> None:
 
 def test_a_watch_event_is_read_from_behind_the_reply_header() -> None:
     body = b"header.." + bytes.fromhex("00000003 00000003") + vector(b"/a")
-    assert wire.decode_event(body, 8) == wire.Event(3, "/a")
+    assert wire.decode_event(body, 8) == wire.WireWatchEvent(3, "/a")
 
 
 def test_a_refused_take_up_grants_no_time() -> None:

@@ -1,26 +1,36 @@
-"""Messages on their way: in order, late, lost with a broken end; and the timetable that carries them."""
+"""Messages in transit: in order, delayed, lost with a broken end; and the timetable that delivers them.
+
+The rows are those of docs/kafka/zookeeper_semantics.md.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
-from kcsim.scenarios.runtimes.simulated import SimulatedRuntime
-from kcsim.zk.memory.connection import Acknowledged, Connection, Gone, HungUp, Ping, RearmWatches
+from kcsim.runtime.simulated import SimulatedRuntime
+from kcsim.vocabulary import Zxid
+from kcsim.zk.memory.connection import (
+    Acknowledged,
+    ClientDisconnected,
+    MemoryConnection,
+    Ping,
+    ServerDisconnected,
+    SetWatches,
+)
 from kcsim.zk.memory.timetable import Timetable
 from kcsim.zk.memory.watches import ConnectionId
-from kcsim.zk.vocabulary import Zxid
 
 
-def rearm(number: int) -> RearmWatches:
-    return RearmWatches(Zxid(number), (), (), ())
+def rearm(number: int) -> SetWatches:
+    return SetWatches(Zxid(number), (), (), ())
 
 
 class Line:
-    """A connection that notes what arrives at either end, and when."""
+    """A connection that records what arrives at either end, and when."""
 
     def __init__(self, runtime: SimulatedRuntime, *latencies_ms: int) -> None:
         self.at_server: list[tuple[int, Any]] = []
         self.at_client: list[tuple[int, Any]] = []
-        self.connection = Connection(
+        self.connection = MemoryConnection(
             ConnectionId(1),
             "member-1",
             Timetable(runtime, "timetable"),
@@ -37,7 +47,7 @@ def test_messages_keep_their_order_whatever_their_latencies() -> None:
 
     async def main() -> None:
         for number in range(3):
-            line.connection.ask(rearm(number))
+            line.connection.send_to_server(rearm(number))
         await runtime.sleep_ms(20)
 
     runtime.run(main())
@@ -49,18 +59,18 @@ def test_what_has_passed_the_middle_arrives_after_a_cut_and_the_rest_is_lost() -
     line = Line(runtime, 4, 4, 4, 1)
 
     async def main() -> None:
-        line.connection.ask(rearm(0))
+        line.connection.send_to_server(rearm(0))
         await runtime.sleep_ms(2)
-        line.connection.ask(rearm(1))
+        line.connection.send_to_server(rearm(1))
         await runtime.sleep_ms(1)
-        line.connection.ask(rearm(2))
+        line.connection.send_to_server(rearm(2))
         await runtime.sleep_ms(1)
         line.connection.cut()
-        line.connection.ask(rearm(3))
+        line.connection.send_to_server(rearm(3))
         await runtime.sleep_ms(20)
 
     runtime.run(main())
-    assert line.at_server == [(4, rearm(0)), (6, rearm(1)), (7, Gone())]
+    assert line.at_server == [(4, rearm(0)), (6, rearm(1)), (7, ClientDisconnected())]
 
 
 def test_nothing_arrives_at_a_client_that_has_cut() -> None:
@@ -68,7 +78,7 @@ def test_nothing_arrives_at_a_client_that_has_cut() -> None:
     line = Line(runtime, 5, 1)
 
     async def main() -> None:
-        line.connection.tell(Acknowledged(Zxid(1)))
+        line.connection.send_to_client(Acknowledged(Zxid(1)))
         line.connection.cut()
         await runtime.sleep_ms(20)
 
@@ -81,15 +91,15 @@ def test_a_server_that_hangs_up_is_heard_to_the_end_and_takes_nothing_more() -> 
     line = Line(runtime, 3, 5, 1)
 
     async def main() -> None:
-        line.connection.ask(Ping())
-        line.connection.tell(Acknowledged(Zxid(1)))
+        line.connection.send_to_server(Ping())
+        line.connection.send_to_client(Acknowledged(Zxid(1)))
         line.connection.hang_up()
-        line.connection.tell(Acknowledged(Zxid(2)))
+        line.connection.send_to_client(Acknowledged(Zxid(2)))
         await runtime.sleep_ms(20)
 
     runtime.run(main())
     assert line.at_server == []
-    assert line.at_client == [(5, Acknowledged(Zxid(1))), (5, HungUp())]
+    assert line.at_client == [(5, Acknowledged(Zxid(1))), (5, ServerDisconnected())]
 
 
 def test_the_timetable_calls_in_order_of_time_and_then_of_entry() -> None:

@@ -1,34 +1,35 @@
-"""Three members: who notices what when one is killed, paused, resumed or started, and what becomes of the sessions."""
+"""Three members: effects when one is killed, paused, resumed or started, and the fate of the sessions."""
 
 from typing import Any
 
 import pytest
 
-from kcsim.zk.errors import ConnectionLossError, TimedOutError
-from kcsim.zk.events import EventKind
-from kcsim.zk.operations import Create, Created, Exists, Found, SessionState, SetData
+from kcsim.errors import TimedOutError
+from kcsim.eventlog.events import EventKind
+from kcsim.zk.errors import ConnectionLossError
+from kcsim.zk.operations import Create, Created, Exists, NodeFound, SessionState, SetData
 from kcsim.zk.servers.errors import MemberStateError, NoSuchMemberError
-from tests.zk.memory.world import World, run
+from tests.zk.memory.environment import Environment, run
 
 CONNECTED, SUSPENDED = SessionState.CONNECTED, SessionState.SUSPENDED
 ONE, TWO, THREE = "member-1", "member-2", "member-3"
 
 
 def test_clients_spread_over_the_members_and_share_one_tree() -> None:
-    async def main(world: World) -> Any:
-        clients = [await world.open() for _ in range(20)]
+    async def main(environment: Environment) -> Any:
+        clients = [await environment.open() for _ in range(20)]
         await clients[0].ask(Create("/a"))
         replies = [(await client.ask(Exists("/a")))[0] for client in clients]
         return {client.session.member for client in clients}, {type(reply) for reply in replies}
 
-    assert run(main, members=3) == ({ONE, TWO, THREE}, {Found})
+    assert run(main, members=3) == ({ONE, TWO, THREE}, {NodeFound})
 
 
 def test_zxids_carry_the_leader_s_epoch() -> None:
-    async def main(world: World) -> Any:
-        client = await world.open_at(ONE)
+    async def main(environment: Environment) -> Any:
+        client = await environment.open_at(ONE)
         (before,) = await client.ask(Create("/a"))
-        await world.zookeeper.kill(THREE)
+        await environment.zookeeper.kill(THREE)
         await client.until(CONNECTED)
         (after,) = await client.ask(Create("/b"))
         return before, after
@@ -38,39 +39,44 @@ def test_zxids_carry_the_leader_s_epoch() -> None:
 
 
 def test_when_the_leader_dies_all_are_suspended_and_go_on_under_the_next() -> None:
-    """Nobody loses a session: the new leader gives each its whole time-out again."""
+    """No session is lost: the new leader gives each its full time-out again."""
 
-    async def main(world: World) -> Any:
-        clients = [await world.open_at(member) for member in (ONE, TWO, THREE)]
+    async def main(environment: Environment) -> Any:
+        clients = [await environment.open_at(member) for member in (ONE, TWO, THREE)]
         for n, client in enumerate(clients):
             await client.ask(Create(f"/e{n}", ephemeral=True))
-        await world.zookeeper.kill(THREE, cause=9)
-        during = await world.zookeeper.leader_name()
+        await environment.zookeeper.kill(THREE, cause=9)
+        during = await environment.zookeeper.leader_name()
         for client in clients:
             await client.until(CONNECTED)
         found = await clients[0].ask(*(Exists(f"/e{n}") for n in range(3)))
-        return during, await world.zookeeper.leader_name(), {tuple(c.states) for c in clients}, {type(r) for r in found}
+        return (
+            during,
+            await environment.zookeeper.leader_name(),
+            {tuple(c.states) for c in clients},
+            {type(r) for r in found},
+        )
 
     during, leader, states, found = run(main, members=3)
     assert (during, leader) == (None, TWO)
     assert states == {(("suspended", 9), ("connected", 9))}
-    assert found == {Found}
+    assert found == {NodeFound}
 
 
 def test_an_election_takes_its_time() -> None:
-    async def main(world: World) -> Any:
-        client = await world.open_at(ONE)
-        killed_ms = world.runtime.now_ms()
-        await world.zookeeper.kill(THREE)
+    async def main(environment: Environment) -> Any:
+        client = await environment.open_at(ONE)
+        killed_ms = environment.runtime.now_ms()
+        await environment.zookeeper.kill(THREE)
         return await client.until(CONNECTED) - killed_ms
 
     assert run(main, members=3, election_ms=3000) in range(3000, 3600)
 
 
 def test_a_follower_s_death_is_noticed_by_its_own_clients_only() -> None:
-    async def main(world: World) -> Any:
-        at_one, at_two = await world.open_at(ONE), await world.open_at(TWO)
-        await world.zookeeper.kill(ONE, cause=9)
+    async def main(environment: Environment) -> Any:
+        at_one, at_two = await environment.open_at(ONE), await environment.open_at(TWO)
+        await environment.zookeeper.kill(ONE, cause=9)
         await at_one.until(CONNECTED)
         return at_one.states, at_one.session.member, at_two.states
 
@@ -83,29 +89,29 @@ def test_a_follower_s_death_is_noticed_by_its_own_clients_only() -> None:
 def test_without_a_majority_nobody_is_served_and_time_stands_still() -> None:
     """A minute without a quorum costs no session of one second."""
 
-    async def main(world: World) -> Any:
-        client = await world.open_at(THREE, 1000)
+    async def main(environment: Environment) -> Any:
+        client = await environment.open_at(THREE, 1000)
         await client.ask(Create("/e", ephemeral=True))
-        await world.zookeeper.kill(ONE)
-        await world.zookeeper.kill(TWO, cause=9)
+        await environment.zookeeper.kill(ONE)
+        await environment.zookeeper.kill(TWO, cause=9)
         await client.until(SUSPENDED)
-        await world.runtime.sleep_ms(60_000)
-        during = client.session.state, await world.zookeeper.leader_name(), await client.ask(Exists("/e"))
-        await world.zookeeper.start_member(ONE)
+        await environment.runtime.sleep_ms(60_000)
+        during = client.session.state, await environment.zookeeper.leader_name(), await client.ask(Exists("/e"))
+        await environment.zookeeper.start_member(ONE)
         await client.until(CONNECTED)
         return during, client.states, await client.ask(Exists("/e"))
 
     during, states, (found,) = run(main, members=3)
     assert during == (SUSPENDED, None, [ConnectionLossError("/e")])
     assert states == [("suspended", 9), ("connected", 9)]
-    assert isinstance(found, Found)
+    assert isinstance(found, NodeFound)
 
 
 def test_a_session_cannot_be_expired_without_a_leader() -> None:
-    async def main(world: World) -> None:
-        client = await world.open_at(THREE)
-        await world.zookeeper.kill(ONE)
-        await world.zookeeper.kill(TWO)
+    async def main(environment: Environment) -> None:
+        client = await environment.open_at(THREE)
+        await environment.zookeeper.kill(ONE)
+        await environment.zookeeper.kill(TWO)
         await client.session.expire()
 
     with pytest.raises(TimedOutError, match="member-1 is dead, member-2 is dead, member-3 is up"):
@@ -113,27 +119,27 @@ def test_a_session_cannot_be_expired_without_a_leader() -> None:
 
 
 def test_an_expiry_asked_for_during_an_election_waits_for_its_end() -> None:
-    async def main(world: World) -> Any:
-        client = await world.open_at(ONE)
-        await world.zookeeper.kill(THREE)
-        asked_ms = world.runtime.now_ms()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open_at(ONE)
+        await environment.zookeeper.kill(THREE)
+        asked_ms = environment.runtime.now_ms()
         await client.session.expire(cause=7)
-        (closed,) = world.events(EventKind.SESSION_CLOSED)[-1:]
-        return world.runtime.now_ms() - asked_ms, closed.cause, closed.error
+        (closed,) = environment.events(EventKind.SESSION_CLOSED)[-1:]
+        return environment.runtime.now_ms() - asked_ms, closed.cause, closed.error
 
     assert run(main, members=3) == (300, 7, "SESSIONEXPIRED")
 
 
 def test_a_paused_follower_is_given_up_and_has_to_join_again() -> None:
-    async def main(world: World) -> Any:
-        at_one, at_two = await world.open_at(ONE), await world.open_at(TWO)
-        await world.zookeeper.pause(ONE, cause=9)
+    async def main(environment: Environment) -> Any:
+        at_one, at_two = await environment.open_at(ONE), await environment.open_at(TWO)
+        await environment.zookeeper.pause(ONE, cause=9)
         suspended_ms = await at_one.until(SUSPENDED)
         await at_one.until(CONNECTED)
         moved_to = at_one.session.member
-        await world.runtime.sleep_ms(5000)
-        await world.zookeeper.resume(ONE)
-        back = await world.open_at(ONE)
+        await environment.runtime.sleep_ms(5000)
+        await environment.zookeeper.resume(ONE)
+        back = await environment.open_at(ONE)
         return suspended_ms > 2000, at_one.states[0], moved_to, at_two.states, await back.ask(Create("/a"))
 
     is_late, first, moved_to, others, (created,) = run(main, members=3)
@@ -143,37 +149,44 @@ def test_a_paused_follower_is_given_up_and_has_to_join_again() -> None:
 
 
 def test_a_paused_leader_holds_up_writes_but_not_its_followers_reads() -> None:
-    async def main(world: World) -> Any:
-        client, reader = await world.open_at(ONE), await world.open_at(TWO)
-        await world.zookeeper.pause(THREE)
-        written = world.runtime.promise()
+    async def main(environment: Environment) -> Any:
+        client, reader = await environment.open_at(ONE), await environment.open_at(TWO)
+        await environment.zookeeper.pause(THREE)
+        written = environment.runtime.promise()
 
         async def write() -> None:
             written.resolve(await client.ask(Create("/a"), Exists("/a")))
 
-        world.runtime.spawn("writing", write())
+        environment.runtime.spawn("writing", write())
         (read,) = await reader.ask(Exists("/"))
-        await world.runtime.sleep_ms(1000)
+        await environment.runtime.sleep_ms(1000)
         was_written = written.is_settled
-        await world.zookeeper.resume(THREE)
+        await environment.zookeeper.resume(THREE)
         return type(read), was_written, [type(reply) for reply in await written.wait(10)], client.heard
 
-    assert run(main, members=3) == (Found, False, [Created, Found], [])
+    assert run(main, members=3) == (NodeFound, False, [Created, NodeFound], [])
 
 
 def test_a_leader_paused_past_the_sync_limit_is_replaced() -> None:
-    async def main(world: World) -> Any:
-        client = await world.open_at(ONE)
+    async def main(environment: Environment) -> Any:
+        client = await environment.open_at(ONE)
         await client.ask(Create("/a"))
-        paused_ms = world.runtime.now_ms()
-        await world.zookeeper.pause(THREE, cause=9)
-        in_between = await world.zookeeper.leader_name()
+        paused_ms = environment.runtime.now_ms()
+        await environment.zookeeper.pause(THREE, cause=9)
+        in_between = await environment.zookeeper.leader_name()
         suspended_ms = await client.until(SUSPENDED)
         await client.until(CONNECTED)
-        leader = await world.zookeeper.leader_name()
-        await world.zookeeper.resume(THREE)
+        leader = await environment.zookeeper.leader_name()
+        await environment.zookeeper.resume(THREE)
         (reply,) = await client.ask(SetData("/a", b"x"))
-        return in_between, suspended_ms - paused_ms, client.states[0], leader, await world.zookeeper.leader_name(), reply
+        return (
+            in_between,
+            suspended_ms - paused_ms,
+            client.states[0],
+            leader,
+            await environment.zookeeper.leader_name(),
+            reply,
+        )
 
     in_between, after_ms, first, leader, still, reply = run(main, members=3, sync_limit=10)
     assert (in_between, first, leader, still) == (None, ("suspended", 9), TWO, TWO)
@@ -182,31 +195,31 @@ def test_a_leader_paused_past_the_sync_limit_is_replaced() -> None:
 
 
 def test_a_pause_that_ended_in_time_does_not_count_for_the_next() -> None:
-    async def main(world: World) -> Any:
-        await world.zookeeper.pause(THREE)
-        await world.runtime.sleep_ms(1500)
-        await world.zookeeper.resume(THREE)
-        await world.runtime.sleep_ms(100)
-        await world.zookeeper.pause(THREE)
-        await world.runtime.sleep_ms(1500)  # past the limit of the first pause
-        await world.zookeeper.resume(THREE)
-        return await world.zookeeper.leader_name()
+    async def main(environment: Environment) -> Any:
+        await environment.zookeeper.pause(THREE)
+        await environment.runtime.sleep_ms(1500)
+        await environment.zookeeper.resume(THREE)
+        await environment.runtime.sleep_ms(100)
+        await environment.zookeeper.pause(THREE)
+        await environment.runtime.sleep_ms(1500)  # past the limit of the first pause
+        await environment.zookeeper.resume(THREE)
+        return await environment.zookeeper.leader_name()
 
     assert run(main, members=3, sync_limit=10) == THREE
 
 
 def test_one_alone_keeps_everything_over_its_death() -> None:
-    async def main(world: World) -> Any:
-        client = await world.open()
+    async def main(environment: Environment) -> Any:
+        client = await environment.open()
         await client.ask(Create("/p", b"kept"), Create("/e", ephemeral=True))
-        await world.zookeeper.kill(ONE)
+        await environment.zookeeper.kill(ONE)
         await client.until(SUSPENDED)
-        await world.runtime.sleep_ms(20_000)
-        await world.zookeeper.start_member(ONE)
+        await environment.runtime.sleep_ms(20_000)
+        await environment.zookeeper.start_member(ONE)
         await client.until(CONNECTED)
         return await client.ask(Exists("/p"), Exists("/e"))
 
-    assert [type(reply) for reply in run(main)] == [Found, Found]
+    assert [type(reply) for reply in run(main)] == [NodeFound, NodeFound]
 
 
 @pytest.mark.parametrize(
@@ -221,17 +234,17 @@ def test_one_alone_keeps_everything_over_its_death() -> None:
     ],
 )
 def test_a_verb_without_effect_is_an_error(verbs: list[str], message: str) -> None:
-    async def main(world: World) -> None:
+    async def main(environment: Environment) -> None:
         for verb in verbs:
-            await getattr(world.zookeeper, verb)(ONE)
+            await getattr(environment.zookeeper, verb)(ONE)
 
     with pytest.raises(MemberStateError, match=message):
         run(main, members=3)
 
 
 def test_an_unknown_member_is_named_with_the_nearest() -> None:
-    async def main(world: World) -> None:
-        await world.zookeeper.kill("membre-2")
+    async def main(environment: Environment) -> None:
+        await environment.zookeeper.kill("membre-2")
 
     with pytest.raises(NoSuchMemberError, match="did you mean 'member-2'"):
         run(main, members=3)

@@ -1,4 +1,4 @@
-"""Who serves and who leads, whatever befalls the members."""
+"""Which members serve and which one leads, after any faults of members."""
 
 import pytest
 

@@ -1,9 +1,13 @@
-"""The pure server: zxids, sessions and what their end brings, watches armed by reads, catching up after a reconnection."""
+"""The pure server: zxids, sessions and effects of their end, watches armed by reads, catching up after a reconnection.
+
+The rows are those of docs/kafka/zookeeper_semantics.md.
+"""
 
 import pytest
 
+from kcsim.vocabulary import ZkVersion, Zxid
 from kcsim.zk.errors import NodeExistsError, NoNodeError
-from kcsim.zk.memory.server import EPOCH_MS, Granted, Server, SessionEnded, SessionOpened, Step
+from kcsim.zk.memory.server import EPOCH_MS, MemoryServer, ServerStep, SessionEnded, SessionGranted, SessionOpened
 from kcsim.zk.memory.watches import ConnectionId
 from kcsim.zk.operations import (
     Check,
@@ -12,44 +16,43 @@ from kcsim.zk.operations import (
     DataRead,
     Delete,
     Exists,
-    Found,
     GetChildren,
     GetData,
     Multi,
     MultiRead,
+    NodeFound,
     Request,
     SetData,
     Sync,
     Synced,
     WatchKind,
 )
-from kcsim.zk.vocabulary import ZkVersion, Zxid
 
 C1, C2, C3 = ConnectionId(1), ConnectionId(2), ConnectionId(3)
 
 
 @pytest.fixture
-def server() -> Server:
-    """With a session on C1, begun by zxid 1, and one on C2, by zxid 2."""
-    server = Server(tick_time_ms=200)
+def server() -> MemoryServer:
+    """Return a server with a session on C1, opened by zxid 1, and one on C2, by zxid 2."""
+    server = MemoryServer(tick_time_ms=200)
     server.connect(C1, 1000, 0)
     server.connect(C2, 1000, 0)
     return server
 
 
-def granted(step: Step) -> Granted:
+def granted(step: ServerStep) -> SessionGranted:
     assert step.granted is not None
     return step.granted
 
 
-def heard(step: Step) -> list[tuple[ConnectionId, str, str, int]]:
+def heard(step: ServerStep) -> list[tuple[ConnectionId, str, str, int]]:
     return [(connection, event.kind.name, event.path, event.zxid) for connection, event in step.notices]
 
 
 # --- zxids -------------------------------------------------------------------------------------------------------------
 
 
-def test_every_transaction_takes_a_zxid_and_no_read_does(server: Server) -> None:
+def test_every_transaction_takes_a_zxid_and_no_read_does(server: MemoryServer) -> None:
     """Row 1; observed: a refused write takes one as well."""
     asked: list[Request] = [
         Create("/a"),
@@ -65,7 +68,7 @@ def test_every_transaction_takes_a_zxid_and_no_read_does(server: Server) -> None
     assert [server.request(C1, request, 0).zxid for request in asked] == [3, 4, 4, 4, 5, 5, 6, 7, 7]
 
 
-def test_sessions_begin_and_end_with_a_transaction(server: Server) -> None:
+def test_sessions_begin_and_end_with_a_transaction(server: MemoryServer) -> None:
     opened = server.connect(C3, 1000, 0)
     assert opened.facts == [SessionOpened(granted(opened).session_id, 1000, Zxid(3))]
     assert server.close_session(C3, 0).zxid == 4
@@ -73,7 +76,7 @@ def test_sessions_begin_and_end_with_a_transaction(server: Server) -> None:
 
 
 def test_a_member_of_an_ensemble_counts_within_its_leader_s_epoch() -> None:
-    server = Server(epoch=1)
+    server = MemoryServer(epoch=1)
     assert server.connect(C1, 1000, 0).zxid == (1 << 32) + 1
     server.begin_epoch(0, of_ensemble=True)
     assert server.request(C1, Exists("/none"), 0).zxid == 2 << 32
@@ -83,7 +86,7 @@ def test_a_member_of_an_ensemble_counts_within_its_leader_s_epoch() -> None:
 def test_times_count_from_the_epoch_given() -> None:
     reply = None
     for epoch_ms in (EPOCH_MS, 5):
-        server = Server(epoch_ms=epoch_ms)
+        server = MemoryServer(epoch_ms=epoch_ms)
         server.connect(C1, 1000, 0)
         reply = server.request(C1, Create("/a"), 70).reply
         assert isinstance(reply, Created)
@@ -94,8 +97,8 @@ def test_times_count_from_the_epoch_given() -> None:
 # --- sessions ----------------------------------------------------------------------------------------------------------
 
 
-def test_closing_a_session_deletes_its_ephemerals_in_the_same_transaction(server: Server) -> None:
-    """Row 8. Its own watches fire, too, and its connection is hung up at the end."""
+def test_closing_a_session_deletes_its_ephemerals_in_the_same_transaction(server: MemoryServer) -> None:
+    """Row 8. Its own watches fire, too, and its connection is closed at the end."""
     server.request(C1, Create("/e", b"x", ephemeral=True), 0)
     for connection in (C1, C2):
         server.request(connection, GetData("/e", watch=True), 0)
@@ -108,7 +111,7 @@ def test_closing_a_session_deletes_its_ephemerals_in_the_same_transaction(server
     assert server.request(C2, Exists("/e"), 0).reply == NoNodeError("/e")
 
 
-def test_silence_past_the_time_out_expires_a_session(server: Server) -> None:
+def test_silence_past_the_time_out_expires_a_session(server: MemoryServer) -> None:
     """Row 8: each ephemeral's deletion is an event of its own."""
     for path in ("/e1", "/e2"):
         server.request(C1, Create(path, ephemeral=True), 0)
@@ -121,29 +124,29 @@ def test_silence_past_the_time_out_expires_a_session(server: Server) -> None:
     assert step.hung_up == [C1]
 
 
-def test_any_message_keeps_a_session_alive(server: Server) -> None:
+def test_any_message_keeps_a_session_alive(server: MemoryServer) -> None:
     server.request(C1, Exists("/"), 900)
     server.ping(C2, 900)
     assert server.tick(1900).facts == []
     assert server.next_deadline_ms() == 2000
 
 
-def test_an_expired_session_s_connection_is_answered_by_hanging_up(server: Server) -> None:
+def test_an_expired_session_s_connection_is_answered_by_hanging_up(server: MemoryServer) -> None:
     server.tick(5000)
     step = server.request(C1, Create("/a"), 5000)
     assert (step.reply, step.hung_up) == (None, [C1])
     assert server.request(C1, Exists("/a"), 5000).zxid == 4  # nothing was applied
 
 
-def test_an_expired_session_cannot_be_taken_up(server: Server) -> None:
+def test_an_expired_session_cannot_be_taken_up(server: MemoryServer) -> None:
     session = granted(server.connect(C3, 1000, 0))
     server.tick(5000)
     step = server.connect(C3, 1000, 5000, session.session_id, session.password)
     assert (step.granted, step.hung_up) == (None, [C3])
 
 
-def test_a_session_taken_up_elsewhere_hangs_up_its_former_connection(server: Server) -> None:
-    """Observed: even if the password was wrong; the session itself is none the worse for it."""
+def test_a_session_taken_up_elsewhere_hangs_up_its_former_connection(server: MemoryServer) -> None:
+    """Observed: this happens even if the password was wrong; the session itself is unaffected."""
     session = granted(server.connect(C3, 1000, 0))
     wrong = server.connect(ConnectionId(4), 1000, 10, session.session_id, bytes(16))
     assert (wrong.granted, wrong.hung_up) == (None, [C3, ConnectionId(4)])
@@ -153,7 +156,7 @@ def test_a_session_taken_up_elsewhere_hangs_up_its_former_connection(server: Ser
     assert moved.hung_up == [ConnectionId(5)]
 
 
-def test_expiry_by_fault_ends_the_connection_first(server: Server) -> None:
+def test_expiry_by_fault_ends_the_connection_first(server: MemoryServer) -> None:
     session = granted(server.connect(C3, 1000, 0))
     server.request(C3, Create("/e", ephemeral=True), 0)
     server.request(C3, Exists("/e", watch=True), 0)
@@ -162,7 +165,7 @@ def test_expiry_by_fault_ends_the_connection_first(server: Server) -> None:
     assert server.expire(session.session_id).facts == []
 
 
-def test_a_refused_transaction_keeps_ephemerals_as_they_were(server: Server) -> None:
+def test_a_refused_transaction_keeps_ephemerals_as_they_were(server: MemoryServer) -> None:
     server.request(C1, Create("/e", ephemeral=True), 0)
     server.request(C1, Multi((Delete("/e"), Create("/f", ephemeral=True), Delete("/none"))), 0)
     (ended,) = server.close_session(C1, 0).facts
@@ -188,22 +191,22 @@ def test_a_refused_transaction_keeps_ephemerals_as_they_were(server: Server) -> 
         (MultiRead((GetData("/a", watch=True),)), SetData("/a", b""), None),
     ],
 )
-def test_what_a_read_arms(server: Server, read: Request, write: Request, kind: str | None) -> None:
+def test_what_a_read_arms(server: MemoryServer, read: Request, write: Request, kind: str | None) -> None:
     """Row 5."""
     server.request(C1, Create("/a"), 0)
     server.request(C1, read, 0)
     assert [event.kind.name for _, event in server.request(C2, write, 0).notices] == ([kind] if kind else [])
 
 
-def test_a_session_that_changes_what_it_watches_hears_of_it_with_the_reply(server: Server) -> None:
-    """Row 6: the notices of a step go out before its reply."""
+def test_a_session_that_changes_what_it_watches_hears_of_it_with_the_reply(server: MemoryServer) -> None:
+    """Row 6: the notices of a step are sent before its reply."""
     server.request(C1, Create("/w"), 0)
     server.request(C1, GetChildren("/w", watch=True), 0)
     step = server.request(C1, Multi((Create("/w/a"), Create("/w/b"))), 0)
     assert heard(step) == [(C1, "NODE_CHILDREN_CHANGED", "/w", 4)]
 
 
-def test_a_refused_write_fires_nothing(server: Server) -> None:
+def test_a_refused_write_fires_nothing(server: MemoryServer) -> None:
     server.request(C1, Create("/a"), 0)
     server.request(C1, Exists("/a", watch=True), 0)
     server.request(C1, GetChildren("/", watch=True), 0)
@@ -211,21 +214,21 @@ def test_a_refused_write_fires_nothing(server: Server) -> None:
     assert server.request(C2, Multi((SetData("/a", b""), Delete("/none"))), 0).notices == []
 
 
-def test_watches_end_with_their_connection(server: Server) -> None:
+def test_watches_end_with_their_connection(server: MemoryServer) -> None:
     server.request(C1, Exists("/a", watch=True), 0)
     server.disconnect(C1)
     assert server.request(C2, Create("/a"), 0).notices == []
 
 
-def test_a_sync_is_answered_with_the_last_transaction(server: Server) -> None:
+def test_a_sync_is_answered_with_the_last_transaction(server: MemoryServer) -> None:
     assert server.request(C1, Sync("/a"), 0).reply == Synced("/a", Zxid(2))
 
 
 # --- catching up -------------------------------------------------------------------------------------------------------
 
 
-def test_a_reconnecting_client_hears_what_it_missed_and_watches_the_rest(server: Server) -> None:
-    """Observed: data watches first, then exist, then child watches; the zxid is not told."""
+def test_a_reconnecting_client_hears_what_it_missed_and_watches_the_rest(server: MemoryServer) -> None:
+    """Observed: data watches first, then exist, then child watches; the zxid is not sent."""
     for path in ("/s", "/s/a", "/s/b", "/s/c"):
         server.request(C2, Create(path), 0)
     seen = server.zxid
@@ -250,17 +253,17 @@ def test_a_reconnecting_client_hears_what_it_missed_and_watches_the_rest(server:
 
 
 def test_two_servers_given_the_same_answer_the_same() -> None:
-    def told() -> list[object]:
-        server = Server()
+    def answers() -> list[object]:
+        server = MemoryServer()
         steps = [server.connect(C1, 1000, 0), server.request(C1, Create("/a/b"), 1), server.request(C1, Create("/a"), 2)]
         return [(step.zxid, step.reply, step.granted) for step in steps]
 
-    assert told() == told()
+    assert answers() == answers()
 
 
-def test_reads_find_what_was_written(server: Server) -> None:
+def test_reads_find_what_was_written(server: MemoryServer) -> None:
     server.request(C1, Create("/a", b"x"), 0)
     found, data = server.request(C2, Exists("/a"), 0).reply, server.request(C2, GetData("/a"), 0).reply
-    assert isinstance(found, Found)
+    assert isinstance(found, NodeFound)
     assert isinstance(data, DataRead)
     assert (data.data, data.stat, data.zxid) == (b"x", found.stat, 3)

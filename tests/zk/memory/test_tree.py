@@ -1,7 +1,11 @@
-"""The znode tree: each field of a stat, each refusal and its precedence, as ZooKeeper 3.9.5 shows them on the wire."""
+"""The znode tree: each field of a stat, each refusal and its precedence, as ZooKeeper 3.9.5 shows them on the wire.
+
+The rows are those of docs/kafka/zookeeper_semantics.md.
+"""
 
 import pytest
 
+from kcsim.vocabulary import SessionId, ZkVersion, Zxid
 from kcsim.zk.errors import (
     BadArgumentsError,
     BadVersionError,
@@ -25,22 +29,21 @@ from kcsim.zk.operations import (
     Delete,
     Deleted,
     Exists,
-    Found,
     GetChildren,
     GetData,
     MultiDone,
     MultiRead,
+    NodeFound,
     SetData,
     Stat,
     WriteOp,
 )
-from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
 
 SESSION = SessionId(0x77)
 
 
 class Tree:
-    """A tree with a zxid and a time (100 ms per transaction) that go on by themselves."""
+    """A tree whose zxid and time (100 ms per transaction) advance by themselves."""
 
     def __init__(self) -> None:
         self.tree = ZnodeTree()
@@ -61,7 +64,7 @@ class Tree:
 
     def stat(self, path: str) -> Stat:
         found = self.tree.exists(Exists(path), self.zxid)
-        assert isinstance(found, Found), found
+        assert isinstance(found, NodeFound), found
         return found.stat
 
 
@@ -70,7 +73,7 @@ def tree() -> Tree:
     return Tree()
 
 
-# --- what ZooKeeper brings along ---------------------------------------------------------------------------------------
+# --- ZooKeeper's own znodes --------------------------------------------------------------------------------------------
 
 
 def test_the_root_starts_with_one_child_that_nobody_created(tree: Tree) -> None:
@@ -241,7 +244,7 @@ def test_any_version_matches_minus_one(tree: Tree) -> None:
         (SetData("/a", b"", ZkVersion(-2)), BadVersionError),
         (SetData("/none", b""), NoNodeError),
         (SetData("/zookeeper/config", b"", ZkVersion(9)), NoAuthError),
-        (Delete("/a", ZkVersion(1)), BadVersionError),  # before it is found out that there are children
+        (Delete("/a", ZkVersion(1)), BadVersionError),  # the version is checked before the children
         (Delete("/a"), NotEmptyError),
         (Delete("/none", ZkVersion(1)), NoNodeError),
     ],
@@ -340,7 +343,7 @@ def test_each_read_of_a_multi_read_succeeds_or_fails_by_itself(tree: Tree) -> No
 # --- changes -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_transaction_tells_what_it_changed_in_order(tree: Tree) -> None:
+def test_a_transaction_reports_what_it_changed_in_order(tree: Tree) -> None:
     tree.multi(Create("/e", b"1", ephemeral=True), SetData("/e", b"2"), Delete("/e"))
     created = ZnodeChange(ChangeKind.CREATED, "/e", b"1", ZkVersion(0), SESSION, Zxid(1), SESSION, parent_cversion=1)
     later = created._replace(version=ZkVersion(1), parent_cversion=0)

@@ -1,27 +1,30 @@
-"""Watches at the server, fired by changes, and those that a client remembers."""
+"""Watches at the server, fired by changes, and those that a client remembers.
+
+The rows are those of docs/kafka/zookeeper_semantics.md.
+"""
 
 import pytest
 
+from kcsim.vocabulary import SessionId, ZkVersion, Zxid
 from kcsim.zk.errors import BadArgumentsError, ConnectionLossError, NoNodeError
 from kcsim.zk.memory.tree import ChangeKind, ZnodeChange
-from kcsim.zk.memory.watches import ClientWatches, ConnectionId, ServerWatches, WatchTable
+from kcsim.zk.memory.watches import ClientWatches, ConnectionId, ServerWatches, ServerWatchTable
 from kcsim.zk.operations import (
     ChildrenRead,
     DataRead,
     Exists,
-    Found,
     GetChildren,
     GetData,
+    NodeFound,
     ReplyOrError,
     Request,
     Stat,
     WatchEvent,
     WatchKind,
 )
-from kcsim.zk.vocabulary import SessionId, ZkVersion, Zxid
 
 A, B = ConnectionId(1), ConnectionId(2)
-DATA, CHILD = WatchTable.DATA, WatchTable.CHILD
+DATA, CHILD = ServerWatchTable.DATA, ServerWatchTable.CHILD
 NOBODY = SessionId(0)
 STAT = Stat(Zxid(1), Zxid(1), 0, 0, ZkVersion(0), 0, 0, NOBODY, 0, 0, Zxid(1))
 CREATED, CHANGED, DELETED = ChangeKind.CREATED, ChangeKind.CHANGED, ChangeKind.DELETED
@@ -66,8 +69,8 @@ def test_the_root_s_children_are_watched_at_the_root() -> None:
     assert fired(watches, change(CREATED, "/a")) == [(A, "NODE_CHILDREN_CHANGED", "/")]
 
 
-def test_a_deletion_is_told_once_to_who_watches_data_and_children() -> None:
-    """Observed: and the child watch is used up, too. Its parent's watchers hear of it afterwards."""
+def test_a_deletion_is_reported_once_to_a_watcher_of_data_and_children() -> None:
+    """Observed: the child watch is used up, too. The watchers of its parent are notified afterwards."""
     watches = ServerWatches()
     watches.arm(CHILD, "/", A)
     watches.arm(CHILD, "/a", A)
@@ -89,7 +92,7 @@ def test_the_same_watch_set_twice_fires_once() -> None:
 
 
 def test_events_of_one_transaction_come_in_the_order_of_its_operations() -> None:
-    """Observed: the parent's one event follows its first child's."""
+    """Observed: the single event of the parent follows its first child's."""
     watches = ServerWatches()
     watches.arm(CHILD, "/w", A)
     for path in ("/w/b", "/w/a"):
@@ -114,7 +117,7 @@ def test_a_lost_connection_takes_its_watches_along_and_leaves_others_theirs() ->
 # --- the client's memory -----------------------------------------------------------------------------------------------
 
 DATA_READ = DataRead("/a", b"", STAT, Zxid(1))
-FOUND = Found("/a", STAT, Zxid(1))
+FOUND = NodeFound("/a", STAT, Zxid(1))
 CHILDREN = ChildrenRead("/a", (), STAT, Zxid(1))
 
 

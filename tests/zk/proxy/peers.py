@@ -5,22 +5,22 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
+from kcsim.vocabulary import SessionId
 from kcsim.zk.live import wire
 from kcsim.zk.operations import Request
 from kcsim.zk.proxy import ZooKeeperProxy
-from kcsim.zk.vocabulary import SessionId
 
 T = TypeVar("T")
-BOUND_S = 10.0
+BOUND_S = 60.0
 
 HELLO = wire.encode_connect(SessionId(0), b"\0" * 16, 4_000)
 WELCOME = bytes.fromhex("00000025 00000000 00000fa0 0000000000000007 00000010") + bytes(range(16)) + b"\0"
 GONE = bytes.fromhex("00000025 00000000 00000000 0000000000000000 00000010") + b"\0" * 16 + b"\0"
-"""How a session is opened; how the server grants it, session 7; how it says that there is none any more."""
+"""Bytes that open a session; that grant session 7; that say that the session no longer exists."""
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a test, bounded."""
+    """Run a test, with a bound on its duration."""
     return asyncio.run(asyncio.wait_for(main, 2 * BOUND_S))
 
 
@@ -47,7 +47,7 @@ class End:
         return await asyncio.wait_for(self.reader.readexactly(count), BOUND_S)
 
     async def receive_all(self, pause_s: float = 0) -> bytes:
-        """Everything up to the end of the connection, whichever way it ends; as slowly as is said."""
+        """Return everything up to the end of the connection, whichever way it ends, with a pause after each read."""
         received = b""
         try:
             while data := await asyncio.wait_for(self.reader.read(65536), BOUND_S):
@@ -58,7 +58,7 @@ class End:
         return received
 
     def close(self) -> None:
-        """Close it when everything has been sent."""
+        """Close the connection when everything has been sent."""
         self.writer.close()
 
     async def closed(self) -> None:
@@ -66,13 +66,13 @@ class End:
             await self.writer.wait_closed()
 
     async def die(self) -> None:
-        """Close it as the system does for a process that was killed."""
+        """Close the connection as the system does for a killed process."""
         self.writer.transport.abort()
         await self.closed()
 
 
 class FakeServer:
-    """Takes connections for a test to deal with."""
+    """A server that accepts connections, which the test then handles."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -101,7 +101,7 @@ class FakeServer:
 
 @asynccontextmanager
 async def between() -> AsyncIterator[tuple[ZooKeeperProxy, FakeServer]]:
-    """A proxy, and the server behind it."""
+    """Yield a proxy, and the server behind it."""
     async with FakeServer().running() as server, ZooKeeperProxy(f"127.0.0.1:{server.port}/c") as proxy:
         yield proxy, server
 
@@ -117,7 +117,7 @@ async def connect_through(proxy: ZooKeeperProxy, server: FakeServer) -> tuple[En
 
 
 async def session_through(proxy: ZooKeeperProxy, server: FakeServer) -> tuple[End, End]:
-    """The same, with a session opened on it."""
+    """Return the same, with a session opened on the connection."""
     client, serving = await connect_through(proxy, server)
     await client.send(HELLO)
     assert await serving.receive(len(HELLO)) == HELLO

@@ -1,4 +1,4 @@
-"""Where in the bytes of both sides a breakpoint sits, and what becomes of those behind it."""
+"""The position of a breakpoint in the bytes of both sides, and the fate of the bytes after it."""
 
 import asyncio
 
@@ -22,19 +22,19 @@ def test_before_a_write_what_came_ahead_of_it_has_been_sent_and_no_more() -> Non
     async def main() -> None:
         async with between() as (proxy, server):
             client, serving = await session_through(proxy, server)
-            struck, go_on = asyncio.Event(), asyncio.Event()
+            hit, go_on = asyncio.Event(), asyncio.Event()
 
             async def act() -> None:
-                struck.set()
+                hit.set()
                 await go_on.wait()
 
             proxy.break_at(Breakpoint("before", lambda writes: writes[0].path == "/a", act))
             await client.send(read + write + read)
-            await until(struck)
+            await until(hit)
             assert await serving.receive(len(read)) == read
             receiving = asyncio.ensure_future(serving.receive(len(write + read)))
             await serving.send(answer(1))
-            assert await client.receive(len(answer(1))) == answer(1)  # the other direction goes on
+            assert await client.receive(len(answer(1))) == answer(1)  # the other direction continues
             assert not receiving.done()
             go_on.set()
             assert await receiving == write + read
@@ -48,18 +48,18 @@ def test_after_a_write_its_answer_waits_and_requests_go_on() -> None:
     async def main() -> None:
         async with between() as (proxy, server):
             client, serving = await session_through(proxy, server)
-            struck, go_on = asyncio.Event(), asyncio.Event()
+            hit, go_on = asyncio.Event(), asyncio.Event()
 
             async def act() -> None:
-                struck.set()
+                hit.set()
                 await go_on.wait()
 
             proxy.break_at(Breakpoint("after", lambda writes: writes == (ProxiedWrite("create", "/a"),), act))
             await client.send(write)
             assert await serving.receive(len(write)) == write
-            assert not struck.is_set()
+            assert not hit.is_set()
             await serving.send(answer(-1) + answer(5) + answer(6))
-            await until(struck)
+            await until(hit)
             assert await client.receive(len(answer(-1))) == answer(-1)
             receiving = asyncio.ensure_future(client.receive(2 * len(answer(5))))
             await client.send(read)
@@ -71,9 +71,12 @@ def test_after_a_write_its_answer_waits_and_requests_go_on() -> None:
     run(main())
 
 
-@pytest.mark.parametrize("behind", [b"", request(8, Create("/behind", bytes(500_000)))], ids=["alone", "with more behind"])
+@pytest.mark.parametrize("behind", [b"", request(8, Create("/behind", bytes(150_000)))], ids=["alone", "with more behind"])
 def test_who_is_killed_before_a_write_has_not_sent_it(behind: bytes) -> None:
-    """The act ends the client's process: what lies in our hands was never sent, nor what lies in the system's behind it."""
+    """The act ends the client's process: what the proxy holds was never sent, nor what is in the system's buffers after it.
+
+    More data than the buffers of both sockets take would keep the end of the connection from arriving.
+    """
     write = request(7, Create("/c/a"))
 
     async def main() -> bytes:
@@ -90,15 +93,15 @@ def test_who_is_held_by_a_breakpoint_and_then_killed_has_not_sent_the_write() ->
     async def main() -> bytes:
         async with between() as (proxy, server):
             client, serving = await session_through(proxy, server)
-            struck = asyncio.Event()
+            hit = asyncio.Event()
 
             def pause() -> None:
                 proxy.hold()
-                struck.set()
+                hit.set()
 
             proxy.break_at(Breakpoint("before", lambda _: True, pause))
             await client.send(request(1, Create("/c/a")))
-            await until(struck)
+            await until(hit)
             await client.die()
             proxy.release()
             return await serving.receive_all()
@@ -106,26 +109,26 @@ def test_who_is_held_by_a_breakpoint_and_then_killed_has_not_sent_the_write() ->
     assert run(main()) == b""
 
 
-def test_several_strike_at_one_write_in_the_order_they_were_set_and_once() -> None:
-    struck: list[str] = []
+def test_several_trigger_at_one_write_in_the_order_they_were_set_and_once() -> None:
+    hits: list[str] = []
 
     async def main() -> None:
         async with between() as (proxy, server):
             client, serving = await session_through(proxy, server)
-            proxy.break_at(Breakpoint("before", lambda _: True, lambda: struck.append("first")))
-            proxy.break_at(Breakpoint("before", lambda _: False, lambda: struck.append("never")))
-            proxy.break_at(Breakpoint("before", lambda _: True, lambda: struck.append("second")))
+            proxy.break_at(Breakpoint("before", lambda _: True, lambda: hits.append("first")))
+            proxy.break_at(Breakpoint("before", lambda _: False, lambda: hits.append("never")))
+            proxy.break_at(Breakpoint("before", lambda _: True, lambda: hits.append("second")))
             for xid in (1, 2):
                 await client.send(request(xid, Create("/c/a")))
                 assert await serving.receive(len(request(xid, Create("/c/a")))) == request(xid, Create("/c/a"))
 
     run(main())
-    assert struck == ["first", "second"]
+    assert hits == ["first", "second"]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_each_request_that_writes_is_shown_once_for_its_moment_and_no_other(moment: str) -> None:
-    """So that a breakpoint can count."""
+    """A breakpoint can therefore count requests."""
     shown: list[str] = []
 
     def look(writes: list[ProxiedWrite]) -> bool:

@@ -1,4 +1,4 @@
-"""Every byte arrives, once, in order, whatever it means and whoever is slow; and ends arrive after all bytes."""
+"""Every byte arrives, once, in order, whatever it means and however slow an end is; ends arrive after all bytes."""
 
 import asyncio
 from random import Random
@@ -58,7 +58,7 @@ def test_a_word_of_four_letters_is_not_waited_on() -> None:
 
 
 def test_an_answer_to_what_is_no_protocol_is_not_taken_for_a_frame() -> None:
-    """Its first bytes say that 48 are to come, and they never do."""
+    """Its first bytes announce 48 more, which never come."""
 
     async def main() -> None:
         async with between() as (proxy, server):
@@ -73,7 +73,7 @@ def test_an_answer_to_what_is_no_protocol_is_not_taken_for_a_frame() -> None:
 
 @pytest.mark.parametrize("is_watched", [False, True])
 def test_a_request_of_megabytes_passes_whether_or_not_somebody_looks_at_it(is_watched: bool) -> None:
-    """Longer than ZooKeeper takes by default; a longer one than the proxy reads (16 MB) goes by unread."""
+    """The request is longer than ZooKeeper accepts by default; one longer than the proxy reads (16 MB) passes unread."""
     seen: list[int] = []
 
     def look(writes: list[ProxiedWrite]) -> bool:
@@ -124,7 +124,7 @@ def test_a_frame_cut_into_single_bytes_arrives() -> None:
 
 
 def test_who_reads_slowly_slows_the_sender_and_loses_nothing() -> None:
-    """What is under way then lies in the system's socket buffers, not in our memory."""
+    """Data in transit is then in the system's socket buffers, not in our memory."""
     offered = 96 * MEGABYTE
     block = bytes(range(256)) * 1024
 
@@ -144,7 +144,7 @@ def test_who_reads_slowly_slows_the_sender_and_loses_nothing() -> None:
 
             offering = asyncio.ensure_future(offer())
             stalled_at = -1
-            while stalled_at != sent:  # nothing more is taken for a while
+            while stalled_at != sent:  # nothing more is accepted for a while
                 stalled_at = sent
                 await asyncio.wait({offering}, timeout=0.2)
             client.writer.transport.resume_reading()  # type: ignore[attr-defined]
@@ -164,7 +164,7 @@ def test_who_reads_slowly_slows_the_sender_and_loses_nothing() -> None:
 
 
 def test_the_server_s_end_comes_after_all_that_it_sent_to_a_slow_client_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here nearly all of it lies with us when the server ends, and the client takes longer than we linger."""
+    """Here nearly all data is in the proxy when the server ends, and the client takes longer than the linger time."""
 
     async def send_without_waiting(to: Peer, data: bytes) -> None:
         to.writer.write(data)
@@ -201,8 +201,8 @@ def test_the_client_s_end_comes_after_all_that_it_sent_half_a_request_included(i
     assert run(main()) == data
 
 
-def test_who_has_said_all_can_still_be_answered() -> None:
-    """As `echo ruok | nc` does."""
+def test_a_client_that_has_sent_everything_can_still_be_answered() -> None:
+    """`echo ruok | nc` is such a client."""
 
     async def main() -> bytes:
         async with between() as (proxy, server):

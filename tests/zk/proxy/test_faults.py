@@ -1,14 +1,14 @@
-"""What the faults of a proxy do to the bytes of both sides, and how it starts and stops."""
+"""Effects of a proxy's faults on the bytes of both sides, and its start and stop."""
 
 import asyncio
 
 import pytest
 
+from kcsim.vocabulary import SessionId
 from kcsim.zk.live import wire
 from kcsim.zk.operations import Create
 from kcsim.zk.proxy import Breakpoint, ProxyError, ProxyNotRunningError, ZooKeeperProxy
 from kcsim.zk.servers.errors import BadConnectStringError
-from kcsim.zk.vocabulary import SessionId
 from tests.zk.proxy.peers import (
     GONE,
     HELLO,
@@ -57,7 +57,7 @@ def test_refused_is_who_comes_anew_and_not_who_is_there() -> None:
 @pytest.mark.parametrize("last_words", [b"", answer(1)], ids=["silent", "with last words"])
 @pytest.mark.parametrize("who", ["client", "server"])
 def test_an_end_is_held_too_and_comes_behind_what_was_sent_before(who: str, last_words: bytes) -> None:
-    """As far as the other side can tell, it has only fallen silent."""
+    """To the other side, it has only fallen silent."""
 
     async def main() -> bytes:
         async with between() as (proxy, server):
@@ -114,7 +114,7 @@ COME_BACK = wire.encode_connect(SessionId(7), bytes(range(16)), 4_000)
 
 
 async def take_over(server: FakeServer, taken: End) -> End:
-    """Play the server to a session's expiry, up to the answer that confirms it; return the connection that waits for it."""
+    """Act as the server during a session's expiry, up to the confirming answer; return the connection waiting for it."""
     assert await taken.receive(len(COME_BACK)) == COME_BACK
     await taken.send(WELCOME)
     assert await taken.receive(12) == wire.frame(1, wire.CLOSE_SESSION, b"")
@@ -125,7 +125,10 @@ async def take_over(server: FakeServer, taken: End) -> End:
 
 
 def test_while_a_session_is_expired_its_client_is_kept_from_taking_it_up() -> None:
-    """Else the two would fight for it. Its connection ends first; it comes back, and waits for the server to confirm."""
+    """Otherwise client and proxy would compete for the session.
+
+    The client's connection ends first; it reconnects, and waits for the confirmation.
+    """
 
     async def main() -> None:
         async with between() as (proxy, server):
@@ -174,15 +177,15 @@ def test_stop_breaks_what_is_open_even_in_the_middle_of_an_act() -> None:
     async def main() -> tuple[bytes, bytes]:
         async with between() as (proxy, server):
             client, serving = await session_through(proxy, server)
-            struck = asyncio.Event()
+            hit = asyncio.Event()
 
             async def act() -> None:
-                struck.set()
+                hit.set()
                 await asyncio.Event().wait()
 
             proxy.break_at(Breakpoint("before", lambda _: True, act))
             await client.send(request(1, Create("/a")))
-            await until(struck)
+            await until(hit)
             await proxy.stop()
             return await client.receive_all(), await serving.receive_all()
 

@@ -1,4 +1,4 @@
-"""Frames are found however the stream is cut into chunks, and the stream stays what it was."""
+"""Frames are found however the stream is cut into chunks, and the stream stays unchanged."""
 
 from itertools import pairwise
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcsim.zk.proxy.frames import FrameScanner, Look, Piece
+from kcsim.zk.proxy.frames import FrameInspection, FrameScanner, Piece
 
 HEAD = 8
 HANDSHAKE = b"\0\0\0\x14" + b"h" * 20
@@ -16,13 +16,17 @@ def framed(body: bytes) -> bytes:
     return len(body).to_bytes(4, "big") + body
 
 
-def look_by_first_byte(length: int, head: bytes) -> Look:
-    return [Look.NOTHING, Look.HEAD, Look.WHOLE][head[0] % 3] if head else Look.NOTHING
+def look_by_first_byte(length: int, head: bytes) -> FrameInspection:
+    return (
+        [FrameInspection.NOTHING, FrameInspection.HEAD, FrameInspection.WHOLE][head[0] % 3]
+        if head
+        else FrameInspection.NOTHING
+    )
 
 
 def expected_of(body: bytes) -> list[bytes]:
     look = look_by_first_byte(len(body), body[:HEAD])
-    return [] if look is Look.NOTHING else [body[:HEAD] if look is Look.HEAD else body]
+    return [] if look is FrameInspection.NOTHING else [body[:HEAD] if look is FrameInspection.HEAD else body]
 
 
 def scanned(scanner: FrameScanner, stream: bytes, cuts: list[int]) -> list[Piece]:
@@ -42,7 +46,7 @@ def test_any_chunks_give_the_same_frames_and_the_same_bytes(bodies: list[bytes],
 
 @given(stream=st.binary(max_size=200), cuts=st.lists(st.integers(0, 200), max_size=20))
 def test_no_bytes_whatever_are_lost_doubled_or_moved(stream: bytes, cuts: list[int]) -> None:
-    """Most of these streams are no protocol at all, or end in the middle of a frame."""
+    """Most of these streams do not follow the protocol, or end in the middle of a frame."""
     for begin in (b"", HANDSHAKE):
         scanner = FrameScanner(HEAD, look_by_first_byte)
         pieces = scanned(scanner, begin + stream, cuts)
@@ -50,7 +54,7 @@ def test_no_bytes_whatever_are_lost_doubled_or_moved(stream: bytes, cuts: list[i
 
 
 def test_a_frame_that_is_seen_begins_a_piece() -> None:
-    """So that whoever sees it can keep it back."""
+    """The observer of the frame can therefore hold it back."""
     scanner = FrameScanner(2, look_by_first_byte)
     before, head, whole = framed(b"\x00abc"), framed(b"\x01abc"), framed(b"\x02abc")
     assert list(scanner.feed(HANDSHAKE + before + before + head + whole + before)) == [
@@ -79,8 +83,8 @@ def test_what_is_to_be_seen_whole_is_kept_back_until_it_is() -> None:
 
 
 def test_it_is_asked_anew_for_each_frame() -> None:
-    """Whether a frame is of interest may be known only when the one before it has been dealt with."""
-    asked = iter([Look.NOTHING, Look.WHOLE])
+    """Whether a frame is of interest may depend on the processing of the previous one."""
+    asked = iter([FrameInspection.NOTHING, FrameInspection.WHOLE])
     scanner = FrameScanner(1, lambda *_: next(asked))
     assert [seen for _, seen in scanner.feed(HANDSHAKE + framed(b"a") + framed(b"b"))] == [b"h" * 20, None, b"b"]
 
@@ -89,7 +93,7 @@ def test_it_is_asked_anew_for_each_frame() -> None:
     "word", [b"ruok", b"srvr", b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00\x01", b"\0\0\0\0", b"\xff" * 9]
 )
 def test_a_stream_that_begins_with_no_handshake_has_no_frames(word: bytes) -> None:
-    """A four-letter word is four bytes and then silence: it must not be kept back."""
+    """A four-letter word is four bytes and then silence: it must not be held back."""
     scanner = FrameScanner(HEAD, look_by_first_byte)
     assert list(scanner.feed(word)) == [(word, None)]
     assert scanner.is_raw

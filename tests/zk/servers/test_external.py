@@ -1,4 +1,4 @@
-"""A connect string is taken apart or refused with the reason; a foreign ZooKeeper is looked at and never touched."""
+"""A connect string is parsed or refused with the reason; a foreign ZooKeeper is read and never changed."""
 
 import asyncio
 import socket
@@ -17,7 +17,6 @@ from kcsim.zk.servers.errors import (
 )
 from kcsim.zk.servers.external import Address, ConnectString, ExternalZooKeeper, parse_connect_string, require_chroot
 from kcsim.zk.servers.free_ports import free_ports
-from tests.requirements import require
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,7 @@ def test_a_chroot_that_exists_is_let_pass(chroot: str) -> None:
         ("/kafka/test/x", "chroot /kafka/test/x does not exist: there is no znode /kafka/test/x"),
     ],
 )
-def test_a_chroot_that_does_not_exist_is_told_with_the_nearest_that_does(chroot: str, message: str) -> None:
+def test_a_chroot_that_does_not_exist_is_reported_with_the_nearest_that_does(chroot: str, message: str) -> None:
     with pytest.raises(NoChrootError) as caught:
         asyncio.run(require_chroot(chroot, children_in_tree))
     assert str(caught.value) == message
@@ -98,8 +97,8 @@ def test_when_nobody_listens_the_message_says_so_of_each_address() -> None:
 
 def test_who_accepts_and_never_answers_is_no_leader() -> None:
     async def look(port: int) -> None:
+        await ExternalZooKeeper(f"127.0.0.1:{port}", timeout_s=60).start()
         there = ExternalZooKeeper(f"127.0.0.1:{port}", timeout_s=0.05)
-        await there.start()
         assert await there.leader_name() is None
         with pytest.raises(NotServingError, match="no member answers srvr"):
             await there.version()
@@ -125,20 +124,17 @@ def test_its_files_are_none_of_our_business() -> None:
 
 
 @pytest.mark.live
-def test_a_server_that_runs_is_reached_and_leads() -> None:
-    require("java")
-
+def test_a_server_that_runs_is_reached_and_leads(server: EmbeddedZooKeeper) -> None:
     async def look() -> None:
-        async with EmbeddedZooKeeper() as zk:
-            gone = free_ports(1)[0]
-            there = ExternalZooKeeper(f"127.0.0.1:{gone},{zk.connect_string}/kafka")
-            await there.start()
-            assert await there.leader_name() == await there.wait_for_leader() == zk.connect_string
-            assert await there.version() == await zk.version()
-            states = await there.states()
-            assert states[zk.connect_string] == "up"
-            assert states[f"127.0.0.1:{gone}"] != "up"
-            await there.stop()
-            assert await zk.states() == {"member-1": "up"}
+        gone = free_ports(1)[0]
+        there = ExternalZooKeeper(f"127.0.0.1:{gone},{server.connect_string}/kafka", timeout_s=60)
+        await there.start()
+        assert await there.leader_name() == await there.wait_for_leader() == server.connect_string
+        assert await there.version() == await server.version()
+        states = await there.states()
+        assert states[server.connect_string] == "up"
+        assert states[f"127.0.0.1:{gone}"] != "up"
+        await there.stop()
+        assert await server.states() == {"member-1": "up"}
 
     asyncio.run(look())

@@ -1,4 +1,4 @@
-"""The first runtime that is new enough is taken; when there is none, the message says what was looked at."""
+"""The first runtime that is new enough is used; if there is none, the message names the runtimes that were checked."""
 
 import os
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_one_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_link_on_the_path_is_followed_to_its_release_file(tmp_path: Path) -> None:
-    """As Debian's /usr/bin/java is."""
+    """Debian's /usr/bin/java is such a link."""
     make_java(tmp_path / "jvm", "21")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").symlink_to(tmp_path / "jvm" / "bin" / "java")

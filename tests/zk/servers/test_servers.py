@@ -1,4 +1,4 @@
-"""The verbs of ZooKeeperServers do what the port promises, in JVMs of ours and in containers alike."""
+"""The methods of ZooKeeperServers do what the port promises, in JVMs of ours and in containers alike."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kcsim.zk.files.transaction_log import log_files
+from kcsim.zk.servers.configuration import ServerSettings
 from kcsim.zk.servers.container import ContainerZooKeeper
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.errors import MemberStateError, NoSuchMemberError, NotStartedError, ServerError
@@ -17,18 +18,20 @@ from kcsim.zk.servers.ports import ZooKeeperServers
 from tests.requirements import require
 from tests.zk.servers.processes import until
 
-KINDS = [
-    pytest.param("embedded", marks=pytest.mark.live),
-    pytest.param("container", marks=[pytest.mark.live, pytest.mark.docker]),
-]
+CONTAINER = pytest.param("container", marks=[pytest.mark.slow, pytest.mark.live, pytest.mark.docker])
+KINDS = [pytest.param("embedded", marks=pytest.mark.live), CONTAINER]
+ENSEMBLES = [pytest.param("embedded", marks=[pytest.mark.live, pytest.mark.slow]), CONTAINER]
+PATIENT = ServerSettings(init_limit=600, sync_limit=40)
+"""On a busy machine members may take two minutes to join, and 8 s to answer: a paused member is not given up before that."""
+ANSWERED_WITHIN_S = 60.0
 
 
 def make(kind: str, members: int) -> ManagedZooKeeper:
     if kind == "embedded":
         require("java")
-        return EmbeddedZooKeeper(members)
+        return EmbeddedZooKeeper(members, PATIENT)
     require("docker")
-    return ContainerZooKeeper(members)
+    return ContainerZooKeeper(members, PATIENT)
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -37,7 +40,7 @@ def standalone(request: pytest.FixtureRequest) -> Iterator[ManagedZooKeeper]:
         yield servers
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=ENSEMBLES)
 def shared_ensemble(request: pytest.FixtureRequest) -> Iterator[ManagedZooKeeper]:
     with make(request.param, 3) as servers:
         yield servers
@@ -45,7 +48,7 @@ def shared_ensemble(request: pytest.FixtureRequest) -> Iterator[ManagedZooKeeper
 
 @pytest.fixture
 def ensemble(shared_ensemble: ManagedZooKeeper) -> ManagedZooKeeper:
-    """Three members that serve: whatever the test before has done to them is undone."""
+    """Return three members that serve: the previous test's faults are undone."""
 
     async def mend() -> None:
         states = await shared_ensemble.states()
@@ -55,13 +58,13 @@ def ensemble(shared_ensemble: ManagedZooKeeper) -> ManagedZooKeeper:
         await shared_ensemble.wait_for_leader()
 
     asyncio.run(mend())
-    # One that is killed while it begins to follow may never start again (ZOOKEEPER-2354).
+    # A member that is killed while it begins to follow may never start again (ZOOKEEPER-2354).
     until(lambda: modes_of(shared_ensemble), lambda modes: None not in modes, "all members to serve")
     return shared_ensemble
 
 
 def modes_of(servers: ManagedZooKeeper) -> list[str | None]:
-    """Leader, follower; None: it does not serve."""
+    """Return each member's mode: leader, follower; None: it does not serve."""
     modes: list[str | None] = []
     for address in parse_connect_string(servers.connect_string).addresses:
         try:
@@ -86,19 +89,15 @@ def followers_of(servers: ManagedZooKeeper, leader: str) -> list[str]:
 
 def test_a_server_that_was_started_serves_where_it_says(standalone: ManagedZooKeeper) -> None:
     (address,) = parse_connect_string(standalone.connect_string).addresses
-    assert ask_server(address.host, address.port).mode == "standalone"
+    assert ask_server(address.host, address.port, ANSWERED_WITHIN_S).mode == "standalone"
     assert standalone.member_names == ("member-1",)
     assert asyncio.run(standalone.version()).startswith("3.")
     assert asyncio.run(standalone.leader_name()) == "member-1"
 
 
-def test_the_only_member_is_killed_and_started_again_where_it_was(standalone: ManagedZooKeeper) -> None:
+def test_the_only_member_is_started_again_where_it_was(standalone: ManagedZooKeeper) -> None:
     async def story() -> None:
         where = standalone.connect_string
-        await standalone.kill("member-1", cause=7)
-        assert await standalone.leader_name() is None
-        await standalone.start_member("member-1")
-        assert await standalone.leader_name() == "member-1"
         await standalone.restart("member-1")
         assert await standalone.leader_name() == "member-1"
         assert standalone.connect_string == where
@@ -114,7 +113,7 @@ def test_a_paused_member_accepts_and_does_not_answer(standalone: ManagedZooKeepe
         with pytest.raises(TimeoutError):
             ask_server(address.host, address.port, timeout_s=0.1)
         await standalone.resume("member-1")
-        assert ask_server(address.host, address.port).mode == "standalone"
+        assert ask_server(address.host, address.port, ANSWERED_WITHIN_S).mode == "standalone"
 
     asyncio.run(story())
 
@@ -130,12 +129,14 @@ def test_a_verb_without_effect_is_an_error(standalone: ManagedZooKeeper) -> None
         await standalone.kill("member-1")  # a paused one can be killed
         for attempt in (standalone.kill, standalone.pause, standalone.resume):
             assert "member-1: it is down (status " in await error_of(attempt("member-1"))
+        assert await standalone.leader_name() is None
         await standalone.start_member("member-1")
+        assert await standalone.leader_name() == "member-1"
 
     asyncio.run(story())
 
 
-def test_an_unknown_member_is_told_with_the_nearest(standalone: ManagedZooKeeper) -> None:
+def test_an_unknown_member_is_reported_with_the_nearest(standalone: ManagedZooKeeper) -> None:
     with pytest.raises(NoSuchMemberError, match="no member 'membr-1', there are member-1; did you mean 'member-1'"):
         asyncio.run(standalone.kill("membr-1"))
 
@@ -150,7 +151,7 @@ def test_the_transaction_log_can_be_read_here(standalone: ManagedZooKeeper) -> N
     directory = standalone.transaction_log_dir("member-1")
     assert directory is not None
     assert directory.is_dir()
-    assert log_files(directory) == []  # nobody has written anything yet
+    assert log_files(directory) == []  # nothing has been written yet
 
 
 # --- an ensemble -------------------------------------------------------------------------------------------------------
@@ -163,7 +164,7 @@ def test_the_loss_of_the_leader_is_survived(ensemble: ManagedZooKeeper) -> None:
         successor = await ensemble.wait_for_leader(other_than=leader)
         assert successor in followers_of(ensemble, leader)
         await ensemble.start_member(leader)
-        assert await ensemble.leader_name() == successor
+        assert await ensemble.wait_for_leader(other_than=leader) == successor
 
     asyncio.run(story())
 
@@ -211,7 +212,7 @@ async def until_nobody_leads(servers: ZooKeeperServers) -> None:
     )
 
 
-# --- before and after --------------------------------------------------------------------------------------------------
+# --- start and end -----------------------------------------------------------------------------------------------------
 
 VERBS: list[Callable[[ManagedZooKeeper], Coroutine[Any, Any, object]]] = [
     lambda servers: servers.kill("member-1"),

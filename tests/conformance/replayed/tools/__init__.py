@@ -1,1 +1,1 @@
-"""Kafka's own commands as recordings have them, done through our commands' functions, with what they print."""
+"""Kafka's own commands as recordings have them, run through our commands' functions, with the output of Kafka's."""

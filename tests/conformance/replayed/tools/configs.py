@@ -5,12 +5,12 @@ Source: Kafka 2.8, ConfigCommand.
 
 from collections.abc import Iterator
 
+from kcsim.controller.admin.entity_configs import BROKERS, DEFAULT, TOPICS, change_broker_config, change_topic_config
+from kcsim.controller.admin.throttles import BROKER_THROTTLES
 from kcsim.controller.decisions.kafka_refusals import InvalidConfigurationError, RefusedError
-from kcsim.scenarios.admin.entity_configs import BROKERS, DEFAULT, TOPICS, change_broker_config, change_topic_config
-from kcsim.scenarios.admin.throttles import BROKER_THROTTLES
-from kcsim.zk.kafka_zk import KafkaZk
+from kcsim.zk.kafka.kafka_zk import KafkaZk
 from tests.conformance.replayed.errors import NotSupportedError
-from tests.conformance.replayed.tools.command_line import Command, Said, ToolFailedError
+from tests.conformance.replayed.tools.command_line import Command, CommandOutput, ToolFailedError
 from tests.conformance.replayed.tools.reach import Reach
 
 KNOWN = ("alter", "entity-type", "entity-name", "entity-default", "add-config", "delete-config", "topic", "broker")
@@ -30,31 +30,33 @@ class ConfigTool:
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
 
-    async def run(self, command: Command, said: Said) -> None:
-        """Raises: ToolFailedError, NotSupportedError."""
+    async def run(self, command: Command, output: CommandOutput) -> None:
+        """Run the command. Raises: ToolFailedError, NotSupportedError."""
         command.require_known(KNOWN)
         command.action(["alter"])
         entity_type, name = _entity(command)
         is_direct = self._reach.is_direct(command)
         if is_direct:
-            said.out += ZOOKEEPER_WARNINGS
+            output.out += ZOOKEEPER_WARNINGS
         async with self._reach.kafka_zk(command) as kafka_zk:
             try:
-                await self._alter(kafka_zk, command, entity_type, name, said)
+                await self._alter(kafka_zk, command, entity_type, name, output)
             except RefusedError as refusal:
                 is_plain = is_direct and isinstance(refusal, InvalidConfigurationError)
-                said.err.append(str(refusal) if is_plain else _failed(command))
+                output.err.append(str(refusal) if is_plain else _failed(command))
                 raise ToolFailedError from None
-        said.out.append(_done_directly(entity_type, name) if is_direct else _done_by_a_broker(entity_type, name))
+        output.out.append(_done_directly(entity_type, name) if is_direct else _done_by_a_broker(entity_type, name))
 
-    async def _alter(self, kafka_zk: KafkaZk, command: Command, entity_type: str, name: str | None, said: Said) -> None:
+    async def _alter(
+        self, kafka_zk: KafkaZk, command: Command, entity_type: str, name: str | None, output: CommandOutput
+    ) -> None:
         added, removed = command.settings("add-config"), [*command.settings("delete-config")]
-        for told in self._refusals(command, entity_type, name, [*added, *removed]):
-            said.err.append(told)
+        for refusal in self._refusals(command, entity_type, name, [*added, *removed]):
+            output.err.append(refusal)
             raise ToolFailedError
-        held = await kafka_zk.entity_config(entity_type, DEFAULT if name is None else name)
+        held = await kafka_zk.configs.read_entity(entity_type, DEFAULT if name is None else name)
         if missing := [setting for setting in removed if setting not in held]:
-            said.err.append(f"Invalid config(s): {','.join(missing)}")
+            output.err.append(f"Invalid config(s): {','.join(missing)}")
             raise ToolFailedError
         if entity_type == TOPICS:
             assert name is not None
@@ -63,7 +65,7 @@ class ConfigTool:
             await change_broker_config(kafka_zk, None if name is None else command.broker("entity-name"), added, removed)
 
     def _refusals(self, command: Command, entity_type: str, name: str | None, settings: list[str]) -> Iterator[str]:
-        """What the tool refuses to write to ZooKeeper itself, because a broker that runs would not hear of it."""
+        """Yield why the tool does not write these settings to ZooKeeper itself: a running broker would not receive them."""
         unheard = [setting for setting in settings if setting not in BROKER_THROTTLES]
         if entity_type != BROKERS or not unheard or not self._reach.is_direct(command):
             return
@@ -79,7 +81,7 @@ class ConfigTool:
 
 
 def _entity(command: Command) -> tuple[str, str | None]:
-    """Which entities, and the name of one; None for all brokers. Raises: NotSupportedError."""
+    """Return the entity type, and the name of one entity; None for all brokers. Raises: NotSupportedError."""
     for short, entity_type in (("topic", TOPICS), ("broker", BROKERS)):
         if short in command:
             return entity_type, command.one(short)
@@ -94,7 +96,7 @@ def _entity(command: Command) -> tuple[str, str | None]:
 def _done_directly(entity_type: str, name: str | None) -> str:
     if name is None:
         return f"Completed updating config for entity: default {entity_type}."
-    # Kafka's tool drops the plural of topics, and of nothing else.
+    # Kafka's tool drops the plural of topics only.
     return f"Completed updating config for entity: {'topic' if entity_type == TOPICS else entity_type} '{name}'."
 
 

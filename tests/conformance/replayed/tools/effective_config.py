@@ -1,14 +1,14 @@
-"""The settings of a topic that a broker tells of: its own, and those in which the broker's own differ from Kafka's defaults.
+"""A topic's settings as a broker reports them: its own, and the broker's settings that differ from Kafka's defaults.
 
 Source: Kafka 2.8, LogConfig.TopicConfigSynonyms.
 """
 
 from collections.abc import Mapping
 
-from kcsim.scenarios.admin.java_order import map_order
+from kcsim.jvm_hash_order import map_order
 
 SETTINGS_HELD = 64
-"""For so many is the map made in which a client has a topic's settings."""
+"""Initial capacity of the hash map in which a client holds a topic's settings."""
 BROKER_SYNONYMS: Mapping[str, str] = {
     "compression.type": "compression.type",
     "min.insync.replicas": "min.insync.replicas",
@@ -27,16 +27,16 @@ BROKER_SYNONYMS: Mapping[str, str] = {
     "log.segment.bytes": "segment.bytes",
     "log.segment.delete.delay.ms": "file.delete.delay.ms",
 }
-"""A broker's setting -> the topic's that goes by it."""
+"""Broker setting -> the topic setting whose default it is."""
 IN_FORCE = {"message.format.version": "2.6-IV0"}
-"""Whoever made the recordings set the format of records with the protocol's version."""
+"""The recordings were made with the record format of the protocol version."""
 
 
 def effective_config(topic: Mapping[str, str], broker: Mapping[str, str | int | bool]) -> dict[str, str]:
-    """A topic's settings as a client sees them, in its order.
+    """Return a topic's settings as a client sees them, in the client's order.
 
     Args:
-        broker: what is set of the broker that is asked, in its file.
+        broker: the settings in the file of the broker that is asked.
     """
     by_broker = {BROKER_SYNONYMS[name]: _text(value) for name, value in broker.items() if name in BROKER_SYNONYMS}
     found = {**IN_FORCE, **by_broker, **topic}

@@ -6,15 +6,15 @@ Source: Kafka 2.8, PreferredReplicaLeaderElectionCommand and LeaderElectionComma
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
+from kcsim.controller.admin.elections import request_preferred_election
+from kcsim.controller.admin.reassignment_files import parse_partitions_to_elect
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
-from kcsim.scenarios.admin.election_text import PREFERRED_TOOL_WARNINGS, asked_lines, failures, result_lines
-from kcsim.scenarios.admin.elections import ask_for_preferred_election
-from kcsim.scenarios.admin.reassignment_files import parse_partitions_to_elect
-from kcsim.zk.vocabulary import TopicPartition
+from kcsim.scenarios.cli.kafka_tools.election_text import PREFERRED_TOOL_WARNINGS, asked_lines, failures, result_lines
+from kcsim.vocabulary import TopicPartition
 from tests.conformance.replayed.errors import NotSupportedError
-from tests.conformance.replayed.tools.command_line import Command, Said, ToolFailedError
+from tests.conformance.replayed.tools.command_line import Command, CommandOutput, ToolFailedError
 from tests.conformance.replayed.tools.files import Files
 from tests.conformance.replayed.tools.reach import Reach
 
@@ -28,23 +28,23 @@ class ElectionTools:
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
 
-    async def preferred(self, command: Command, said: Said, files: Files) -> None:
-        """kafka-preferred-replica-election. Raises: ToolFailedError, NotSupportedError."""
+    async def preferred(self, command: Command, output: CommandOutput, files: Files) -> None:
+        """Run kafka-preferred-replica-election. Raises: ToolFailedError, NotSupportedError."""
         command.require_known(["path-to-json-file"])
         try:
             partitions = _partitions_in_file(command, files)
             if not self._reach.is_direct(command):
-                said.out.append(PREFERRED_TOOL_WARNINGS[0])
-                await self._elect(ElectionType.PREFERRED, partitions, said, preferred_result_lines)
+                output.out.append(PREFERRED_TOOL_WARNINGS[0])
+                await self._elect(ElectionType.PREFERRED, partitions, output, preferred_result_lines)
                 return
-            said.out += PREFERRED_TOOL_WARNINGS
+            output.out += PREFERRED_TOOL_WARNINGS
             async with self._reach.kafka_zk(command) as kafka_zk:
-                said.out += asked_lines(await ask_for_preferred_election(kafka_zk, partitions))
+                output.out += asked_lines(await request_preferred_election(kafka_zk, partitions))
         except RefusedError:
             raise ToolFailedError from None  # the reason is in a stack trace
 
-    async def leaders(self, command: Command, said: Said, files: Files) -> None:
-        """kafka-leader-election. Raises: ToolFailedError, NotSupportedError, ClusterError."""
+    async def leaders(self, command: Command, output: CommandOutput, files: Files) -> None:
+        """Run kafka-leader-election. Raises: ToolFailedError, NotSupportedError, ClusterError."""
         command.require_known(
             ["election-type", "topic", "partition", "all-topic-partitions", "path-to-json-file", "admin.config"]
         )
@@ -55,15 +55,19 @@ class ElectionTools:
             partitions = self._partitions(command, files)
         except RefusedError:
             raise ToolFailedError from None  # the reason is in a stack trace
-        await self._elect(ElectionType[wanted], partitions, said, partial(result_lines, ElectionType[wanted]))
+        await self._elect(ElectionType[wanted], partitions, output, partial(result_lines, ElectionType[wanted]))
 
     async def _elect(
-        self, kind: ElectionType, partitions: Sequence[TopicPartition] | None, said: Said, lines: Callable[[Results], Lines]
+        self,
+        kind: ElectionType,
+        partitions: Sequence[TopicPartition] | None,
+        output: CommandOutput,
+        lines: Callable[[Results], Lines],
     ) -> None:
         results = await self._reach.cluster.elect_leaders(kind, partitions)
-        if partitions is None:  # the broker that is asked leaves out of its answer where nothing was to be done
+        if partitions is None:  # the broker's answer leaves out partitions that needed no election
             results = {tp: error for tp, error in results.items() if error is not ErrorCode.ELECTION_NOT_NEEDED}
-        said.out += lines(results)
+        output.out += lines(results)
         if failures(results):
             raise ToolFailedError
 
@@ -77,7 +81,7 @@ class ElectionTools:
 
 
 def preferred_result_lines(results: Results) -> Lines:
-    """What kafka-preferred-replica-election says of the controller's answer: the new command's lines, in older words."""
+    """Return kafka-preferred-replica-election's output for an answer: the new command's lines, in older wording."""
     for line in result_lines(ElectionType.PREFERRED, results):
         older = line.replace("leader election (PREFERRED)", "preferred leader election")
         yield older.replace("Valid replica already", "Preferred replica already")

@@ -1,4 +1,4 @@
-"""Files that a command names: held by the step itself, or beside the recording."""
+"""Files that a command names: contained in the step itself, or beside the recording."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from tests.conformance.replayed.errors import NotSupportedError
 
 @dataclass(frozen=True)
 class Files:
-    """Where a command finds its files.
+    """The files of a command.
 
     Attributes:
         given: `files` of a step: name -> text, or a JSON value.
@@ -22,11 +22,11 @@ class Files:
     directory: Path | None = None
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether there is a file of this name."""
         return name in self.given or (self.directory is not None and (self.directory / name).is_file())
 
     def text(self, name: str) -> str:
-        """Raises: NotSupportedError if there is no such file: the recording does not hold what Kafka read."""
+        """Return a file's text. Raises: NotSupportedError if there is no such file: the recording lacks what Kafka read."""
         if name in self.given:
             content = self.given[name]
             return content if isinstance(content, str) else json.dumps(content, separators=(",", ":"))

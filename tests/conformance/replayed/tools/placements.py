@@ -1,4 +1,4 @@
-"""Makes a new topic be placed as it was in a recording, if Kafka's rules allow that at all.
+"""Reproduction of recorded placements for new topics, as far as Kafka's rules allow them.
 
 Kafka draws two numbers for a placement. Later steps depend on them, so they are chosen as the winner of an election is.
 """
@@ -10,19 +10,19 @@ from kcsim.controller.decisions.assignment import assign_replicas
 from kcsim.controller.decisions.broker_ring import BrokerMetadata
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.decisions.placement import Draw, RandomNumbers
-from kcsim.scenarios.comparing.content import json_of
-from kcsim.scenarios.comparing.writes import Write
-from kcsim.zk import paths
-from kcsim.zk.paths import PathKind
+from kcsim.zk.capture.write_comparison.content import json_of
+from kcsim.zk.capture.write_comparison.writes import ZnodeWrite
+from kcsim.znodes import paths
+from kcsim.znodes.paths import PathKind
 
 SEED = 1
-"""For placements that no recording tells of."""
+"""Seed for placements that no recording has."""
 Placed = Mapping[int, Sequence[int]]
 """Partition -> its replicas."""
 
 
-def placements(writes: Iterable[Write]) -> dict[str, Placed]:
-    """Topic -> where its partitions were placed, of the topics that came into being with these writes."""
+def placements(writes: Iterable[ZnodeWrite]) -> dict[str, Placed]:
+    """Return topic -> placement of its partitions, for the topics that these writes create."""
     found: dict[str, Placed] = {}
     for write in writes:
         known = paths.parse(write.path)
@@ -35,7 +35,7 @@ def placements(writes: Iterable[Write]) -> dict[str, Placed]:
 
 
 class Drawn:
-    """Numbers that were drawn beforehand."""
+    """Random numbers that were drawn beforehand."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self._numbers = list(numbers)
@@ -47,7 +47,7 @@ class Drawn:
 def numbers_for(
     recorded: Placed | None, brokers: Sequence[BrokerMetadata], partitions: int, replication_factor: int
 ) -> RandomNumbers:
-    """Numbers that lead to the recorded placement; others if none do, or if there is no such thing."""
+    """Return numbers that lead to the recorded placement; random ones if none do, or if no placement was recorded."""
     for start in range(len(brokers)) if recorded else ():
         for shift in range(len(brokers)):
             if recorded == _placement(brokers, partitions, replication_factor, Draw(start, shift)):

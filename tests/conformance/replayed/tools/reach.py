@@ -1,14 +1,14 @@
-"""How a command reaches the cluster: with a session of its own, or by asking the broker that is the controller."""
+"""A command's access to the cluster: with its own session, or by asking the broker that is the controller."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.tool_session import open_tool
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.controller.decisions.kafka_refusals import RefusedError
-from kcsim.scenarios.cluster import Cluster
-from kcsim.scenarios.deeds import SCENARIO, ClusterError, Deeds
-from kcsim.scenarios.tool_session import open_tool
-from kcsim.zk.kafka_zk import KafkaZk
+from kcsim.eventlog.run_actions import SCENARIO, ClusterError, RunActionLog
+from kcsim.zk.kafka.kafka_zk import KafkaZk
 from kcsim.zk.ports import ZooKeeper
 from tests.conformance.replayed.errors import NotSupportedError
 from tests.conformance.replayed.tools.command_line import Command
@@ -18,7 +18,7 @@ class Reach:
     """The cluster, from a command's point of view.
 
     Args:
-        zookeeper: the way to ZooKeeper of a command with a session of its own.
+        zookeeper: the access to ZooKeeper for a command with its own session.
         settings: of every broker, as its file has them.
     """
 
@@ -28,33 +28,39 @@ class Reach:
         self._zookeeper = zookeeper
 
     def is_direct(self, command: Command) -> bool:
-        """Whether it goes to ZooKeeper itself. Raises: NotSupportedError without an address, or with two."""
+        """Return whether the command writes to ZooKeeper itself.
+
+        Raises: NotSupportedError without an address, or with two.
+        """
         if ("zookeeper" in command) == ("bootstrap-server" in command):
             raise NotSupportedError(f"{command.tool} without one of --zookeeper, --bootstrap-server")
         return "zookeeper" in command
 
     @asynccontextmanager
     async def kafka_zk(self, command: Command) -> AsyncIterator[KafkaZk]:
-        """Whoever writes: the command, or the controller's broker for it. Raises: ClusterError, RefusedError."""
+        """Yield the writer's operations: the command's own, or those of the controller's broker.
+
+        Raises: ClusterError, RefusedError.
+        """
         if not self.is_direct(command):
             yield self.cluster.broker(self._controller()).kafka_zk
             return
         log = self.cluster.log
-        asked = Deeds(log).act("run", command.tool)
+        asked = RunActionLog(log).act("run", command.tool)
         try:
             async with open_tool(self.cluster.runtime, self._zookeeper, log.sink(SCENARIO), 0, asked) as kafka_zk:
                 yield kafka_zk
         except ClusterError as error:
             if isinstance(error.__cause__, RefusedError):
-                raise error.__cause__ from None  # the command has words of its own for it
+                raise error.__cause__ from None  # the command has its own message for it
             raise
 
     def metadata(self) -> MetadataCache:
-        """What a broker tells a client of the cluster. Raises: ClusterError."""
+        """Return a broker's metadata of the cluster, as a client gets them. Raises: ClusterError."""
         return self.cluster.broker(self._controller()).metadata
 
     def _controller(self) -> str:
         holder = self.cluster.state.controller_id
         if holder is None:
-            raise ClusterError("nobody holds the controller role")
+            raise ClusterError("no broker is the controller")
         return f"broker-{holder}"

@@ -6,6 +6,16 @@ Source: Kafka 2.8, ReassignPartitionsCommand.
 from collections.abc import Iterable
 
 from kcsim.brokers.metadata_cache import MetadataCache
+from kcsim.controller.admin.reassignment_files import MovePlan, parse_move_plan
+from kcsim.controller.admin.reassignments import (
+    EXISTING_ASSIGNMENT,
+    TerseReassignmentFailureError,
+    refuse_log_dirs,
+    start_reassignment,
+    verify_reassignment,
+)
+from kcsim.controller.admin.throttles import clear_throttles, set_throttles
+from kcsim.controller.admin.topics import broker_metadata
 from kcsim.controller.decisions.kafka_refusals import (
     AdminCommandFailedError,
     RefusedError,
@@ -13,21 +23,11 @@ from kcsim.controller.decisions.kafka_refusals import (
 )
 from kcsim.controller.decisions.reassignment import Plan, check_plan
 from kcsim.controller.requests import ErrorCode
-from kcsim.scenarios.admin import reassignment_text as text
-from kcsim.scenarios.admin.reassignment_files import MovePlan, parse_move_plan
-from kcsim.scenarios.admin.reassignments import (
-    EXISTING_ASSIGNMENT,
-    TerseReassignmentFailureError,
-    refuse_log_dirs,
-    start_reassignment,
-    verify_reassignment,
-)
-from kcsim.scenarios.admin.throttles import clear_throttles, set_throttles
-from kcsim.scenarios.admin.topics import broker_metadata
-from kcsim.zk.kafka_zk import KafkaZk
-from kcsim.zk.vocabulary import TopicPartition
+from kcsim.scenarios.cli.kafka_tools import reassignment_text as text
+from kcsim.vocabulary import TopicPartition
+from kcsim.zk.kafka.kafka_zk import KafkaZk
 from tests.conformance.replayed.errors import NotSupportedError
-from tests.conformance.replayed.tools.command_line import Command, Said, ToolFailedError
+from tests.conformance.replayed.tools.command_line import Command, CommandOutput, ToolFailedError
 from tests.conformance.replayed.tools.files import Files
 from tests.conformance.replayed.tools.reach import Reach
 
@@ -44,8 +44,8 @@ class ReassignmentTool:
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
 
-    async def run(self, command: Command, said: Said, files: Files) -> None:
-        """Raises: ToolFailedError, NotSupportedError, ClusterError."""
+    async def run(self, command: Command, output: CommandOutput, files: Files) -> None:
+        """Run the command. Raises: ToolFailedError, NotSupportedError, ClusterError."""
         if "generate" in command:
             raise NotSupportedError(f"{command.tool} --generate: what it proposes is drawn at random")
         command.require_known(KNOWN)
@@ -54,37 +54,39 @@ class ReassignmentTool:
         if is_direct and action in ("cancel", "list"):
             raise NotSupportedError(f"{command.tool} --zookeeper --{action}")
         if action == "list":
-            said.out += text.ongoing_lines(await self._reach.cluster.list_partition_reassignments())
+            output.out += text.ongoing_lines(await self._reach.cluster.list_partition_reassignments())
             return
         if is_direct:
-            said.out.append(text.ZOOKEEPER_WARNING)
+            output.out.append(text.ZOOKEEPER_WARNING)
         try:
             plan = parse_move_plan(files.text(command.one("reassignment-json-file")))
             async with self._reach.kafka_zk(command) as kafka_zk:
-                await self._act(action, kafka_zk, plan, command, said)
+                await self._act(action, kafka_zk, plan, command, output)
         except TerseReassignmentFailureError as refusal:
-            said.out.append(str(refusal))
+            output.out.append(str(refusal))
             raise ToolFailedError from None
         except RefusedError as refusal:
-            said.out.append(f"Error: {refusal}")
+            output.out.append(f"Error: {refusal}")
             raise ToolFailedError from None
 
-    async def _act(self, action: str, kafka_zk: KafkaZk, plan: MovePlan, command: Command, said: Said) -> None:
+    async def _act(self, action: str, kafka_zk: KafkaZk, plan: MovePlan, command: Command, output: CommandOutput) -> None:
         throttle = command.number("throttle") if "throttle" in command else None
         preserves = "preserve-throttles" in command
         match action, self._reach.is_direct(command):
             case "execute", True:
-                await _execute_directly(kafka_zk, plan, throttle, said)
+                await _execute_directly(kafka_zk, plan, throttle, output)
             case "execute", False:
-                await self._execute(kafka_zk, plan, throttle, "additional" in command, said)
+                await self._execute(kafka_zk, plan, throttle, "additional" in command, output)
             case "verify", is_direct:
-                await self._verify(kafka_zk, plan, is_direct, preserves, said)
+                await self._verify(kafka_zk, plan, is_direct, preserves, output)
             case _:
-                await self._cancel(kafka_zk, plan, preserves, said)
+                await self._cancel(kafka_zk, plan, preserves, output)
 
     # --- through the controller's API
 
-    async def _execute(self, kafka_zk: KafkaZk, plan: MovePlan, throttle: int | None, additional: bool, said: Said) -> None:
+    async def _execute(
+        self, kafka_zk: KafkaZk, plan: MovePlan, throttle: int | None, additional: bool, output: CommandOutput
+    ) -> None:
         cluster = self._reach.cluster
         if await cluster.list_partition_reassignments() and not additional:
             raise TerseReassignmentFailureError(EXISTING_ASSIGNMENT)
@@ -92,57 +94,59 @@ class ReassignmentTool:
         if plan.log_dirs:
             raise NotSupportedError("moves between the log directories of a broker")
         current = await _known_to_brokers(kafka_zk, self._reach.metadata(), plan)
-        said.out += text.current_lines(current)
+        output.out += text.current_lines(current)
         if throttle is not None:
             targets = {partition: replicas for partition, replicas in plan.targets.items() if partition in current}
             await set_throttles(kafka_zk, current, targets, throttle)
-            said.out += text.throttle_lines(throttle)
+            output.out += text.throttle_lines(throttle)
         errors = _refused((await cluster.alter_partition_reassignments(plan.targets)).items())
         if errors:
-            said.out += text.refused_lines(errors)
+            output.out += text.refused_lines(errors)
             raise ToolFailedError
-        said.out.append(text.started_line(plan.targets))
+        output.out.append(text.started_line(plan.targets))
 
-    async def _cancel(self, kafka_zk: KafkaZk, plan: MovePlan, preserves: bool, said: Said) -> None:
+    async def _cancel(self, kafka_zk: KafkaZk, plan: MovePlan, preserves: bool, output: CommandOutput) -> None:
         cluster = self._reach.cluster
         moving = await cluster.list_partition_reassignments()
         active = [partition for partition in moving if partition in plan.targets]
         if active:
             answers = await cluster.alter_partition_reassignments(dict.fromkeys(active))
             if errors := _refused(answers.items()):
-                said.out += text.not_cancelled_lines(errors)
+                output.out += text.not_cancelled_lines(errors)
                 raise ToolFailedError
-        said.out += [text.cancelled_line(sorted(active)), text.NO_MOVES_BETWEEN_DIRECTORIES]
+        output.out += [text.cancelled_line(sorted(active)), text.NO_MOVES_BETWEEN_DIRECTORIES]
         if not preserves:
-            said.out += text.cleared_lines(await clear_throttles(kafka_zk, plan.targets))
+            output.out += text.cleared_lines(await clear_throttles(kafka_zk, plan.targets))
 
-    # --- either way
+    # --- for both ways
 
-    async def _verify(self, kafka_zk: KafkaZk, plan: MovePlan, is_direct: bool, preserves: bool, said: Said) -> None:
+    async def _verify(
+        self, kafka_zk: KafkaZk, plan: MovePlan, is_direct: bool, preserves: bool, output: CommandOutput
+    ) -> None:
         if is_direct:
             refuse_log_dirs(plan)
             found = await verify_reassignment(kafka_zk, plan)
-            said.out.append(text.INCOMPLETE_WARNING)
+            output.out.append(text.INCOMPLETE_WARNING)
         else:
             found = await verify_reassignment(kafka_zk, plan, await self._reach.cluster.list_partition_reassignments())
-        said.out += text.status_lines(found.moves)
+        output.out += text.status_lines(found.moves)
         if not is_direct:
-            said.out.append(text.NOTHING_OF_DIRECTORIES)
+            output.out.append(text.NOTHING_OF_DIRECTORIES)
         if not found.is_anything_moving and not preserves:
-            said.out += text.cleared_lines(await clear_throttles(kafka_zk, plan.targets))
+            output.out += text.cleared_lines(await clear_throttles(kafka_zk, plan.targets))
 
 
-async def _execute_directly(kafka_zk: KafkaZk, plan: MovePlan, throttle: int | None, said: Said) -> None:
-    said.out += text.current_lines(await start_reassignment(kafka_zk, plan, throttle))
+async def _execute_directly(kafka_zk: KafkaZk, plan: MovePlan, throttle: int | None, output: CommandOutput) -> None:
+    output.out += text.current_lines(await start_reassignment(kafka_zk, plan, throttle))
     if throttle is not None:
-        said.out += text.throttle_lines(throttle)
-    said.out.append(text.started_line(plan.targets))
+        output.out += text.throttle_lines(throttle)
+    output.out.append(text.started_line(plan.targets))
 
 
 async def _known_to_brokers(kafka_zk: KafkaZk, metadata: MetadataCache, plan: MovePlan) -> Plan:
-    """Where the partitions of a plan are, as brokers tell; those that do not exist the controller refuses.
+    """Return the brokers' view of where a plan's partitions are; the controller refuses those that do not exist.
 
-    A hand that writes a topic's znode moves no replica, so the brokers know nothing of it.
+    A write of a topic's znode by hand does not move replicas, so the brokers do not see it.
 
     Raises: RefusedError.
     """

@@ -1,7 +1,7 @@
-"""Finds the command that a recording names, and runs it.
+"""Dispatch of the commands that a recording names.
 
-With --zookeeper a command has a session of its own and writes by itself. With --bootstrap-server it asks the controller's
-broker, whose session it then is that writes.
+With --zookeeper a command has its own session and writes by itself. With --bootstrap-server it asks the controller's broker,
+whose session then writes.
 """
 
 import json
@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kcsim.scenarios.cluster import Cluster
-from kcsim.scenarios.deeds import ClusterError
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.eventlog.run_actions import ClusterError
 from kcsim.zk.errors import ZooKeeperError
 from kcsim.zk.ports import ZooKeeper
-from kcsim.zk.znodes import BadZnodeError
+from kcsim.znodes import BadZnodeError
 from tests.conformance.replayed.errors import NotSupportedError
-from tests.conformance.replayed.tools.command_line import Command, Said, ToolFailedError
+from tests.conformance.replayed.tools.command_line import Command, CommandOutput, ToolFailedError
 from tests.conformance.replayed.tools.configs import ConfigTool
 from tests.conformance.replayed.tools.elections import ElectionTools
 from tests.conformance.replayed.tools.files import Files
@@ -32,9 +32,9 @@ class Tools:
     """Kafka's commands, on one cluster.
 
     Args:
-        zookeeper: the way to ZooKeeper of a command with a session of its own.
+        zookeeper: the access to ZooKeeper for a command with its own session.
         settings: of every broker, as its file has them.
-        directory: where files lie that a command names; None if nowhere.
+        directory: where the files are that a command names; None if there are none.
     """
 
     def __init__(
@@ -57,39 +57,39 @@ class Tools:
         """Run a command as the recording has it, class name first.
 
         Args:
-            files: those that it names: name -> text, or a JSON value.
+            files: the files that the command names: name -> text, or a JSON value.
             placed: topic -> where the recording placed its partitions.
 
-        Returns: exit status, and what it says.
+        Returns: exit status and output.
         Raises: NotSupportedError.
         """
-        said = Said()
+        output = CommandOutput()
         try:
-            await self._run(Command.of(words), said, Files(files or {}, self._directory), placed or {})
+            await self._run(Command.of(words), output, Files(files or {}, self._directory), placed or {})
         except ToolFailedError:
-            return said.outcome(1)
+            return output.outcome(1)
         except (ClusterError, BadZnodeError, ZooKeeperError) as error:
-            said.err.append(str(error))
-            return said.outcome(1)
-        return said.outcome(0)
+            output.err.append(str(error))
+            return output.outcome(1)
+        return output.outcome(0)
 
-    async def _run(self, command: Command, said: Said, files: Files, placed: Mapping[str, Placed]) -> None:
+    async def _run(self, command: Command, output: CommandOutput, files: Files, placed: Mapping[str, Placed]) -> None:
         match command.tool:
             case "TopicCommand":
-                await self._topics.run(command, said, placed)
+                await self._topics.run(command, output, placed)
             case "ConfigCommand":
-                await self._configs.run(command, said)
+                await self._configs.run(command, output)
             case "PreferredReplicaLeaderElectionCommand":
-                await self._elections.preferred(command, said, files)
+                await self._elections.preferred(command, output, files)
             case "LeaderElectionCommand":
-                await self._elections.leaders(command, said, files)
+                await self._elections.leaders(command, output, files)
             case "ReassignPartitionsCommand":
-                await self._reassignments.run(command, said, files)
+                await self._reassignments.run(command, output, files)
             case _:
                 raise NotSupportedError(f"{command.tool} has no counterpart here")
 
     async def alter(self, targets: Mapping[str, Sequence[int] | None]) -> Outcome:
-        """AlterPartitionReassignments as kafka-reassign-partitions asks for it: moves, or (None) cancellations.
+        """Request AlterPartitionReassignments as kafka-reassign-partitions does: moves, or (None) cancellations.
 
         Raises: NotSupportedError for both at once, which the command cannot do.
         """
@@ -98,7 +98,10 @@ class Tools:
 
 
 def alteration(targets: Mapping[str, Sequence[int] | None]) -> tuple[list[str], Mapping[str, str]]:
-    """The command, with its file, that asks for moves or for (None) cancellations. Raises: NotSupportedError for both."""
+    """Return the command, with its file, for moves or for (None) cancellations.
+
+    Raises: NotSupportedError for both at once.
+    """
     is_cancelled = [replicas is None for replicas in targets.values()]
     if any(is_cancelled) and not all(is_cancelled):
         raise NotSupportedError("moves and cancellations at once: Kafka's command does either")
@@ -108,7 +111,7 @@ def alteration(targets: Mapping[str, Sequence[int] | None]) -> tuple[list[str], 
 
 
 def _plan(targets: Mapping[str, Sequence[int] | None]) -> str:
-    """A file of moves. Of a cancellation the command reads only which partitions it is about."""
+    """Return a file of moves. For a cancellation the command reads only the partitions."""
     moves = [(name.rpartition("-"), replicas or [1]) for name, replicas in targets.items()]
     entries = [{"topic": topic, "partition": int(number), "replicas": to} for (topic, _, number), to in moves]
     return json.dumps({"version": 1, "partitions": entries})

@@ -3,9 +3,17 @@
 Source: Kafka 2.8, TopicCommand (AdminClientTopicService) and ZkAdminManager.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from kcsim.controller.admin.topic_descriptions import (
+    DescribeReport,
+    PartitionDescription,
+    TopicDescription,
+    describe_topics,
+    live_brokers,
+)
+from kcsim.controller.admin.topics import NewTopic, broker_metadata, create_topic, matching_topics
 from kcsim.controller.decisions.broker_ring import RackAwareMode, effective_brokers
 from kcsim.controller.decisions.kafka_refusals import (
     IllegalArgumentError,
@@ -17,47 +25,40 @@ from kcsim.controller.decisions.partition_growth import partitions_to_create
 from kcsim.controller.decisions.placement import Replicas
 from kcsim.controller.decisions.topic_config import MESSAGE_FORMAT_VERSION, check_setting_names, check_topic_config
 from kcsim.controller.decisions.topic_creation import parse_replica_assignment
-from kcsim.scenarios.admin import topic_tool
-from kcsim.scenarios.admin.java_order import described_order
-from kcsim.scenarios.admin.topic_descriptions import (
-    PartitionDescription,
-    Report,
-    TopicDescription,
-    describe_topics,
-    live_brokers,
-)
-from kcsim.scenarios.admin.topic_text import (
+from kcsim.jvm_hash_order import FULL, map_order
+from kcsim.scenarios.cli.kafka_tools import topic_tool
+from kcsim.scenarios.views.terminal.topic_text import (
     collision_lines,
     created_line,
     description_lines,
     list_line,
     message_format_warning,
 )
-from kcsim.scenarios.admin.topics import NewTopic, broker_metadata, create_topic, matching_topics
-from kcsim.zk.kafka_zk import KafkaZk
-from kcsim.zk.vocabulary import ReplicaAssignment, TopicPartition
+from kcsim.vocabulary import ReplicaAssignment, TopicPartition
+from kcsim.zk.kafka.fencing import UNFENCED
+from kcsim.zk.kafka.kafka_zk import KafkaZk
 from tests.conformance.replayed.errors import NotSupportedError
-from tests.conformance.replayed.tools.command_line import Command, Said, ToolFailedError
+from tests.conformance.replayed.tools.command_line import Command, CommandOutput, ToolFailedError
 from tests.conformance.replayed.tools.effective_config import effective_config
 from tests.conformance.replayed.tools.placements import Placed, numbers_for
 from tests.conformance.replayed.tools.reach import Reach
 
 ACTIONS = ("list", "describe", "create", "alter", "delete")
-REPORTS = tuple(report.value for report in Report)
+REPORTS = tuple(report.value for report in DescribeReport)
 KNOWN = (
     *ACTIONS,
     *REPORTS,
     *("topic", "partitions", "replication-factor", "replica-assignment", "config", "delete-config"),
     *("if-exists", "if-not-exists", "exclude-internal", "topics-with-overrides", "disable-rack-aware", "force"),
 )
-ZOOKEEPER_CANNOT = (Report.UNDER_MIN_ISR.value, Report.AT_MIN_ISR.value)
+ZOOKEEPER_CANNOT = (DescribeReport.UNDER_MIN_ISR.value, DescribeReport.AT_MIN_ISR.value)
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 BROKERS_DEFAULT = 1
-"""num.partitions, default.replication.factor."""
+"""Defaults of num.partitions and default.replication.factor."""
 
 
 class RequestTimedOutError(RefusedError):
-    """A broker did not see what it was asked for happen."""
+    """A broker did not see the requested change happen."""
 
     kafka_name = "TimeoutException"
 
@@ -68,8 +69,8 @@ class TopicTool:
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
 
-    async def run(self, command: Command, said: Said, placed: Mapping[str, Placed]) -> None:
-        """Raises: ToolFailedError, NotSupportedError.
+    async def run(self, command: Command, output: CommandOutput, placed: Mapping[str, Placed]) -> None:
+        """Run the command. Raises: ToolFailedError, NotSupportedError.
 
         Args:
             placed: topic -> where the recording placed its partitions.
@@ -83,21 +84,21 @@ class TopicTool:
             async with self._reach.kafka_zk(command) as kafka_zk:
                 match action:
                     case "list":
-                        await self._list(kafka_zk, command, said, is_direct)
+                        await self._list(kafka_zk, command, output, is_direct)
                     case "describe":
-                        await self._describe(kafka_zk, command, said, is_direct)
+                        await self._describe(kafka_zk, command, output, is_direct)
                     case "create":
-                        await self._create(kafka_zk, command, said, is_direct, placed)
+                        await self._create(kafka_zk, command, output, is_direct, placed)
                     case "alter":
-                        await self._alter(kafka_zk, command, said, is_direct)
+                        await self._alter(kafka_zk, command, output, is_direct)
                     case _:
-                        await self._delete(kafka_zk, command, said, is_direct)
+                        await self._delete(kafka_zk, command, output, is_direct)
         except RefusedError as refusal:
-            said.out.append(topic_command_line(refusal))
+            output.out.append(topic_command_line(refusal))
             raise ToolFailedError from None
 
     async def _topics(self, kafka_zk: KafkaZk, command: Command, is_direct: bool) -> list[str]:
-        """Those that match: of all in ZooKeeper, or of those that a broker has been told of."""
+        """Return the matching topics: of all in ZooKeeper, or of those in a broker's metadata."""
         found = await matching_topics(kafka_zk, command.get("topic"), "exclude-internal" in command)
         if is_direct:
             return found
@@ -108,29 +109,29 @@ class TopicTool:
         found = await self._topics(kafka_zk, command, is_direct)
         return topic_tool.require(command.get("topic"), found, "if-exists" in command)
 
-    # --- looking
+    # --- describing
 
-    async def _list(self, kafka_zk: KafkaZk, command: Command, said: Said, is_direct: bool) -> None:
-        marked = await kafka_zk.topic_deletions()
-        said.out += [list_line(topic, topic in marked) for topic in await self._topics(kafka_zk, command, is_direct)]
+    async def _list(self, kafka_zk: KafkaZk, command: Command, output: CommandOutput, is_direct: bool) -> None:
+        marked = await kafka_zk.topic_deletions.topics()
+        output.out += [list_line(topic, topic in marked) for topic in await self._topics(kafka_zk, command, is_direct)]
 
-    async def _describe(self, kafka_zk: KafkaZk, command: Command, said: Said, is_direct: bool) -> None:
+    async def _describe(self, kafka_zk: KafkaZk, command: Command, output: CommandOutput, is_direct: bool) -> None:
         topics = await self._required(kafka_zk, command, is_direct)
         if is_direct:
             described = await describe_topics(kafka_zk, topics)
         else:
             moving = await self._reach.cluster.list_partition_reassignments()
-            described = await describe_topics(kafka_zk, described_order(topics), leading={})
-            described = [self._as_a_broker_tells(topic, moving) for topic in described]
-        report = next((report for report in Report if report.value in command), None)
+            described = await describe_topics(kafka_zk, _described_order(topics), leading={})
+            described = [self._as_a_broker_reports(topic, moving) for topic in described]
+        report = next((report for report in DescribeReport if report.value in command), None)
         live = await live_brokers(kafka_zk)
         only_overridden = "topics-with-overrides" in command
-        said.out += description_lines(described, report, live, only_overridden, by_broker=not is_direct)
+        output.out += description_lines(described, report, live, only_overridden, by_broker=not is_direct)
 
-    def _as_a_broker_tells(
+    def _as_a_broker_reports(
         self, topic: TopicDescription, moving: Mapping[TopicPartition, ReplicaAssignment]
     ) -> TopicDescription:
-        """With the partitions that brokers know of, as they know them, whatever a hand has written to the znodes."""
+        """Return a topic with the partitions in brokers' metadata, regardless of znodes written by hand."""
         metadata = self._reach.metadata()
         partitions = tuple(
             PartitionDescription(
@@ -151,17 +152,17 @@ class TopicTool:
     # --- changing
 
     async def _create(
-        self, kafka_zk: KafkaZk, command: Command, said: Said, is_direct: bool, placed: Mapping[str, Placed]
+        self, kafka_zk: KafkaZk, command: Command, output: CommandOutput, is_direct: bool, placed: Mapping[str, Placed]
     ) -> None:
-        wanted = _new_topic(command, said, is_direct)
-        said.out += collision_lines(wanted.name)
+        wanted = _new_topic(command, output, is_direct)
+        output.out += collision_lines(wanted.name)
         brokers = effective_brokers(await broker_metadata(kafka_zk), wanted.mode)
         numbers = numbers_for(placed.get(wanted.name), brokers, wanted.partitions, wanted.replication_factor)
         try:
             if is_direct:
-                await topic_tool.create(kafka_zk, wanted, numbers, said.out.append)
+                await topic_tool.create(kafka_zk, wanted, numbers, output.out.append)
                 return
-            if wanted.name in await kafka_zk.all_topics():
+            if wanted.name in await kafka_zk.topics.names():
                 raise TopicExistsError(f"Topic '{wanted.name}' already exists.")
             created = await create_topic(kafka_zk, wanted, numbers)
         except TopicExistsError:
@@ -171,38 +172,47 @@ class TopicTool:
         alive = await live_brokers(kafka_zk)
         if not all(alive & set(replicas) for replicas in created.values()):
             raise RequestTimedOutError("The request timed out.")  # no leader is elected, so no broker sees one
-        said.out.append(created_line(wanted.name))
+        output.out.append(created_line(wanted.name))
 
-    async def _alter(self, kafka_zk: KafkaZk, command: Command, said: Said, is_direct: bool) -> None:
+    async def _alter(self, kafka_zk: KafkaZk, command: Command, output: CommandOutput, is_direct: bool) -> None:
         total = command.number("partitions") if "partitions" in command else None
         assignment = _assignment(command)
         if is_direct:
             removed = command.flags.get("delete-config", ())
             check_setting_names(removed)
             wanted = topic_tool.Alteration(
-                command.get("topic"), "if-exists" in command, _config(command, said), removed, total, assignment
+                command.get("topic"), "if-exists" in command, _config(command, output), removed, total, assignment
             )
-            await topic_tool.alter(kafka_zk, wanted, said.out.append)
+            await topic_tool.alter(kafka_zk, wanted, output.out.append)
             return
         if total is None or "config" in command or "delete-config" in command:
             raise NotSupportedError(f"{command.tool} --bootstrap-server --alter of anything but --partitions")
         for topic in await self._required(kafka_zk, command, is_direct):
             await _grow(kafka_zk, topic, total, assignment)
 
-    async def _delete(self, kafka_zk: KafkaZk, command: Command, said: Said, is_direct: bool) -> None:
+    async def _delete(self, kafka_zk: KafkaZk, command: Command, output: CommandOutput, is_direct: bool) -> None:
         if is_direct:
-            await topic_tool.delete(kafka_zk, command.get("topic"), "if-exists" in command, said.out.append)
+            await topic_tool.delete(kafka_zk, command.get("topic"), "if-exists" in command, output.out.append)
             return
         topics = await self._required(kafka_zk, command, is_direct)
         if str(self._reach.settings.get("delete.topic.enable", True)).lower() == "false":
             raise IllegalArgumentError("Topic deletion is disabled.")
         for topic in topics:
-            await kafka_zk.create_topic_deletion(topic)
+            await kafka_zk.topic_deletions.create(topic)
+
+
+def _described_order(topics: Collection[str]) -> list[str]:
+    """Return topics in the order in which an admin client describes them.
+
+    The client puts them into a map, copies it, and makes another map of the copy.
+    """
+    copied = map_order(map_order(sorted(topics), len(topics)), int(len(topics) / FULL) + 1)
+    return map_order(copied, len(topics))
 
 
 async def _grow(kafka_zk: KafkaZk, topic: str, total: int, assignment: list[Replicas] | None) -> None:
-    """As a broker adds partitions. Raises: RefusedError."""
-    state = (await kafka_zk.topic_states([topic]))[topic]
+    """Add partitions as a broker does. Raises: RefusedError."""
+    state = (await kafka_zk.topics.read([topic]))[topic]
     existing = {partition: found.replicas for partition, found in state.assignments.items()}
     added = partitions_to_create(
         topic,
@@ -210,19 +220,19 @@ async def _grow(kafka_zk: KafkaZk, topic: str, total: int, assignment: list[Repl
         effective_brokers(await broker_metadata(kafka_zk), RackAwareMode.ENFORCED),
         total,
         None if assignment is None else assignment[len(existing) :],
-        is_queued_for_deletion=topic in await kafka_zk.topic_deletions(),
+        is_queued_for_deletion=topic in await kafka_zk.topic_deletions.topics(),
         is_being_reassigned=any(found.is_being_reassigned for found in state.assignments.values()),
     )
     new = {partition: ReplicaAssignment(tuple(replicas)) for partition, replicas in added.items()}
-    await kafka_zk.set_topic_assignment(topic, replace(state, assignments={**state.assignments, **new}))
+    await kafka_zk.topics.set_assignment(topic, replace(state, assignments={**state.assignments, **new}), UNFENCED)
 
 
 # --- options --------------------------------------------------------------------------------------------------------------
 
 
-def _new_topic(command: Command, said: Said, is_direct: bool) -> NewTopic:
+def _new_topic(command: Command, output: CommandOutput, is_direct: bool) -> NewTopic:
     mode = RackAwareMode.DISABLED if "disable-rack-aware" in command else RackAwareMode.ENFORCED
-    config = _config(command, said)
+    config = _config(command, output)
     if "replica-assignment" in command:
         return NewTopic(command.one("topic"), assignment=_assignment(command), config=config, mode=mode)
     partitions, replicas = (
@@ -236,12 +246,12 @@ def _new_topic(command: Command, said: Said, is_direct: bool) -> NewTopic:
     return NewTopic(command.one("topic"), partitions, replicas, config=config, mode=mode)
 
 
-def _config(command: Command, said: Said) -> dict[str, str]:
-    """--config. Raises: RefusedError."""
+def _config(command: Command, output: CommandOutput) -> dict[str, str]:
+    """Return the settings of --config. Raises: RefusedError."""
     config = {name.strip(): value.strip() for name, _, value in map(_pair, command.flags.get("config", ()))}
     check_topic_config(config)
     if MESSAGE_FORMAT_VERSION in config:
-        said.out.append(message_format_warning(config[MESSAGE_FORMAT_VERSION]))
+        output.out.append(message_format_warning(config[MESSAGE_FORMAT_VERSION]))
     return config
 
 

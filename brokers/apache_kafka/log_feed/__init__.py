@@ -1,0 +1,1 @@
+"""Turn the log lines of running Kafka brokers into events while they are written."""

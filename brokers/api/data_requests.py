@@ -1,0 +1,56 @@
+"""Passes the requests about records to the component of the broker that answers them.
+
+Source: Kafka 2.8, KafkaApis.
+"""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from kcsim.brokers.api.client_metadata import metadata_for
+from kcsim.brokers.api.consumer_fetches import ConsumerFetches
+from kcsim.brokers.api.fetch_handler import FetchHandler
+from kcsim.brokers.api.offsets_handler import OffsetsHandler
+from kcsim.brokers.api.produce_handler import ProduceHandler
+from kcsim.brokers.metadata_cache import MetadataCache
+from kcsim.brokers.requests import (
+    CONSUMER,
+    FetchRequest,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    OffsetsForLeaderEpochRequest,
+    ProduceRequest,
+    ProduceResponse,
+    ReplicaResponse,
+)
+
+DataRequest = FetchRequest | ProduceRequest | ListOffsetsRequest | OffsetsForLeaderEpochRequest | MetadataRequest
+DataResponse = ReplicaResponse | ProduceResponse | ListOffsetsResponse | MetadataResponse
+
+
+@dataclass(frozen=True, slots=True)
+class DataRequests:
+    """The components that answer. `listener`: the listener on which clients reach brokers."""
+
+    produce: ProduceHandler
+    followers: FetchHandler
+    consumers: ConsumerFetches
+    offsets: OffsetsHandler
+    metadata: MetadataCache
+    listener: str
+
+    async def handle(self, request: DataRequest, cause: int) -> DataResponse:
+        match request:
+            case ProduceRequest():
+                return await self.produce.handle(request, cause)
+            case FetchRequest(replica_id=replica):
+                return await (self.consumers if replica == CONSUMER else self.followers).handle(request)
+            case ListOffsetsRequest():
+                return self.offsets.list_offsets(request)
+            case OffsetsForLeaderEpochRequest():
+                return self.offsets.ends_of_epochs(request)
+            case MetadataRequest():
+                return metadata_for(request, self.metadata, self.listener)
+            case _:
+                assert_never(request)

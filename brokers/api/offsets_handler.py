@@ -1,0 +1,76 @@
+"""A leader's answers to offset queries: the start and end of its log, and the end of a leader epoch.
+
+Source: Kafka 2.8, Partition.fetchOffsetForTimestamp, lastOffsetForLeaderEpoch; docs/kafka/requests.md 7.2, 7.3, 8.
+"""
+
+from kcsim.brokers.api.epoch_checks import client_error, leadership_error
+from kcsim.brokers.metadata_cache import MetadataCache
+from kcsim.brokers.replication.hosted_partitions import HostedPartitions
+from kcsim.brokers.replication.partition import Partition
+from kcsim.brokers.requests import (
+    CONSUMER,
+    EARLIEST_TIMESTAMP,
+    EpochEnd,
+    EpochQuery,
+    ListedOffset,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetQuery,
+    OffsetsForLeaderEpochRequest,
+    OffsetsForLeaderEpochResponse,
+)
+from kcsim.controller.requests import ErrorCode
+from kcsim.vocabulary import TopicPartition
+
+
+class OffsetsHandler:
+    """Answers offset queries from the logs of one broker."""
+
+    def __init__(self, hosted: HostedPartitions, metadata: MetadataCache) -> None:
+        self._hosted = hosted
+        self._metadata = metadata
+
+    def list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        """Return the start or end offsets of logs.
+
+        The end is the log end offset for a replica, and the high watermark for a consumer.
+        """
+        is_replica = request.replica_id != CONSUMER
+        return ListOffsetsResponse({tp: self._listed(tp, asked, is_replica) for tp, asked in request.partitions.items()})
+
+    def _listed(self, tp: TopicPartition, asked: OffsetQuery, is_replica: bool) -> ListedOffset:
+        partition = self._hosted.get(tp)
+        error = self._absence(tp, partition) or client_error(partition, asked.current_leader_epoch)
+        if error:
+            return ListedOffset(error)
+        assert partition is not None
+        log = partition.written_log
+        if asked.timestamp == EARLIEST_TIMESTAMP:
+            return ListedOffset(ErrorCode.NONE, log.log_start_offset, partition.leader_epoch)
+        if is_replica:
+            return ListedOffset(ErrorCode.NONE, log.log_end_offset, partition.leader_epoch)
+        # Until a new leader has committed up to the start of its epoch, its high watermark may be behind offsets that
+        # clients have read.
+        if log.high_watermark < (partition.leader_epoch_start_offset or 0):
+            return ListedOffset(ErrorCode.OFFSET_NOT_AVAILABLE)
+        return ListedOffset(ErrorCode.NONE, log.high_watermark, partition.leader_epoch)
+
+    def ends_of_epochs(self, request: OffsetsForLeaderEpochRequest) -> OffsetsForLeaderEpochResponse:
+        """Return the end offsets of leader epochs."""
+        return OffsetsForLeaderEpochResponse({tp: self._end(tp, asked) for tp, asked in request.partitions.items()})
+
+    def _end(self, tp: TopicPartition, asked: EpochQuery) -> EpochEnd:
+        partition = self._hosted.get(tp)
+        error = self._absence(tp, partition) or leadership_error(partition, asked.current_leader_epoch)
+        if error:
+            return EpochEnd(error)
+        assert partition is not None
+        end = partition.written_log.end_offset_for(asked.leader_epoch)
+        return EpochEnd(ErrorCode.NONE, end.leader_epoch, end.end_offset)
+
+    def _absence(self, tp: TopicPartition, partition: Partition | None) -> ErrorCode:
+        if tp in self._hosted.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if partition is None and tp not in self._metadata:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NONE

@@ -1,0 +1,100 @@
+"""Reads from a partition's leader, for followers and consumers, or the error that refuses them.
+
+Source: Kafka 2.8, ReplicaManager.readFromLocalLog, Partition.readRecords; docs/kafka/requests.md 4.2-5, 7.1, 8.
+"""
+
+from kcsim.brokers.api.epoch_checks import client_error, fetch_error
+from kcsim.brokers.log.replica_log import OffsetOutOfRangeError
+from kcsim.brokers.metadata_cache import MetadataCache
+from kcsim.brokers.replication.hosted_partitions import HostedPartitions
+from kcsim.brokers.replication.partition import Partition
+from kcsim.brokers.requests import FetchedPartition, FetchPartition
+from kcsim.controller.requests import ErrorCode
+from kcsim.vocabulary import BrokerId, LeaderEpoch, TopicPartition
+
+
+class Budget:
+    """The number of bytes for which a response still has room. The record that exceeds it may be larger than the rest."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.left = max_bytes
+        self.spent = 0
+
+    @property
+    def is_spent(self) -> bool:
+        return self.left <= 0
+
+    def spend(self, size: int) -> None:
+        self.left -= size
+        self.spent += size
+
+
+class PartitionReads:
+    """Reads for followers and consumers."""
+
+    def __init__(self, hosted: HostedPartitions, metadata: MetadataCache) -> None:
+        self._hosted = hosted
+        self._metadata = metadata
+
+    async def settled(self, tp: TopicPartition) -> None:
+        """Wait until no ISR write of the partition is under way, if it is hosted here.
+
+        The partition is neither read nor written during an ISR write.
+        """
+        partition = self._hosted.get(tp)
+        while partition is not None and partition.isr_write is not None:
+            await partition.isr_write.wait()
+
+    def led(self, tp: TopicPartition) -> Partition | None:
+        """Return the partition if this broker leads it."""
+        partition = self._hosted.get(tp)
+        return partition if partition is not None and partition.is_leader else None
+
+    def offsets(self, tp: TopicPartition, follower: BrokerId) -> tuple[int, int] | None:
+        """Return high watermark and log start offset of a partition that this broker leads, for one of its replicas."""
+        partition = self.led(tp)
+        if partition is None or follower not in partition.followers:
+            return None
+        return partition.high_watermark, partition.written_log.log_start_offset
+
+    def unavailable(self, tp: TopicPartition) -> ErrorCode:
+        """Return the error that refuses any request for a partition here; NONE if there is none."""
+        if tp not in self._metadata:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # even if this broker leads it
+        return ErrorCode.KAFKA_STORAGE_ERROR if tp in self._hosted.offline else ErrorCode.NONE
+
+    def for_follower(
+        self, tp: TopicPartition, fetch: FetchPartition, follower: BrokerId, budget: Budget
+    ) -> FetchedPartition:
+        """Return the records for a follower's fetch, up to the end of the log; nothing if the broker is not a replica."""
+        error = self.unavailable(tp) or fetch_error(self._hosted.get(tp), fetch)
+        if error:
+            return FetchedPartition(error)
+        partition = self._hosted.get(tp)
+        assert partition is not None
+        if follower not in partition.followers:
+            return FetchedPartition()
+        return _read(partition, fetch, partition.log_end_offset, budget)
+
+    def for_consumer(self, tp: TopicPartition, fetch: FetchPartition, budget: Budget) -> FetchedPartition:
+        """Return the records for a consumer's fetch, up to the high watermark."""
+        error = self.client_error(tp, fetch.leader_epoch)
+        if error:
+            return FetchedPartition(error)
+        partition = self._hosted.get(tp)
+        assert partition is not None
+        return _read(partition, fetch, partition.high_watermark, budget)
+
+    def client_error(self, tp: TopicPartition, leader_epoch: LeaderEpoch) -> ErrorCode:
+        """Return the error for a client, which may not know the leader epoch."""
+        return self.unavailable(tp) or client_error(self._hosted.get(tp), leader_epoch)
+
+
+def _read(partition: Partition, fetch: FetchPartition, upper: int, budget: Budget) -> FetchedPartition:
+    log = partition.written_log
+    try:
+        runs = log.read(fetch.fetch_offset, min(fetch.max_bytes, budget.left), upper) if not budget.is_spent else ()
+    except OffsetOutOfRangeError:
+        return FetchedPartition(ErrorCode.OFFSET_OUT_OF_RANGE)
+    budget.spend(sum(run.size for run in runs))
+    return FetchedPartition(ErrorCode.NONE, log.high_watermark, log.log_start_offset, runs)

@@ -1,0 +1,1 @@
+"""Producers and consumers, as Kafka's clients behave."""

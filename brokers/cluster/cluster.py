@@ -1,0 +1,477 @@
+"""A cluster of simulated brokers on one ZooKeeper, with all actions and faults of scenario_cluster.py."""
+
+import random
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from kcsim.brokers.broker import Broker, BrokerStartError, broker_info
+from kcsim.brokers.clients.clients import Address
+from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
+from kcsim.brokers.cluster.controller_requests import ControllerRequests
+from kcsim.brokers.cluster.environment import ClusterEnvironment
+from kcsim.brokers.cluster.fleet import ConsumerFleet
+from kcsim.brokers.cluster.network_faults import NetworkFaults
+from kcsim.brokers.cluster.scenario_cluster import Moment
+from kcsim.brokers.cluster.server_faults import ServerFaults
+from kcsim.brokers.cluster.state_watch import StateWatch
+from kcsim.brokers.cluster.tool_session import open_tool
+from kcsim.brokers.cluster.topic_admin import TopicAdmin
+from kcsim.brokers.cluster.znode_edits import ZnodeEdits
+from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.log.disk import Disk
+from kcsim.brokers.log.replica_log import ReplicaLog
+from kcsim.brokers.network.link_stream import LinkFaultContext
+from kcsim.brokers.network.network import MemoryNetwork
+from kcsim.brokers.network.process import Process, WriteBreakpoint, WriteMoment
+from kcsim.brokers.network.process_states import ProcessState
+from kcsim.brokers.ports import BrokerPorts
+from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
+from kcsim.controller.protections import Protections
+from kcsim.controller.requests import ErrorCode
+from kcsim.errors import TimedOutError
+from kcsim.eventlog.cluster_state import ClusterState
+from kcsim.eventlog.event_log import EventLog
+from kcsim.eventlog.events import EventFields, EventKind
+from kcsim.eventlog.run_actions import (
+    RUN_STARTED_SEQ,
+    SCENARIO,
+    ArmedWrite,
+    ClusterError,
+    RunActionLog,
+    process_state_fields,
+)
+from kcsim.runtime.ports import Promise
+from kcsim.text import summarize
+from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
+from kcsim.zk.operations import Check, Multi, MultiRead, Request
+from kcsim.zk.ports import FaultableSession, ZooKeeper
+
+FAULT_WITHIN_MS = 30_000
+"""How long a fault that waits for something (a write, a reconnection) waits at most, in the time of the run."""
+
+
+@dataclass
+class _BrokerSlot:
+    """A broker's place in the cluster: its id and its disk, which stay the same through all its incarnations."""
+
+    spec: BrokerSpec
+    disk: Disk
+    numbers: random.Random
+    process: Process | None = None
+    broker: Broker | None = None
+
+
+class Cluster:
+    """Simulated brokers, each in a process of its own.
+
+    Args:
+        network_delay_ms: the one-way delay of a message between brokers.
+    """
+
+    def __init__(self, spec: ClusterSpec, environment: ClusterEnvironment, network_delay_ms: int = 0) -> None:
+        runtime, log = environment.runtime, environment.log
+        self.runtime = runtime
+        self.log = log
+        self.epoch_ms = environment.epoch_ms
+        self._state_watch = StateWatch(runtime, log)
+        self._actions = RunActionLog(log)
+        self.servers = ServerFaults(self._actions, environment.members)
+        tool = partial(open_tool, runtime, environment.zookeeper, log.sink(SCENARIO), environment.epoch_ms)
+        self.topics = TopicAdmin(self._actions, tool)
+        self.znodes = ZnodeEdits(self._actions, environment.admin)
+        self._is_disarmed = False
+        self._config = BrokerConfig.of(spec.settings, spec.protections)
+        # Each broker, and the network, has its own random generator, so that its draws do not depend on the others'.
+        seed = log.events[RUN_STARTED_SEQ].seed
+        dirs = self._config.log_dir_names
+        self._slots = {
+            b.name: _BrokerSlot(b, Disk(dirs, random.Random(f"{seed} {b.name} disk")), random.Random(f"{seed} {b.name}"))
+            for b in spec.brokers
+        }
+        numbers = random.Random(f"{seed} network")
+        self._network = MemoryNetwork(runtime, network_delay_ms, LinkFaultContext(numbers, log.sink))
+        self._zookeeper = environment.zookeeper
+        self._clients: list[Process] = []
+        self.network_faults = NetworkFaults(runtime, self._actions, self._network, self.broker_names)
+        self.consumers = ConsumerFleet(runtime, log, self._actions, self.client_process, lambda: tuple(self.bootstrap))
+        self._controller_requests = ControllerRequests(runtime, self._actions, self._holder_of_the_role)
+        _emit_switched_off(spec.protections, log)
+
+    # --- what is seen of it
+
+    @property
+    def state(self) -> ClusterState:
+        return self._state_watch.state
+
+    @property
+    def broker_names(self) -> tuple[str, ...]:
+        return tuple(self._slots)
+
+    @property
+    def member_names(self) -> tuple[str, ...]:
+        return self.servers.member_names
+
+    @property
+    def is_seen_from_outside(self) -> bool:
+        return False
+
+    @property
+    def simulated(self) -> "Cluster":
+        return self
+
+    async def wait_until(self, condition: Callable[[], str | None], within_ms: int) -> None:
+        await self._state_watch.wait_until(condition, within_ms)
+
+    def broker(self, name: str) -> Broker:
+        """Return the running broker of that name. Raises: ClusterError."""
+        slot = self._slot(name)
+        if slot.broker is None:
+            raise ClusterError(f"{name} is not running")
+        return slot.broker
+
+    def reach_zookeeper_through(self, wrap: Callable[[ZooKeeper], ZooKeeper]) -> None:
+        """Let brokers that are started from now on reach ZooKeeper through a wrapper of the caller."""
+        self._zookeeper = wrap(self._zookeeper)
+
+    # --- brokers' processes
+
+    async def start(self, names: Sequence[str]) -> int:
+        """Start brokers, all at once, and wait until each has registered.
+
+        Raises: ClusterError when a broker already runs or refuses to start.
+        """
+        cause = self._actions.act("start", ", ".join(names))
+        boots = [self._boot(self._slot(name), cause) for name in names]
+        failures = [str(error) for boot in boots if (error := await boot.wait()) is not None]
+        if failures:
+            raise ClusterError("; ".join(failures))
+        return cause
+
+    def _boot(self, slot: _BrokerSlot, cause: int) -> "Promise[BrokerStartError | None]":
+        name = slot.spec.name
+        if slot.process is not None and slot.process.state is not ProcessState.DEAD:
+            raise ClusterError(f"{name} runs already")
+        process = Process(name, self.runtime, self._zookeeper, self._network)
+        sink = self.log.sink(name)
+        info = broker_info(BrokerId(slot.spec.broker_id), slot.spec.rack, self._config)
+        ports = BrokerPorts(process, process.network, sink, self.epoch_ms)
+        broker = Broker(info, self._config, ports, process, slot.disk, slot.numbers)
+        slot.process, slot.broker = process, broker
+        started = sink.emit(EventKind.PROCESS_STATE, cause, state=process.state.value)
+        booted: Promise[BrokerStartError | None] = self.runtime.promise()
+
+        async def boot() -> None:
+            try:
+                await broker.startup(started)
+            except BrokerStartError as error:
+                failed = sink.emit(EventKind.BROKER_START_FAILED, started, broker_id=broker.broker_id, detail=str(error))
+                sink.emit(EventKind.PROCESS_STATE, failed, state="stopped")
+                slot.process = slot.broker = None
+                booted.resolve(error)
+            else:
+                booted.resolve(None)
+
+        process.spawn("startup", boot())
+        return booted
+
+    async def stop(self, name: str) -> int:
+        """Stop a broker as SIGTERM does: orderly, with a controlled shutdown unless disabled. Raises: ClusterError."""
+        slot, process = self._running(name)
+        assert slot.broker is not None
+        cause = self._actions.act("stop", name)
+        stopped: Promise[None] = self.runtime.promise()
+
+        async def shut_down(broker: Broker) -> None:
+            await broker.shutdown(cause)
+            stopped.resolve(None)
+
+        async def see_out() -> None:
+            await stopped.wait()
+            self._end_process(slot, process, cause)
+
+        process.spawn("shutdown", shut_down(slot.broker))
+        try:
+            await stopped.wait(FAULT_WITHIN_MS + self._config.longest_controlled_shutdown_ms)
+        except TimedOutError:
+            self.runtime.spawn(f"stop {name}", see_out())  # it may be frozen: its process ends after its shutdown
+            raise
+        self._end_process(slot, process, cause)
+        return cause
+
+    def _end_process(self, slot: _BrokerSlot, process: Process, cause: int) -> None:
+        """End the process of a broker that has shut down."""
+        if slot.process is not process:
+            return  # it was killed meanwhile
+        process.kill(cause)
+        slot.process = slot.broker = None
+        self.log.append(process.name, EventKind.PROCESS_STATE, cause, EventFields(state="stopped"))
+
+    async def kill(self, name: str) -> int:
+        """Kill a broker as SIGKILL does; its session is left to expire. Raises: ClusterError."""
+        slot, _ = self._alive(name)
+        cause = self._actions.fault("kill", name)
+        self._apply_kill(slot, cause, "")
+        return cause
+
+    def arm_kill(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
+        """Kill a broker when it reaches a write to ZooKeeper; return at once. Arguments as for arm_pause."""
+        slot, _ = self._running(name)
+        return self._arm("kill", slot, moment, path, nth, self._apply_kill)
+
+    def _apply_kill(self, slot: _BrokerSlot, cause: int, where: ArmedWrite | str) -> None:
+        process, slot.process, slot.broker = slot.process, None, None
+        assert process is not None
+        sessions = [f"0x{s.session_id:016x}" for s in process.live_sessions]
+        self.log.append(process.name, EventKind.PROCESS_STATE, cause, process_state_fields("dead", where))
+        detail = f"{process.name} is dead{where and f' {where}'}; session {', '.join(sessions) or 'none'} left to expire"
+        self._actions.confirm(cause, "kill", process.name, detail)
+        process.kill(cause)
+
+    async def pause(self, name: str) -> int:
+        """Freeze a broker as SIGSTOP or a long garbage collection does. Raises: ClusterError."""
+        slot, _ = self._running(name)
+        cause = self._actions.fault("pause", name)
+        self._apply_pause(slot, cause, "between two steps")
+        return cause
+
+    def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
+        """Freeze a broker when it reaches a write to ZooKeeper; return at once.
+
+        Args:
+            moment: `before`: begun but not yet sent; `after`: applied, but the broker has not seen the response.
+            path: only a write to this path or below it counts.
+            nth: which of these writes, counted from now on; 1 is the first.
+        """
+        slot, _ = self._running(name)
+        return self._arm("pause", slot, moment, path, nth, self._apply_pause)
+
+    def _apply_pause(self, slot: _BrokerSlot, cause: int, where: ArmedWrite | str) -> None:
+        process = slot.process
+        assert process is not None
+        process.pause(cause)
+        self.log.append(process.name, EventKind.PROCESS_STATE, cause, process_state_fields("paused", where))
+        self._actions.confirm(cause, "pause", process.name, f"{process.name} is frozen {where}, its heartbeats with it")
+
+    def _arm(
+        self,
+        fault: str,
+        slot: _BrokerSlot,
+        moment: Moment,
+        path: str | None,
+        nth: int,
+        apply: Callable[[_BrokerSlot, int, ArmedWrite], None],
+    ) -> int:
+        assert slot.process is not None
+        where = ArmedWrite(moment, path)
+        cause = self._actions.arm(fault, slot.spec.name, where)
+        still_to_come = nth
+
+        def matches(requests: Sequence[Request]) -> bool:
+            nonlocal still_to_come
+            if self._is_disarmed:
+                return False
+            if any(_touches(request, path) for request in requests):
+                still_to_come -= 1
+            return still_to_come == 0
+
+        slot.process.break_at(WriteBreakpoint(WriteMoment(moment), matches, lambda: apply(slot, cause, where)))
+        return cause
+
+    async def resume(self, name: str) -> int:
+        """Resume a frozen broker. Raises: ClusterError."""
+        slot = self._slot(name)
+        if slot.process is None or slot.process.state is not ProcessState.PAUSED:
+            raise ClusterError(f"{name} is not paused")
+        cause = self._actions.act("resume", name)
+        self.log.append(name, EventKind.PROCESS_STATE, cause, EventFields(state="running"))
+        slot.process.resume(cause)
+        return cause
+
+    def disarm(self) -> None:
+        self._is_disarmed = True
+        self._network.breakpoints.clear()
+
+    async def close(self) -> None:
+        """End all brokers and clients after the run, and close their sessions, so that none outlives the run."""
+        brokers = [slot.process for slot in self._slots.values() if slot.process is not None]
+        processes = [*self._clients, *brokers]
+        for session in [session for process in processes for session in process.retire()]:
+            session.thaw()
+            await session.close()
+
+    # --- disks
+
+    async def fail_log_dir(self, name: str, partitions: Collection[TopicPartition] | None = None) -> int:
+        """Fail a log directory of a broker; when its last one fails, the broker dies.
+
+        Args:
+            partitions: the replicas that were in the directory, and no others; None: the first directory that still works,
+                with all its replicas.
+
+        Raises: ClusterError, also when the broker has no replica of one of these partitions.
+        """
+        slot, process = self._running(name)
+        disk, broker = slot.disk, self.broker(name)
+        if missing := [str(tp) for tp in partitions or () if tp not in disk]:
+            raise ClusterError(f"{name} has no replica of {', '.join(missing)}")
+        cause = self._actions.fault("fail-log-dir", name)
+        log_dir = disk.set_apart(sorted(partitions)) if partitions else disk.live_dirs[0]
+        lost = disk.replicas(log_dir)
+        failed: Promise[bool] = self.runtime.promise()
+
+        async def fail() -> None:
+            failed.resolve(await broker.fail_log_dir(log_dir, cause))
+
+        process.spawn("LogDirFailureHandler", fail())
+        lives_on = await failed.wait(FAULT_WITHIN_MS)
+        self._actions.confirm(cause, "fail-log-dir", name, f"{log_dir} is lost with {len(lost)} replicas: {_listed(lost)}")
+        if not lives_on:
+            self._apply_kill(slot, cause, "because all of its log directories have failed")
+        return cause
+
+    async def slow_follower(self, name: str, records_per_second: float | None) -> int:
+        """Limit a broker's replication to this rate; None: no limit; 0: no replication. Raises: ClusterError."""
+        slot, _ = self._alive(name)
+        if records_per_second is not None and records_per_second < 0:
+            raise ClusterError(f"{name} cannot replicate {records_per_second} records a second")
+        assert slot.broker is not None
+        if records_per_second is None:
+            cause = self._actions.act("slow-follower", name, "as fast as it goes again")
+        else:
+            cause = self._actions.fault("slow-follower", name, f"{records_per_second:g} records a second at most")
+        slot.broker.data.fetchers.slow_down(records_per_second)
+        if records_per_second is not None:
+            leaders = len(slot.broker.data.fetchers.fetchers)
+            self._actions.confirm(cause, "slow-follower", name, f"holds for what it fetches from {leaders} leaders, in all")
+        return cause
+
+    # --- clients
+
+    @property
+    def bootstrap(self) -> list[Address]:
+        """The addresses of all brokers, running or not: what clients use as bootstrap servers."""
+        host = self._config.host_name
+        return [(host, self._config.port_of(slot.spec.broker_id)) for slot in self._slots.values()]
+
+    def client_process(self, name: str) -> Process:
+        """Return a new process for a client, on the same network as the brokers; it ends with the run."""
+        process = Process(name, self.runtime, self._zookeeper, self._network)
+        self._clients.append(process)
+        return process
+
+    def replica_logs(self, tp: TopicPartition) -> dict[BrokerId, ReplicaLog]:
+        """Return the logs of a partition by broker, also of brokers that do not run, from their disks. Read only."""
+        disks = {BrokerId(slot.spec.broker_id): slot.disk for slot in self._slots.values()}
+        return {broker: disk.log(tp) for broker, disk in disks.items() if tp in disk}
+
+    # --- requests to the controller
+
+    async def alter_partition_reassignments(self, targets: ReassignmentTargets) -> dict[TopicPartition, ErrorCode]:
+        """Start, replace or (None) cancel reassignments. Return a result for each. Raises: ClusterError."""
+        return await self._controller_requests.alter_partition_reassignments(targets)
+
+    async def list_partition_reassignments(
+        self, partitions: Collection[TopicPartition] | None = None
+    ) -> dict[TopicPartition, ReplicaAssignment]:
+        """Return the ongoing reassignments of these partitions, or of all. Raises: ClusterError."""
+        return await self._controller_requests.list_partition_reassignments(partitions)
+
+    async def elect_leaders(
+        self, election_type: ElectionType, partitions: Collection[TopicPartition] | None = None
+    ) -> ElectionResults:
+        """Elect leaders for these partitions, or for all. Return a result for each. Raises: ClusterError."""
+        return await self._controller_requests.elect_leaders(election_type, partitions)
+
+    def _holder_of_the_role(self) -> tuple[Broker, Process]:
+        holder = self.state.controller_id
+        if holder is None:
+            raise ClusterError("no broker is the controller")
+        name = f"broker-{holder}"
+        _, process = self._running(name)
+        return self.broker(name), process
+
+    # --- sessions and connections
+
+    async def expire(self, name: str) -> int:
+        """Let ZooKeeper expire the session of a live broker. Raises: ClusterError."""
+        session = self._session(name)
+        cause = self._actions.fault("expire", name)
+        await session.expire(cause)
+        self._actions.confirm(cause, "expire", name, f"session 0x{session.session_id:016x} has ended")
+        return cause
+
+    async def disconnect(self, name: str, for_ms: int | None = None) -> int:
+        """Disconnect a broker from ZooKeeper, until `reconnect` or for `for_ms`; its session is not closed.
+
+        Raises: ClusterError.
+        """
+        _, process = self._running(name)
+        session = self._session(name)
+        cause = self._actions.fault("disconnect", name)
+        process.refuse_connections(cause)
+        try:
+            await session.cut(cause)
+        except TimedOutError:  # nothing was cut, so no caller will undo it
+            process.allow_connections()
+            raise
+        self._actions.confirm(cause, "disconnect", name, f"connection of session 0x{session.session_id:016x} is cut")
+        if for_ms is not None:
+            self.runtime.spawn(f"reconnect {name}", self._reconnect_after(process, for_ms))
+        return cause
+
+    async def _reconnect_after(self, process: Process, for_ms: int) -> None:
+        await self.runtime.sleep_ms(for_ms)
+        if process.state is not ProcessState.DEAD:
+            self._actions.act("reconnect", process.name)
+            process.allow_connections()
+
+    async def reconnect(self, name: str) -> int:
+        """Let a broker connect to ZooKeeper again. Raises: ClusterError."""
+        _, process = self._running(name)
+        cause = self._actions.act("reconnect", name)
+        process.allow_connections()
+        return cause
+
+    # --- events and look-ups
+
+    def _slot(self, name: str) -> _BrokerSlot:
+        if name not in self._slots:
+            raise ClusterError(f"no broker {name}; there are {', '.join(self._slots)}")
+        return self._slots[name]
+
+    def _alive(self, name: str) -> tuple[_BrokerSlot, Process]:
+        slot = self._slot(name)
+        if slot.process is None:
+            raise ClusterError(f"{name} is not running")
+        return slot, slot.process
+
+    def _running(self, name: str) -> tuple[_BrokerSlot, Process]:
+        slot, process = self._alive(name)
+        if process.state is not ProcessState.RUNNING:
+            raise ClusterError(f"{name} is {process.state.value}")
+        return slot, process
+
+    def _session(self, name: str) -> FaultableSession:
+        _, process = self._alive(name)
+        if not process.live_sessions:
+            raise ClusterError(f"{name} has no ZooKeeper session")
+        return process.live_sessions[-1]
+
+
+def _emit_switched_off(protections: Protections, log: EventLog) -> None:
+    for missing in protections.off:
+        fields = EventFields(rule=missing.name, detail=f"{missing.source}: {missing.without_it}")
+        log.append(SCENARIO, EventKind.PROTECTION_OFF, RUN_STARTED_SEQ, fields)
+
+
+def _listed(partitions: Sequence[TopicPartition]) -> str:
+    return summarize(partitions) or "none"
+
+
+def _touches(request: Request, path: str | None) -> bool:
+    if isinstance(request, Multi):
+        return any(_touches(op, path) for op in request.ops if not isinstance(op, Check))
+    if isinstance(request, MultiRead):
+        return False
+    return path is None or request.path == path or request.path.startswith(path.rstrip("/") + "/")

@@ -1,0 +1,47 @@
+"""The description of a cluster: its brokers, their settings, and the limits of its ZooKeeper."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kcsim.brokers.config import BrokerConfig
+from kcsim.controller.protections import ALL_ON, Protections
+
+TICKS_OF_THE_LONGEST_SESSION = 20
+"""The longest session time-out that ZooKeeper grants by default, in ticks."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSpec:
+    broker_id: int
+    rack: str | None = None
+
+    @property
+    def name(self) -> str:
+        return f"broker-{self.broker_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """The description of a cluster. `settings` has Kafka's dotted names; settings and protections hold for every broker.
+
+    `max_session_timeout_ms` is ZooKeeper's maxSessionTimeout; None leaves it at 20 ticks.
+    """
+
+    brokers: tuple[BrokerSpec, ...]
+    settings: Mapping[str, str | int | bool]
+    tick_time_ms: int = 200
+    protections: Protections = ALL_ON
+    max_session_timeout_ms: int | None = None
+
+    @property
+    def session_timeout_ms(self) -> int:
+        """How long a broker's session lives without a heartbeat: the requested time, limited to what ZooKeeper grants."""
+        default_ms = BrokerConfig().zookeeper_session_timeout_ms
+        longest_ms = self.max_session_timeout_ms or TICKS_OF_THE_LONGEST_SESSION * self.tick_time_ms
+        return min(int(self.settings.get("zookeeper.session.timeout.ms", default_ms)), longest_ms)
+
+
+def max_session_timeout_ms(settings: Mapping[str, str | int | bool], tick_time_ms: int) -> int | None:
+    """Return a maxSessionTimeout of ZooKeeper that grants the brokers' requested time; None if the settings have none."""
+    asked = settings.get("zookeeper.session.timeout.ms")
+    return max(TICKS_OF_THE_LONGEST_SESSION * tick_time_ms, asked) if isinstance(asked, int) else None

@@ -1,0 +1,81 @@
+"""Admin clients' requests to the controller (as opposed to znodes), sent to the broker that holds the role now."""
+
+from collections.abc import Callable, Collection, Coroutine
+from typing import Any, TypeVar
+
+from kcsim.brokers.broker import Broker
+from kcsim.brokers.network.process import Process
+from kcsim.controller.errors import NotControllerError
+from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
+from kcsim.controller.kafka_controller import KafkaController
+from kcsim.controller.requests import ErrorCode
+from kcsim.errors import TimedOutError
+from kcsim.eventlog.run_actions import ClusterError, RunActionLog
+from kcsim.runtime.ports import Promise, Runtime
+from kcsim.vocabulary import ReplicaAssignment, TopicPartition
+
+T = TypeVar("T")
+
+ANSWERED_WITHIN_MS = 60_000
+"""How long a response of the controller is waited for at most: longer than the controller itself waits for its own queue."""
+
+
+class ControllerRequests:
+    """Sends requests to the controller.
+
+    Args:
+        holder: returns the broker that holds the role, and its process; raises ClusterError when no broker does.
+    """
+
+    def __init__(self, runtime: Runtime, actions: RunActionLog, holder: Callable[[], tuple[Broker, Process]]) -> None:
+        self._runtime = runtime
+        self._actions = actions
+        self._holder = holder
+
+    async def alter_partition_reassignments(self, targets: ReassignmentTargets) -> dict[TopicPartition, ErrorCode]:
+        """Start, replace or (None) cancel reassignments. Return a result for each. Raises: ClusterError."""
+        detail = ", ".join(f"{tp} to {list(to)}" if to is not None else f"{tp} cancelled" for tp, to in targets.items())
+        return await self._ask(
+            lambda: self._actions.act_on_partitions("alter-partition-reassignments", targets, detail),
+            lambda controller, cause: controller.alter_partition_reassignments(targets, cause),
+        )
+
+    async def list_partition_reassignments(
+        self, partitions: Collection[TopicPartition] | None
+    ) -> dict[TopicPartition, ReplicaAssignment]:
+        """Return the ongoing reassignments of these partitions, or of all. Raises: ClusterError."""
+        return await self._ask(
+            lambda: self._actions.act("list-partition-reassignments", None),
+            lambda controller, cause: controller.list_partition_reassignments(partitions, cause),
+        )
+
+    async def elect_leaders(
+        self, election_type: ElectionType, partitions: Collection[TopicPartition] | None
+    ) -> ElectionResults:
+        """Elect leaders for these partitions, or for all. Return a result for each. Raises: ClusterError."""
+        of = "all partitions" if partitions is None else ", ".join(map(str, partitions))
+        return await self._ask(
+            lambda: self._actions.act_on_partitions("elect-leaders", partitions or (), f"{election_type} for {of}"),
+            lambda controller, cause: controller.elect_leaders(election_type, partitions, cause),
+        )
+
+    async def _ask(
+        self, log_act: Callable[[], int], question: Callable[[KafkaController, int], Coroutine[Any, Any, T]]
+    ) -> T:
+        broker, process = self._holder()
+        cause = log_act()
+        answer: Promise[T] = self._runtime.promise()
+
+        async def ask() -> None:
+            try:
+                answer.resolve(await question(broker.controller, cause))
+            except (NotControllerError, TimedOutError) as error:
+                answer.fail(error)
+
+        process.spawn("admin-request", ask())
+        try:
+            return await answer.wait(ANSWERED_WITHIN_MS)
+        except NotControllerError:
+            raise ClusterError(f"{process.name} is not the controller any more") from None
+        except TimedOutError as error:
+            raise ClusterError(f"{process.name}, the controller, does not answer: {error}") from None

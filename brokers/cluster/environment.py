@@ -1,0 +1,27 @@
+"""The environment of a cluster: what is there before its first broker."""
+
+from dataclasses import dataclass
+
+from kcsim.brokers.cluster.server_faults import ZooKeeperMembers
+from kcsim.eventlog.event_log import EventLog
+from kcsim.runtime.ports import Runtime
+from kcsim.zk.ports import Session, ZooKeeper
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEnvironment:
+    """What a cluster runs on.
+
+    Attributes:
+        zookeeper: opens sessions for brokers and for tools.
+        admin: the scenario's own ZooKeeper session, for znodes written by hand.
+        members: the ZooKeeper servers that faults may be injected into; None if the run did not start them.
+        epoch_ms: wall-clock time of the run's start, in ms since 1970.
+    """
+
+    runtime: Runtime
+    log: EventLog
+    zookeeper: ZooKeeper
+    admin: Session
+    members: ZooKeeperMembers | None
+    epoch_ms: int

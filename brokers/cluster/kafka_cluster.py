@@ -1,0 +1,420 @@
+"""A cluster whose brokers are processes of a real Apache Kafka, with the actions and faults of scenario_cluster.py.
+
+Each broker reaches ZooKeeper through a proxy of its own, so that it can be cut off, expired, or killed or frozen in the
+middle of a write. Its behaviour is read from ZooKeeper's transaction log and from its own logs; it is not queried.
+"""
+
+import shutil
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from kcsim.brokers.apache_kafka.broker_process import KafkaBroker
+from kcsim.brokers.apache_kafka.errors import BrokerExitedError
+from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
+from kcsim.brokers.cluster.environment import ClusterEnvironment
+from kcsim.brokers.cluster.kafka_process_states import (
+    KAFKA_PROCESS_TRANSITIONS,
+    KafkaProcessInput,
+    KafkaProcessState,
+    next_kafka_process_state,
+)
+from kcsim.brokers.cluster.scenario_cluster import Moment
+from kcsim.brokers.cluster.server_faults import ServerFaults
+from kcsim.brokers.cluster.state_watch import StateWatch
+from kcsim.brokers.cluster.tool_session import open_tool
+from kcsim.brokers.cluster.topic_admin import TopicAdmin
+from kcsim.brokers.cluster.znode_edits import ZnodeEdits
+from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
+from kcsim.controller.requests import ErrorCode
+from kcsim.errors import TimedOutError
+from kcsim.eventlog.cluster_state import ClusterState
+from kcsim.eventlog.events import EventFields, EventKind, hexadecimal
+from kcsim.eventlog.run_actions import SCENARIO, ArmedWrite, ClusterError, RunActionLog, process_state_fields
+from kcsim.runtime.ports import Task
+from kcsim.vocabulary import SessionId, TopicPartition
+from kcsim.zk.proxy import Breakpoint, ProxiedSession, ProxiedWrite, ZooKeeperProxy
+
+UP_WITHIN_MS = 60_000
+"""How long a broker may take to be up: the start of a JVM, on a busy machine."""
+SHUT_DOWN_WITHIN_MS = 120_000
+LOOK_EVERY_MS = 50
+
+Settle = Callable[[], Awaitable[None]]
+
+
+class SessionEndAttributor(Protocol):
+    """Called with a broker and the fault that causes its session to end; `is_expiry` if the fault itself ends it."""
+
+    def __call__(self, broker: str, cause: int, *, is_expiry: bool = False) -> None: ...
+
+
+@dataclass
+class KafkaBrokerSlot:
+    """A broker's place in the cluster: its id, disk and port, which stay the same through all its incarnations."""
+
+    process: KafkaBroker
+    proxy: ZooKeeperProxy
+    state: KafkaProcessState = KafkaProcessState.STOPPED
+    watch: Task | None = None
+    doomed_by: int | None = None  # the fault that may make it end by itself
+
+    @property
+    def name(self) -> str:
+        return self.process.name
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs or is paused, and nothing is about to end it."""
+        return self.state in (KafkaProcessState.RUNNING, KafkaProcessState.PAUSED)
+
+    def apply(self, given: KafkaProcessInput) -> None:
+        """Change the state. Raises: IllegalKafkaProcessTransitionError."""
+        self.state = next_kafka_process_state(self.state, given)
+
+
+class KafkaCluster:
+    """Brokers of a real Apache Kafka, none of them started yet.
+
+    Args:
+        places: the brokers' places.
+        tools: Kafka's own commands, for requests to the controller.
+        attribute_session_end: called before a fault that will end a broker's session.
+        settle: appends everything that has happened by now, so that a broker's actions come before its death in the log.
+        connect_string: of ZooKeeper itself, bypassing all proxies.
+
+    Attributes:
+        connect_string: for programs other than the brokers.
+    """
+
+    def __init__(
+        self,
+        environment: ClusterEnvironment,
+        places: Sequence[KafkaBrokerSlot],
+        tools: KafkaAdminTools,
+        attribute_session_end: SessionEndAttributor,
+        settle: Settle,
+        connect_string: str,
+    ) -> None:
+        runtime, log = environment.runtime, environment.log
+        self.runtime = runtime
+        self.log = log
+        self._state_watch = StateWatch(runtime, log)
+        self._actions = RunActionLog(log)
+        self.servers = ServerFaults(self._actions, environment.members)
+        tool = partial(open_tool, runtime, environment.zookeeper, log.sink(SCENARIO), environment.epoch_ms)
+        self.topics = TopicAdmin(self._actions, tool)
+        self.znodes = ZnodeEdits(self._actions, environment.admin)
+        self._is_disarmed = False
+        self.connect_string = connect_string
+        self._places = {place.name: place for place in places}
+        self._tools = tools
+        self._attribute_session_end = attribute_session_end
+        self._settle = settle
+
+    # --- what is seen of it
+
+    @property
+    def state(self) -> ClusterState:
+        return self._state_watch.state
+
+    @property
+    def broker_names(self) -> tuple[str, ...]:
+        return tuple(self._places)
+
+    @property
+    def log_folders(self) -> Mapping[str, Path]:
+        """The directory of each broker's own log files (server.log, controller.log, …); deleted after the run."""
+        return {name: place.process.logs for name, place in self._places.items()}
+
+    @property
+    def is_seen_from_outside(self) -> bool:
+        return True
+
+    @property
+    def simulated(self) -> None:
+        return None
+
+    async def wait_until(self, condition: Callable[[], str | None], within_ms: int) -> None:
+        await self._state_watch.wait_until(condition, within_ms)
+
+    async def settle(self) -> None:
+        """Return when everything that has happened by now is in the event log."""
+        await self._settle()
+
+    # --- brokers' processes
+
+    async def start(self, names: Sequence[str]) -> int:
+        """Start brokers, all at once, and wait until each is up and registered. Raises: ClusterError."""
+        for name in names:
+            if (self._place(name).state, KafkaProcessInput.START) not in KAFKA_PROCESS_TRANSITIONS:
+                raise ClusterError(f"{name} runs already")
+        cause = self._actions.act("start", ", ".join(names))
+        before = {name: self.state.registered.get(self._places[name].process.broker_id) for name in names}
+        for name in names:
+            place = self._places[name]
+            place.proxy.allow()
+            place.proxy.release()  # it may have been frozen when it was killed
+            await place.process.start()
+            self._report(place, KafkaProcessInput.START, cause)
+            place.watch = self.runtime.spawn(f"{name} watch", self._watch(place))
+        for name in names:
+            await self._until_up(self._places[name], before[name], cause)
+        return cause
+
+    async def _until_up(self, place: KafkaBrokerSlot, former_epoch: int | None, cause: int) -> None:
+        broker_id = place.process.broker_id
+
+        def not_registered() -> str | None:
+            if place.state is KafkaProcessState.DEAD:
+                raise ClusterError(f"{place.name} has ended: {_last_words(place)}")
+            epoch = self.state.registered.get(broker_id)
+            return None if epoch not in (None, former_epoch) else f"{place.name} is not registered"
+
+        try:
+            await place.process.wait_until_up(UP_WITHIN_MS / 1000)
+        except BrokerExitedError as error:
+            fields = EventFields(broker_id=broker_id, detail=str(error))
+            self.log.append(place.name, EventKind.BROKER_START_FAILED, cause, fields)
+            raise ClusterError(str(error)) from None
+        await self.wait_until(not_registered, UP_WITHIN_MS)
+
+    async def _watch(self, place: KafkaBrokerSlot) -> None:
+        """Report a broker that ended by itself, for example because its last log directory failed."""
+        while _has_process(place):
+            await self.runtime.sleep_ms(LOOK_EVERY_MS)
+        if place.is_alive:
+            self._report(place, KafkaProcessInput.EXIT, place.doomed_by, f"it ended by itself: {_last_words(place)}")
+
+    def _report(
+        self, place: KafkaBrokerSlot, given: KafkaProcessInput, cause: int | None, detail: ArmedWrite | str = ""
+    ) -> None:
+        """Change the state of a process, and append it to the event log."""
+        place.apply(given)
+        fields = process_state_fields(place.state.value, detail)
+        self.log.append(place.name, EventKind.PROCESS_STATE, cause, fields)
+
+    async def stop(self, name: str) -> int:
+        place = self._running(name)
+        cause = self._actions.act("stop", name)
+        place.apply(KafkaProcessInput.STOP)
+        try:
+            code = await place.process.terminate(SHUT_DOWN_WITHIN_MS / 1000)
+        except TimedOutError as error:
+            place.apply(KafkaProcessInput.STOP_TIMEOUT)
+            raise ClusterError(str(error)) from None
+        await self._settle()
+        if place.state is KafkaProcessState.STOPPING:  # else it was killed or frozen meanwhile, which is reported elsewhere
+            self._report(place, KafkaProcessInput.EXIT, cause, f"exit status {code}")
+        return cause
+
+    async def kill(self, name: str) -> int:
+        place = self._alive(name)
+        cause = self._actions.fault("kill", name)
+        await self._apply_kill(place, cause, "")
+        return cause
+
+    def arm_kill(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
+        return self._arm("kill", name, moment, path, nth, self._apply_kill)
+
+    async def _apply_kill(self, place: KafkaBrokerSlot, cause: int, where: ArmedWrite | str) -> None:
+        session = _session(place)
+        self._attribute_session_end(place.name, cause)
+        place.apply(KafkaProcessInput.KILL)
+        await place.process.kill()
+        await place.proxy.cut()  # a write that was not let through yet is dropped
+        await self._settle()
+        self._report(place, KafkaProcessInput.EXIT, cause, where)
+        left = f"session {hexadecimal(session.session_id)}" if session else "no session"
+        self._actions.confirm(
+            cause, "kill", place.name, f"{place.name} is dead{where and f' {where}'}; {left} left to expire"
+        )
+
+    async def pause(self, name: str) -> int:
+        place = self._running(name)
+        cause = self._actions.fault("pause", name)
+        await self._apply_pause(place, cause, "wherever it was")
+        return cause
+
+    def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
+        return self._arm("pause", name, moment, path, nth, self._apply_pause)
+
+    async def _apply_pause(self, place: KafkaBrokerSlot, cause: int, where: ArmedWrite | str) -> None:
+        self._attribute_session_end(place.name, cause)
+        await place.process.pause()
+        # What it sent before it was frozen may still arrive; a frozen process sends and receives nothing any more.
+        place.proxy.hold()
+        await self._settle()
+        self._report(place, KafkaProcessInput.PAUSE, cause, where)
+        self._actions.confirm(cause, "pause", place.name, f"{place.name} is frozen {where}, its heartbeats with it")
+
+    def _arm(
+        self,
+        fault: str,
+        name: str,
+        moment: Moment,
+        path: str | None,
+        nth: int,
+        apply: Callable[[KafkaBrokerSlot, int, ArmedWrite], object],
+    ) -> int:
+        place = self._running(name)
+        where = ArmedWrite(moment, path)
+        cause = self._actions.arm(fault, name, where)
+        still_to_come = nth
+
+        def matches(writes: Sequence[ProxiedWrite]) -> bool:
+            nonlocal still_to_come
+            if self._is_disarmed:
+                return False
+            if any(_touches(write, path) for write in writes):
+                still_to_come -= 1
+            return still_to_come == 0
+
+        place.proxy.break_at(Breakpoint(moment, matches, lambda: apply(place, cause, where)))
+        return cause
+
+    async def resume(self, name: str) -> int:
+        place = self._place(name)
+        if place.state is not KafkaProcessState.PAUSED:
+            raise ClusterError(f"{name} is not paused")
+        cause = self._actions.act("resume", name)
+        self._report(place, KafkaProcessInput.RESUME, cause)
+        place.proxy.release()
+        await place.process.resume()
+        return cause
+
+    def disarm(self) -> None:
+        self._is_disarmed = True
+
+    async def close(self) -> None:
+        for place in self._places.values():
+            place.apply(KafkaProcessInput.CLOSE)
+            if place.watch is not None:
+                place.watch.kill()
+            await place.process.close()
+            await place.proxy.stop()
+
+    # --- disks
+
+    async def fail_log_dir(self, name: str, partitions: Collection[TopicPartition] | None = None) -> int:
+        """Delete the first log directory of a running broker. Raises: ClusterError, also if partitions are given."""
+        if partitions:
+            raise ClusterError("only a whole log directory can be taken from a real broker")
+        place = self._running(name)
+        cause = self._actions.fault("fail-log-dir", name)
+        place.doomed_by = cause
+        lost = place.process.log_dirs[0]
+        shutil.rmtree(lost)
+        self._actions.confirm(cause, "fail-log-dir", name, f"{lost} has vanished")
+        return cause
+
+    # --- requests to the controller
+
+    async def alter_partition_reassignments(self, targets: ReassignmentTargets) -> dict[TopicPartition, ErrorCode]:
+        detail = ", ".join(f"{tp} to {list(to)}" if to is not None else f"{tp} cancelled" for tp, to in targets.items())
+        self._actions.act_on_partitions("alter-partition-reassignments", targets, detail)
+        return await self._tools.alter_partition_reassignments(self.bootstrap(), targets)
+
+    async def elect_leaders(
+        self, election_type: ElectionType, partitions: Collection[TopicPartition] | None = None
+    ) -> ElectionResults:
+        of = "all partitions" if partitions is None else ", ".join(map(str, partitions))
+        self._actions.act_on_partitions("elect-leaders", partitions or (), f"{election_type} for {of}")
+        return await self._tools.elect_leaders(self.bootstrap(), election_type, partitions)
+
+    async def produce(self, topic: str, records: int, acks: int) -> int:
+        """Write records to a topic with Kafka's own console producer. Raises: ClusterError."""
+        cause = self._actions.act_on_topic("produce", topic, f"{records} records, acks={acks}")
+        await self._tools.produce(self.bootstrap(), topic, records, acks)
+        return cause
+
+    def bootstrap(self) -> str:
+        """Return the bootstrap servers: the addresses of all running brokers. Raises: ClusterError if none runs."""
+        running = [place for place in self._places.values() if place.state is KafkaProcessState.RUNNING]
+        if not running:
+            raise ClusterError("no broker is running that could be asked")
+        return ",".join(f"127.0.0.1:{place.process.port}" for place in running)
+
+    # --- sessions and connections
+
+    async def expire(self, name: str) -> int:
+        place = self._alive(name)
+        session = _session(place)
+        if session is None:
+            raise ClusterError(f"{name} has no ZooKeeper session")
+        cause = self._actions.fault("expire", name)
+        self._attribute_session_end(name, cause, is_expiry=True)
+        await place.proxy.expire()
+        await self._settle()
+        self._actions.confirm(cause, "expire", name, f"session {hexadecimal(session.session_id)} has ended")
+        return cause
+
+    async def disconnect(self, name: str, for_ms: int | None = None) -> int:
+        place = self._running(name)
+        session = _session(place)
+        if session is None:
+            raise ClusterError(f"{name} has no ZooKeeper session")
+        cause = self._actions.fault("disconnect", name)
+        self._attribute_session_end(name, cause)
+        place.proxy.refuse()
+        await place.proxy.cut()
+        self._actions.confirm(cause, "disconnect", name, f"connection of session {hexadecimal(session.session_id)} is cut")
+        if for_ms is not None:
+            self.runtime.spawn(f"reconnect {name}", self._reconnect_after(place, for_ms))
+        return cause
+
+    async def _reconnect_after(self, place: KafkaBrokerSlot, for_ms: int) -> None:
+        await self.runtime.sleep_ms(for_ms)
+        if _has_process(place):
+            self._actions.act("reconnect", place.name)
+            place.proxy.allow()
+
+    async def reconnect(self, name: str) -> int:
+        place = self._running(name)
+        cause = self._actions.act("reconnect", name)
+        place.proxy.allow()
+        return cause
+
+    # --- look-ups
+
+    def _place(self, name: str) -> KafkaBrokerSlot:
+        if name not in self._places:
+            raise ClusterError(f"no broker {name}; there are {', '.join(self._places)}")
+        return self._places[name]
+
+    def _alive(self, name: str) -> KafkaBrokerSlot:
+        place = self._place(name)
+        if not place.is_alive:
+            raise ClusterError(f"{name} is not running")
+        return place
+
+    def _running(self, name: str) -> KafkaBrokerSlot:
+        place = self._alive(name)
+        if place.state is not KafkaProcessState.RUNNING:
+            raise ClusterError(f"{name} is {place.state.value}")
+        return place
+
+
+def session_owners(places: Sequence[KafkaBrokerSlot]) -> Mapping[SessionId, str]:
+    """Return session -> broker-N, for each session that a broker has been seen to open."""
+    return {session.session_id: place.name for place in places for session in place.proxy.sessions}
+
+
+def _has_process(place: KafkaBrokerSlot) -> bool:
+    return isinstance(place.process.state, str)
+
+
+def _last_words(place: KafkaBrokerSlot) -> str:
+    return " ".join(place.process.last_lines(1)) or "it printed nothing"
+
+
+def _session(place: KafkaBrokerSlot) -> ProxiedSession | None:
+    return next((session for session in reversed(place.proxy.sessions) if not session.has_ended), None)
+
+
+def _touches(write: ProxiedWrite, path: str | None) -> bool:
+    if write.op == "check":
+        return False
+    return path is None or write.path == path or write.path.startswith(path.rstrip("/") + "/")

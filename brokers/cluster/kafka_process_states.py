@@ -1,0 +1,73 @@
+"""The states of a real broker's process, as its cluster sees them, and the table of what changes them."""
+
+from collections.abc import Mapping
+from enum import Enum
+from types import MappingProxyType
+
+from kcsim.eventlog.run_actions import ClusterError
+
+
+class KafkaProcessState(Enum):
+    """The values of RUNNING, PAUSED, STOPPED and DEAD are those of the event log; the others are not reported."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPING = "stopping"  # SIGTERM is sent: the controlled shutdown has begun
+    STOPPED = "stopped"  # never started, or ended in an orderly way
+    DYING = "dying"  # about to be killed
+    DEAD = "dead"  # killed, or ended by itself
+
+
+class KafkaProcessInput(Enum):
+    """What happens to a process, by an action on its cluster or by itself."""
+
+    START = "started"
+    PAUSE = "paused"
+    RESUME = "resumed"
+    STOP = "stopped"
+    STOP_TIMEOUT = "late to stop"  # it has not ended in time after SIGTERM, and is left as it is
+    KILL = "killed"
+    EXIT = "gone"
+    CLOSE = "closed"  # at the end of the run, whatever its state
+
+
+_S, _I = KafkaProcessState, KafkaProcessInput
+
+KAFKA_PROCESS_TRANSITIONS: Mapping[tuple[KafkaProcessState, KafkaProcessInput], KafkaProcessState] = MappingProxyType(
+    {
+        (_S.STOPPED, _I.START): _S.RUNNING,
+        (_S.DEAD, _I.START): _S.RUNNING,
+        (_S.RUNNING, _I.PAUSE): _S.PAUSED,
+        (_S.STOPPING, _I.PAUSE): _S.PAUSED,  # at a breakpoint in a write of its controlled shutdown
+        (_S.PAUSED, _I.RESUME): _S.RUNNING,
+        (_S.RUNNING, _I.STOP): _S.STOPPING,
+        (_S.STOPPING, _I.STOP_TIMEOUT): _S.RUNNING,
+        (_S.PAUSED, _I.STOP_TIMEOUT): _S.PAUSED,
+        (_S.RUNNING, _I.STOP_TIMEOUT): _S.RUNNING,
+        (_S.RUNNING, _I.KILL): _S.DYING,
+        (_S.PAUSED, _I.KILL): _S.DYING,
+        (_S.STOPPING, _I.KILL): _S.DYING,  # at a breakpoint in a write of its controlled shutdown
+        (_S.RUNNING, _I.EXIT): _S.DEAD,
+        (_S.PAUSED, _I.EXIT): _S.DEAD,
+        (_S.STOPPING, _I.EXIT): _S.STOPPED,
+        (_S.DYING, _I.EXIT): _S.DEAD,
+        (_S.STOPPED, _I.EXIT): _S.STOPPED,  # killed while the run ended
+        **{(state, _I.CLOSE): _S.STOPPED for state in KafkaProcessState},
+    }
+)
+
+
+class IllegalKafkaProcessTransitionError(ClusterError):
+    """An input for which a real broker's process in its present state has no transition."""
+
+    def __init__(self, state: KafkaProcessState, given: KafkaProcessInput) -> None:
+        super().__init__(f"a broker's process that is {state.value} cannot be {given.value}")
+        self.state, self.given = state, given
+
+
+def next_kafka_process_state(state: KafkaProcessState, given: KafkaProcessInput) -> KafkaProcessState:
+    """Return the state after an input. Raises: IllegalKafkaProcessTransitionError."""
+    try:
+        return KAFKA_PROCESS_TRANSITIONS[state, given]
+    except KeyError:
+        raise IllegalKafkaProcessTransitionError(state, given) from None

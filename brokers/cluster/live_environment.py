@@ -1,0 +1,212 @@
+"""The live environment: wall-clock time and a real ZooKeeper."""
+
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.cluster_spec import ClusterSpec
+from kcsim.brokers.cluster.environment import ClusterEnvironment
+from kcsim.brokers.cluster.run_setup import (
+    ADMIN_CONNECT_TIMEOUT_MS,
+    ADMIN_SESSION_TIMEOUT_MS,
+    RunInfo,
+    Script,
+    Subscribers,
+    begin_run,
+)
+from kcsim.brokers.cluster.stalls import watch_for_stalls
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from kcsim.eventlog.event_log import EventLog
+from kcsim.eventlog.events import EventFields, EventKind, data_text
+from kcsim.eventlog.run_actions import SCENARIO
+from kcsim.runtime.ports import Runtime
+from kcsim.runtime.wallclock import WallClockRuntime
+from kcsim.zk.capture.client_change_capture import ClientChangeCapture, ReportingZooKeeper
+from kcsim.zk.capture.transaction_log_capture import TransactionLogCapture
+from kcsim.zk.files.ensemble_log import EnsembleLogTail
+from kcsim.zk.live import LiveZooKeeper
+from kcsim.zk.operations import ChildrenRead, DataRead, GetChildren, GetData
+from kcsim.zk.ports import Session, ZooKeeper
+from kcsim.zk.servers.configuration import ServerSettings
+from kcsim.zk.servers.embedded import EmbeddedZooKeeper
+from kcsim.zk.servers.errors import OccupiedError
+from kcsim.zk.servers.external import ExternalZooKeeper, require_chroot
+from kcsim.zk.servers.ports import ZooKeeperServers
+from kcsim.znodes import paths
+
+LOOK_EVERY_MS = 20
+
+
+Around = Callable[[str], AbstractContextManager[None]]
+"""Connect string of a run's ZooKeeper -> a context that surrounds the run while ZooKeeper is up."""
+
+
+def run_live(
+    choice: ZooKeeperChoice,
+    spec: ClusterSpec,
+    info: RunInfo,
+    script: Script,
+    subscribers: Subscribers,
+    around: Around = lambda _: nullcontext(),
+    zk_log: Path | None = None,
+) -> EventLog:
+    """Start the chosen ZooKeeper (unless it is external), run a script on a cluster on it, and leave nothing behind.
+
+    Args:
+        zk_log: a data directory to copy its transaction log to; only with one server that the run started.
+
+    Raises: what the script raises; ServerError (NoChrootError and OccupiedError before anything is written),
+        ZooKeeperUnavailableError.
+    """
+    runtime = WallClockRuntime()
+    log = EventLog(runtime.now_ms)
+
+    async def main() -> None:
+        servers = servers_of(choice, spec)
+        try:
+            await servers.start()
+            already = "" if choice.connect is None else await _check_external(ExternalZooKeeper(choice.connect))
+            runtime.restart_clock()
+            began = begin_run(log, replace(info, zookeeper=info.zookeeper + already), subscribers)
+            with around(servers.connect_string):
+                await _run_on(servers, choice, spec, runtime, log, script, began)
+        finally:
+            if zk_log is not None:
+                keep_log(servers, zk_log)
+            await servers.stop()
+
+    runtime.run(main())
+    return log
+
+
+def keep_log(servers: ZooKeeperServers, directory: Path) -> None:
+    """Copy the transaction log of a run's only server to a directory that outlives the run. Raises: OSError."""
+    (name,) = servers.member_names
+    written = servers.transaction_log_dir(name)
+    if written is not None and written.is_dir():
+        shutil.copytree(written, directory / written.name, dirs_exist_ok=True)
+
+
+def servers_of(choice: ZooKeeperChoice, spec: ClusterSpec) -> ZooKeeperServers:
+    """Return the servers of a choice, not started yet. Raises: BadConnectStringError."""
+    settings = ServerSettings(tick_time_ms=spec.tick_time_ms, max_session_timeout_ms=spec.max_session_timeout_ms)
+    match choice.kind:
+        case ZooKeeperKind.DOCKER:
+            from kcsim.zk.servers.container import ContainerZooKeeper  # imports Docker's SDK
+
+            return ContainerZooKeeper(choice.members, settings)
+        case ZooKeeperKind.EXTERNAL:
+            assert choice.connect is not None
+            return ExternalZooKeeper(choice.connect)
+        case _:
+            return EmbeddedZooKeeper(choice.members, settings)
+
+
+async def _run_on(
+    servers: ZooKeeperServers,
+    choice: ZooKeeperChoice,
+    spec: ClusterSpec,
+    runtime: WallClockRuntime,
+    log: EventLog,
+    script: Script,
+    began: int,
+) -> None:
+    live, zookeeper, look = _observed(servers, log)
+    admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
+    members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
+    environment = ClusterEnvironment(runtime, log, zookeeper, admin, members, int(time.time() * 1000))
+    cluster = Cluster(spec, environment)
+    observer = runtime.spawn("observer", observe(runtime, admin, look))
+    stalls = runtime.spawn("stalls", watch_for_stalls(runtime, log, spec.session_timeout_ms))
+    try:
+        await script(cluster)
+    finally:
+        stalls.kill()
+        observer.kill()
+        await observer.join()
+        log.append(SCENARIO, EventKind.RUN_ENDED, began, EventFields())
+        await cluster.close()
+        await admin.close()
+
+
+async def _check_external(servers: ExternalZooKeeper) -> str:
+    """Check that a run may begin on this ZooKeeper. Return what a reader must know about it, as text.
+
+    Raises: NoChrootError (a run never creates a chroot); OccupiedError.
+    """
+    above = LiveZooKeeper(servers.connect_string.removesuffix(servers.chroot))
+    session = await above.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS)
+
+    async def children(path: str) -> Sequence[str] | None:
+        (reply,) = await session.call([GetChildren(path)])
+        return reply.children if isinstance(reply, ChildrenRead) else None
+
+    try:
+        await require_chroot(servers.chroot, children)
+        if registered := await children(servers.chroot + paths.BROKER_IDS):
+            raise OccupiedError(servers.connect_string, registered)
+        (epoch,) = await session.call([GetData(servers.chroot + paths.CONTROLLER_EPOCH)])
+        text = data_text(epoch.data) if isinstance(epoch, DataRead) else None
+        return "" if text is None else f", where {paths.CONTROLLER_EPOCH} is {text} already"
+    finally:
+        await session.close()
+
+
+def _observed(
+    servers: ZooKeeperServers, log: EventLog
+) -> tuple[LiveZooKeeper, ZooKeeper, Callable[[Session], Awaitable[None]]]:
+    """Return a client, a ZooKeeper port on it whose changes reach the event log, and a look for changes by others.
+
+    If ZooKeeper's transaction log can be read, it is the source of all changes.
+    """
+    directories = [servers.transaction_log_dir(name) for name in servers.member_names]
+    if all(directory is not None for directory in directories):
+        feed = TransactionLogCapture(log, EnsembleLogTail([d for d in directories if d is not None]))
+        log.follow_transactions(feed.catch_up)
+        live = LiveZooKeeper(servers.connect_string, ledger=feed)
+        return live, live, feed.look
+    replies = ClientChangeCapture(log)
+    live = LiveZooKeeper(servers.connect_string, ledger=replies)
+    return live, ReportingZooKeeper(live, replies), replies.look
+
+
+async def observe(runtime: Runtime, admin: Session, look: Callable[[Session], Awaitable[None]]) -> None:
+    """Call `look` periodically. It only reads; what it appends to the log wakes the tasks that wait for it."""
+    while True:
+        await look(admin)
+        await runtime.sleep_ms(LOOK_EVERY_MS)
+
+
+class FaultAttributingServers:
+    """ZooKeeper servers whose faults are set as the cause of what then happens to the clients' sessions."""
+
+    def __init__(self, servers: ZooKeeperServers, zookeeper: LiveZooKeeper) -> None:
+        self._servers = servers
+        self._zookeeper = zookeeper
+
+    @property
+    def member_names(self) -> tuple[str, ...]:
+        return self._servers.member_names
+
+    async def leader_name(self) -> str | None:
+        return await self._servers.leader_name()
+
+    async def kill(self, name: str, cause: int | None = None) -> None:
+        self._zookeeper.set_server_fault_cause(cause)
+        await self._servers.kill(name, cause)
+
+    async def start_member(self, *names: str, cause: int | None = None) -> None:
+        self._zookeeper.set_server_fault_cause(cause)
+        await self._servers.start_member(*names, cause=cause)
+
+    async def pause(self, name: str, cause: int | None = None) -> None:
+        self._zookeeper.set_server_fault_cause(cause)
+        await self._servers.pause(name, cause)
+
+    async def resume(self, name: str, cause: int | None = None) -> None:
+        self._zookeeper.set_server_fault_cause(cause)
+        await self._servers.resume(name, cause)

@@ -1,0 +1,44 @@
+"""What every run has, in all environments: a description, a script, subscribers, and a first event."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.eventlog.event_log import EventLog
+from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind
+from kcsim.eventlog.run_actions import SCENARIO
+
+ADMIN_SESSION_TIMEOUT_MS = 30_000
+"""Of the session that a run itself uses for its writes and reads."""
+ADMIN_CONNECT_TIMEOUT_MS = 15_000
+
+Subscribers = Sequence[Callable[[Event], None]]
+Script = Callable[[Cluster], Coroutine[Any, Any, None]]
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """The description of a run in its first event."""
+
+    scenario: str
+    seed: int
+    zookeeper: str
+    brokers: str | None = None
+    """The implementation of the brokers; None: simulated brokers."""
+
+
+def begin_run(log: EventLog, info: RunInfo, subscribers: Subscribers) -> int:
+    """Append the first event of a run, after subscribing the subscribers, and return its seq."""
+    for subscriber in subscribers:
+        log.subscribe(subscriber)
+    fields = EventFields(
+        scenario=info.scenario,
+        seed=info.seed,
+        zookeeper=info.zookeeper,
+        schema_version=EVENT_SCHEMA_VERSION,
+        detail=f"on ZooKeeper: {info.zookeeper}" + (f"; brokers: {info.brokers}" if info.brokers else ""),
+    )
+    if info.brokers is not None:
+        fields["broker_software"] = info.brokers
+    return log.append(SCENARIO, EventKind.RUN_STARTED, None, fields)

@@ -1,0 +1,179 @@
+"""What a scenario can do to a cluster and see of it, whatever its ZooKeeper and its brokers are.
+
+Every action leaves two events: the request (Fault or AdminAct), and its observed effect (FaultConfirmed, or the change
+itself). A fault that had no effect is an error. `Cluster` and `KafkaCluster` are such clusters.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Literal, Protocol
+
+from kcsim.brokers.broker import Broker
+from kcsim.brokers.clients.clients import Address
+from kcsim.brokers.cluster.fleet import ConsumerFleet
+from kcsim.brokers.cluster.network_faults import NetworkFaults
+from kcsim.brokers.cluster.server_faults import ServerFaults
+from kcsim.brokers.cluster.topic_admin import TopicAdmin
+from kcsim.brokers.cluster.znode_edits import ZnodeEdits
+from kcsim.brokers.log.replica_log import ReplicaLog
+from kcsim.brokers.network.process import Process
+from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
+from kcsim.controller.requests import ErrorCode
+from kcsim.eventlog.cluster_state import ClusterState
+from kcsim.eventlog.event_log import EventLog
+from kcsim.runtime.ports import Runtime
+from kcsim.vocabulary import BrokerId, TopicPartition
+
+Moment = Literal["before", "after"]
+
+
+class ObservedCluster(Protocol):
+    """What conditions need: the event log of a cluster, and the state folded from it."""
+
+    @property
+    def runtime(self) -> Runtime: ...
+    @property
+    def log(self) -> EventLog: ...
+    @property
+    def state(self) -> ClusterState: ...
+    @property
+    def broker_names(self) -> tuple[str, ...]: ...
+
+    @property
+    def is_seen_from_outside(self) -> bool:
+        """Whether the event log holds only what ZooKeeper and the brokers' log files show."""
+        ...
+
+    async def wait_until(self, condition: Callable[[], str | None], within_ms: int) -> None:
+        """Wait until a condition on the log and the state holds; it is evaluated again after every event.
+
+        Args:
+            condition: returns None when it holds, else a sentence that says what holds instead.
+
+        Raises: TimedOutError with that sentence when `within_ms` have passed.
+        """
+        ...
+
+
+class BrokerActions(Protocol):
+    """What is done to brokers. Each raises ClusterError when it is impossible, and returns the seq of its act or fault."""
+
+    async def start(self, names: Sequence[str]) -> int:
+        """Start brokers, all at once, and wait until each has registered."""
+        ...
+
+    async def stop(self, name: str) -> int:
+        """Stop a broker as SIGTERM does: orderly, with a controlled shutdown unless disabled."""
+        ...
+
+    async def kill(self, name: str) -> int:
+        """Kill a broker as SIGKILL does; its session is left to expire."""
+        ...
+
+    def arm_kill(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
+        """Kill a broker when it reaches a write to ZooKeeper; return at once. Arguments as for arm_pause."""
+        ...
+
+    async def pause(self, name: str) -> int:
+        """Freeze a broker as SIGSTOP or a long garbage collection does."""
+        ...
+
+    def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
+        """Freeze a broker when it reaches a write to ZooKeeper; return at once.
+
+        Args:
+            moment: `before`: begun but not yet sent; `after`: applied, but the broker has not seen the response.
+            path: only a write to this path or below it counts.
+            nth: which of these writes, counted from now on; 1 is the first.
+        """
+        ...
+
+    async def resume(self, name: str) -> int:
+        """Resume a frozen broker."""
+        ...
+
+    async def fail_log_dir(self, name: str, partitions: Collection[TopicPartition] | None = None) -> int:
+        """Fail a log directory of a broker; when its last one fails, the broker dies.
+
+        Args:
+            partitions: the replicas that were in the directory, and no others; None: the first directory that still works,
+                with all its replicas.
+        """
+        ...
+
+    async def expire(self, name: str) -> int:
+        """Let ZooKeeper expire the session of a live broker."""
+        ...
+
+    async def disconnect(self, name: str, for_ms: int | None = None) -> int:
+        """Disconnect a broker from ZooKeeper, until `reconnect` or for `for_ms`; its session is not closed."""
+        ...
+
+    async def reconnect(self, name: str) -> int:
+        """Let a broker connect to ZooKeeper again."""
+        ...
+
+    def disarm(self) -> None:
+        """Disable all faults that are armed and have not been triggered."""
+        ...
+
+
+class SimulatedBrokers(ObservedCluster, Protocol):
+    """What simulated brokers offer in addition: clients, a network with faults, and a look at their memory and disks."""
+
+    @property
+    def network_faults(self) -> NetworkFaults: ...
+    @property
+    def consumers(self) -> ConsumerFleet: ...
+
+    @property
+    def epoch_ms(self) -> int:
+        """Wall-clock time of the run's start, in ms since 1970."""
+        ...
+
+    @property
+    def bootstrap(self) -> list[Address]:
+        """The addresses of all brokers, running or not: what clients use as bootstrap servers."""
+        ...
+
+    def client_process(self, name: str) -> Process:
+        """Return a new process for a client, on the same network as the brokers; it ends with the run."""
+        ...
+
+    async def slow_follower(self, name: str, records_per_second: float | None) -> int:
+        """Limit a broker's replication to this rate; None: no limit; 0: no replication. Raises: ClusterError."""
+        ...
+
+    def broker(self, name: str) -> Broker:
+        """Return the running broker of that name. Raises: ClusterError."""
+        ...
+
+    def replica_logs(self, tp: TopicPartition) -> Mapping[BrokerId, ReplicaLog]:
+        """Return the logs of a partition by broker, also of brokers that do not run, from their disks. Read only."""
+        ...
+
+
+class ScenarioCluster(ObservedCluster, BrokerActions, Protocol):
+    """What steps need: actions on brokers, ZooKeeper's servers, topics and znodes, and requests to the controller.
+
+    Attributes:
+        simulated: the same cluster with what only simulated brokers offer; None if its brokers are not simulated.
+    """
+
+    @property
+    def servers(self) -> ServerFaults: ...
+    @property
+    def topics(self) -> TopicAdmin: ...
+    @property
+    def znodes(self) -> ZnodeEdits: ...
+    @property
+    def simulated(self) -> SimulatedBrokers | None: ...
+
+    async def alter_partition_reassignments(self, targets: ReassignmentTargets) -> Mapping[TopicPartition, ErrorCode]:
+        """Start, replace or (None) cancel reassignments. Return a result for each. Raises: ClusterError."""
+        ...
+
+    async def elect_leaders(
+        self, election_type: ElectionType, partitions: Collection[TopicPartition] | None = None
+    ) -> ElectionResults:
+        """Elect leaders for these partitions, or for all. Return a result for each. Raises: ClusterError."""
+        ...

@@ -1,0 +1,1 @@
+"""Assignors: pure functions from members and partition counts to an assignment."""

@@ -1,0 +1,1 @@
+"""The log of one replica: records, segments, leader epochs, retention."""

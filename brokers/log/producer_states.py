@@ -1,0 +1,86 @@
+"""A leader's state of the producers of a partition: duplicate batches are appended once, and missing batches are detected.
+
+The state is found in the log itself, so that it survives a change of leader. It is coarser than Kafka's, which stores a
+producer's last five batches and expires idle producers: here a batch counts as a duplicate as long as the log has it.
+
+Source: Kafka 2.8, ProducerStateManager, ProducerAppendInfo.checkSequence; KIP-98, KIP-360.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kcsim.brokers.records import Run
+from kcsim.brokers.requests import ProduceBatch
+from kcsim.controller.requests import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class AppendDecision:
+    """Whether a batch may be appended.
+
+    If the log has the batch already, `error` is NONE and `duplicate_of` is its base offset.
+    """
+
+    error: ErrorCode = ErrorCode.NONE
+    duplicate_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerStateEntry:
+    """A writer's last sequence. `epoch` is the producer's epoch, or 0 if the entry comes from the log only."""
+
+    last_sequence: int
+    epoch: int = 0
+
+
+Runs = Callable[[], Sequence[Run]]
+"""Returns the runs of a log, oldest first; called only if the stored state does not suffice."""
+
+
+def check_sequence(state: ProducerStateEntry, batch: ProduceBatch, runs: Runs) -> AppendDecision:
+    """Decide on an idempotent batch of a writer that has written before."""
+    if batch.producer_epoch < state.epoch:
+        return AppendDecision(ErrorCode.INVALID_PRODUCER_EPOCH)
+    if batch.last_sequence <= state.last_sequence:
+        found = offset_of(runs(), batch)
+        return AppendDecision(ErrorCode.DUPLICATE_SEQUENCE_NUMBER) if found is None else AppendDecision(duplicate_of=found)
+    if batch.first_sequence != state.last_sequence + 1 and batch.producer_epoch == state.epoch:
+        return AppendDecision(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    return AppendDecision()
+
+
+def offset_of(runs: Sequence[Run], batch: ProduceBatch) -> int | None:
+    """Return the offset of these records in the log; None if the log does not have all of them."""
+    for run in reversed(runs):
+        if run.writer == batch.writer and run.first_sequence <= batch.first_sequence <= run.last_sequence:
+            is_whole = batch.last_sequence <= run.last_sequence
+            return run.base_offset + batch.first_sequence - run.first_sequence if is_whole else None
+    return None
+
+
+class ProducerStateManager:
+    """The producer states of one partition, valid while its log only grows.
+
+    The object must be replaced when the log may have been truncated.
+    """
+
+    __slots__ = ("_states",)
+
+    def __init__(self) -> None:
+        self._states: dict[str, ProducerStateEntry] = {}
+
+    def admit(self, batch: ProduceBatch, runs: Runs) -> AppendDecision:
+        """Decide on a batch. An idempotent writer without records in the log may begin at any sequence."""
+        if not batch.is_idempotent:
+            return AppendDecision()
+        if batch.writer not in self._states:
+            last = next((run for run in reversed(runs()) if run.writer == batch.writer), None)
+            if last is None:
+                return AppendDecision()
+            self._states[batch.writer] = ProducerStateEntry(last.last_sequence)
+        return check_sequence(self._states[batch.writer], batch, runs)
+
+    def appended(self, batch: ProduceBatch) -> None:
+        """Record that a batch was appended."""
+        if batch.is_idempotent:
+            self._states[batch.writer] = ProducerStateEntry(batch.last_sequence, batch.producer_epoch)

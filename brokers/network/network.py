@@ -1,0 +1,380 @@
+"""The network of a run, in memory, simulated or live: connections between processes, with requests and responses.
+
+Messages arrive after a constant time, in order, while the network has no faults (network_faults.py; link_stream.py describes
+the effects of a bad link). Connections to an address without a listener are refused. When a process ends, its connections
+break, a moment after its last messages have arrived, if they can. Messages are passed by reference. Left out: the time that
+a message's size costs.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kcsim.brokers.network.link_conditions import LinkConditions, Links
+from kcsim.brokers.network.link_stream import OPENING, LinkFaultContext, NetworkMedium, Stream
+from kcsim.brokers.ports import AddressInUseError, ListenerClosedError
+from kcsim.controller.ports import BrokerConnectionError
+from kcsim.errors import TimedOutError
+from kcsim.eventlog.events import EventKind
+from kcsim.runtime.ports import Mailbox, Promise, Runtime
+
+SIMULATED_DELAY_MS = 1
+"""One-way delay of a message in a simulated run. A live run adds nothing to the time that tasks take anyway."""
+NOBODY = ""
+"""The node of an interface without a name, and of an address at which no node has ever listened."""
+RESET = "the connection was broken from the other side"
+CONNECT, ANSWER = "Connect", "answer to "
+
+Address = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RequestBreakpoint:
+    """Breaks the connection over which the next matching request is delivered, before the request is answered.
+
+    Args:
+        request: the request's name in the event log, such as LeaderAndIsr.
+        act: called with a sentence when the breakpoint was triggered.
+    """
+
+    links: Links
+    request: str
+    act: Callable[[str], None]
+    cause: int
+
+
+class MemoryNetwork:
+    """The listeners of all addresses, and all messages on their way.
+
+    Args:
+        delay_ms: the one-way delay of a message.
+        faults: what links with faults need; None: this network never has faults.
+
+    Attributes:
+        breakpoints: those that have not been triggered.
+    """
+
+    def __init__(self, runtime: Runtime, delay_ms: int = 0, faults: LinkFaultContext | None = None) -> None:
+        self.runtime = runtime
+        self.listeners: dict[Address, Listener] = {}
+        self.breakpoints: list[RequestBreakpoint] = []
+        self.medium = NetworkMedium(runtime, delay_ms, faults)
+        self._interfaces: dict[Interface, None] = {}  # those of live processes
+        self._nodes: dict[Address, str] = {}  # the node that listened there last
+
+    def interface(self, node: str = NOBODY) -> "Interface":
+        """Return the network access of one more process."""
+        interface = Interface(self, node)
+        self._interfaces[interface] = None
+        return interface
+
+    def carry(self, arrive: Callable[..., None], *args: Any) -> None:
+        """Call `arrive` after the delay of a perfect link."""
+        self.medium.timetable.at(self.runtime.now_ms() + self.medium.delay_ms, arrive, *args)
+
+    # --- for fault injection
+
+    @property
+    def conditions(self) -> LinkConditions:
+        return self.medium.conditions
+
+    @property
+    def nodes(self) -> list[str]:
+        """The nodes with live processes, sorted."""
+        return sorted({interface.node for interface in self._interfaces})
+
+    def open_links(self, links: Links) -> "list[Link]":
+        """Return the connections, established as far as their client end knows, that use any of these links."""
+        there = (link for interface in self._interfaces for link in interface.links if link.stands)
+        return [link for link in there if link.ends in links or link.ends[::-1] in links]
+
+    # --- for interfaces and connections
+
+    def attach(self, listener: "Listener", address: Address, node: str) -> None:
+        """Register a listener. Raises: AddressInUseError."""
+        if address in self.listeners:
+            raise AddressInUseError(f"{_text(address)} is in use: somebody listens there already")
+        self.listeners[address] = listener
+        self._nodes[address] = node
+
+    def detach(self, interface: "Interface") -> None:
+        self._interfaces.pop(interface, None)
+
+    def node_at(self, address: Address) -> str:
+        """Return the node that listens at this address, or that did so last."""
+        return self._nodes.get(address, NOBODY)
+
+    def breaks_now(self, link: "Link", request: "Request") -> bool:
+        """Return True if the connection breaks after this request was delivered over it; append the event if so."""
+        source, target = link.ends
+        for armed in self.breakpoints:
+            if link.ends in armed.links and armed.request == request.name:
+                self.breakpoints.remove(armed)
+                self._emit_break(link, request, armed.cause, "armed")
+                armed.act(f"the connection of {source} to {target} broke when {request.name} had been delivered")
+                return True
+        breaking = self.conditions.of(source, target).breaking
+        if breaking is None or not self.medium.faults.happens(breaking.probability):
+            return False
+        self._emit_break(link, request, breaking.cause, "breaking link")
+        return True
+
+    def _emit_break(self, link: "Link", request: "Request", cause: int, rule: str) -> None:
+        source, target = link.ends
+        detail = f"{request.name} was delivered to {target}, and no answer to it can be"
+        self.medium.faults.sink(source).emit(
+            EventKind.NETWORK_CONNECTION_BROKEN, cause, target=target, event=request.name, rule=rule, detail=detail
+        )
+
+
+class Interface:
+    """The network access of one process (the Network port), and all that the process has open."""
+
+    def __init__(self, network: MemoryNetwork, node: str) -> None:
+        self.node = node
+        self._network = network
+        self._listeners: dict[Listener, None] = {}  # insertion-ordered, like the links: both are closed in this order
+        self._links: dict[Link, None] = {}
+
+    @property
+    def links(self) -> "Iterator[Link]":
+        """The connections that the process has opened and that are open at its end."""
+        return iter(self._links)
+
+    async def connect(self, host: str, port: int, timeout_ms: int) -> "Link":
+        link = Link(self._network, self.node, (host, port), self._links)
+        try:
+            await link.open(timeout_ms)
+        except BaseException:
+            link.close()
+            raise
+        return link
+
+    def listen(self, host: str, port: int) -> "Listener":
+        address = host, port
+        listener = Listener(self._network, address, self._listeners)
+        self._network.attach(listener, address, self.node)
+        self._listeners[listener] = None
+        return listener
+
+    def close(self) -> None:
+        """Close all that the process had open when it has ended: its listeners are gone, and its connections break."""
+        for listener in list(self._listeners):
+            listener.close()
+        for link in list(self._links):
+            link.close()
+        self._network.detach(self)
+
+
+class Listener:
+    """The Listening port.
+
+    Args:
+        opened: the open listeners of its process.
+    """
+
+    def __init__(self, network: MemoryNetwork, address: Address, opened: "dict[Listener, None]") -> None:
+        self.links: dict[Link, None] = {}
+        self._network = network
+        self._address = address
+        self._opened = opened
+        self._requests: Mailbox[Request | None] = network.runtime.mailbox()  # None: closed
+        self._is_closed = False
+
+    async def accept(self) -> "Request":
+        request = await self._requests.get()
+        if request is None:
+            self._requests.put(None)  # for all other and later accept calls
+            raise ListenerClosedError(f"nobody listens at {_text(self._address)} any more")
+        return request
+
+    def put(self, request: "Request") -> None:
+        """Queue a request that has arrived."""
+        self._requests.put(request)
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        del self._opened[self], self._network.listeners[self._address]
+        for link in list(self.links):
+            link.reset()
+        self._requests.drain()
+        self._requests.put(None)
+
+
+class Request:
+    """The Incoming port: a request that is on its way or has arrived.
+
+    Args:
+        back: the stream back to the sender.
+        answer: what the sender waits for; if the end of the connection arrives at the sender first, it is failed.
+    """
+
+    __slots__ = ("_answer", "_back", "_is_answered", "cause", "request")
+
+    def __init__(self, back: Stream, request: Any, cause: int, answer: "Promise[Any]") -> None:
+        self.request = request
+        self.cause = cause
+        self._back = back
+        self._answer = answer
+        self._is_answered = False
+
+    @property
+    def name(self) -> str:
+        """The request's name in the event log, such as LeaderAndIsr."""
+        return type(self.request).__name__.removesuffix("Request")
+
+    def respond(self, response: Any) -> None:
+        assert not self._is_answered, f"answered twice: {type(self.request).__name__}"
+        self._is_answered = True
+        self._back.send(f"{ANSWER}{self.name}", self._answer.resolve, response)
+
+
+class Link:
+    """The BrokerConnection port: both ends of a connection, each of which knows only what has arrived there.
+
+    Args:
+        node: the node that opens it.
+        opened: the open connections of the process at the client's end.
+
+    Attributes:
+        ends: the nodes of the client and of the server.
+    """
+
+    __slots__ = (
+        "_address",
+        "_back",
+        "_broken",
+        "_established",
+        "_listener",
+        "_network",
+        "_opened",
+        "_out",
+        "_under_way",
+        "ends",
+    )
+
+    def __init__(self, network: MemoryNetwork, node: str, address: Address, opened: "dict[Link, None]") -> None:
+        self.ends = node, network.node_at(address)
+        self._network = network
+        self._address = address
+        self._opened = opened
+        self._established: Promise[None] = network.runtime.promise()
+        self._under_way: Promise[Any] | None = None
+        self._broken: str | None = None  # at the client's end: why the connection is broken
+        self._listener: Listener | None = None  # at the server's end; None until it has arrived, and once it is broken there
+        self._out = Stream(network.medium, *self.ends, OPENING, self._break)
+        self._back = Stream(network.medium, *self.ends[::-1], OPENING, lambda _: self._hang_up())
+        opened[self] = None
+
+    # --- the client's end
+
+    async def open(self, timeout_ms: int) -> None:
+        """Open the connection and wait until it is established."""
+        self._out.send(CONNECT, self._reach_listener)
+        await self._wait(self._established, timeout_ms)
+
+    @property
+    def is_open(self) -> bool:
+        return self._broken is None
+
+    @property
+    def stands(self) -> bool:
+        """Whether it was established, and is not known at this end to be broken."""
+        return self.is_open and self._established.is_settled
+
+    async def send(self, request: Any, timeout_ms: int, cause: int) -> Any:
+        if self._broken is not None:
+            raise self._error(self._broken)
+        # A promise for each request, so that a response that arrives after its time-out is not taken for the next one.
+        answer = self._under_way = self._network.runtime.promise()
+        message = Request(self._back, request, cause, answer)
+        self._out.send(message.name, self._reach_queue, message)
+        return await self._wait(answer, timeout_ms)
+
+    def close(self) -> None:
+        if self._broken is not None:
+            return
+        if self._out.is_stalled and not self._established.is_settled:
+            self._out.die()  # the server does not know of this connection and never will
+        self._break("it was closed at this end")
+        self._out.send(None, self._be_left)
+
+    def _stand(self) -> None:
+        self._out.stands()
+        self._back.stands()
+        self._established.resolve(None)
+
+    def _break(self, why: str) -> None:
+        if self._broken is not None:
+            return
+        self._broken = why
+        del self._opened[self]
+        self._established.fail(self._error(why))
+        if self._under_way is not None:
+            self._under_way.fail(self._error(why))
+
+    def _hear_of_the_end(self, why: str) -> None:
+        """Handle that the other end is gone: what is still on its way there need not arrive."""
+        self._out.die()
+        self._break(why)
+
+    async def _wait(self, answer: "Promise[Any]", timeout_ms: int) -> Any:
+        try:
+            return await answer.wait(timeout_ms)
+        except TimedOutError:
+            raise TimedOutError(f"{_text(self._address)}: no answer within {timeout_ms} ms") from None
+
+    def _error(self, why: str) -> BrokerConnectionError:
+        return BrokerConnectionError(f"{_text(self._address)}: {why}")
+
+    # --- the server's end
+
+    def reset(self) -> None:
+        """Break the connection at the server's end, whose listener or process is gone."""
+        self._hang_up()
+        self._back.send(None, self._hear_of_the_end, RESET)
+
+    def _reach_listener(self) -> None:
+        listener = self._network.listeners.get(self._address)
+        if listener is None:
+            self._back.send(None, self._hear_of_the_end, "connection refused, nobody listens there")
+            return
+        self._listener = listener
+        listener.links[self] = None
+        self._back.send(f"{ANSWER}{CONNECT}", self._stand)
+
+    def _reach_queue(self, request: Request) -> None:
+        if self._listener is None:
+            # The reset may have been given up on the way. The machine of an ended process answers with a reset.
+            machine = Stream(self._network.medium, *self.ends[::-1], OPENING, lambda _: None)
+            machine.send(None, self._hear_of_the_end, RESET)
+            return
+        self._listener.put(request)
+        if self._network.breaks_now(self, request):
+            self.reset()
+
+    def _be_left(self) -> None:
+        """Handle that the client's end is closed: what is still on its way there need not arrive."""
+        self._back.die()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._listener is not None:
+            del self._listener.links[self]
+            self._listener = None
+
+    # --- both ends
+
+    def sever(self, why: str) -> None:
+        """Break the connection in the network: both ends know at once, and nothing that is on its way arrives."""
+        self._out.die()
+        self._back.die()
+        self._break(why)
+        self._hang_up()
+
+
+def _text(address: Address) -> str:
+    host, port = address
+    return f"{host}:{port}"

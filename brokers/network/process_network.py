@@ -1,0 +1,86 @@
+"""The network as seen by the code in a process: it refuses calls of a dead process and delays what reaches a paused one.
+
+A paused process is still reachable: connections to it are accepted and requests queue up, as a kernel does for a stopped
+process. The code inside sees none of it until the process is resumed.
+"""
+
+from collections.abc import Coroutine
+from typing import Any, Protocol
+
+from kcsim.brokers.ports import BrokerConnection, Incoming, Listening, Network
+
+
+class Host(Protocol):
+    """The part of a process that the network needs."""
+
+    def check_alive(self) -> None:
+        """Raise Killed if the process is dead."""
+        ...
+
+    async def after(self, awaited: Coroutine[Any, Any, Any]) -> Any:
+        """Await something outside, then wait while the process is paused. Raises: Killed."""
+        ...
+
+
+class ProcessNetwork:
+    """The Network port of a process, over the network of the environment."""
+
+    def __init__(self, process: Host, inner: Network) -> None:
+        self._process = process
+        self._inner = inner
+
+    async def connect(self, host: str, port: int, timeout_ms: int) -> BrokerConnection:
+        inner = await self._process.after(self._inner.connect(host, port, timeout_ms))
+        return _ProcessConnection(self._process, inner)
+
+    def listen(self, host: str, port: int) -> Listening:
+        self._process.check_alive()
+        return _ProcessListening(self._process, self._inner.listen(host, port))
+
+
+class _ProcessConnection:
+    def __init__(self, process: Host, inner: BrokerConnection) -> None:
+        self._process = process
+        self._inner = inner
+
+    @property
+    def is_open(self) -> bool:
+        return self._inner.is_open
+
+    async def send(self, request: Any, timeout_ms: int, cause: int) -> Any:
+        return await self._process.after(self._inner.send(request, timeout_ms, cause))
+
+    def close(self) -> None:
+        self._process.check_alive()
+        self._inner.close()
+
+
+class _ProcessListening:
+    def __init__(self, process: Host, inner: Listening) -> None:
+        self._process = process
+        self._inner = inner
+
+    async def accept(self) -> Incoming:
+        return _ProcessIncoming(self._process, await self._process.after(self._inner.accept()))
+
+    def close(self) -> None:
+        self._process.check_alive()
+        self._inner.close()
+
+
+class _ProcessIncoming:
+    def __init__(self, process: Host, inner: Incoming) -> None:
+        self._process = process
+        self._inner = inner
+
+    @property
+    def request(self) -> Any:
+        return self._inner.request
+
+    @property
+    def cause(self) -> int:
+        return self._inner.cause
+
+    def respond(self, response: Any) -> None:
+        self._process.check_alive()
+        self._inner.respond(response)

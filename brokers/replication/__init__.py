@@ -1,0 +1,1 @@
+"""Leaders, followers, the ISR and the high watermark of the replicas on one broker."""

@@ -1,0 +1,14 @@
+"""The two state machines of one controller, which most handlers drive together."""
+
+from dataclasses import dataclass
+
+from kcsim.controller.partition_state_machine import PartitionStateMachine
+from kcsim.controller.replica_state_machine import ReplicaStateMachine
+
+
+@dataclass(frozen=True, slots=True)
+class StateMachines:
+    """The state machine of partitions and the state machine of replicas, over the same context."""
+
+    partitions: PartitionStateMachine
+    replicas: ReplicaStateMachine

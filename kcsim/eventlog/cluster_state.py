@@ -1,0 +1,230 @@
+"""The state of the cluster at one point of the event log: a pure fold over the events.
+
+This is the only fold of its kind: conditions and expectations are evaluated on it, invariants, views, lessons and outages
+follow its changes. So only the event log decides the verdict of a run.
+"""
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from kcsim.eventlog.consumption import Consumption
+from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.metrics_state import MetricsState
+from kcsim.eventlog.state_changes import (
+    ControllerChanged,
+    ControllerEpochChanged,
+    GroupChanged,
+    LinkChanged,
+    MetricChanged,
+    OwnershipChanged,
+    ProcessChanged,
+    RegistrationChanged,
+    RoleChanged,
+    SessionChanged,
+    StateChange,
+    Znode,
+    ZnodeChanged,
+)
+from kcsim.eventlog.topics_state import TopicsState
+from kcsim.znodes import paths
+
+BELOW_BROKER_IDS = f"{paths.BROKER_IDS}/"
+ENDED = ("dead", "stopped")
+"""States of a process that has ended."""
+SERVER_PREFIX = "member-"
+"""How the name of a ZooKeeper server begins."""
+SERVER_STATES = {"kill": "dead", "stop": "stopped", "start": "running", "pause": "paused", "resume": "running"}
+"""Confirmed fault -> the state of a ZooKeeper server after it."""
+
+
+class SessionLink(NamedTuple):
+    """A node's session, and the state of that session as the node sees it."""
+
+    session_id: str
+    state: str
+
+
+@dataclass
+class ClusterState:
+    """The cluster at one point of the event log. `apply` folds events into it, in order.
+
+    Attributes:
+        znodes: path -> znode; the root is not listed.
+        processes: broker-N and consumers -> running, paused, stopped or dead.
+        servers: servers of ZooKeeper that were subject to a fault -> running, paused, stopped or dead.
+        producers: producer -> running, or stopped once its workload has ended.
+        sessions: session id -> open or closed, as the server sees it.
+        links: node -> its latest session, as the node sees it.
+        session_owners: session id -> node, as far as the node has reported the session.
+        controller_id: the broker id in /controller; None if the znode does not exist or cannot be read.
+        controller_epoch: the number in /controller_epoch; None if the znode does not exist or holds no number.
+        roles: node -> the controller epoch under which it believes to be the controller.
+        of_topics: topics and partitions, read from their znodes.
+        of_consumers: groups, and what their members consume.
+        of_metrics: the controller's metrics.
+        longest_stall_ms: the longest time for which the process of a live run was not scheduled; 0 if no such time was long
+            enough to let a session expire.
+        changes: what the latest event has changed, in order.
+    """
+
+    znodes: dict[str, Znode] = field(default_factory=dict)
+    processes: dict[str, str] = field(default_factory=dict)
+    servers: dict[str, str] = field(default_factory=dict)
+    producers: dict[str, str] = field(default_factory=dict)
+    sessions: dict[str, str] = field(default_factory=dict)
+    links: dict[str, SessionLink] = field(default_factory=dict)
+    session_owners: dict[str, str] = field(default_factory=dict)
+    controller_id: int | None = None
+    controller_epoch: int | None = None
+    roles: dict[str, int] = field(default_factory=dict)
+    of_topics: TopicsState = field(default_factory=TopicsState)
+    of_consumers: Consumption = field(default_factory=Consumption)
+    of_metrics: MetricsState = field(default_factory=MetricsState)
+    longest_stall_ms: int = 0
+    changes: list[StateChange] = field(default_factory=list)
+    _epochs: dict[str, int] = field(default_factory=dict)  # name of a registration znode -> broker epoch
+
+    def apply(self, event: Event) -> None:
+        """Apply one event, and list what it changes in `changes`."""
+        changes: list[StateChange] = []
+        self.changes = changes
+        match event.kind:
+            case EventKind.ZNODE_CREATED | EventKind.ZNODE_CHANGED | EventKind.ZNODE_DELETED:
+                self._apply_to_znode(event, event.path or "")
+            case EventKind.SESSION_CREATED | EventKind.SESSION_CLOSED:
+                session_id = event.session_id or ""
+                self.sessions[session_id] = "open" if event.kind is EventKind.SESSION_CREATED else "closed"
+                changes.append(SessionChanged(session_id))
+            case EventKind.SESSION_STATE:
+                self.links[event.node] = SessionLink(event.session_id or "", event.state or "")
+                self.session_owners[event.session_id or ""] = event.node
+                changes.append(LinkChanged(event.node))
+            case EventKind.PROCESS_STATE:
+                self._apply_to_process(event)
+            case EventKind.FAULT_CONFIRMED if (event.target or "").startswith(SERVER_PREFIX):
+                self._set_process(self.servers, event.target or "", SERVER_STATES.get(event.fault or "", "running"))
+            case EventKind.WORKLOAD_STARTED | EventKind.WORKLOAD_STOPPED:
+                is_started = event.kind is EventKind.WORKLOAD_STARTED
+                self._set_process(self.producers, event.node, "running" if is_started else "stopped")
+            case EventKind.ELECTION_WON:
+                self.roles[event.node] = event.controller_epoch or 0
+                changes.append(RoleChanged(event.node))
+            case EventKind.CONTROLLER_RESIGNED:
+                self._lose_role(event.node)
+            case EventKind.METRICS:
+                self._apply_to_metrics(event)
+            case EventKind.PARTITIONS_ASSIGNED | EventKind.PARTITIONS_REVOKED | EventKind.PARTITIONS_LOST:
+                self.of_consumers.apply(event)
+                changes.append(OwnershipChanged(event.node))
+            case EventKind.GROUP_REBALANCE | EventKind.GROUP_GENERATION | EventKind.GROUP_STABLE:
+                self.of_consumers.apply(event)
+                changes.append(GroupChanged(event.group or ""))
+            case EventKind.RUN_STALLED:
+                self.longest_stall_ms = max(self.longest_stall_ms, event.duration_ms or 0)
+            case _:
+                pass
+
+    # --- znodes
+
+    def _apply_to_znode(self, event: Event, path: str) -> None:
+        before, after = self.znodes.get(path), _znode_after(event, self.znodes.get(path))
+        if after is None:
+            self.znodes.pop(path, None)
+        else:
+            self.znodes[path] = after
+        self.changes.append(ZnodeChanged(path, before, after))
+        if path == paths.CONTROLLER:
+            holder, self.controller_id = self.controller_id, _controller_id(after)
+            self.changes.append(ControllerChanged(holder, self.controller_id))
+            if after is None:
+                self._forget_roles_without_process()
+        elif path == paths.CONTROLLER_EPOCH:
+            epoch, self.controller_epoch = self.controller_epoch, _number(after)
+            self.changes.append(ControllerEpochChanged(epoch, self.controller_epoch))
+        elif path.startswith(BELOW_BROKER_IDS):
+            self._apply_to_registration(event, path.removeprefix(BELOW_BROKER_IDS))
+        else:
+            self.changes.extend(self.of_topics.apply(event))
+
+    def _apply_to_registration(self, event: Event, name: str) -> None:
+        if not name.isdigit():
+            return
+        before = self._epochs.get(name)
+        if event.kind is EventKind.ZNODE_CREATED:
+            self._epochs[name] = event.zxid or 0
+        elif event.kind is EventKind.ZNODE_DELETED:
+            self._epochs.pop(name, None)
+        self.changes.append(RegistrationChanged(int(name), before, self._epochs.get(name)))
+
+    def _forget_roles_without_process(self) -> None:
+        """Forget the roles of nodes without a process.
+
+        An imported trace may have no process events; what its former controllers believe is then unknown.
+        """
+        for node in [node for node in self.roles if node not in self.processes]:
+            self._lose_role(node)
+
+    # --- processes
+
+    def _apply_to_process(self, event: Event) -> None:
+        node = event.node
+        self._set_process(self.processes, node, event.state or "")
+        owned = node in self.of_consumers.owned
+        self.of_consumers.apply(event)
+        if owned:
+            self.changes.append(OwnershipChanged(node))
+        if event.state in ENDED and node in self.roles:
+            self._lose_role(node)
+        self._apply_to_metrics(event)
+
+    def _set_process(self, states: dict[str, str], node: str, state: str) -> None:
+        self.changes.append(ProcessChanged(node, states.get(node), state))
+        states[node] = state
+
+    def _lose_role(self, node: str) -> None:
+        self.roles.pop(node, None)
+        self.changes.append(RoleChanged(node))
+
+    def _apply_to_metrics(self, event: Event) -> None:
+        self.changes.extend(MetricChanged(name, value) for name, value in self.of_metrics.apply(event).items())
+
+    # --- queries
+
+    def children(self, path: str) -> list[str]:
+        """Return the names of a znode's children, sorted; empty if the znode has no children or does not exist."""
+        prefix = "/" if path == "/" else path + "/"
+        return sorted(p[len(prefix) :] for p in self.znodes if p.startswith(prefix) and "/" not in p[len(prefix) :])
+
+    @property
+    def registered(self) -> dict[int, int]:
+        """Broker id -> broker epoch (czxid of the registration), for each znode in /brokers/ids."""
+        return {int(name): self._epochs[name] for name in sorted(self._epochs)}
+
+
+def _znode_after(event: Event, before: Znode | None) -> Znode | None:
+    match event.kind:
+        case EventKind.ZNODE_CREATED:
+            # The version is not 0 if the znode was first read after its creation, on a ZooKeeper whose log cannot be read.
+            version = event.zk_version or 0
+            return Znode(event.data, event.zxid or 0, event.zxid or 0, version, bool(event.ephemeral), event.session_id)
+        case EventKind.ZNODE_CHANGED:
+            # Without a znode before, the trace began late: the znode was created before the first event.
+            known = before or Znode(None, 0, 0, 0, bool(event.ephemeral), event.session_id)
+            return replace(known, data=event.data, zxid=event.zxid or 0, zk_version=event.zk_version or 0)
+        case _:
+            return None
+
+
+def _controller_id(node: Znode | None) -> int | None:
+    try:
+        return int(json.loads(node.data or "")["brokerid"]) if node else None
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _number(node: Znode | None) -> int | None:
+    try:
+        return int(node.data or "") if node else None
+    except ValueError:
+        return None

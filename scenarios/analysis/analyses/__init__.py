@@ -1,0 +1,1 @@
+"""Analyses of histories: DataFrames in, DataFrames out."""

@@ -1,0 +1,124 @@
+"""Intervals of time, half open [from_ms, to_ms), and step functions of time: most analyses are computed with them.
+
+The state at a millisecond t is the state after every event of that millisecond. An interval that begins and ends within one
+millisecond therefore holds at no time, and is left out. Sums are sums of whole numbers, so that a result does not depend on
+how the data is distributed.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+FROM, TO, OPEN = "from_ms", "to_ms", "open"
+
+
+def islands(pieces: DataFrame, key: Sequence[str], carried: Mapping[str, Column]) -> DataFrame:
+    """Join intervals of a key that touch or overlap into one.
+
+    Args:
+        pieces: has the key, from_ms, to_ms and `open`: whether the interval still holds at the end.
+        carried: further columns of the result, each an aggregate over the pieces of one island.
+
+    Returns: the key, from_ms, to_ms, duration_ms, open (true if any piece is open), and `carried`.
+    """
+    in_order = Window.partitionBy(*key).orderBy(FROM, TO)
+    reached = F.max(TO).over(in_order.rowsBetween(Window.unboundedPreceding, -1))
+    begins = (reached.isNull() | (F.col(FROM) > reached)).cast("int")
+    numbered = (
+        pieces.where(F.col(FROM) < F.col(TO))
+        .withColumn("_begins", begins)
+        .withColumn("_island", F.sum("_begins").over(in_order.rowsBetween(Window.unboundedPreceding, 0)))
+    )
+    grouped = numbered.groupBy(*key, "_island").agg(
+        F.min(FROM).alias("_from"),
+        F.max(TO).alias("_to"),
+        F.bool_or(OPEN).alias("_open"),
+        *(aggregate.alias(name) for name, aggregate in carried.items()),
+    )
+    return grouped.select(
+        *key,
+        F.col("_from").alias(FROM),
+        F.col("_to").alias(TO),
+        (F.col("_to") - F.col("_from")).alias("duration_ms"),
+        F.col("_open").alias(OPEN),
+        *carried,
+    )
+
+
+def of_first(column: str) -> Column:
+    """Return the value of a column in the first piece of an island."""
+    return F.min_by(column, F.struct(FROM, TO))
+
+
+def of_last(column: str) -> Column:
+    """Return the value of a column in the last piece of an island."""
+    return F.max_by(column, F.struct(FROM, TO))
+
+
+def steps(pieces: DataFrame, key: Sequence[str], measures: Sequence[str], ends: DataFrame) -> DataFrame:
+    """Return how many there are at each time: a step function for each measure, as its constant intervals.
+
+    Args:
+        pieces: has `key`, from_ms, to_ms, and for each measure how much of it holds in the interval (a whole number).
+        key: begins with batch and run.
+        ends: runs(), whose end is the end of the last interval.
+
+    Returns: `key`, from_ms, to_ms and the measures. Intervals start at the first piece of a key; no interval has length 0,
+        and neighbouring intervals differ.
+    """
+    moments = F.array(
+        F.struct(F.col(FROM).alias("_t"), *(F.col(m).cast("long").alias(m) for m in measures)),
+        F.struct(F.col(TO).alias("_t"), *((-F.col(m)).cast("long").alias(m) for m in measures)),
+    )
+    changes = (
+        pieces.where(F.col(FROM) < F.col(TO))
+        .select(*key, F.explode(moments).alias("_m"))
+        .groupBy(*key, F.col("_m._t").alias(FROM))
+        .agg(*(F.sum(f"_m.{m}").alias(m) for m in measures))
+    )
+    in_order = Window.partitionBy(*key).orderBy(FROM)
+    so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
+    is_first = F.lag(FROM).over(in_order).isNull()
+    differs = [F.col(m) != 0 for m in measures]
+    changed = changes.withColumn("_is_first", is_first).where(_any([F.col("_is_first"), *differs]))
+    levels = changed.select(
+        *key, FROM, *(F.sum(m).over(so_far).alias(m) for m in measures), F.lead(FROM).over(in_order).alias(TO)
+    )
+    return (
+        levels.join(F.broadcast(ends), ["batch", "run"])
+        .select(*key, FROM, F.coalesce(TO, "end_ms").alias(TO), *measures)
+        .where(F.col(FROM) < F.col(TO))
+    )
+
+
+def in_buckets(stretches: DataFrame, key: Sequence[str], measures: Sequence[str], bucket_ms: int) -> DataFrame:
+    """Sum up a step function over time in buckets.
+
+    Returns: `key`, bucket_ms (when the bucket begins: a multiple of the width), covered_ms (how much of the bucket the
+        function covers), and for each measure M the exact integral M_ms over the bucket, and its least and greatest value,
+        least_M and most_M.
+    """
+    first = F.col(FROM) - F.col(FROM) % bucket_ms
+    last = (F.col(TO) - 1) - (F.col(TO) - 1) % bucket_ms
+    begins = F.explode(F.sequence(first, last, F.lit(bucket_ms).cast("long")))
+    parts = stretches.withColumn("bucket_ms", begins).withColumn(
+        "_ms", F.least(F.col(TO), F.col("bucket_ms") + bucket_ms) - F.greatest(FROM, "bucket_ms")
+    )
+    figures = [
+        column
+        for m in measures
+        for column in (
+            F.sum(F.col(m) * F.col("_ms")).alias(f"{m}_ms"),
+            F.min(m).alias(f"least_{m}"),
+            F.max(m).alias(f"most_{m}"),
+        )
+    ]
+    return parts.groupBy(*key, "bucket_ms").agg(F.sum("_ms").alias("covered_ms"), *figures)
+
+
+def _any(conditions: Sequence[Column]) -> Column:
+    whole = conditions[0]
+    for condition in conditions[1:]:
+        whole = whole | condition
+    return whole

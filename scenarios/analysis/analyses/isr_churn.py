@@ -1,0 +1,156 @@
+"""Replicas that leave ISRs and come back: which, when, and how often."""
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from kcsim.scenarios.analysis.analyses.analysis import (
+    COUNT,
+    FLAG,
+    IN_A_RUN,
+    LONG,
+    MS,
+    OF_A_PARTITION,
+    ONE,
+    REAL,
+    Analysis,
+    Field,
+)
+from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
+from kcsim.scenarios.analysis.analyses.scope import FLAPPING_IN_AN_HOUR, HOUR_MS
+from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
+from kcsim.scenarios.analysis.folding.trigger import Trigger
+
+MOVES = """\
+Two states of a partition that follow on each other are compared: who is in the one ISR and not in the other has left or has
+joined. The first state of a partition is no change. A change made by the leader is a matter of keeping up, one made by
+the controller of being alive."""
+
+
+def isr_moves(history: HistoryTables) -> DataFrame:
+    """Return each broker's leaving or joining of an ISR: partition, seq, t_ms, broker, left (else it joined), by_leader."""
+    left, joined = F.array_except("isr_before", "isr"), F.array_except("isr", "isr_before")
+    changed = history.state_intervals.where(
+        F.col("is_change") & F.col("isr_before").isNotNull() & (F.col("isr") != F.col("isr_before"))
+    )
+    moves = F.concat(
+        F.transform(left, lambda b: F.struct(b.alias("broker"), F.lit(True).alias("left"))),
+        F.transform(joined, lambda b: F.struct(b.alias("broker"), F.lit(False).alias("left"))),
+    )
+    by_leader = (F.col("trigger") == Trigger.LEADER).alias("by_leader")
+    exploded = changed.select(*PARTITION, "seq", "t_ms", by_leader, F.explode(moves).alias("m"))
+    return exploded.select(*PARTITION, "seq", "t_ms", "m.broker", "m.left", "by_leader")
+
+
+def isr_churn(history: HistoryTables) -> DataFrame:
+    """Count shrinks and expansions by broker, over time."""
+    width = history.scope.bucket_ms
+    moves = isr_moves(history).withColumn("bucket_ms", F.col("t_ms") - F.col("t_ms") % width)
+    left, by_leader = F.col("left").cast("long"), F.col("by_leader").cast("long")
+    return moves.groupBy("batch", "run", "bucket_ms", "broker").agg(
+        F.sum(left).alias("left_isr"),
+        F.sum(left * by_leader).alias("left_by_leader"),
+        F.sum(1 - left).alias("joined_isr"),
+        F.count_distinct("topic", "partition").alias("partitions"),
+    )
+
+
+ISR_CHURN = Analysis(
+    "isr-churn",
+    "Which brokers left and joined how many ISRs, hour by hour?",
+    MOVES,
+    (
+        *IN_A_RUN,
+        Field("bucket_ms", LONG, MS, "when the bucket begins, since the run's beginning; its width is --bucket"),
+        Field("broker", LONG, ONE, "the replica's broker"),
+        Field("left_isr", LONG, COUNT, "how many times it left an ISR"),
+        Field("left_by_leader", LONG, COUNT, "those of them in which the leader took it out: it did not keep up"),
+        Field("joined_isr", LONG, COUNT, "how many times it joined one"),
+        Field("partitions", LONG, COUNT, "of how many partitions"),
+    ),
+    ("bucket_ms", "-left_isr"),
+    isr_churn,
+)
+
+
+def isr_churn_partitions(history: HistoryTables) -> DataFrame:
+    """Count shrinks and expansions by partition."""
+    moves = isr_moves(history)
+    changes = moves.groupBy(*PARTITION, "seq").agg(
+        F.bool_or("left").alias("shrinks"),
+        F.bool_or(~F.col("left")).alias("expands"),
+        F.bool_or("by_leader").alias("by_leader"),
+    )
+    shrinks = F.col("shrinks").cast("long")
+    counted = changes.groupBy(*PARTITION).agg(
+        F.sum(shrinks).alias("shrinks"),
+        F.sum(shrinks * F.col("by_leader").cast("long")).alias("shrinks_by_leader"),
+        F.sum(F.col("expands").cast("long")).alias("expansions"),
+    )
+    under = F.when(F.size("isr") < F.col("wanted"), F.col("to_ms") - F.col("from_ms")).otherwise(0)
+    times = history.state_intervals.groupBy(*PARTITION).agg(
+        F.sum(under).alias("under_replicated_ms"), F.min(F.size("isr")).cast("long").alias("least_in_sync")
+    )
+    return counted.join(times, list(PARTITION))
+
+
+ISR_CHURN_PARTITIONS = Analysis(
+    "isr-churn-partitions",
+    "Whose ISR changed how often?",
+    MOVES
+    + " A change that takes one out and lets another in is a shrink and an expansion. Partitions whose ISR never changed"
+    " are not listed. Under-replicated: the ISR is smaller than the assignment less the replicas being added.",
+    (
+        *OF_A_PARTITION,
+        Field("shrinks", LONG, COUNT, "changes in which a replica left"),
+        Field("shrinks_by_leader", LONG, COUNT, "those of them that the leader made"),
+        Field("expansions", LONG, COUNT, "changes in which a replica joined"),
+        Field("under_replicated_ms", LONG, MS, "how long it was under-replicated"),
+        Field("least_in_sync", LONG, COUNT, "how few members the ISR had"),
+    ),
+    ("-shrinks", "-under_replicated_ms"),
+    isr_churn_partitions,
+)
+
+
+def flapping_replicas(history: HistoryTables) -> DataFrame:
+    """Return how often each replica was out of its ISR, and whether it flaps."""
+    one = Window.partitionBy(*PARTITION, "broker")
+    lately = one.orderBy("t_ms").rangeBetween(-(HOUR_MS - 1), 0)
+    leaves = isr_moves(history).where("left").withColumn("_lately", F.count("*").over(lately))
+    often = leaves.groupBy(*PARTITION, "broker").agg(
+        F.max("_lately").alias("most_in_an_hour"), F.count("*").alias("left_isr")
+    )
+    out = history.out_of_sync.groupBy(*PARTITION, "broker").agg(
+        F.sum("duration_ms").alias("out_ms"),
+        F.sum(F.col("returned").cast("long")).alias("returned"),
+        F.max("duration_ms").alias("longest_ms"),
+        F.percentile("duration_ms", 0.5).alias("median_ms"),
+        F.bool_or("open").alias("open"),
+    )
+    joined = often.join(out, [*PARTITION, "broker"], "left")
+    filled = joined.na.fill(0, ["out_ms", "returned", "longest_ms"]).na.fill(False, ["open"])
+    return filled.withColumn("flapping", F.col("most_in_an_hour") >= history.scope.flapping_in_an_hour)
+
+
+FLAPPING_REPLICAS = Analysis(
+    "flapping-replicas",
+    "Which replicas keep leaving their ISR and coming back?",
+    MOVES
+    + f" A replica flaps if it left often enough within some hour: {FLAPPING_IN_AN_HOUR} times or more, unless the scope of"
+    " the analysis says another number (an hour is any 3,600,000 ms, both ends included once). It is out of sync while it is"
+    " assigned, not being added, and not in the ISR. Replicas that never left are not listed.",
+    (
+        *OF_A_PARTITION,
+        Field("broker", LONG, ONE, "the replica's broker"),
+        Field("left_isr", LONG, COUNT, "how many times it left the ISR"),
+        Field("returned", LONG, COUNT, "how many times it came back"),
+        Field("most_in_an_hour", LONG, COUNT, "how many times it left within one hour, at most"),
+        Field("flapping", FLAG, ONE, "whether that is often enough to be flapping"),
+        Field("out_ms", LONG, MS, "how long it was out of sync"),
+        Field("median_ms", REAL, MS, "the median of these times"),
+        Field("longest_ms", LONG, MS, "the longest of them"),
+        Field("open", FLAG, ONE, "whether it was out of sync at the end"),
+    ),
+    ("-most_in_an_hour", "-left_isr", "-out_ms"),
+    flapping_replicas,
+)

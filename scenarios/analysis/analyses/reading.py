@@ -1,0 +1,67 @@
+"""Reading a history to be analysed: datasets, with the transitions that they hold, or traces of runs."""
+
+from collections.abc import Sequence
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
+from kcsim.scenarios.analysis.analyses.scope import Scope
+from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
+from kcsim.scenarios.analysis.tables.dataset import Dataset
+from kcsim.scenarios.analysis.tables.dataset_reading import inspect_files
+from kcsim.scenarios.analysis.tables.reading import read_events, read_table
+
+TRANSITIONS = "transitions"
+
+
+class NoEventsError(Exception):
+    """There is nothing to analyse. The message says which paths were read."""
+
+
+def read_history(
+    spark: SparkSession,
+    paths: Sequence[Path],
+    transitions: Path | None = None,
+    scope: Scope | None = None,
+    keep: bool = False,
+) -> tuple[HistoryTables, list[str]]:
+    """Read a history to be analysed.
+
+    Args:
+        paths: datasets, or traces (JSON lines, Parquet), or folders of traces.
+        transitions: a dataset whose transitions replace those of `paths`, such as the dataset that a replay derived.
+        scope, keep: as in HistoryTables.
+
+    Returns: the history, and sentences about what could not be read. The transitions are those of the datasets if each of
+        them has some, else they are computed from the events. For a dataset only whole unreadable files are reported:
+        finding single unreadable rows would take reading all of it once more.
+
+    Raises: NoTraceError, NoDatasetError, SameBatchError, OSError; NoEventsError.
+    """
+    events, rejects = read_events(spark, paths)
+    datasets = list(map(Dataset, paths)) if transitions is None else [Dataset(transitions)]
+    if transitions is not None:
+        datasets[0].require(TRANSITIONS)
+    unread = _unread(paths, rejects)
+    if events.isEmpty():
+        raise NoEventsError("; ".join([f"there are no events in {', '.join(map(str, paths))}", *unread]))
+    return HistoryTables(events, _transitions(spark, datasets), scope, keep), unread
+
+
+def _transitions(spark: SparkSession, datasets: Sequence[Dataset]) -> DataFrame | None:
+    if not all(dataset.has(TRANSITIONS) for dataset in datasets):
+        return None
+    schema = transitions_arrow_schema()
+    return reduce(DataFrame.unionByName, [read_table(spark, dataset.transitions(), schema) for dataset in datasets])
+
+
+def _unread(paths: Sequence[Path], rejects: DataFrame) -> list[str]:
+    datasets = [dataset for dataset in map(Dataset, paths) if dataset.has("events")]
+    sentences = [
+        f"{reject.file}: not read: {reject.detail}" for dataset in datasets for reject in inspect_files(dataset).rejects
+    ]
+    if len(datasets) < len(paths) and (count := rejects.count()):
+        sentences.append(f"{count} records are no events, and count nowhere: kcsim spark ingest reports why")
+    return sentences

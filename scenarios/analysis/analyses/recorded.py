@@ -1,0 +1,300 @@
+"""The transitions that a history records, read from its state znodes with SQL alone.
+
+The replay (folding/) decides each transition anew, and so verifies the history; this module decides nothing. The kind of a
+change is taken from the latest decision of the controller before it, if the change agrees with that decision, else from its
+content: a leader keeps the leader epoch, a controller raises it.
+"""
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kcsim.controller.decisions.election import ElectionRule
+from kcsim.controller.partition_state_machine import PartitionLeaderElectionStrategy
+from kcsim.eventlog.events import EventKind
+from kcsim.scenarios.analysis.analyses.facts import IN_A_RUN, ZNODES
+from kcsim.scenarios.analysis.folding.transition import Transition
+from kcsim.scenarios.analysis.folding.trigger import Trigger
+from kcsim.znodes import paths
+
+PARTITION = ("batch", "run", "topic", "partition")
+STATE_PATH = rf"^{paths.BROKER_TOPICS}/([^/]+)/partitions/([0-9]+)/state$"
+TOPIC_PATH = rf"^{paths.BROKER_TOPICS}/([^/]+)$"
+STATE_JSON = "leader BIGINT, leader_epoch BIGINT, isr ARRAY<BIGINT>, controller_epoch BIGINT"
+TOPIC_JSON = ", ".join(
+    f"{name} MAP<STRING, ARRAY<BIGINT>>" for name in ("partitions", "adding_replicas", "removing_replicas")
+)
+DECISIONS = (EventKind.LEADER_ELECTION, EventKind.REPLICA_REMOVED_FROM_ISR, EventKind.LEADER_EPOCH_BUMPED)
+MOVES = (EventKind.PARTITION_STATE_CHANGE, EventKind.REPLICA_STATE_CHANGE)
+STRATEGIES = {
+    ElectionRule.ALIVE_AND_IN_ISR: PartitionLeaderElectionStrategy.OFFLINE,
+    ElectionRule.UNCLEAN: PartitionLeaderElectionStrategy.OFFLINE,
+    ElectionRule.REASSIGNMENT_TARGET: PartitionLeaderElectionStrategy.REASSIGN,
+    ElectionRule.PREFERRED_LEADER: PartitionLeaderElectionStrategy.PREFERRED,
+    ElectionRule.CONTROLLED_SHUTDOWN: PartitionLeaderElectionStrategy.CONTROLLED_SHUTDOWN,
+}
+TRIGGERS = {
+    EventKind.TOPIC_CHANGE: Trigger.TOPIC_CREATED,
+    EventKind.CONTROLLER_FAILOVER: Trigger.CONTROLLER_FAILOVER,
+    EventKind.PARTITION_REASSIGNMENT: Trigger.REASSIGNMENT,
+    EventKind.TOPIC_DELETION: Trigger.TOPIC_DELETION,
+    EventKind.LEADER_REBALANCE: Trigger.LEADER_REBALANCE,
+}
+TRIGGERS_OF_EVENTS = {
+    "ControlledShutdown": Trigger.CONTROLLED_SHUTDOWN,
+    "ReplicaLeaderElection": Trigger.PREFERRED_ELECTION,
+    "UncleanLeaderElectionEnable": Trigger.UNCLEAN_ELECTION,
+    "TopicUncleanLeaderElectionEnable": Trigger.UNCLEAN_ELECTION,
+    "LeaderAndIsrResponseReceived": Trigger.LOG_DIR_FAILED,
+}
+_ISR = "array<bigint>"
+
+
+def recorded_transitions(events: DataFrame) -> DataFrame:
+    """Return the table of transitions of a recorded history, in the columns of Transition.
+
+    What the events do not record is null or Unknown: the strategy and the trigger where the history has no decisions of a
+    controller (production histories), the replicas where it has no assignment. Where one controller event found both stopped
+    and started brokers, the trigger is the failure. Every deletion of a state counts as a part of its topic's deletion,
+    whichever client deleted it.
+    """
+    moments = _states(events).unionByName(_assignments(events)).unionByName(_decisions(events))
+    in_order = Window.partitionBy(*PARTITION).orderBy("t_ms", "seq")
+    so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
+    before = in_order.rowsBetween(Window.unboundedPreceding, -1)
+    last = F.last("state", ignorenulls=True)
+    rows = moments.select(
+        *PARTITION,
+        *("seq", "t_ms", "state", "assigned", "decided"),
+        last.over(before).alias("before"),
+        F.last("assigned", ignorenulls=True).over(so_far).alias("assignment"),
+        F.last("assigned", ignorenulls=True).over(before).alias("assignment_before"),
+        F.last("decided", ignorenulls=True).over(so_far).alias("decision"),
+    )
+    return _numbered(_changes(rows).unionByName(_failed_elections(rows)).unionByName(_reassigned(rows)))
+
+
+# --- what is read ----------------------------------------------------------------------------------------------------------
+
+
+def _states(events: DataFrame) -> DataFrame:
+    """Return what was written to state znodes: `state` is set."""
+    content = F.from_json("data", STATE_JSON)
+    chosen = events.where(F.col("kind").isin(*ZNODES) & F.col("path").startswith(f"{paths.BROKER_TOPICS}/"))
+    read = chosen.where(F.col("path").rlike(STATE_PATH)).select(
+        *IN_A_RUN,
+        F.regexp_extract("path", STATE_PATH, 1).alias("topic"),
+        F.regexp_extract("path", STATE_PATH, 2).cast("long").alias("partition"),
+        *("seq", "t_ms", "kind", "zk_version", "cause"),
+        F.when(F.col("kind") != EventKind.ZNODE_DELETED, content).alias("c"),
+    )
+    readable = F.col("c.leader").isNotNull() & F.col("c.isr").isNotNull() & F.col("c.leader_epoch").isNotNull()
+    field = {
+        name: F.when(readable, F.col(f"c.{name}")).alias(name)
+        for name in ("leader", "leader_epoch", "isr", "controller_epoch")
+    }
+    version = F.when(readable, F.col("zk_version")).alias("zk_version")
+    state = F.struct("seq", "cause", "kind", version, *field.values())
+    return read.select(
+        *PARTITION, "seq", "t_ms", state.alias("state"), _nothing(_ASSIGNED, "assigned"), _nothing(_DECIDED, "decided")
+    )
+
+
+_LEADER_AND_ISR = "leader: bigint, leader_epoch: bigint, isr: array<bigint>"
+_STATE = f"struct<seq: bigint, cause: bigint, kind: string, zk_version: bigint, {_LEADER_AND_ISR}, controller_epoch: bigint>"
+_ASSIGNED = "struct<cause: bigint, replicas: array<bigint>, adding: array<bigint>, removing: array<bigint>>"
+_DECIDED = f"struct<seq: bigint, cause: bigint, kind: string, {_LEADER_AND_ISR}, rule: string, trigger: string>"
+
+
+def _nothing(of_type: str, name: str) -> Column:
+    return F.lit(None).cast(of_type).alias(name)
+
+
+def _assignments(events: DataFrame) -> DataFrame:
+    """Return what topics' znodes assigned to each partition: `assigned` is set."""
+    content = F.from_json("data", TOPIC_JSON)
+    none = F.array().cast(_ISR)
+    written = (EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED)
+    chosen = events.where(F.col("kind").isin(*written) & F.col("path").startswith(f"{paths.BROKER_TOPICS}/"))
+    read = (
+        chosen.where(F.col("path").rlike(TOPIC_PATH))
+        .select(
+            *IN_A_RUN, F.regexp_extract("path", TOPIC_PATH, 1).alias("topic"), "seq", "t_ms", "cause", content.alias("c")
+        )
+        .select(*IN_A_RUN, "topic", "seq", "t_ms", "cause", "c", F.explode("c.partitions").alias("number", "replicas"))
+    )
+    assigned = F.struct(
+        "cause",
+        "replicas",
+        F.coalesce(F.try_element_at("c.adding_replicas", F.col("number")), none).alias("adding"),
+        F.coalesce(F.try_element_at("c.removing_replicas", F.col("number")), none).alias("removing"),
+    )
+    partition = F.col("number").try_cast("long").alias("partition")
+    named = read.select(*IN_A_RUN, "topic", partition, "seq", "t_ms", assigned.alias("assigned"))
+    was = F.lag("assigned").over(Window.partitionBy(*PARTITION).orderBy("t_ms", "seq"))
+    differs = [F.col(f"_was.{name}") != F.col(f"assigned.{name}") for name in ("replicas", "adding", "removing")]
+    changed = named.withColumn("_was", was).where(F.col("_was").isNull() | differs[0] | differs[1] | differs[2])
+    return changed.select(*PARTITION, "seq", "t_ms", _nothing(_STATE, "state"), "assigned", _nothing(_DECIDED, "decided"))
+
+
+def _decisions(events: DataFrame) -> DataFrame:
+    """Return what controllers decided: `decided` is set."""
+    words = _triggers_by_cause(events)
+    chosen = events.where(F.col("kind").isin(*DECISIONS) & F.col("topic").isNotNull()).select(
+        *PARTITION, *("seq", "t_ms", "kind", "leader", "leader_epoch", "isr", "rule", "cause")
+    )
+    joined = chosen.join(words, [*IN_A_RUN, "cause"], "left")
+    asked_for_unclean = (F.col("trigger") == Trigger.PREFERRED_ELECTION) & (F.col("rule") != ElectionRule.PREFERRED_LEADER)
+    trigger = F.when(asked_for_unclean, Trigger.UNCLEAN_ELECTION).otherwise(F.coalesce("trigger", F.lit(Trigger.UNKNOWN)))
+    decided = F.struct("seq", "cause", "kind", "leader", "leader_epoch", "isr", "rule", trigger.alias("trigger"))
+    return joined.select(
+        *PARTITION, "seq", "t_ms", _nothing(_STATE, "state"), _nothing(_ASSIGNED, "assigned"), decided.alias("decided")
+    )
+
+
+def _triggers_by_cause(events: DataFrame) -> DataFrame:
+    """Return the triggers of the controller's events that decisions follow from: batch, run, cause (its seq), trigger."""
+    kind = F.col("kind")
+    begun = F.substring_index("event", "(", 1)
+    word = F.coalesce(
+        *(F.when(kind == event_kind, F.lit(trigger)) for event_kind, trigger in TRIGGERS.items()),
+        *(
+            F.when((kind == EventKind.CONTROLLER_EVENT_BEGUN) & (begun == n), F.lit(t))
+            for n, t in TRIGGERS_OF_EVENTS.items()
+        ),
+        F.when(kind == EventKind.BROKER_CHANGE, _of_broker_change()),
+    )
+    reasons = events.where(kind.isin(*TRIGGERS, EventKind.CONTROLLER_EVENT_BEGUN, EventKind.BROKER_CHANGE)).select(
+        *IN_A_RUN, F.col("seq").alias("cause"), word.alias("trigger")
+    )
+    reasons = reasons.where(F.col("trigger").isNotNull())
+    moves = events.where(kind.isin(*MOVES)).select(*IN_A_RUN, "seq", "cause").join(reasons, [*IN_A_RUN, "cause"])
+    return reasons.unionByName(moves.select(*IN_A_RUN, F.col("seq").alias("cause"), "trigger"))
+
+
+def _of_broker_change() -> Column:
+    found = {name: F.size(name) > 0 for name in ("stopped", "bounced", "started")}
+    return (
+        F.when(found["stopped"], Trigger.BROKER_FAILED)
+        .when(found["bounced"], Trigger.BROKER_BOUNCED)
+        .when(found["started"], Trigger.BROKER_STARTED)
+    )
+
+
+# --- what is returned ------------------------------------------------------------------------------------------------------
+
+
+def _changes(rows: DataFrame) -> DataFrame:
+    """Return a row for each change of a state znode."""
+    now, decision, was = _of("state"), _of("decision"), _of("before")
+    agrees = (
+        (decision("leader_epoch") == now("leader_epoch"))
+        & (decision("isr") == now("isr"))
+        & decision("leader").eqNullSafe(now("leader"))
+    )
+    is_newer = decision("seq") > F.coalesce(was("seq"), F.lit(-1))
+    decided = F.coalesce(agrees & is_newer, F.lit(False)) & ~_same_epoch()
+    by_leader = _same_epoch() & (now("isr") != was("isr"))
+    kind = (
+        F.when(decided, decision("kind"))
+        .when(by_leader & (F.size(F.array_except("before.isr", "state.isr")) > 0), EventKind.ISR_SHRUNK)
+        .when(by_leader & (F.size(F.array_except("state.isr", "before.isr")) > 0), EventKind.ISR_EXPANDED)
+        .otherwise(now("kind"))
+    )
+    changed = rows.where(F.col("state").isNotNull()).withColumn("kind", kind).withColumn("_decided", decided)
+    is_election = F.col("_decided") & (F.col("kind") == EventKind.LEADER_ELECTION)
+    by_content = F.coalesce(F.array_contains(was("isr"), now("leader")), F.lit(True))
+    clean = F.when(decision("rule").isNotNull(), decision("rule") != ElectionRule.UNCLEAN).otherwise(by_content)
+    trigger = (
+        F.when(F.col("_decided"), decision("trigger"))
+        .when(F.col("kind").isin(EventKind.ISR_SHRUNK, EventKind.ISR_EXPANDED), Trigger.LEADER)
+        .when(F.col("kind") == EventKind.ZNODE_DELETED, Trigger.TOPIC_DELETION)
+        .otherwise(Trigger.WRITTEN)
+    )
+    return changed.select(
+        *PARTITION,
+        *("seq", "t_ms", "kind"),
+        *(now(name).alias(name) for name in ("leader", "leader_epoch")),
+        F.coalesce(now("isr"), F.array().cast(_ISR)).alias("isr"),
+        *_assigned("assignment"),
+        *(now(name).alias(name) for name in ("controller_epoch", "zk_version")),
+        F.when(is_election, _strategy(decision("rule"), decision("trigger"))).alias("strategy"),
+        F.when(is_election, decision("rule")).alias("rule"),
+        trigger.alias("trigger"),
+        F.when(F.col("_decided"), decision("seq")).otherwise(now("cause")).alias("cause"),
+        F.when(is_election, clean).alias("clean"),
+    )
+
+
+def _of(struct: str) -> Callable[[str], Column]:
+    return lambda field: F.col(f"{struct}.{field}")
+
+
+def _same_epoch() -> Column:
+    """Return whether a state has the leader and the leader epoch of the state before."""
+    same = (F.col("state.leader_epoch") == F.col("before.leader_epoch")) & (F.col("state.leader") == F.col("before.leader"))
+    return F.coalesce(same, F.lit(False))
+
+
+def _failed_elections(rows: DataFrame) -> DataFrame:
+    """Return a row for each election that found no leader. Such an election leaves the state unchanged."""
+    chosen = rows.where((F.col("decided.kind") == EventKind.LEADER_ELECTION) & F.col("decided.leader").isNull())
+    return chosen.select(
+        *PARTITION,
+        *("seq", "t_ms"),
+        F.lit(EventKind.LEADER_ELECTION).alias("kind"),
+        F.lit(None).cast("long").alias("leader"),
+        F.col("before.leader_epoch").alias("leader_epoch"),
+        F.coalesce("before.isr", F.array().cast(_ISR)).alias("isr"),
+        *_assigned("assignment"),
+        *(F.col(f"before.{name}").alias(name) for name in ("controller_epoch", "zk_version")),
+        _strategy(F.col("decided.rule"), F.col("decided.trigger")).alias("strategy"),
+        F.col("decided.rule").alias("rule"),
+        F.col("decided.trigger").alias("trigger"),
+        F.col("decided.cause").alias("cause"),
+        F.lit(None).cast("boolean").alias("clean"),
+    )
+
+
+def _reassigned(rows: DataFrame) -> DataFrame:
+    """Return a row for each change of the assignment of a partition that has a state, or that awaits its first leader."""
+    sought = (
+        F.col("before").isNull() & (F.col("decision.kind") == EventKind.LEADER_ELECTION) & F.col("decision.leader").isNull()
+    )
+    is_there = F.col("before.leader").isNotNull() | F.coalesce(sought, F.lit(False))
+    is_change = F.col("assigned").isNotNull() & F.col("assignment_before").isNotNull() & is_there
+    return rows.where(is_change).select(
+        *PARTITION,
+        *("seq", "t_ms"),
+        F.lit(EventKind.PARTITION_REASSIGNMENT).alias("kind"),
+        *(F.col(f"before.{name}").alias(name) for name in ("leader", "leader_epoch")),
+        F.coalesce("before.isr", F.array().cast(_ISR)).alias("isr"),
+        *_assigned("assigned"),
+        *(F.col(f"before.{name}").alias(name) for name in ("controller_epoch", "zk_version")),
+        *(F.lit(None).cast("string").alias(name) for name in ("strategy", "rule")),
+        F.lit(Trigger.REASSIGNMENT).alias("trigger"),
+        F.col("assigned.cause").alias("cause"),
+        F.lit(None).cast("boolean").alias("clean"),
+    )
+
+
+def _assigned(column: str) -> list[Column]:
+    none = F.array().cast(_ISR)
+    return [F.coalesce(F.col(f"{column}.{name}"), none).alias(name) for name in ("replicas", "adding", "removing")]
+
+
+def _strategy(rule: Column, trigger: Column) -> Column:
+    """Return Kafka's name of the election strategy; null for a new partition, and where no rule is recorded."""
+    by_admin = (trigger == Trigger.UNCLEAN_ELECTION) & rule.isin(ElectionRule.ALIVE_AND_IN_ISR, ElectionRule.UNCLEAN)
+    named = F.when(by_admin, F.lit(PartitionLeaderElectionStrategy.OFFLINE_ALLOW_UNCLEAN))
+    for known_rule, strategy in STRATEGIES.items():
+        named = named.when(rule == known_rule, F.lit(strategy))
+    return named
+
+
+def _numbered(rows: DataFrame) -> DataFrame:
+    """Return the columns of Transition, in its order."""
+    in_order = Window.partitionBy(*PARTITION).orderBy("t_ms", "seq")
+    complete = rows.withColumn("n", (F.row_number().over(in_order) - 1).cast("long")).withColumn("derived", F.lit(False))
+    return complete.select(*Transition.__struct_fields__)

@@ -1,0 +1,1 @@
+"""Generated histories of clusters of any size, from a seed."""

@@ -1,0 +1,34 @@
+"""The replay in one Python process, without Spark: for histories of ordinary size, and for comparison with Spark's replay.
+
+The files are laid out as partitioned_files.py describes: `DIR/events/batch=NAME/part-*.parquet` of a generated dataset. They
+are read twice, the first time for the timelines. Only one partition is in memory at a time.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from kcsim.scenarios.analysis.folding.folding_runs import Rows, fold_of_many
+from kcsim.scenarios.analysis.folding.folds import fold_for
+from kcsim.scenarios.analysis.folding.timeline import Run, Timeline
+from kcsim.scenarios.analysis.folding.timeline_builder import timelines_of
+from kcsim.scenarios.analysis.folding.what_if import WhatIf
+from kcsim.scenarios.analysis.gc_pause import gc_paused
+from kcsim.scenarios.analysis.partitioned_files import ReplayCounts, replay_file, rows_of_files, sum_counts
+
+
+def replay_in_one_process(files: Iterable[Path | str], what_if: WhatIf | None = None) -> Iterator[Rows]:
+    """Yield the transitions and mismatches of one partition after the other."""
+    paths = list(files)
+    return fold_of_many(rows_of_files(paths, of_partitions=True), _timelines(paths), fold_for(what_if))
+
+
+def replay_to_in_one_process(files: Iterable[Path | str], to: Path | str, what_if: WhatIf | None = None) -> ReplayCounts:
+    """Replay the files and write the transitions and mismatches into the dataset `to`."""
+    paths = list(files)
+    timelines = _timelines(paths)
+    return sum_counts([replay_file(path, number, to, timelines, fold_for(what_if)) for number, path in enumerate(paths)])
+
+
+def _timelines(paths: Iterable[Path | str]) -> dict[Run, Timeline]:
+    with gc_paused():
+        return timelines_of(rows_of_files(paths, of_partitions=False))

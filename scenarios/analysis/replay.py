@@ -1,0 +1,137 @@
+"""Replaying histories on Spark: the controller's own decisions for every partition, many partitions at a time.
+
+Given what the cluster did, partitions do not depend on each other. A run's cluster-wide events become its timeline, which
+every task receives. The run's partitions are spread over the tasks, each partition whole and in order. Where there are very
+many small runs, the runs are spread instead, and every task makes the timelines of its own runs.
+
+A partition's result depends only on its own events and on its run's, so that the number of tasks changes nothing.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kcsim.scenarios.analysis.folding.arrow_rows import (
+    COLUMNS,
+    MISMATCH,
+    OF_MISMATCH,
+    batches_of,
+    facts_in,
+    replayed_arrow_schema,
+)
+from kcsim.scenarios.analysis.folding.folding_runs import FoldPartition, fold_facts, fold_of_many
+from kcsim.scenarios.analysis.folding.folds import fold_for
+from kcsim.scenarios.analysis.folding.mismatch import mismatches_arrow_schema
+from kcsim.scenarios.analysis.folding.replay_fact import (
+    CLUSTER_KINDS,
+    CLUSTER_PATHS_PATTERN,
+    EVENTS_BEGUN,
+    FACT_COLUMNS,
+    PARTITION_KINDS,
+    STATE_PATH_SQL,
+    ZNODE_KINDS,
+)
+from kcsim.scenarios.analysis.folding.timeline import Run, Timeline
+from kcsim.scenarios.analysis.folding.timeline_builder import timelines_of
+from kcsim.scenarios.analysis.folding.what_if import WhatIf
+from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN, spark_schema
+
+MANY_RUNS = 64
+"""With at least this many runs, whole runs are spread over the tasks instead of the partitions of each run."""
+
+
+def replay(spark: SparkSession, events: DataFrame, what_if: WhatIf | None = None) -> DataFrame:
+    """Return the transitions of every partition (folding/transition.py).
+
+    Args:
+        events: a table of events (tables/events_table.py); columns that a fold does not read are allowed and cost nothing.
+        what_if: None: the controller decides exactly when the history says that it decided. Otherwise the replay itself
+            finds out what the controller does, with these changes.
+    """
+    return transitions_of(replayed(spark, events, what_if))
+
+
+def replayed(
+    spark: SparkSession,
+    events: DataFrame,
+    what_if: WhatIf | None = None,
+    *,
+    by_run: bool | None = None,
+) -> DataFrame:
+    """Return transitions and mismatches as one table, which transitions_of and mismatches_of split.
+
+    Args:
+        by_run: spread whole runs over the tasks; None: if there are many runs (which takes one more pass over the data).
+    """
+    fold = fold_for(what_if)
+    facts = facts_of(events)
+    schema = spark_schema(replayed_arrow_schema())
+    if by_run is None:
+        by_run = facts.where(F.col("partition").isNull()).select(BATCH, RUN).distinct().limit(MANY_RUNS).count() == MANY_RUNS
+    if by_run:
+        order = [F.col(BATCH), F.col(RUN), F.col("partition").isNotNull(), F.col("topic"), F.col("partition"), F.col("seq")]
+        grouped = facts.repartition(BATCH, RUN).sortWithinPartitions(*order)
+        return grouped.mapInArrow(_whole_runs(fold), schema)
+    timelines = spark.sparkContext.broadcast(_timelines(facts))
+    key = [BATCH, RUN, "topic", "partition"]
+    own = facts.where(F.col("partition").isNotNull()).repartition(*key).sortWithinPartitions(*key, "seq")
+    return own.mapInArrow(_partitions(fold, timelines), schema)
+
+
+def transitions_of(rows: DataFrame) -> DataFrame:
+    """Return the transitions in a table that `replayed` returned."""
+    return rows.where(F.col("kind") != MISMATCH).drop(*OF_MISMATCH)
+
+
+def mismatches_of(rows: DataFrame) -> DataFrame:
+    """Return the mismatches (folding/mismatch.py) in a table that `replayed` returned."""
+    return rows.where(F.col("kind") == MISMATCH).select(*mismatches_arrow_schema().names)
+
+
+# --- what is read ----------------------------------------------------------------------------------------------------------
+
+
+def facts_of(events: DataFrame) -> DataFrame:
+    """Return the rows and columns of a table of events that a fold reads (folding/replay_fact.py)."""
+    path, event, kind = F.col("path"), F.col("event"), F.col("kind")
+    is_znode = kind.isin(*ZNODE_KINDS)
+    is_of_state = is_znode & path.rlike(STATE_PATH_SQL)
+    named = {
+        "topic": F.when(is_of_state, F.regexp_extract(path, STATE_PATH_SQL, 1)).otherwise(F.col("topic")),
+        "partition": F.when(is_of_state, F.regexp_extract(path, STATE_PATH_SQL, 2).cast("bigint")).otherwise(
+            F.when(~is_znode, F.col("partition"))
+        ),
+    }
+    of_partition = F.col("partition").isNotNull() & ~is_znode & kind.isin(*PARTITION_KINDS)
+    of_cluster = (
+        F.col("partition").isNull()
+        & kind.isin(*CLUSTER_KINDS)
+        & (event.isNull() | event.rlike(f"^({'|'.join(EVENTS_BEGUN)})"))
+    )
+    of_tree = is_znode & path.rlike(CLUSTER_PATHS_PATTERN)
+    wanted = events.where(is_of_state | of_partition | of_cluster | of_tree)
+    return wanted.select(BATCH, RUN, *(named[c].alias(c) if c in named else F.col(c) for c in FACT_COLUMNS))
+
+
+def _timelines(facts: DataFrame) -> dict[Run, Timeline]:
+    rows = facts.where(F.col("partition").isNull()).select(*COLUMNS).toArrow()
+    return timelines_of(facts_in(rows.to_batches()))
+
+
+# --- in the executors ------------------------------------------------------------------------------------------------------
+
+
+def _whole_runs(fold: FoldPartition) -> Any:
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        return batches_of(fold_facts(facts_in(batches), fold))
+
+    return work
+
+
+def _partitions(fold: FoldPartition, timelines: Any) -> Any:
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        return batches_of(fold_of_many(facts_in(batches), timelines.value, fold))
+
+    return work

@@ -1,0 +1,165 @@
+"""Replaying datasets and traces into a dataset of transitions, with a summary of the result.
+
+from kcsim.scenarios.analysis.replay_dataset import replay_to
+
+done = replay_to(spark, ["history"], "replayed")
+done.mismatches  # 0: the history agrees with the controller's decisions
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from kcsim.scenarios.analysis.folding.arrow_rows import MISMATCH
+from kcsim.scenarios.analysis.folding.mismatch import Mismatch, mismatches_arrow_schema
+from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
+from kcsim.scenarios.analysis.folding.what_if import WhatIf
+from kcsim.scenarios.analysis.folding.what_if_replay import PASSED_OVER
+from kcsim.scenarios.analysis.partitioned_files import ReplayCounts, are_partitioned
+from kcsim.scenarios.analysis.replay import mismatches_of, replayed, transitions_of
+from kcsim.scenarios.analysis.replay_files import replay_files_to, replayed_files
+from kcsim.scenarios.analysis.replay_summary import ReplayComparison, by_partition, compare, counts, ends_of
+from kcsim.scenarios.analysis.tables.dataset import Dataset, being_written, refuse_existing
+from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN
+from kcsim.scenarios.analysis.tables.reading import read_events, read_table
+from kcsim.scenarios.analysis.tables.writing import write_table
+
+ORDER = (RUN, "topic", "partition", "n")
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    """The result of a replay.
+
+    Attributes:
+        runs, partitions: how many have any transition.
+        transitions: (kind, trigger) -> how many.
+        mismatches: how many times the history differs from the controller's decisions.
+        first_mismatches: the first of these differences.
+        passed_over: in a what-if, how many facts of the history were skipped because they no longer apply.
+        rejected: how many records are no events; None for a dataset, whose rejects were reported when it was made.
+        comparison: the comparison of a what-if with the history; None without a what-if.
+    """
+
+    runs: int
+    partitions: int
+    transitions: dict[tuple[str, str], int]
+    mismatches: int
+    first_mismatches: tuple[Mismatch, ...]
+    passed_over: int
+    rejected: int | None
+    comparison: ReplayComparison | None
+
+
+class NothingToReplayError(Exception):
+    """There is no event in what was read. Nothing was written."""
+
+
+def replay_to(
+    spark: SparkSession, paths: Sequence[Path | str], to: Path | str, what_if: WhatIf | None = None
+) -> ReplayResult:
+    """Replay, and write the table of transitions, and the table of mismatches if there are any.
+
+    Args:
+        paths: datasets, traces, folders and patterns, as read_events takes them.
+        to: a new folder; it becomes a dataset with `transitions/`, `mismatches/` and `replay.json`.
+
+    Raises: PathExistsError before any work; what read_events raises; NothingToReplayError; what Spark raises.
+    """
+    refuse_existing(Path(to))
+    source = _Source(spark, paths)
+    with being_written(to) as folder:
+        written = Dataset(folder)
+        done = source.replay_to(written, what_if)
+        (folder / "replay.json").write_text(
+            json.dumps({"of": [str(p) for p in paths], "what_if": _what_if_json(what_if)}, indent=2)
+        )
+        transitions = read_table(spark, written.transitions(), transitions_arrow_schema())
+        if not done.runs and source.events.isEmpty():
+            raise NothingToReplayError(f"there are no events in {', '.join(map(str, paths))}")
+        first = _first_mismatches(spark, written)
+        return ReplayResult(
+            len(done.runs),
+            done.partitions,
+            {(kind, trigger): count for kind, trigger, count in done.transitions},
+            done.mismatches,
+            first,
+            done.passed_over,
+            source.rejected,
+            None if what_if is None else source.compared(transitions, what_if.min_insync_replicas),
+        )
+
+
+class _Source:
+    def __init__(self, spark: SparkSession, paths: Sequence[Path | str]) -> None:
+        self._spark = spark
+        read = read_events(spark, paths)
+        self.events = read.events
+        datasets = [Dataset(path) for path in paths if Dataset(path).has("events")]
+        self.rejected = None if datasets else read.rejects.count()
+        files = [file for dataset in datasets for file in sorted(dataset.events().glob("batch=*/*.parquet"))]
+        self._files = files if files and len(datasets) == len(paths) and are_partitioned(files) else []
+
+    def replay_to(self, written: Dataset, what_if: WhatIf | None) -> ReplayCounts:
+        """Write the tables of transitions and mismatches."""
+        if self._files:
+            return replay_files_to(self._spark, self._files, written.path, what_if)
+        return _write(self.replayed(what_if), written)
+
+    def replayed(self, what_if: WhatIf | None) -> DataFrame:
+        if self._files:
+            return replayed_files(self._spark, self._files, what_if)
+        return replayed(self._spark, self.events, what_if)
+
+    def compared(self, derived: DataFrame, min_insync_replicas: int | None) -> ReplayComparison:
+        """Compare the recorded history with the derived transitions of a what-if."""
+        ends = ends_of(self.events).cache()
+        recorded = transitions_of(self.replayed(None))
+        before = by_partition(recorded, ends, min_insync_replicas).cache()
+        after = by_partition(derived, ends, min_insync_replicas).cache()
+        try:
+            return compare(before, after, min_insync_replicas is not None)
+        finally:
+            for table in (before, after, ends):
+                table.unpersist()
+
+
+def _write(rows: DataFrame, to: Dataset) -> ReplayCounts:
+    """Write the tables of transitions and mismatches, and read the transitions once more to count them."""
+    looked_at = Observation()
+    is_mismatch, is_passed_over = F.col("kind") == MISMATCH, F.col("what") == PASSED_OVER
+    watched = rows.observe(
+        looked_at,
+        F.count_if(is_mismatch & ~is_passed_over).alias("mismatches"),
+        F.count_if(is_passed_over).alias("passed_over"),
+    )
+    write_table(transitions_of(watched), to.transitions(), (), ORDER)
+    found: dict[str, int] = looked_at.get
+    if any(found.values()):
+        write_table(mismatches_of(rows), to.mismatches(), (), (RUN, "topic", "partition", "seq"))
+    transitions = read_table(rows.sparkSession, to.transitions(), transitions_arrow_schema())
+    keys = transitions.select(BATCH, RUN, "topic", "partition").distinct()
+    runs = [(row[BATCH], row[RUN]) for row in keys.select(BATCH, RUN).distinct().orderBy(BATCH, RUN).collect()]
+    return ReplayCounts(runs, keys.count(), counts(transitions), found["mismatches"], found["passed_over"])
+
+
+def _first_mismatches(spark: SparkSession, written: Dataset) -> tuple[Mismatch, ...]:
+    if not written.mismatches().is_dir():
+        return ()
+    rows = read_table(spark, written.mismatches(), mismatches_arrow_schema()).where(F.col("what") != PASSED_OVER)
+    first = rows.orderBy(BATCH, RUN, "seq").limit(SHOWN).collect()
+    return tuple(Mismatch(*(row[name] for name in Mismatch.__struct_fields__)) for row in first)
+
+
+def _what_if_json(what_if: WhatIf | None) -> dict[str, object] | None:
+    if what_if is None:
+        return None
+    placement = {f"{topic}-{number}": list(replicas) for (topic, number), replicas in what_if.placement.items()}
+    names = (name for name in WhatIf.__slots__ if name != "placement")
+    settings = {name: getattr(what_if, name) for name in names}
+    return {**settings, "unclean_topics": dict(what_if.unclean_topics), "placement": placement}

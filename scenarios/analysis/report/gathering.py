@@ -1,0 +1,223 @@
+"""Computes the analyses of a report, one after the other, and takes from each what a page can hold."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from kcsim.scenarios.analysis.analyses.analysis import Analysis
+from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
+from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
+from kcsim.scenarios.analysis.analyses.scope import Scope
+from kcsim.scenarios.analysis.folding.trigger import Trigger
+from kcsim.scenarios.analysis.report import contents
+from kcsim.scenarios.analysis.report.contents import Contents, DurationDistribution, Focus, ReportTotals
+from kcsim.scenarios.analysis.report.human import DURATION_EDGES_MS, round_step_ms
+
+ROWS = 40
+"""How many rows of each table the page has."""
+MOST_TERMS = 400
+SCOPES = ("cluster", "topic", "partition")
+BUCKETS = 150
+QUANTILES = (0.5, 0.9, 0.99)
+OVER_TIME = ("health", "skew", "isr-churn", "controllers")
+TABLES = (
+    *("availability", "unavailability", "under-min-isr"),
+    *("recovery-times", "recoveries"),
+    *("elections", "unclean-elections"),
+    *("isr-churn-partitions", "flapping-replicas"),
+    "controllers",
+    *("affected-topics", "affected-brokers", "affected-racks"),
+    *("loss-of-broker", "loss-of-rack", "loss-of-brokers", "loss-of-racks"),
+)
+ReportProgress = Callable[[str], None]
+
+
+class CheckpointedTables(HistoryTables):
+    """A history whose shared tables are computed at their first use, and then detached from their query plans.
+
+    A report runs twenty analyses of the same few tables, which are computed from each other. If each of them were planned
+    from the files on, Spark would take longer to plan than to run.
+    """
+
+    @classmethod
+    def of(cls, history: HistoryTables, scope: Scope | None = None, only: Column | None = None) -> "CheckpointedTables":
+        """Return the same history, with another scope, or with only some of its rows."""
+        events, transitions = history.events, history._transitions
+        if isinstance(history, CheckpointedTables):
+            transitions = history.all_transitions
+        if only is not None:
+            events, transitions = events.where(only), transitions.where(only) if transitions is not None else None
+        return cls(events, transitions, scope or history.scope)
+
+    def _shared(self, made: Callable[[], DataFrame]) -> DataFrame:
+        return made().localCheckpoint()
+
+
+def gather(
+    history: HistoryTables,
+    dataset: str,
+    version: str,
+    facts: Mapping[str, str],
+    left_out: Sequence[str] = (),
+    wanted: tuple[str | None, str | None] = (None, None),
+    report_progress: ReportProgress = lambda _: None,
+) -> Contents:
+    """Compute all contents of a report.
+
+    Args:
+        history: its bucket_ms is not used: figures over time have buckets of a round duration that fits the run shown.
+        dataset: the name of the dataset on the page.
+        left_out: what could not be read, in sentences.
+        wanted: batch and run to be shown over time; None: the worst.
+        report_progress: called with the name of each analysis before it is computed.
+    """
+    history = CheckpointedTables.of(history)
+    report_progress("unavailability")
+    unavailability = _spread(history.unavailable.select((F.col("to_ms") - F.col("from_ms")).alias("ms")))
+    report_progress("the whole")
+    totals = _totals(history)
+    focus = _focus(history, wanted, report_progress)
+    tables = {}
+    for name in TABLES:
+        report_progress(name)
+        tables[name] = _table(ANALYSES[name], history, SCOPES if name == "availability" else (None,))
+    report_progress("recovery")
+    recovery = _spread(ANALYSES["recoveries"].table(history).select(F.col("to_leader_ms").alias("ms")))
+    return Contents(
+        dataset,
+        version,
+        facts,
+        totals,
+        focus,
+        unavailability,
+        recovery,
+        _elections(history),
+        _faults(history),
+        tables,
+        tuple(left_out),
+    )
+
+
+def _table(analysis: Analysis, history: HistoryTables, scopes: Sequence[str | None]) -> contents.Table:
+    """Return the first rows of an analysis; where there are several scopes, the first rows of each."""
+    total, rows = 0, []
+    for scope in scopes:
+        counted = Observation()
+        table = analysis.table(history)
+        table = table if scope is None else table.where(F.col("scope") == scope)
+        observed = table.observe(counted, F.count(F.lit(1)).alias("rows"))
+        rows += analysis.in_order(observed).limit(ROWS // len(scopes)).collect()
+        total += counted.get["rows"]
+    columns = tuple(contents.Column(field.name, field.unit, field.meaning) for field in analysis.fields)
+    first = tuple(tuple(row) for row in rows)
+    return contents.Table(analysis.name, analysis.question, analysis.definition, columns, first, total)
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------------
+
+
+def _spread(times: DataFrame) -> DurationDistribution:
+    """Return the distribution of the times in the column `ms`, without those that are null."""
+    known = times.where("ms IS NOT NULL")
+    edges = F.array(*(F.lit(edge).cast("long") for edge in DURATION_EDGES_MS))
+    place = F.size(F.filter(edges, lambda edge: edge <= F.col("ms")))
+    found = {row[0]: row[1] for row in known.groupBy(place).count().collect()}
+    classes = tuple(found.get(place, 0) for place in range(len(DURATION_EDGES_MS) + 1))
+    if not found:
+        return DurationDistribution(classes, {})
+    exact = known.agg(F.percentile("ms", F.array(*map(F.lit, (*QUANTILES, 1.0))))).first()
+    assert exact is not None
+    return DurationDistribution(classes, dict(zip((*QUANTILES, 1.0), map(float, exact[0]), strict=True)))
+
+
+def _totals(history: HistoryTables) -> ReportTotals:
+    availability = ANALYSES["availability"].table(history).where("scope = 'cluster'")
+    of_runs = _one(
+        availability.agg(
+            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("partitions", "existing_ms", "unavailable_ms")),
+            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("windows", "open_windows")),
+            F.coalesce(F.max("longest_ms"), F.lit(0)).alias("longest_ms"),
+        )
+    )
+    elections = _one(
+        ANALYSES["elections"]
+        .table(history)
+        .agg(
+            F.coalesce(F.sum(F.when(F.col("outcome") != "nobody", F.col("elections"))), F.lit(0)).alias("elections"),
+            F.coalesce(F.sum(F.when(F.col("outcome") == "unclean", F.col("elections"))), F.lit(0)).alias("unclean"),
+            F.coalesce(F.sum(F.when(F.col("outcome") == "nobody", F.col("elections"))), F.lit(0)).alias("nobody"),
+        )
+    )
+    terms = ANALYSES["controllers"].table(history)
+    # The gap before the first controller is no failure: the cluster is only starting.
+    after_another = F.when(F.col("from_ms") > F.col("first_ms"), F.col("gap_before_ms"))
+    first = terms.groupBy("batch", "run").agg(F.min("from_ms").alias("first_ms"))
+    rule = _one(
+        terms.join(first, ["batch", "run"]).agg(
+            F.count("*").alias("controllers"), F.coalesce(F.max(after_another), F.lit(0)).alias("longest_gap_ms")
+        )
+    )
+    brokers = _one(
+        history.brokers.agg(F.count("*").alias("brokers"), F.count_distinct("batch", "run", "rack").alias("racks"))
+    )
+    topics = _one(history.state_intervals.agg(F.count_distinct("batch", "run", "topic").alias("topics")))
+    runs = _one(history.ends.agg(F.count("*").alias("runs"), F.count_distinct("batch").alias("batches")))
+    sizes = {"events": history.events.count(), "transitions": history.all_transitions.count()}
+    return ReportTotals(**runs, **sizes, **topics, **of_runs, **elections, **rule, **brokers)
+
+
+def _elections(history: HistoryTables) -> dict[str, tuple[int, int, int]]:
+    counts = ANALYSES["elections"].table(history).groupBy("trigger", "outcome").agg(F.sum("elections").alias("elections"))
+    found = {(row.trigger or Trigger.UNKNOWN.value, row.outcome): row.elections for row in counts.collect()}
+    triggers = sorted({trigger for trigger, _ in found})
+    clean, unclean, nobody = (
+        {t: found.get((t, outcome), 0) for t in triggers} for outcome in ("clean", "unclean", "nobody")
+    )
+    return {trigger: (clean[trigger], unclean[trigger], nobody[trigger]) for trigger in triggers}
+
+
+def _faults(history: HistoryTables) -> dict[str, tuple[int, int]]:
+    sums = (F.sum(name).alias(name) for name in ("led_again", "never_led_again"))
+    counts = ANALYSES["recovery-times"].table(history).groupBy("fault").agg(*sums).orderBy("fault")
+    return {row.fault: (row.led_again, row.never_led_again) for row in counts.collect()}
+
+
+def _one(table: DataFrame) -> dict[str, Any]:
+    row = table.first()
+    assert row is not None
+    return row.asDict()
+
+
+def _focus(
+    history: CheckpointedTables, wanted: tuple[str | None, str | None], report_progress: ReportProgress
+) -> Focus | None:
+    """Return the run that is shown over time, and its figures; None if no run matches `wanted`."""
+    batch, run = wanted
+    rows = ANALYSES["availability"].table(history).where("scope = 'cluster'")
+    rows = rows if batch is None else rows.where(F.col("batch") == batch)
+    rows = rows if run is None else rows.where(F.col("run") == run)
+    worst = rows.orderBy(F.desc("unavailable_ms"), "batch", "run").first()
+    if worst is None:
+        return None
+    is_it = (F.col("batch") == worst.batch) & (F.col("run") == worst.run)
+    (ends,) = history.ends.where(is_it).collect()
+    bucket_ms = round_step_ms(max(1, ends.end_ms), BUCKETS)
+    scope = replace(history.scope, bucket_ms=bucket_ms)
+    shown = CheckpointedTables.of(history, scope, is_it)
+    over_time = {}
+    for name in OVER_TIME:
+        report_progress(f"{name} over time")
+        over_time[name] = _in_order(ANALYSES[name], shown)
+    return Focus(worst.batch, worst.run, ends.end_ms, bucket_ms, over_time)
+
+
+def _in_order(analysis: Analysis, history: HistoryTables) -> tuple[dict[str, Any], ...]:
+    table = analysis.table(history)
+    if analysis.name == "isr-churn":
+        sums = (F.sum(name).alias(name) for name in ("left_isr", "left_by_leader", "joined_isr"))
+        table = table.groupBy("bucket_ms").agg(*sums)
+    rows = table.orderBy("from_ms" if analysis.name == "controllers" else "bucket_ms")
+    return tuple(row.asDict() for row in rows.limit(MOST_TERMS).collect())

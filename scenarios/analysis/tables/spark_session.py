@@ -1,0 +1,156 @@
+"""The SparkSession: quiet, in UTC, on any suitable Java, with this process's own Python in the executors.
+
+**On this machine** (`local[N]`, `local-cluster[…]`) everything binds to 127.0.0.1, and nothing is left behind: no folder in
+the current one, no JVM, no temporary file. The driver's memory is a quarter of the machine's unless `spark.driver.memory` is
+given.
+
+**On a cluster** (`spark://…`, `yarn`, `k8s://…`) the user's settings take precedence over ours. The executors need this
+package in the Python that they run: installed there with pip, or packed with `venv-pack` into an archive of a virtual
+environment, which `spark.archives=venv.tar.gz#venv` with `spark.pyspark.python=./venv/bin/python` distributes. Its version
+of Python must be ours.
+
+**Under spark-submit**, and where a session is active already, that session is used: its master and its JVM stay as they are.
+"""
+
+import atexit
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from pyspark import SparkContext
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from kcsim.scenarios.analysis.tables.driver_jvm import LOG_VARIABLE, DriverJvm, start_driver
+from kcsim.zk.servers.java import find_java
+
+DEFAULT_MASTER = "local[*]"
+OURS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.ui.showConsoleProgress": "false",
+}
+ON_THIS_MACHINE = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "16",  # Spark's default of 200 is meant for a cluster
+}
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Loggers of PySpark that write an exception's message once more to stderr, with all of Java's lines."""
+GATEWAY = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
+
+
+def spark_session(master: str = DEFAULT_MASTER, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """Return the session of this process; start it if there is none yet.
+
+    Args:
+        master: Spark's master URL. Ignored under spark-submit, which has set the master.
+        conf: Spark's settings; they take precedence over our own.
+
+    Raises: NoJavaError, DriverError; any exception that Spark raises for the settings.
+    """
+    settings = {**_ours(master), **(conf or {})}
+    builder = SparkSession.builder.appName("kcsim")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    if not _is_submitted():
+        builder = builder.master(master)
+        if not is_active():
+            _choose_python(master, settings)
+        if SparkContext._gateway is None:
+            return _in_own_jvm(builder, master, settings)
+    return builder.getOrCreate()
+
+
+def is_active() -> bool:
+    """Return whether there is a session already, which `spark_session` would return."""
+    return SparkContext._active_spark_context is not None
+
+
+def is_on_this_machine(master: str) -> bool:
+    """Return whether a master has its executors on this machine."""
+    return master.startswith("local")
+
+
+def _is_submitted() -> bool:
+    return all(name in os.environ for name in GATEWAY)
+
+
+def _ours(master: str) -> dict[str, str]:
+    if _is_submitted() or is_active() or not is_on_this_machine(master):
+        return dict(OURS)
+    warehouse = Path(tempfile.gettempdir(), "kcsim-spark-warehouse")  # Spark creates it for its first table; we have none
+    return {**OURS, **ON_THIS_MACHINE, "spark.driver.memory": _memory(), "spark.sql.warehouse.dir": warehouse.as_uri()}
+
+
+def _memory() -> str:
+    """Return a quarter of the memory of the machine or the container, between 1 and 16 GiB, in Spark's notation."""
+    mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
+    limit = Path("/sys/fs/cgroup/memory.max")
+    if limit.is_file() and (text := limit.read_text().strip()).isdigit():
+        mib = min(mib, int(text) // 2**20)
+    return f"{min(max(mib // 4, 1024), 16 * 1024)}m"
+
+
+def _choose_python(master: str, settings: Mapping[str, str]) -> None:
+    """Choose the Python that the executors run. PySpark takes it only from the environment."""
+    if is_on_this_machine(master):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    elif chosen := settings.get("spark.pyspark.python"):
+        os.environ["PYSPARK_PYTHON"] = chosen
+
+
+def _in_own_jvm(builder: Any, master: str, settings: Mapping[str, str]) -> SparkSession:
+    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    jvm = start_driver(find_java(), home, settings, is_on_this_machine(master))
+    atexit.register(_end, jvm)
+    if LOG_VARIABLE not in os.environ:
+        _quiet_python()
+    variables = dict(zip(GATEWAY, (str(jvm.port), jvm.secret), strict=True))
+    os.environ.update(variables)
+    try:
+        session: SparkSession = builder.getOrCreate()
+    finally:
+        for name in variables:  # else a child process would take the JVM for its own
+            del os.environ[name]
+        if SparkContext._gateway is not None:
+            SparkContext._gateway.proc = jvm
+    if master.startswith("local-cluster"):
+        jvm.owns(home / "work" / session.sparkContext.applicationId)  # of the workers; no setting moves it elsewhere
+    return session
+
+
+def _quiet_python() -> None:
+    """Disable the logs of PySpark and py4j that repeat the exceptions that they raise."""
+    for name in LOGGERS:
+        PySparkLogger.getLogger(name).disabled = True
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+
+
+def end_jvm() -> None:
+    """End the JVM that `spark_session` started, at once, with every job in it; do nothing if it started none."""
+    jvm = getattr(SparkContext._gateway, "proc", None)
+    if isinstance(jvm, DriverJvm):
+        _end(jvm)
+
+
+def _end(jvm: DriverJvm) -> None:
+    """Stop the JVM, and suppress what PySpark and py4j log about its end where the session was not stopped before."""
+    if LOG_VARIABLE not in os.environ:
+        logging.getLogger().addFilter(_is_of_others)
+    context = SparkContext._active_spark_context
+    if context is not None and hasattr(context, "_accumulatorServer"):
+        vars(context._accumulatorServer)["handle_error"] = lambda *_: None
+    jvm.stop()
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """Return False for py4j's message to the root logger that there is no JVM to send a command to."""
+    return not str(record.msg).endswith("while sending command.")

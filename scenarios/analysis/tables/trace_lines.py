@@ -1,0 +1,157 @@
+"""Reading JSONL line by line, past lines that are no events. Pure Python: Spark's workers run it."""
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+import msgspec
+import pyarrow as pa
+from msgspec import structs
+
+from kcsim.eventlog.event_log import arrow_schema
+from kcsim.eventlog.events import Event
+from kcsim.eventlog.schema_upgrade import LAST_VERSION_WITHOUT_COLUMNS, upgraded
+from kcsim.scenarios.analysis.gc_pause import gc_paused
+from kcsim.scenarios.analysis.tables import problems
+from kcsim.scenarios.analysis.tables.portion import TracePortion, reject
+from kcsim.scenarios.analysis.tables.problems import Problem
+from kcsim.scenarios.analysis.tables.rejects_table import Reason
+from kcsim.scenarios.analysis.tables.trace_files import Split
+
+LINES = 4_096
+"""The number of lines in a portion."""
+
+_DECODER = msgspec.json.Decoder(Event)
+_LONG_NUMBER = re.compile(rb"\d{19}")
+UNREADABLE = (OSError, EOFError, zlib.error, pa.ArrowException)
+_UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError)
+
+
+class _Version(msgspec.Struct):
+    schema_version: int | None = None
+
+
+def read_lines(split: Split) -> Iterator[TracePortion]:
+    """Yield the lines that begin in the split, in order. If the file cannot be read from some line on, that is a reject."""
+    read = 0
+    try:
+        with _opened(split.trace.path) as file:
+            first = file.readline()
+            version = _version_of(first)
+            for lines in _portions(_lines_of(file, first, split)):
+                yield _portion(split, lines, read, version)
+                read += len(lines)
+    except UNREADABLE as error:
+        detail = f"{error}, after line {_lines_before(split) + read}"
+        yield TracePortion(None, [reject(split.trace, None, Problem(Reason.UNREADABLE, detail))])
+
+
+def _opened(path: str) -> IO[bytes] | gzip.GzipFile:
+    if path.endswith(".gz"):
+        return gzip.open(path)
+    if path.endswith(".zst"):
+        return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(path), "zstd"), 2**16)
+    return open(path, "rb")
+
+
+def _version_of(first: bytes) -> int | None:
+    """Return the version of the whole run, which its first event, RunStarted, contains; None if it is not known."""
+    try:
+        return msgspec.json.decode(first, type=_Version).schema_version
+    except _UNDECODABLE:
+        return None
+
+
+def _lines_of(file: IO[bytes] | gzip.GzipFile, first: bytes, split: Split) -> Iterator[bytes]:
+    """Yield the lines that begin in the split. A line that only ends in it is left out. `first` has been read already."""
+    at = 0
+    if split.start == 0:
+        yield first
+        at = len(first)
+    else:
+        file.seek(split.start - 1)
+        at = split.start - 1 + len(file.readline())
+    for line in file:
+        if split.end is not None and at >= split.end:
+            return
+        at += len(line)
+        yield line
+
+
+def _portions(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """Yield LINES lines at a time. Lines that were read before an error are yielded before it is raised."""
+    portion: list[bytes] = []
+    try:
+        for line in lines:
+            portion.append(line)
+            if len(portion) == LINES:
+                yield portion
+                portion = []
+    except UNREADABLE:
+        yield portion
+        raise
+    yield portion
+
+
+def _portion(split: Split, lines: Sequence[bytes], before: int, version: int | None) -> TracePortion:
+    """Separate events from rejects.
+
+    Args:
+        before: how many lines of the split came before these.
+        version: of the run; None: unknown.
+    """
+    newer = problems.of_version(version)
+    is_older = version is None or version <= LAST_VERSION_WITHOUT_COLUMNS
+    check_size = _LONG_NUMBER.search(b"".join(lines)) is not None
+    events: list[Event] = []
+    wrong: list[tuple[int, Problem, bytes]] = []
+    with gc_paused():
+        for number, line in enumerate(lines, before + 1):
+            event = _event_or_problem(line, check_size)
+            if newer is not None:
+                wrong.append((number, newer, line))
+            elif isinstance(event, Problem):
+                wrong.append((number, event, line))
+            else:
+                events.append(upgraded(event) if is_older else event)
+        columns = columns_of(events) if events else None
+    first = _lines_before(split) if wrong else 0
+    return TracePortion(columns, [reject(split.trace, first + number, problem, line) for number, problem, line in wrong])
+
+
+def _event_or_problem(line: bytes, check_size: bool) -> Event | Problem:
+    try:
+        event: Event = _DECODER.decode(line)
+    except _UNDECODABLE as error:
+        if not line.endswith(b"\n"):
+            return Problem(Reason.BROKEN_OFF, f"the trace breaks off here: {error}")
+        return problems.of_error(error)
+    return problems.of_event(event) or (problems.of_size(event) if check_size else None) or event
+
+
+def columns_of(events: Sequence[Event]) -> Any:
+    """Return events as a pyarrow.RecordBatch of the event log's columns. Raises: OverflowError beyond 64 bits."""
+    schema = arrow_schema()
+    columns = zip(*map(structs.astuple, events), strict=True)
+    return pa.RecordBatch.from_arrays([_column(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+
+def _column(values: Sequence[Any], kind: Any) -> Any:
+    is_empty = values.count(None) == len(values)  # most columns are
+    return pa.nulls(len(values), kind) if is_empty else pa.array(values, kind)
+
+
+def _lines_before(split: Split) -> int:
+    """Return how many lines begin before the split. It reads the file: call it only for a line number in a reject."""
+    left, lines, last = split.start, 0, b"\n"
+    if left == 0:
+        return 0
+    with open(split.trace.path, "rb") as file:
+        while left and (block := file.read(min(left, 2**22))):
+            left -= len(block)
+            lines += block.count(b"\n")
+            last = block
+    return lines + (not last.endswith(b"\n"))

@@ -1,0 +1,1 @@
+"""The subcommands of kcsim. Each subcommand imports what it needs only when it is called."""

@@ -1,0 +1,114 @@
+"""The command kcsim. Each subcommand has a module in this folder and imports what it needs only when it is called.
+
+Exit status: 0 all expectations held, 1 one was violated, 2 undecided, 64 usage, 130 interrupted.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from kcsim.scenarios.cli import (
+    assign,
+    compare,
+    diagram,
+    diff,
+    doctor,
+    elect_leaders,
+    explore,
+    fault,
+    groups,
+    import_,
+    infer,
+    learn,
+    reassign,
+    report,
+    run,
+    scenario,
+    show,
+    topics,
+    up,
+    why,
+    zk,
+)
+from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus
+from kcsim.scenarios.cli.spark import app as spark
+
+LIBRARY_STATUSES = {1: ExitStatus.UNDECIDED, 2: ExitStatus.USAGE}
+"""Exit statuses of the command-line library for a closed output pipe (kcsim run … | head) and for invalid arguments."""
+
+
+class StatusGroup(TyperGroup):
+    """A command group that ends with our exit statuses: 64 for usage errors, so that 2 is free to mean undecided."""
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
+        try:
+            return super().main(args, *more, **options)
+        except CommandExit as command_exit:
+            sys.exit(int(command_exit.status))
+        except SystemExit as ended:
+            # Our own statuses are raised as CommandExit: a SystemExit with 1 or 2 comes from the command-line library.
+            known = LIBRARY_STATUSES.get(ended.code) if isinstance(ended.code, int) else None
+            sys.exit(ended.code if known is None else int(known))
+
+
+app = typer.Typer(
+    name="kcsim",
+    cls=StatusGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command()(run.run)
+app.command()(compare.compare)
+app.command()(up.up)
+app.command(help=fault.HELP)(fault.fault)
+app.command()(why.why)
+app.command()(show.show)
+app.command()(diff.diff)
+app.command()(report.report)
+app.command()(learn.learn)
+app.command()(diagram.diagram)
+app.command()(explore.explore)
+app.add_typer(scenario.app, name="scenario")
+app.add_typer(zk.app, name="zk")
+app.add_typer(import_.app, name="import")
+app.add_typer(spark.app, name="spark")
+app.command()(topics.topics)
+app.command()(reassign.reassign)
+app.command()(elect_leaders.elect_leaders)
+app.command()(assign.assign)
+app.command()(infer.infer)
+app.add_typer(groups.app, name="groups")
+app.command()(doctor.doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"kcsim {doctor.own_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def kcsim(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Apache Kafka's controller on a real ZooKeeper, to break and to learn from.
+
+    Brokers are simulated, ZooKeeper is not, unless you say so. Begin with:
+
+    \b
+    kcsim run controller-failover
+    kcsim scenario list
+    kcsim doctor
+    """
+
+
+def main() -> None:
+    """Entry point of the command kcsim."""
+    app(prog_name="kcsim")

@@ -1,0 +1,42 @@
+"""--brokers and --kafka-home: the kind of brokers that a scenario runs on, and the Apache Kafka installation."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kcsim.scenarios.cli.command_exit import ExitStatus, fail
+
+if TYPE_CHECKING:
+    from kcsim.brokers.apache_kafka.installation import KafkaInstallation
+    from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+    from kcsim.scenarios.language.scenario_file import LoadedScenario
+
+
+class BrokersKind(StrEnum):
+    """--brokers: the kind of brokers that a scenario runs on."""
+
+    SIMULATED = "simulated"
+    KAFKA = "kafka"
+
+
+def chosen_kafka(home: Path | None) -> "KafkaInstallation":
+    """Find the Apache Kafka that --kafka-home names, or else an installed one. If there is none, end the command."""
+    from kcsim.brokers.apache_kafka.installation import find_kafka
+    from kcsim.zk.servers.errors import ServerError
+
+    try:
+        return find_kafka(home)
+    except ServerError as error:
+        fail(f"--kafka-home: {error}" if home else str(error), ExitStatus.USAGE if home else ExitStatus.UNDECIDED)
+
+
+def check_for_real_brokers(loaded: "LoadedScenario", choice: "ZooKeeperChoice") -> None:
+    """Check that real brokers on this ZooKeeper can execute a scenario. Report what they cannot, line by line."""
+    from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
+    from kcsim.scenarios.engine.real_brokers import refusals
+
+    if choice.kind not in (ZooKeeperKind.EMBEDDED, ZooKeeperKind.ENSEMBLE):
+        where = "embedded or ensemble, whose transaction log we can read"
+        fail(f"--zookeeper: with real brokers it is {where}", ExitStatus.USAGE)
+    if problems := refusals(loaded):
+        fail("\n".join(map(str, problems)), ExitStatus.USAGE)

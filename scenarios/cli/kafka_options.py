@@ -1,0 +1,32 @@
+"""Checks of a Kafka tool's option combinations, refused with its messages. Source: Kafka 2.8, CommandLineUtils."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from kcsim.scenarios.cli.command_exit import ExitStatus, fail
+
+
+def only_action(actions: Mapping[str, bool], listed: str) -> str:
+    """Return the only action that is given, or end the command.
+
+    Args:
+        listed: the actions, as the tool enumerates them.
+    """
+    given = [name for name, is_given in actions.items() if is_given]
+    if len(given) != 1:
+        fail(f"Command must include exactly one action: {listed}", ExitStatus.USAGE)
+    return given[0]
+
+
+def require_options(given: Collection[str], required: Iterable[str]) -> None:
+    """End the command when a required option is missing."""
+    for name in required:
+        if name not in given:
+            fail(f'Missing required argument "[{name}]"', ExitStatus.USAGE)
+
+
+def refuse_together(given: Collection[str], conflicts: Mapping[str, Collection[str]]) -> None:
+    """End the command when two conflicting options are given together."""
+    for name, others in conflicts.items():
+        for other in others:
+            if name in given and other in given:
+                fail(f'Option "[{name}]" can\'t be used with option "[{other}]"', ExitStatus.USAGE)

@@ -1,0 +1,1 @@
+"""kcsim spark: histories too large for one process, on Spark. Nothing of Spark is imported before a subcommand runs."""

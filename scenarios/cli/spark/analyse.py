@@ -1,0 +1,206 @@
+"""kcsim spark analyse: a history's availability, elections, churn, load, recovery and risk."""
+
+import sys
+import time
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kcsim.scenarios.analysis.analyses.scope import Liveness, Scope
+from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, refuse_existing, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kcsim.scenarios.analysis.analyses.analysis import Analysis
+    from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
+
+ALL = "all"
+DEFAULT_LIMIT = 50
+
+
+class AnalysisOutput(StrEnum):
+    """--output: for people or for programs."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+def analyse(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Which analysis, one of --list; or all, with --out.")
+    ] = None,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[DATASET|TRACE]...", help="A dataset; or traces: JSON lines, Parquet.")
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Name every analysis with what it answers.")] = False,
+    describe: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Describe what exactly an analysis counts, and its columns.")
+    ] = None,
+    transitions: Annotated[
+        Path | None,
+        typer.Option(metavar="DATASET", help="Take the transitions from here, as from a replay of what might have been."),
+    ] = None,
+    topic: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this topic; may be repeated.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Only from then on: 90s, 12h, 30d into the run.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Only until then, not included.")] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="As of when brokers are lost (loss-of-…); else at the end.")
+    ] = None,
+    bucket: Annotated[str, typer.Option(metavar="DURATION", help="How finely time is divided.")] = "1h",
+    min_insync_replicas: Annotated[int, typer.Option(min=1, help="Of topics that do not set min.insync.replicas.")] = 1,
+    liveness: Annotated[
+        Liveness,
+        typer.Option(help="serving: a live broker is registered and its process runs. registered: the first alone."),
+    ] = Liveness.SERVING,
+    limit: Annotated[int, typer.Option(min=1, help="The number of rows to print at most, the worst first.")] = DEFAULT_LIMIT,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write all rows as Parquet, a folder for each analysis; must not exist."),
+    ] = None,
+    master: Master = DEFAULT_MASTER,
+    conf: Conf = None,
+    output: Annotated[AnalysisOutput, typer.Option(help="How to print it.")] = AnalysisOutput.TABLE,
+) -> None:
+    """Analyse the history of one cluster or of many: a dataset, or the traces of runs.
+
+    \b
+    kcsim spark analyse --list
+    kcsim spark analyse availability history/ --topic orders
+    kcsim spark analyse loss-of-brokers history/ --at 30d --limit 10
+    kcsim spark analyse recovery-times run.jsonl --output json
+    kcsim spark analyse all history/ --out findings/
+
+    Exit status: 0 done, 2 there are no events, or a job has failed, 64 the command is invalid, 130 interrupted.
+    """
+    if list_ or describe is not None:
+        _print_catalogue(describe)
+        return
+    if name is None or not paths:
+        fail("kcsim spark analyse NAME DATASET; --list names the analyses", ExitStatus.USAGE)
+    if name == ALL and out is None:
+        fail("all: give a directory with --out DIR", ExitStatus.USAGE)
+    scope = Scope(
+        topics=tuple(topic or ()),
+        since_ms=_time("--since", since),
+        until_ms=_time("--until", until),
+        at_ms=_time("--at", at),
+        bucket_ms=_time("--bucket", bucket) or 0,
+        min_insync_replicas=min_insync_replicas,
+        liveness=liveness,
+    )
+    _check(scope)
+    chosen = _named(name)
+    refuse_existing(out)
+    with session(master, conf, out) as spark:
+        history = _history(spark, paths, transitions, scope, keep=len(chosen) > 1)
+        if out is None:
+            _print(chosen[0], history, limit, output)
+        else:
+            _write(spark, chosen, history, out)
+
+
+# --- options ---------------------------------------------------------------------------------------------------------------
+
+
+def _time(option: str, text: str | None) -> int | None:
+    from kcsim.scenarios.analysis.generating.durations import parse_long_duration
+
+    if text is None:
+        return None
+    try:
+        return parse_long_duration(text)
+    except ValueError as error:
+        fail(f"{option}: {error}", ExitStatus.USAGE)
+
+
+def _check(scope: Scope) -> None:
+    if not scope.bucket_ms:
+        fail("--bucket: 0 is no width", ExitStatus.USAGE)
+    if scope.since_ms is not None and scope.until_ms is not None and scope.since_ms >= scope.until_ms:
+        fail("--since: there is nothing between it and --until", ExitStatus.USAGE)
+
+
+def _named(name: str) -> "list[Analysis]":
+    from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
+
+    if name == ALL:
+        return list(ANALYSES.values())
+    if name not in ANALYSES:
+        from kcsim.text import did_you_mean
+
+        hint = did_you_mean(name, [*ANALYSES, ALL]) or "; --list names them"
+        fail(f"there is no analysis {name!r}{hint}", ExitStatus.USAGE)
+    return [ANALYSES[name]]
+
+
+def _print_catalogue(describe: str | None) -> None:
+    from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
+    from kcsim.scenarios.cli.spark.analyse_text import aligned, description
+
+    if describe is None:
+        lines = aligned(("analysis", "question"), [(found.name, found.question) for found in ANALYSES.values()])
+    else:
+        lines = description(_named(describe)[0])
+    print("\n".join(lines))
+
+
+# --- input -----------------------------------------------------------------------------------------------------------------
+
+
+def _history(
+    spark: "SparkSession", paths: list[Path], transitions: Path | None, scope: Scope, keep: bool
+) -> "HistoryTables":
+    """Return the tables of the given paths. Report what cannot be read; end the command if nothing can be read."""
+    from kcsim.scenarios.analysis.analyses.reading import NoEventsError, read_history
+
+    try:
+        history, unread = read_history(spark, paths, transitions, scope, keep)
+    except NoEventsError as error:
+        fail(str(error), ExitStatus.UNDECIDED)
+    for line in unread:
+        print(line, file=sys.stderr)
+    return history
+
+
+# --- output ----------------------------------------------------------------------------------------------------------------
+
+
+def _print(analysis: "Analysis", history: "HistoryTables", limit: int, output: AnalysisOutput) -> None:
+    from kcsim.scenarios.cli.spark.analyse_text import as_csv, as_json, table_lines
+
+    found = [row.asDict() for row in analysis.sorted_table(history).limit(limit + 1).collect()]
+    rows, has_more = found[:limit], len(found) > limit
+    match output:
+        case AnalysisOutput.JSON:
+            print(as_json(analysis, rows, has_more))
+        case AnalysisOutput.CSV:
+            print(as_csv(analysis, rows))
+        case AnalysisOutput.TABLE:
+            print("\n".join(table_lines(analysis, rows)))
+    if has_more:
+        print(f"there are more than {limit}: --limit N prints more, --out DIR writes all of them", file=sys.stderr)
+
+
+def _write(spark: "SparkSession", analyses: "Sequence[Analysis]", history: "HistoryTables", out: Path) -> None:
+    from kcsim.scenarios.analysis.tables.dataset import being_written
+    from kcsim.scenarios.cli.spark.analyse_text import aligned
+
+    summary = []
+    try:
+        with being_written(out) as folder:
+            for analysis in analyses:
+                began = time.monotonic()
+                analysis.table(history).write.parquet(str(folder / analysis.name))
+                rows = spark.read.parquet(str(folder / analysis.name)).count()
+                summary.append((analysis.name, rows, round(time.monotonic() - began, 1)))
+                print(f"{analysis.name}: {rows} rows", file=sys.stderr)
+    finally:
+        history.release()
+    print("\n".join(aligned(("analysis", "rows", "seconds"), summary)))
+    raise CommandExit(ExitStatus.HELD)

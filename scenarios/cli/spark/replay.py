@@ -1,0 +1,210 @@
+"""kcsim spark replay: the controller's own decisions over a history, as it was or with changed settings."""
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, refuse_existing, session
+
+if TYPE_CHECKING:
+    from kcsim.scenarios.analysis.folding.what_if import WhatIf
+    from kcsim.scenarios.analysis.replay_dataset import ReplayResult
+
+
+class Switch(StrEnum):
+    """An option that is on or off; if it is not given, the history's own value is used."""
+
+    ON = "on"
+    OFF = "off"
+
+
+def replay(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="DATASET|TRACE…", help="Datasets, traces of runs, folders with traces.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the transitions go; must not exist.")],
+    unclean: Annotated[Switch | None, typer.Option(help="What if unclean.leader.election.enable had been so?")] = None,
+    replication_factor: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="What if every topic had been placed with N replicas?")
+    ] = None,
+    placement: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What if these partitions had been there? A plan of kafka-reassign-partitions."),
+    ] = None,
+    preferred_rebalance: Annotated[
+        Switch | None, typer.Option(help="What if auto.leader.rebalance.enable had been so?")
+    ] = None,
+    min_insync_replicas: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Report how long partitions were under it; changes no election.")
+    ] = None,
+    catch_up: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="How long a replica takes to catch up where the history does not show it: 30s."),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of what --replication-factor draws.")] = 0,
+    master: Master = DEFAULT_MASTER,
+    conf: Conf = None,
+    output: Annotated[OutputFormat, typer.Option(help="How to print the result.")] = OutputFormat.TABLE,
+) -> None:
+    """Replay a history with the controller's own decisions: every change of every partition's leader and ISR.
+
+    Without any "what if" the history gives the times of the controller's decisions, and each decision is made again: a
+    different result is a mismatch. With one, the replay computes what the controller does.
+
+    \b
+    kcsim spark replay history/ -o replayed/
+    kcsim spark replay run.jsonl -o replayed/
+    kcsim spark replay history/ -o with-unclean/ --unclean on
+    kcsim spark replay history/ -o with-three/ --replication-factor 3 --catch-up 2m
+
+    Exit status: 0 done, 1 the history differs from the replayed decisions, 2 there are no events, or a job
+    failed, 64 DIR exists, or the command is invalid.
+    """
+    refuse_existing(out)
+    what_if = _what_if(unclean, replication_factor, placement, preferred_rebalance, min_insync_replicas, catch_up, seed)
+    began = time.monotonic()
+    with session(master, conf, out) as spark:
+        from kcsim.controller.decisions.kafka_refusals import RefusedError
+        from kcsim.scenarios.analysis.replay_dataset import NothingToReplayError, replay_to
+
+        try:
+            done = replay_to(spark, paths, out, what_if)
+        except NothingToReplayError as error:
+            fail(str(error), ExitStatus.UNDECIDED)
+        except RefusedError as error:
+            fail(str(error), ExitStatus.USAGE)
+    seconds = time.monotonic() - began
+    print(as_json(done, out, seconds) if output is OutputFormat.JSON else "\n".join(lines(done, out, seconds)))
+    for mismatch in done.first_mismatches:
+        print(mismatch, file=sys.stderr)
+    if done.mismatches:
+        raise CommandExit(ExitStatus.VIOLATED)
+
+
+# --- options ---------------------------------------------------------------------------------------------------------------
+
+
+def _what_if(
+    unclean: Switch | None,
+    replication_factor: int | None,
+    placement: Path | None,
+    preferred_rebalance: Switch | None,
+    min_insync_replicas: int | None,
+    catch_up: str | None,
+    seed: int,
+) -> "WhatIf | None":
+    """Return the requested changes; None if nothing is changed."""
+    from kcsim.scenarios.analysis.folding.what_if import AS_IT_WAS, WhatIf
+
+    what_if = WhatIf(
+        unclean=None if unclean is None else unclean is Switch.ON,
+        preferred_rebalance=None if preferred_rebalance is None else preferred_rebalance is Switch.ON,
+        min_insync_replicas=min_insync_replicas,
+        replication_factor=replication_factor,
+        placement={} if placement is None else _placement(placement),
+        catch_up_ms=None if catch_up is None else _duration(catch_up),
+        seed=seed,
+    )
+    return None if what_if == AS_IT_WAS else what_if
+
+
+def _duration(text: str) -> int:
+    from kcsim.scenarios.analysis.generating.durations import parse_long_duration
+
+    try:
+        return parse_long_duration(text)
+    except ValueError as error:
+        fail(f"--catch-up: {error}", ExitStatus.USAGE)
+
+
+def _placement(file: Path) -> Mapping[tuple[str, int], tuple[int, ...]]:
+    from kcsim.controller.admin.reassignment_files import parse_move_plan
+    from kcsim.controller.decisions.kafka_refusals import RefusedError
+
+    try:
+        plan = parse_move_plan(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        fail(f"--placement: {file}: {error.strerror or error}", ExitStatus.USAGE)
+    except (RefusedError, ValueError) as error:
+        fail(f"--placement: {file}: {error}", ExitStatus.USAGE)
+    return {(tp.topic, tp.partition): tuple(map(int, replicas)) for tp, replicas in plan.targets.items()}
+
+
+# --- output ----------------------------------------------------------------------------------------------------------------
+
+
+def lines(done: "ReplayResult", out: Path, seconds: float) -> Sequence[str]:
+    """Return the result as text."""
+    total = sum(done.transitions.values())
+    summary = [
+        f"{out}: {total} transitions of {done.partitions} {_plural(done.partitions, 'partition')} in {done.runs} "
+        f"{_plural(done.runs, 'run')}, in {seconds:.1f} s"
+    ]
+    if done.rejected:
+        summary.append(f"{done.rejected} records are no events, and count nowhere: kcsim spark ingest reports why")
+    width = max((len(kind) for kind, _ in done.transitions), default=0)
+    summary += [
+        f"  {kind:<{width}}  {trigger:<18} {count:>10}" for (kind, trigger), count in sorted(done.transitions.items())
+    ]
+    if done.comparison is None:
+        summary.append(
+            "the controller's decisions agree exactly with the history"
+            if not done.mismatches
+            else f"{done.mismatches} {_plural(done.mismatches, 'mismatch')} with the history, in {out / 'mismatches'}"
+        )
+    else:
+        summary += _comparison(done)
+    return summary
+
+
+def _comparison(done: "ReplayResult") -> list[str]:
+    found = done.comparison
+    assert found is not None, "a comparison exists for a what-if only"
+    before, after = found.before, found.after
+    summary = [
+        f"without a leader at some time: {after.offline} of {after.partitions} partitions, {_time(after.offline_ms)} in all "
+        f"(in the history: {before.offline}, {_time(before.offline_ms)}); "
+        f"{found.no_longer_offline} no longer, {found.newly_offline} that were not",
+        f"leaders elected: {after.elections}, {after.unclean} of them unclean "
+        f"(in the history: {before.elections}, {before.unclean})",
+    ]
+    if after.unclean > before.unclean:
+        summary.append("an unclean election may lose what only the replicas had that were in sync")
+    if after.under_min_isr is not None and before.under_min_isr is not None:
+        summary.append(
+            f"led, but under min.insync.replicas at some time: {after.under_min_isr} partitions, "
+            f"{_time(after.under_min_isr_ms or 0)} in all (in the history: {before.under_min_isr}, "
+            f"{_time(before.under_min_isr_ms or 0)}); acks=all is refused then"
+        )
+    if done.passed_over:
+        summary.append(f"{done.passed_over} facts of the history are not applicable any more, and were skipped")
+    return [*summary, *(f"  {example}" for example in found.examples)]
+
+
+def as_json(done: "ReplayResult", out: Path, seconds: float) -> str:
+    """Return the result as JSON."""
+    import dataclasses
+
+    result = dataclasses.asdict(done)
+    result["transitions"] = [{"kind": k, "trigger": t, "count": n} for (k, t), n in sorted(done.transitions.items())]
+    result["first_mismatches"] = [str(mismatch) for mismatch in done.first_mismatches]
+    return json.dumps({"dataset": str(out), **result, "seconds": round(seconds, 1)}, indent=2, ensure_ascii=False)
+
+
+def _plural(count: int, noun: str) -> str:
+    return noun if count == 1 else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+
+
+def _time(duration_ms: int) -> str:
+    """Return a duration as text: 2 h 5 min, 12.3 s."""
+    if duration_ms < 60_000:
+        return f"{duration_ms / 1000:.1f} s"
+    minutes = round(duration_ms / 60_000)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

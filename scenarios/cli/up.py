@@ -1,0 +1,312 @@
+"""kcsim up: a running cluster for experiments."""
+
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
+from kcsim.scenarios.cli.run import MAX_SEED, check_trace
+from kcsim.scenarios.cli.stop_signals import on_stop_signals, sigterm_as_ctrl_c
+from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from kcsim.brokers.cluster.cluster import Cluster
+    from kcsim.brokers.cluster.cluster_spec import ClusterSpec
+    from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+    from kcsim.controller.admin.topics import NewTopic
+    from kcsim.eventlog.event_log import FailSafeTraceWriter
+    from kcsim.eventlog.events import Event
+    from kcsim.scenarios.cli.up_cluster.cluster_lifecycle import ClusterLifecycle
+    from kcsim.scenarios.language.schema import ClusterModel
+    from kcsim.scenarios.views.narration.timeline import ConsoleTimeline
+
+OWN_DEFAULTS = {"controlled.shutdown.retry.backoff.ms": 500}
+"""Defaults that differ from Kafka's: the last brokers to stop have no broker to move their leaders to."""
+
+TICK_TIME_MS = 200
+
+
+def up(
+    brokers: Annotated[int, typer.Option(help="How many; their ids are 1, 2, 3, …", min=1)] = 3,
+    racks: Annotated[int | None, typer.Option(help="Distribute the brokers over this number of racks.", min=1)] = None,
+    zookeeper: Annotated[
+        str,
+        typer.Option(
+            help="embedded: a real ZooKeeper in a JVM of our own. ensemble: three of them. docker: in a container. "
+            "Or the connect string of one that runs: host:port,…/chroot.",
+            metavar="WHICH",
+        ),
+    ] = "embedded",
+    topic: Annotated[
+        list[str] | None, typer.Option(metavar="NAME:PARTITIONS:RF", help="Create this topic; may be repeated.")
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A broker's setting under Kafka's name; may be repeated."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the placement of topics.", min=-MAX_SEED - 1, max=MAX_SEED)] = 1,
+    trace: Annotated[
+        Path | None, typer.Option(help="Keep the event log here: Parquet if the name ends in .parquet, else JSON lines.")
+    ] = None,
+    cluster: Annotated[
+        str, typer.Option(metavar="NAME", help="What other commands call it, where several are up.")
+    ] = "default",
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show every detail: all state changes, UpdateMetadata requests, …")
+    ] = False,
+    execute: Annotated[
+        bool,
+        typer.Option(
+            "--execute",
+            help="Really write to a ZooKeeper that kcsim has not started; without it, only report what would be done.",
+        ),
+    ] = False,
+) -> None:
+    """Start a cluster to experiment with, and keep it up until Ctrl-C.
+
+    Prints events on stderr as they happen. Control it from another terminal; it prints the commands to try.
+
+    \b
+    kcsim up --brokers 6 --racks 3 --topic orders:12:3
+    kcsim up --setting zookeeper.session.timeout.ms=2000 --trace up.jsonl
+    kcsim fault kill controller
+
+    Ctrl-C (or SIGTERM) stops the brokers in order and deletes ZooKeeper's data; a second Ctrl-C does not wait for
+    the brokers. controlled.shutdown.retry.backoff.ms is 500 here, unless you set it.
+
+    Exit status: 0 stopped, 2 it could not be started, 64 the arguments are invalid, 130 stopped by a second Ctrl-C.
+    """
+    choice = _choice(zookeeper)
+    model = _model(brokers, racks, setting or [], topic or [])
+    topics = _topics(model)
+    check_trace(trace)
+    if choice.connect is not None and not execute:
+        _print_dry_run(model, choice.connect)
+        return
+    with sigterm_as_ctrl_c():
+        status = _UpCommand(cluster, choice, zookeeper, model, topics, seed, trace, verbose).run()
+    raise CommandExit(status)
+
+
+# --- reading the arguments -------------------------------------------------------------------------------------------------
+
+
+def _choice(zookeeper: str) -> "ZooKeeperChoice":
+    from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
+
+    choice = zookeeper_choice(zookeeper)
+    if choice.kind is ZooKeeperKind.SIMULATED:
+        fail("--zookeeper: a cluster to play with lives in real time; simulated is for kcsim run", ExitStatus.USAGE)
+    return choice
+
+
+def _model(brokers: int, racks: int | None, settings: list[str], topics: list[str]) -> "ClusterModel":
+    """Return the cluster, checked as the cluster of a scenario file is."""
+    from pydantic import ValidationError
+
+    from kcsim.scenarios.language.schema import ClusterModel
+
+    described: dict[str, Any] = {
+        "brokers": brokers,
+        "settings": {**OWN_DEFAULTS, **dict(map(_setting, settings))},
+        "topics": dict(map(_topic, topics)),
+    }
+    try:
+        return ClusterModel.model_validate(described if racks is None else {**described, "racks": racks})
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
+        fail("\n".join(lines), ExitStatus.USAGE)
+
+
+def _setting(text: str) -> tuple[str, str | int | bool]:
+    from kcsim.brokers.config import SETTING_TYPES, SettingError, parse_setting
+    from kcsim.text import did_you_mean
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        fail(f"--setting: {text!r} has no value; write zookeeper.session.timeout.ms=2000", ExitStatus.USAGE)
+    if name not in SETTING_TYPES:
+        fail(f"--setting: unknown setting {name!r}{did_you_mean(name, SETTING_TYPES)}", ExitStatus.USAGE)
+    try:
+        return name, parse_setting(name, value)
+    except SettingError as error:
+        fail(f"--setting: {error}", ExitStatus.USAGE)
+
+
+def _topic(text: str) -> tuple[str, dict[str, int]]:
+    from kcsim.controller.decisions.kafka_refusals import InvalidTopicError
+    from kcsim.controller.decisions.topic_creation import check_topic_name
+
+    name, *numbers = text.split(":")
+    if len(numbers) != 2 or not all(number.isascii() and number.isdecimal() for number in numbers):
+        fail(f"--topic: {text!r} is no NAME:PARTITIONS:RF; write orders:12:3", ExitStatus.USAGE)
+    try:
+        check_topic_name(name)
+    except InvalidTopicError as error:
+        fail(f"--topic: {error}", ExitStatus.USAGE)
+    return name, {"partitions": int(numbers[0]), "replication-factor": int(numbers[1])}
+
+
+def _topics(model: "ClusterModel") -> "list[NewTopic]":
+    from kcsim.controller.admin.topics import NewTopic
+    from kcsim.controller.decisions.kafka_refusals import RefusedError
+    from kcsim.controller.decisions.topic_creation import check_collision
+
+    topics: list[NewTopic] = []
+    for name, topic in model.topics.items():
+        try:
+            check_collision(name, [earlier.name for earlier in topics])
+        except RefusedError as refusal:
+            fail(f"--topic: {refusal}", ExitStatus.USAGE)
+        topics.append(NewTopic(name, topic.partitions or 1, topic.replication_factor or 1))
+    return topics
+
+
+def _print_dry_run(model: "ClusterModel", connect: str) -> None:
+    names = ", ".join(f"broker-{broker.id}" for broker in model.members())
+    print(f"Dry run: nothing has been written to {connect}.")
+    print(f"kcsim up would create Kafka's znodes there, register {names}, and elect controllers.")
+    for name, topic in model.topics.items():
+        print(f"It would create topic {name}: {topic.partitions} partitions, replication factor {topic.replication_factor}.")
+    print("Znodes that Kafka keeps would stay. Run it again with --execute to do it.")
+
+
+# --- the cluster -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _UpCommand:
+    """One cluster, from its start to its end. The fields are the arguments of the command."""
+
+    name: str
+    choice: "ZooKeeperChoice"
+    zookeeper: str
+    model: "ClusterModel"
+    topics: "list[NewTopic]"
+    seed: int
+    trace: Path | None
+    verbose: bool
+    connect_string: str = ""
+    lifecycle: "ClusterLifecycle | None" = None
+
+    def run(self) -> ExitStatus:
+        """Start the cluster, keep it running, and stop it. If that is not possible, print the reason."""
+        from kcsim.errors import TimedOutError
+        from kcsim.eventlog.event_log import TraceWriteError
+        from kcsim.eventlog.run_actions import ClusterError
+        from kcsim.scenarios.cli.up_cluster.control import (
+            BadClusterNameError,
+            ClusterIsUpError,
+            ControlError,
+            claim_cluster_name,
+        )
+        from kcsim.scenarios.cli.up_cluster.user_directory import UserDirectoryError
+        from kcsim.zk.errors import ZooKeeperUnavailableError
+        from kcsim.zk.servers.errors import NoChrootError, OccupiedError, ServerError
+
+        try:
+            with claim_cluster_name(self.name) as listening:
+                self._run(listening)
+        except KeyboardInterrupt:
+            pass  # Ctrl-C before the brokers were started
+        except (BadClusterNameError, ClusterIsUpError) as error:
+            fail(f"--cluster: {error}", ExitStatus.USAGE)
+        except (NoChrootError, OccupiedError) as error:
+            fail(f"--zookeeper: {error}", ExitStatus.USAGE)
+        except TraceWriteError as error:
+            fail(f"--trace: {error}", ExitStatus.UNDECIDED if self.lifecycle else ExitStatus.USAGE)
+        except (ServerError, ZooKeeperUnavailableError, ClusterError, TimedOutError) as error:
+            fail(str(error), ExitStatus.UNDECIDED)
+        except (ControlError, UserDirectoryError) as error:
+            fail(str(error), ExitStatus.UNDECIDED)
+        was_killed = self.lifecycle is not None and self.lifecycle.was_killed
+        print("killed; nothing is left of it" if was_killed else "stopped; nothing is left of it", file=sys.stderr)
+        return ExitStatus.INTERRUPTED if was_killed else ExitStatus.HELD
+
+    def _run(self, listening: "socket.socket") -> None:
+        from kcsim.brokers.cluster.live_environment import run_live
+        from kcsim.brokers.cluster.run_setup import RunInfo
+        from kcsim.eventlog.event_log import FailSafeTraceWriter
+        from kcsim.scenarios.views.narration.timeline import ConsoleTimeline, console_on
+
+        spec = self._spec()
+        timeline = ConsoleTimeline(console_on(sys.stderr), tuple(broker.name for broker in spec.brokers), self.verbose)
+        where = self.zookeeper if self.choice.members == 1 else f"{self.zookeeper}, {self.choice.members} members"
+        with closing(FailSafeTraceWriter(self.trace)) if self.trace else nullcontext() as kept:
+
+            async def script(cluster: "Cluster") -> None:
+                await self._script(cluster, listening, timeline, kept)
+
+            subscribers: list[Callable[[Event], None]] = [timeline] if kept is None else [kept.write, timeline]
+            run_live(
+                self.choice,
+                spec,
+                RunInfo(f"cluster {self.name}", self.seed, where),
+                script,
+                subscribers,
+                self._while_serving,
+            )
+
+    def _spec(self) -> "ClusterSpec":
+        from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec, max_session_timeout_ms
+
+        brokers = tuple(BrokerSpec(broker.id, broker.rack) for broker in self.model.members())
+        longest_ms = max_session_timeout_ms(self.model.settings, TICK_TIME_MS)
+        return ClusterSpec(brokers, self.model.settings, TICK_TIME_MS, max_session_timeout_ms=longest_ms)
+
+    @contextmanager
+    def _while_serving(self, connect_string: str) -> Iterator[None]:
+        """Register the ZooKeeper while it serves, if it is ours: admin commands then write to it without --execute."""
+        from kcsim.scenarios.cli.up_cluster.server_registry import register_servers
+
+        self.connect_string = connect_string
+        with register_servers(connect_string) if self.choice.connect is None else nullcontext():
+            yield
+
+    async def _script(
+        self, cluster: "Cluster", listening: "socket.socket", timeline: "ConsoleTimeline", kept: "FailSafeTraceWriter | None"
+    ) -> None:
+        import asyncio
+
+        from kcsim.scenarios.cli.up_cluster.cluster_lifecycle import ClusterLifecycle
+        from kcsim.scenarios.cli.up_cluster.control_commands import ControlCommands
+        from kcsim.scenarios.cli.up_cluster.control_server import serve_control
+
+        on_tick = (lambda: None) if kept is None else kept.flush
+        lifecycle = self.lifecycle = ClusterLifecycle(
+            cluster, self.topics, random.Random(self.seed), self._print_suggestions, on_tick
+        )
+
+        def stop() -> None:
+            print("stopping the brokers in order; Ctrl-C again does not wait for them", file=sys.stderr, flush=True)
+            lifecycle.stop()
+
+        on_stop_signals(asyncio.get_running_loop(), stop, lifecycle.kill)
+        verbs = ControlCommands(cluster, self.connect_string, lambda event: timeline.sentences.get(event.seq))
+        async with serve_control(listening, cluster.runtime, verbs.answer):
+            await lifecycle.run()
+
+    def _print_suggestions(self) -> None:
+        at, which = self.connect_string, "" if self.name == "default" else f" --cluster {self.name}"
+        print(f"connect string: {at}")
+        print("Try, in another terminal:")
+        print(f"  kcsim fault kill controller{which}")
+        print(f"  kcsim fault start broker-1{which}")
+        if not self.topics:
+            print(f"  kcsim topics --zookeeper {at} --create --topic orders --partitions 6 --replication-factor 3")
+        else:
+            print(f"  kcsim fault pause leader-of {self.topics[0].name}-0{which}")
+        print(f"  kcsim topics --zookeeper {at} --describe")
+        print(f"  kcsim zk tree {at} /brokers")
+        if self.trace is not None and self.trace.suffix != ".parquet":
+            print(f"  kcsim why {self.trace} last:ElectionWon")
+        print("Ctrl-C stops it.", flush=True)

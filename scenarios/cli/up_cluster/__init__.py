@@ -1,0 +1,1 @@
+"""A running cluster for experiments, and the control channel for other terminals."""

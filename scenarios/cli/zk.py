@@ -1,0 +1,181 @@
+"""kcsim zk: a ZooKeeper for experiments, and views of a ZooKeeper's contents."""
+
+import json
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kcsim.scenarios.cli import zk_log
+from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
+from kcsim.scenarios.cli.zk_files import exit_on_file_errors, print_remarks, zxid_option
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from kcsim.zk.capture.znode_dump import Dump
+
+DEFAULT_CONNECT = "127.0.0.1:2181"
+LOOK_EVERY_MS = 500
+
+app = typer.Typer(
+    help="Start a ZooKeeper to play with, or look into one that runs, or into its files.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.command()(zk_log.log)
+
+
+@app.command()
+def start(
+    members: Annotated[int, typer.Option(help="1, or an odd number for an ensemble.", min=1, max=7)] = 1,
+    port: Annotated[
+        int | None, typer.Option(help="Of the first member; the others take the ones after it.", min=1, max=65535)
+    ] = None,
+    tick_time: Annotated[str, typer.Option(help="tickTime; sessions last between 2 and 20 ticks.")] = "2s",
+) -> None:
+    """Start a ZooKeeper on 127.0.0.1 and keep it until Ctrl-C. Then its data is deleted.
+
+    Prints the connect string and the directory of the logs. No Java has to be installed: pip has installed one.
+    """
+    from pydantic_core import PydanticCustomError
+
+    from kcsim.runtime.wallclock import WallClockRuntime
+    from kcsim.scenarios.language.value_types import parse_tick_time
+    from kcsim.zk.servers.configuration import ServerSettings
+    from kcsim.zk.servers.embedded import EmbeddedZooKeeper
+    from kcsim.zk.servers.errors import ServerDiedError, ServerError
+
+    if members % 2 == 0:
+        fail(f"--members: an ensemble has an odd number of members; not {members}", ExitStatus.USAGE)
+    try:
+        settings = ServerSettings(tick_time_ms=parse_tick_time(tick_time))
+    except PydanticCustomError as error:
+        fail(f"--tick-time: {error.message()}", ExitStatus.USAGE)
+    ports = None if port is None else [port + place for place in range(members)]
+    runtime = WallClockRuntime()
+
+    async def serve() -> None:
+        servers = EmbeddedZooKeeper(members, settings, ports)
+        try:
+            await servers.start()
+            with _announced(servers.connect_string):
+                print(f"connect string: {servers.connect_string}")
+                for name in servers.member_names:
+                    print(f"log of {name}: {servers.log_path(name)}")
+                print("Ctrl-C stops it and deletes its data.", flush=True)
+                while True:
+                    await runtime.sleep_ms(LOOK_EVERY_MS)
+                    for name, state in (await servers.states()).items():
+                        if isinstance(state, int):
+                            raise ServerDiedError(name, state, servers.log_path(name), "see there")
+        finally:
+            await servers.stop()
+
+    try:
+        runtime.run(serve())
+    except KeyboardInterrupt:
+        print("\nstopped; nothing is left of it", file=sys.stderr)
+    except ServerError as error:
+        fail(str(error), ExitStatus.UNDECIDED)
+
+
+def _announced(connect: str) -> "AbstractContextManager[None]":
+    """Register this ZooKeeper as ours for the admin commands, unless the user directory cannot be used."""
+    from kcsim.scenarios.cli.up_cluster.server_registry import register_servers
+    from kcsim.scenarios.cli.up_cluster.user_directory import UserDirectoryError, user_directory
+
+    try:
+        user_directory()
+    except UserDirectoryError as error:
+        print(f"{error}; until then, kcsim topics and the like write here only with --execute", file=sys.stderr)
+        return nullcontext()
+    return register_servers(connect)
+
+
+@app.command()
+def tree(
+    connect: Annotated[
+        str, typer.Argument(metavar="host:port,…/chroot|DIR", help="One that runs; with --at, the dataDir of one.")
+    ] = DEFAULT_CONNECT,
+    path: Annotated[str, typer.Argument(help="Where to begin.")] = "/",
+    at: Annotated[
+        str | None, typer.Option(metavar="ZXID|TIME", help="The znodes at that time, from the snapshots and logs in DIR.")
+    ] = None,
+    log_dir: Annotated[
+        Path | None, typer.Option(help="With --at: dataLogDir, if the logs are in another directory than the snapshots.")
+    ] = None,
+    output: Annotated[OutputFormat, typer.Option(help="How to print it.")] = OutputFormat.TABLE,
+) -> None:
+    """Print the znodes below a path: each with its version, its owner if it is ephemeral, and its data.
+
+    \b
+    kcsim zk tree localhost:2181/my-cluster /brokers
+    kcsim zk tree --at 0x1a2b /var/lib/zookeeper /brokers/topics
+    kcsim zk tree --at 2024-05-01T12:30:00Z /var/lib/zookeeper
+    """
+    found = _dump(connect, path) if at is None else _past_dump(Path(connect), at, log_dir, path)
+    if output is OutputFormat.JSON:
+        print(json.dumps({path: node._asdict() for path, node in found.items()}, indent=2, ensure_ascii=False))
+        return
+    for where, node in found.items():
+        owner = f", ephemeral of {node.owner}" if node.owner else ""
+        data = "" if node.data is None else f"  {node.data}"
+        print(f"{where}  (version {node.version}{owner}){data}")
+
+
+@app.command()
+def diff(
+    left: Annotated[str, typer.Argument(metavar="A", help="host:port,…/chroot")],
+    right: Annotated[str, typer.Argument(metavar="B", help="The same, or only a /path on A's servers.")],
+    output: Annotated[OutputFormat, typer.Option(help="How to print it.")] = OutputFormat.TABLE,
+) -> None:
+    """Compare two trees of znodes, by path, data, and whether they are ephemeral.
+
+    \b
+    - /path        only in A
+    + /path        only in B
+    ~ /path        in both, but different
+
+    Exit status: 0 no difference, 1 some.
+    """
+    from kcsim.zk.capture.znode_dump import differences
+
+    if right.startswith("/"):
+        right = left.partition("/")[0] + right
+    found = differences(_dump(left, "/"), _dump(right, "/"))
+    if output is OutputFormat.JSON:
+        print(json.dumps([difference._asdict() for difference in found], indent=2, ensure_ascii=False))
+    else:
+        for difference in found:
+            print(difference)
+    raise CommandExit(ExitStatus.VIOLATED if found else ExitStatus.HELD)
+
+
+def _past_dump(directory: Path, at: str, log_dir: Path | None, path: str) -> "Dump":
+    from kcsim.zk.capture.znode_dump import NoSuchZnodeError, dump_of_past
+    from kcsim.zk.files.data_directory import DataDirectory
+
+    with exit_on_file_errors():
+        files = DataDirectory(directory, log_dir)
+        past = files.tree_at(zxid_option("--at", at, files))
+    print_remarks(files)
+    try:
+        return dump_of_past(past, path)
+    except NoSuchZnodeError as error:
+        fail(str(error), ExitStatus.USAGE)
+
+
+def _dump(connect: str, path: str) -> "Dump":
+    from kcsim.zk.capture.znode_dump import NoSuchZnodeError, dump
+    from kcsim.zk.errors import ZooKeeperError, ZooKeeperUnavailableError
+    from kcsim.zk.servers.errors import BadConnectStringError, NoChrootError, ServerError
+
+    try:
+        return dump(connect, path)
+    except (BadConnectStringError, NoChrootError, NoSuchZnodeError) as error:
+        fail(str(error), ExitStatus.USAGE)
+    except (ServerError, ZooKeeperUnavailableError, ZooKeeperError) as error:
+        fail(str(error), ExitStatus.UNDECIDED)

@@ -1,0 +1,35 @@
+"""--zookeeper of the commands that run a cluster: the ZooKeeper that it denotes, or the end of the command."""
+
+from typing import TYPE_CHECKING
+
+from kcsim.scenarios.cli.command_exit import ExitStatus, fail
+
+if TYPE_CHECKING:
+    from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+
+ENSEMBLE_MEMBERS = 3
+
+
+def zookeeper_choice(text: str, members: int = 1) -> "ZooKeeperChoice":
+    """Read --zookeeper: one of the kinds, or the connect string of a running ZooKeeper.
+
+    Args:
+        members: how many servers to start if the servers are ours; an ensemble has at least three.
+    """
+    from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+    from kcsim.text import did_you_mean
+    from kcsim.zk.servers.errors import BadConnectStringError
+    from kcsim.zk.servers.external import parse_connect_string
+
+    kinds = [kind.value for kind in ZooKeeperKind if kind is not ZooKeeperKind.EXTERNAL]
+    if text in kinds:
+        kind = ZooKeeperKind(text)
+        return ZooKeeperChoice(kind, members=max(ENSEMBLE_MEMBERS, members) if kind is ZooKeeperKind.ENSEMBLE else members)
+    if not any(mark in text for mark in ":,/"):
+        hint = did_you_mean(text, kinds) or f"; it is one of {', '.join(kinds)}, or host:port,…/chroot"
+        fail(f"--zookeeper: unknown ZooKeeper {text!r}{hint}", ExitStatus.USAGE)
+    try:
+        parse_connect_string(text)
+    except BadConnectStringError as error:
+        fail(f"--zookeeper: {error}", ExitStatus.USAGE)
+    return ZooKeeperChoice(ZooKeeperKind.EXTERNAL, connect=text)

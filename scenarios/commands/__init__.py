@@ -1,1 +1,0 @@
-"""The subcommands of kcsim; each imports what it needs only when it is called."""

@@ -1,7 +1,0 @@
-"""State diagrams made from the tables that the code runs on: as Mermaid text, and as SVG."""
-
-from kcsim.scenarios.diagrams.machines import MACHINES, StateMachine, UnknownMachineError, machine
-from kcsim.scenarios.diagrams.mermaid import mermaid
-from kcsim.scenarios.diagrams.svg import svg
-
-__all__ = ["MACHINES", "StateMachine", "UnknownMachineError", "machine", "mermaid", "svg"]

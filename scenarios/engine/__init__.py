@@ -1,0 +1,1 @@
+"""Run the timetable of a scenario on a cluster and evaluate its expectations."""

@@ -1,0 +1,1 @@
+"""Evaluate whether a run's expectations hold: conditions on its event log, and the verdict."""

@@ -1,0 +1,67 @@
+"""Execute the steps of a timetable on a cluster, as the registry of steps says."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
+from kcsim.errors import TimedOutError
+from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.run_actions import ClusterError
+from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
+from kcsim.scenarios.engine.simulated_parts import SimulatedParts
+from kcsim.scenarios.engine.steps.registry import spec_of
+from kcsim.scenarios.engine.steps.step_execution import StepExecution
+from kcsim.scenarios.language.conditions_model import WaitFor
+from kcsim.scenarios.language.schema import Scenario
+from kcsim.scenarios.language.step import ScenarioStep
+from kcsim.zk.servers.errors import ServerError
+
+FAILURES = (ClusterError, ServerError, TimedOutError)
+"""The errors of a step that cannot be executed."""
+
+
+class StepRunner:
+    """Executes steps.
+
+    Args:
+        aliases: grows with the names that steps give.
+        wait: waits until a condition holds. Raises: TimedOutError.
+
+    Attributes:
+        simulated: what only simulated brokers have; None if the brokers are real.
+    """
+
+    def __init__(
+        self,
+        cluster: ScenarioCluster,
+        scenario: Scenario,
+        context: EvaluationContext,
+        aliases: dict[str, str],
+        wait: Callable[[WaitFor], Awaitable[None]],
+    ) -> None:
+        self.simulated = None if cluster.simulated is None else SimulatedParts(cluster.simulated, scenario)
+        self._execution = StepExecution(cluster, scenario, context, aliases, wait, self.simulated)
+
+    def untriggered_faults(self) -> list[tuple[int, str]]:
+        """Return the armed faults that have not triggered and so had no effect: the index of the step, and the reason."""
+        triggered = {event.cause for event in self._execution.context.of_kind(EventKind.FAULT_CONFIRMED)}
+        return [pending for seq, pending in self._execution.armed.items() if seq not in triggered]
+
+    def skip(self, step: ScenarioStep, why: str) -> None:
+        """Log that a step, or a part of it, was skipped because it could not be executed."""
+        self._execution.skip(step, why)
+
+    async def do(self, place: int, step: ScenarioStep) -> None:
+        """Execute one step or, with if-possible, as much of it as can be executed.
+
+        Args:
+            place: the step's index in the timetable, from 0.
+
+        Raises: one of FAILURES, unless the step has if-possible.
+        """
+        try:
+            await spec_of(step).run(replace(self._execution, place=place), step)
+        except FAILURES as error:
+            if not step.if_possible:
+                raise
+            self.skip(step, str(error))

@@ -1,0 +1,95 @@
+"""The steps about the network between brokers, and between brokers and clients."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from kcsim.brokers.cluster.network_faults import NetworkFaults
+from kcsim.brokers.network.link_conditions import EVERYWHERE, Links, Side
+from kcsim.scenarios.engine.recovery import Recovery, Undo
+from kcsim.scenarios.engine.steps.step_execution import StepExecution
+from kcsim.scenarios.engine.steps.step_spec import Absent, LinksAction, LinksCommand, StepKind, StepSpec
+from kcsim.scenarios.language.network_steps import (
+    BreakConnectionsStep,
+    HealStep,
+    LossyLinkStep,
+    NetworkPartitionStep,
+    SlowLinkStep,
+)
+from kcsim.scenarios.language.network_types import RACK, LinkSelector
+from kcsim.scenarios.language.step import ScenarioStep
+from kcsim.scenarios.language.value_types import ALL
+
+S = TypeVar("S", bound=ScenarioStep)
+
+
+async def _partition(on: StepExecution, step: NetworkPartitionStep) -> None:
+    on.simulated.network_faults.partition(_links(on, step.partition), step.partition.refuse, step.for_)
+
+
+async def _slow_link(on: StepExecution, step: SlowLinkStep) -> None:
+    on.simulated.network_faults.slow(_links(on, step.slow_link), step.slow_link.delay, step.slow_link.jitter, step.for_)
+
+
+async def _lossy_link(on: StepExecution, step: LossyLinkStep) -> None:
+    meant, faults = step.lossy_link, on.simulated.network_faults
+    if meant.loss is not None:
+        faults.lossy(_links(on, meant), meant.loss, step.for_)
+    if meant.break_ is not None:
+        faults.breaking(_links(on, meant), meant.break_, step.for_)
+
+
+async def _break_connections(on: StepExecution, step: BreakConnectionsStep) -> None:
+    faults, request = on.simulated.network_faults, step.break_connections.once_delivered
+    links = _links(on, step.break_connections)
+    if request is None:
+        faults.break_connections(links)
+    else:
+        on.note_armed(faults.break_once_delivered(links, request), f"no {request} was delivered {links}")
+
+
+async def _heal(on: StepExecution, step: HealStep) -> None:
+    on.simulated.network_faults.heal(_links(on, step.heal) if isinstance(step.heal, LinkSelector) else EVERYWHERE)
+
+
+def _links(on: StepExecution, meant: LinkSelector) -> Links:
+    return Links(_side(on, meant.sources), _side(on, meant.targets), meant.is_both_ways)
+
+
+def _side(on: StepExecution, names: Sequence[str]) -> Side:
+    if ALL in names:
+        return None
+    return frozenset(node for name in names for node in _nodes(on, name))
+
+
+def _nodes(on: StepExecution, name: str) -> Sequence[str]:
+    if name.startswith(RACK):
+        return on.simulated.racks[name.removeprefix(RACK)]
+    return (name,) if name in on.simulated.client_nodes else on.nodes((name,))
+
+
+def _spec(
+    step: type[S],
+    run: Callable[[StepExecution, S], Awaitable[None]],
+    undone_by: Undo | Absent = Recovery.heal_network,
+    *,
+    kind: StepKind = StepKind.FAULT,
+    command: LinksAction | None = None,
+) -> StepSpec[S]:
+    return StepSpec(
+        step,
+        kind,
+        run,
+        undone_by,
+        command=Absent("a command has no delay and no share of messages") if command is None else LinksCommand(command),
+        on_kafka="nobody stands between two real brokers; disconnect cuts one off from ZooKeeper",
+    )
+
+
+REOPENED = Absent("the ends of a broken connection open another by themselves")
+NETWORK_SPECS = (
+    _spec(NetworkPartitionStep, _partition, command=NetworkFaults.partition),
+    _spec(SlowLinkStep, _slow_link),
+    _spec(LossyLinkStep, _lossy_link),
+    _spec(BreakConnectionsStep, _break_connections, REOPENED, command=NetworkFaults.break_connections),
+    _spec(HealStep, _heal, Absent("it undoes faults itself"), kind=StepKind.ACTION, command=NetworkFaults.heal),
+)

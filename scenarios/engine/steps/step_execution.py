@@ -1,0 +1,74 @@
+"""What the execution of a step acts on: the cluster, the scenario's declarations, and the names that steps give."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
+from kcsim.eventlog.events import EventFields, EventKind
+from kcsim.eventlog.run_actions import SCENARIO, ClusterError
+from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
+from kcsim.scenarios.engine.simulated_parts import SimulatedParts
+from kcsim.scenarios.language.conditions_model import WaitFor
+from kcsim.scenarios.language.schema import Scenario
+from kcsim.scenarios.language.step import NamingStep, ScenarioStep
+from kcsim.scenarios.language.value_types import CONTROLLER, ROLE_OF
+
+
+@dataclass(frozen=True)
+class StepExecution:
+    """One execution of the step at one place of the timetable.
+
+    Attributes:
+        aliases: grows with the names that steps give.
+        wait: waits until a condition holds. Raises: TimedOutError.
+        simulated_parts: what only simulated brokers have; None if the brokers are real.
+        armed: seq of an armed fault -> the index of its step, and what has not happened as long as it has not triggered.
+        place: the step's index in the timetable, from 0.
+    """
+
+    cluster: ScenarioCluster
+    scenario: Scenario
+    context: EvaluationContext
+    aliases: dict[str, str]
+    wait: Callable[[WaitFor], Awaitable[None]]
+    simulated_parts: SimulatedParts | None
+    armed: dict[int, tuple[int, str]] = field(default_factory=dict)
+    place: int = 0
+
+    @property
+    def simulated(self) -> SimulatedParts:
+        """What only simulated brokers have. Raises: ClusterError."""
+        if self.simulated_parts is None:
+            raise ClusterError("only simulated brokers can do this")
+        return self.simulated_parts
+
+    def note_armed(self, seq: int, unseen: str) -> None:
+        """Note that a fault waits for its trigger, and what has not happened as long as it has not triggered."""
+        self.armed[seq] = (self.place, unseen)
+
+    def skip(self, step: ScenarioStep, why: str) -> None:
+        """Log that a step, or a part of it, was skipped because it could not be executed."""
+        self.cluster.log.append(SCENARIO, EventKind.STEP_SKIPPED, None, EventFields(op=step.verb(), detail=why))
+
+    async def to_each(self, step: NamingStep, names: Sequence[str], act: Callable[[str], Awaitable[int]]) -> None:
+        """Apply an action to each broker that a step names, and record the alias that the step gives."""
+        for node in self.nodes(names):
+            if step.as_ is not None:
+                self.aliases[step.as_] = node
+            try:
+                await act(node)
+            except ClusterError as error:  # the action may still succeed on the next broker
+                if not step.if_possible:
+                    raise
+                self.skip(step, str(error))
+
+    def nodes(self, names: Sequence[str]) -> list[str]:
+        """Return the brokers that the names stand for. Raises: ClusterError if no broker has a named role."""
+        nodes = self.context.nodes(names)
+        for name in nodes:
+            if name == CONTROLLER:
+                raise ClusterError("no broker is the controller")
+            if re.fullmatch(ROLE_OF, name):
+                raise ClusterError(f"nobody is {name}")
+        return nodes

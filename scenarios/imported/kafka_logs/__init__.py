@@ -1,1 +1,0 @@
-"""Kafka's own log files: read line by line, and the history of leaders, ISRs and controllers that they show."""

@@ -1,1 +1,0 @@
-"""Questions that need no cluster: who gets which replica, who consumes what."""

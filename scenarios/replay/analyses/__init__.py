@@ -1,1 +1,0 @@
-"""What histories tell: DataFrames in, DataFrames out."""

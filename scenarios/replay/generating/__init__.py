@@ -1,1 +1,0 @@
-"""Made-up histories of clusters of any size, from a seed."""

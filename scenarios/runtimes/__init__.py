@@ -1,1 +1,0 @@
-"""The Runtime port's adapters: virtual time under SimPy, the wall clock under asyncio."""

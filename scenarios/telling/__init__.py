@@ -1,1 +1,0 @@
-"""A run told to people: one event after the other, and why each happened."""

@@ -1,0 +1,75 @@
+"""The timeline of a failed test: the test's own actions and the entries of ZooKeeper's transaction log, merged by time."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from kcsim.scenarios.testing.action_history import ActionHistory, TimelineEntry
+from kcsim.vocabulary import SessionId
+from kcsim.zk.capture.session_owners import SessionOwners
+from kcsim.zk.capture.transaction_listing import OperationLine, TransactionFilter, TransactionListing
+from kcsim.zk.files.data_directory import DataDirectory, NoSuchFilesError
+from kcsim.zk.files.transactions import Transaction
+
+
+class ZooKeeperLog:
+    """The part of a server's transaction log that concerns one chroot and the sessions that wrote below it.
+
+    Args:
+        directory: dataDir or version-2, of a server that may still be writing.
+        sessions: further sessions to include, although they may have written nothing.
+    """
+
+    def __init__(self, directory: Path, chroot: str = "/", sessions: Collection[SessionId] = ()) -> None:
+        """Raises: DataDirectoryError, BadLogError."""
+        self._transactions: list[tuple[Transaction, list[OperationLine]]] = []
+        self._listing: TransactionListing | None = None
+        self._names = SessionOwners()
+        try:
+            files = DataDirectory(directory)
+        except NoSuchFilesError:  # nothing has been written yet
+            return
+        tree = files.tree_before_the_logs()
+        names = self._names = SessionOwners(chroot)
+        names.learn_tree(tree)
+        for transaction in files.transactions():
+            names.learn(transaction)
+        listing = self._listing = TransactionListing(tree, names, TransactionFilter())
+        found = [(t, listing.take(t)) for t in files.transactions(tree.zxid)]
+        ours = {*sessions, *(t.session_id for t, lines in found if any(_is_below(line, chroot) for line in lines))}
+        for transaction, lines in found:
+            is_ours = transaction.session_id in ours
+            if kept := [line for line in lines if _is_below(line, chroot) or (is_ours and line.path is None)]:
+                self._transactions.append((transaction, kept))
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines that `kcsim zk log` prints."""
+        for transaction, lines in self._transactions:
+            assert self._listing is not None
+            yield from self._listing.table_lines(transaction, lines)
+
+    def __len__(self) -> int:
+        return len(self._transactions)
+
+    def entries(self, chroot: str, whose: dict[SessionId, str]) -> Iterator[TimelineEntry]:
+        """Yield the operations as timeline entries, with paths below the chroot and the test's names for the sessions."""
+        for transaction, lines in self._transactions:
+            who = whose.get(transaction.session_id) or self._names[transaction.session_id]
+            for line in lines:
+                path = None if line.path is None else line.path.removeprefix(chroot) or "/"
+                text = f"{line.op}  {path or ''}  {line.what}".rstrip()
+                yield TimelineEntry(transaction.time_ms, who, text.replace("    ", "  "))
+
+
+def _is_below(line: OperationLine, chroot: str) -> bool:
+    return line.path is not None and (line.path == chroot or line.path.startswith(chroot.rstrip("/") + "/"))
+
+
+def failure_timeline(history: ActionHistory, log_entries: Iterable[TimelineEntry]) -> str:
+    """Return the test's actions and ZooKeeper's log merged by time, one entry per line.
+
+    A line has the seconds since the test began, the name of the session or client, and a text.
+    """
+    since = [entry for entry in log_entries if entry.at_ms >= history.began_ms]  # the root's creation came before
+    entries: Sequence[TimelineEntry] = sorted([*history.entries, *since], key=lambda entry: entry.at_ms)
+    width = max((len(entry.who) for entry in entries), default=0)
+    return "".join(f"{(e.at_ms - history.began_ms) / 1000:7.3f} s  {e.who:<{width}}  {e.what}\n" for e in entries)

@@ -1,0 +1,1 @@
+"""A run in human-readable form: narration, terminal, web page, diagrams."""

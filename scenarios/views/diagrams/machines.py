@@ -1,0 +1,126 @@
+"""The state machines that can be drawn, each read from the table that the code decides by."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import TypeVar
+
+import networkx as nx
+
+from kcsim.brokers.groups.group_metadata import ENTERED_FROM, GroupState
+from kcsim.controller.decisions.partition_states import PARTITION_PREVIOUS_STATES, PartitionMachineState
+from kcsim.controller.decisions.replica_states import REPLICA_PREVIOUS_STATES, ReplicaMachineState
+from kcsim.text import comma_separated, did_you_mean
+from kcsim.zk.operations import SessionState
+from kcsim.zk.session_states import SESSION_TRANSITIONS
+
+S = TypeVar("S", bound=Enum)
+
+
+@dataclass(frozen=True, slots=True)
+class StateMachine:
+    """States, and the transitions between them.
+
+    Attributes:
+        initial: the initial state.
+        states: all states, in the order of their definition.
+        transitions: (from, to) -> its trigger, empty if the table does not name one; in the order of the states.
+        description: a sentence for readers who do not see the picture.
+    """
+
+    name: str
+    title: str
+    description: str
+    initial: str
+    states: tuple[str, ...]
+    transitions: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def graph(self) -> nx.DiGraph:
+        """Return the same as a graph, with nodes and edges in the same order."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.states)
+        graph.add_edges_from(self.transitions)
+        return graph
+
+    def check_states(self, wanted: Collection[str]) -> None:
+        """Check that all names are states of this machine. Raises: UnknownMachineError."""
+        for state in wanted:
+            if state not in self.states:
+                hint = did_you_mean(state, self.states) or f"; there are {comma_separated(self.states)}"
+                raise UnknownMachineError(f"{self.name} has no state {state!r}{hint}")
+
+
+class UnknownMachineError(ValueError):
+    """There is no such diagram, or no such state in it. The message lists the existing ones."""
+
+
+def machine(name: str) -> StateMachine:
+    """Return the state machine of this name. Raises: UnknownMachineError."""
+    found = MACHINES.get(name)
+    if found is None:
+        raise UnknownMachineError(
+            f"no diagram {name!r}{did_you_mean(name, MACHINES) or f'; there are {comma_separated(MACHINES)}'}"
+        )
+    return found
+
+
+def _of_previous(previous: Mapping[S, frozenset[S]]) -> dict[tuple[str, str], str]:
+    """Return the transitions of a table of valid previous states."""
+    states: Sequence[S] = list(type(next(iter(previous))))
+    return {
+        (str(source.value), str(target.value)): ""
+        for source in states
+        for target in states
+        if source in previous.get(target, frozenset())
+    }
+
+
+def _names(states: type[Enum]) -> tuple[str, ...]:
+    return tuple(str(state.value) for state in states)
+
+
+MACHINES: Mapping[str, StateMachine] = MappingProxyType(
+    {
+        made.name: made
+        for made in (
+            StateMachine(
+                "partition-states",
+                "States of a partition, as the controller has it",
+                "A partition is new, then online or offline, and no longer exists after it was offline.",
+                PartitionMachineState.NON_EXISTENT.value,
+                _names(PartitionMachineState),
+                _of_previous(PARTITION_PREVIOUS_STATES),
+            ),
+            StateMachine(
+                "replica-states",
+                "States of a replica, as the controller has it",
+                "A replica is new, then online or offline; its deletion starts from offline, and succeeds or has to wait.",
+                ReplicaMachineState.NON_EXISTENT.value,
+                _names(ReplicaMachineState),
+                _of_previous(REPLICA_PREVIOUS_STATES),
+            ),
+            StateMachine(
+                "session-states",
+                "States of a ZooKeeper session, as its client sees it",
+                "A session is connected or suspended; then it comes back, or its client is notified that it has expired.",
+                SessionState.CONNECTING.value,
+                _names(SessionState),
+                {
+                    (source.value, target.value): given.value
+                    for (source, given), target in SESSION_TRANSITIONS.items()
+                    if target is not source
+                },
+            ),
+            StateMachine(
+                "group-states",
+                "States of a consumer group, as its coordinator has it",
+                "An empty group prepares a rebalance, completes it and is stable, until the next; any may end as dead.",
+                GroupState.EMPTY.value,
+                _names(GroupState),
+                _of_previous(ENTERED_FROM),
+            ),
+        )
+    }
+)
+"""Name -> state machine."""

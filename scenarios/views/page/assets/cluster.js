@@ -1,0 +1,175 @@
+"use strict";
+// The cluster at a point in time, as text and cards: live brokers, the controller, leaders and followers of partitions.
+
+const MOST_CHIPS = 16;
+const MOST_ROWS = 100;
+const STATES = {
+  running: ["●", "up"],
+  paused: ["‖", "frozen"],
+  stopped: ["▼", "stopped"],
+  dead: ["✖", "dead"],
+  unknown: ["○", "not started"],
+  unseen: ["○", "not there"], // for a trace without process events
+};
+
+function showCluster(panel, run, histories, place) {
+  if (!run.isKnown(place)) {
+    panel.replaceChildren(element("p", { class: "notice" }, outsideText(run, place)));
+    return;
+  }
+  const partitions = histories.allAt(place, "partition");
+  const brokers = brokersAt(histories, place, partitions);
+  const clients = [...histories.allAt(place, "owned")].sort((a, b) => byName(a[0], b[0]));
+  panel.replaceChildren(
+    summary(histories, place, partitions, brokers),
+    clients.length ? consumersPart(histories, place, clients) : "",
+    element("ul", { class: brokers.length > 12 ? "cards small" : "cards", "aria-label": "Brokers" }, brokers.map(brokerCard)),
+    members(histories, place),
+    partitions.size ? partitionTable(partitions) : "",
+    metricsPart(histories, place),
+  );
+}
+
+/** The text of the panels at a point in time whose state the page does not have. */
+function outsideText(run, place) {
+  const seq = run.seqs[place];
+  return `Around this event the page has only what is of note, so the cluster of this moment is not in it. `
+    + `kcsim report ${run.about.trace} --from '#${seq}' makes a page that has it.`;
+}
+
+/** Every broker that occurs in the run: its state, and the partitions that it leads and follows. */
+function brokersAt(histories, place, partitions) {
+  const found = new Map();
+  const broker = (id) => {
+    if (!found.has(id)) found.set(id, { id, leads: [], follows: [], behind: [] });
+    return found.get(id);
+  };
+  for (const family of ["process", "registered"]) {
+    for (const name of histories.namesOf(family)) if (name.startsWith(BROKER)) broker(Number(name.slice(BROKER.length)));
+  }
+  for (const [name, [replicas, leader, , isr]] of partitions) {
+    for (const id of replicas) {
+      if (id === leader) broker(id).leads.push(name);
+      else (isr.includes(id) ? broker(id).follows : broker(id).behind).push(name);
+    }
+  }
+  for (const [id, about] of found) {
+    const name = `${BROKER}${id}`;
+    about.name = name;
+    about.registered = histories.at(place, "registered", name);
+    const wasReported = histories.history("process", name).at.length > 0;
+    about.state = histories.at(place, "process", name) ?? (about.registered ? "running" : wasReported ? "unknown" : "unseen");
+    about.link = histories.at(place, "link", name);
+    about.role = histories.at(place, "role", name);
+    about.isController = histories.at(place, "controller") === id;
+    about.epoch = histories.at(place, "epoch");
+  }
+  return [...found.values()].sort((a, b) => a.id - b.id);
+}
+
+function summary(histories, place, partitions, brokers) {
+  const controller = histories.at(place, "controller");
+  const epoch = histories.at(place, "epoch");
+  const registered = brokers.filter((broker) => broker.registered).length;
+  const counted = (flag) => [...partitions.values()].filter((value) => value[4].includes(flag)).length;
+  const [offline, under] = [counted("o"), counted("u")];
+  const fact = (what, text, isBad = false) => element("div", { class: isBad ? "bad" : null }, element("dt", {}, what), element("dd", {}, text));
+  return element(
+    "dl",
+    { class: "facts" },
+    fact("Controller", controller === null ? "✖ none" : `★ broker-${controller}`, controller === null),
+    fact("Controller epoch", epoch === null ? "none yet" : String(epoch)),
+    fact("Registered", `${registered} of ${plural(brokers.length, "broker")}`, registered < brokers.length),
+    fact("Partitions", partitions.size.toLocaleString("en")),
+    fact("Offline", `${offline ? "✖ " : ""}${offline}`, offline > 0),
+    fact("Under-replicated", `${under ? "▽ " : ""}${under}`, under > 0),
+  );
+}
+
+function brokerCard(broker) {
+  const [sign, word] = STATES[broker.state] ?? STATES.unknown;
+  const rack = broker.registered?.[1];
+  return element(
+    "li",
+    { class: `card ${broker.state}${broker.isController ? " controller" : ""}`, "data-broker": broker.id },
+    element("h3", {}, broker.name, element("span", { class: "state" }, `${sign} ${word}`)),
+    roleOf(broker),
+    element("p", { class: "muted" }, registrationOf(broker), rack ? `, rack ${rack}` : ""),
+    chips("leads", "★", broker.leads),
+    chips("in sync", "=", broker.follows),
+    chips("not in sync", "≠", broker.behind),
+  );
+}
+
+function roleOf({ isController, role, epoch }) {
+  if (isController) return element("p", { class: "role" }, `★ controller, epoch ${role ?? epoch}`);
+  if (role !== null) return element("p", { class: "role zombie" }, `☆ still thinks that it is controller, epoch ${role}`);
+  return null;
+}
+
+function registrationOf({ registered, link, state }) {
+  const isUnseen = link && link[2] === "closed" && !["expired", "closed"].includes(link[1]) && (state === "running" || state === "paused");
+  if (isUnseen) return "its session is gone, and it does not know";
+  if (registered) return link?.[1] === "suspended" ? "registered; has lost its connection" : `registered, epoch ${registered[0]}`;
+  return "not registered";
+}
+
+function chips(what, sign, names) {
+  if (!names.length) return null;
+  if (names.length > MOST_CHIPS) return element("p", { class: "many" }, `${sign} ${what}: ${plural(names.length, "partition")}`);
+  const listed = names.sort(byName).map((name) => element("li", {}, name));
+  return element("div", { class: `chips ${what.replaceAll(" ", "-")}` }, element("span", {}, `${sign} ${what}`), element("ul", {}, listed));
+}
+
+function consumersPart(histories, place, clients) {
+  const groups = groupsOf(histories).map(({ name, of }) => {
+    const found = histories.at(place, "group", name);
+    if (found === null) return "";
+    const gap = [...unconsumed(histories, of, place + 1)].find(([, first, end]) => first <= place && place < end);
+    const missing = gap ? element("span", { class: "bad" }, `; ✖ not consumed: ${gap[0].join(", ")}`) : "";
+    return element("p", {}, `Group ${name}: ${found[0]}, generation ${found[1]}`, missing);
+  });
+  const card = ([name, [owned]]) => {
+    const state = histories.at(place, "process", name) ?? "running";
+    const [sign, word] = STATES[state] ?? STATES.unknown;
+    return element(
+      "li",
+      { class: `card ${state}` },
+      element("h3", {}, name, element("span", { class: "state" }, `${sign} ${word}`)),
+      owned.length ? chips("consumes", "→", [...owned]) : element("p", { class: "muted" }, "consumes nothing"),
+    );
+  };
+  return element("div", {}, element("h3", {}, "Consumers"), groups, element("ul", { class: "cards" }, clients.map(card)));
+}
+
+function members(histories, place) {
+  const found = [...histories.allAt(place, "process")].filter(([name]) => name.startsWith(MEMBER));
+  if (!found.length) return "";
+  const states = found.map(([name, state]) => `${name} ${STATES[state]?.join(" ") ?? state}`).join(", ");
+  return element("p", {}, `ZooKeeper servers with a fault or an action: ${states}`);
+}
+
+function partitionTable(partitions) {
+  const sorted = [...partitions].sort((a, b) => (b[1][4] !== "") - (a[1][4] !== "") || byName(a[0], b[0]));
+  const row = ([name, [replicas, leader, epoch, isr, flags, adding, removing]]) => {
+    const words = [flags.includes("d") && "to be deleted", flags.includes("o") && "✖ offline", flags.includes("u") && "▽ under-replicated"];
+    if (adding.length || removing.length) words.push(`moves: + ${adding.join(", ") || "none"}, − ${removing.join(", ") || "none"}`);
+    const cells = [name, leader < 0 ? "none" : leader, epoch ?? "", isr.join(", "), replicas.join(", "), words.filter(Boolean).join(", ")];
+    return element("tr", { class: flags ? "bad" : null }, cells.map((cell) => element("td", {}, cell)));
+  };
+  const head = ["Partition", "Leader", "Epoch", "ISR", "Replicas", ""].map((name) => element("th", { scope: "col" }, name));
+  const left = sorted.length - MOST_ROWS;
+  return element(
+    "div",
+    { class: "scroll" },
+    element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, sorted.slice(0, MOST_ROWS).map(row))),
+    left > 0 ? element("p", { class: "muted" }, `… and ${plural(left, "more partition")}; those in trouble come first`) : "",
+  );
+}
+
+function metricsPart(histories, place) {
+  const metrics = [...histories.allAt(place, "metric")].sort((a, b) => byName(a[0], b[0]));
+  if (!metrics.length) return "";
+  const rows = metrics.map(([name, value]) => element("tr", {}, element("td", {}, name), element("td", {}, value)));
+  return element("details", {}, element("summary", {}, "Metrics of the controller, summed over all brokers"), element("table", {}, element("tbody", {}, rows)));
+}

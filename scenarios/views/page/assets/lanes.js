@@ -1,0 +1,241 @@
+"use strict";
+// The contents of the picture: a lane for each node, a strip for each partition or topic, and the marks on them.
+
+const BROKER = "broker-";
+const MEMBER = "member-";
+const CLIENTS = ["consumer-", "producer-"];
+const CROWD = 24; // more brokers than this are shown by racks first
+const MOST_PARTITION_STRIPS = 48;
+const MOST_TOPIC_STRIPS = 40;
+
+/** Signs of events, so that no meaning depends on colour alone. Later signs are drawn above earlier ones. */
+const SIGNS = {
+  act: ["◆", "an action on the cluster, such as creating a topic"],
+  started: ["▲", "a process starts, or wakes up"],
+  stopped: ["▼", "a process has stopped in order"],
+  gone: ["⊘", "a session has expired, or a znode that matters is gone"],
+  resigned: ["☆", "a controller resigns"],
+  rebalance: ["↻", "a consumer group begins a rebalance"],
+  paused: ["‖", "a process freezes"],
+  won: ["★", "a broker is elected controller"],
+  dead: ["✖", "a process dies"],
+  fault: ["✚", "an injected fault"],
+  held: ["✓", "an expectation that held"],
+  violated: ["✗", "an expectation that was violated, or not decided"],
+  refused: ["⊖", "records of a producer are refused, or given up"],
+  other: ["●", "something else of note"],
+};
+
+const SIGN_OF_STATE = { running: "started", paused: "paused", stopped: "stopped", dead: "dead" };
+const SIGN_OF_KIND = {
+  Fault: "fault",
+  AdminAct: "act",
+  SessionClosed: "gone",
+  ZnodeDeleted: "gone",
+  ElectionWon: "won",
+  ControllerResigned: "resigned",
+  GroupRebalance: "rebalance",
+  WorkloadStarted: "started",
+  WorkloadStopped: "stopped",
+  RecordsRefused: "refused",
+  RecordsGivenUp: "refused",
+};
+
+/** Kinds without a mark: the start and the end of the run are visible anyway. */
+const ENDS = new Set(["RunStarted", "RunEnded"]);
+
+/** Return the sign of an event. */
+function signOf(run, place) {
+  const kind = run.kind(place);
+  if (kind === "ProcessState") return SIGN_OF_STATE[run.value(place, "state")] ?? "other";
+  if (kind === "Expectation") return run.value(place, "outcome") === "held" ? "held" : "violated";
+  return SIGN_OF_KIND[kind] ?? "other";
+}
+
+/**
+ * Return the lanes from top to bottom: {type, name, label, note, of}; type: marks, process, group, partition, topic and, if
+ * there are many brokers, also controller and rack. In that case the lanes of racks come first, and each broker below them.
+ */
+function lanesOf(run, histories) {
+  const processes = new Set([...histories.namesOf("process"), ...histories.namesOf("registered")]);
+  for (const node of new Set(run.content.node)) processes.add(run.texts[node]);
+  const named = (prefix) => [...processes].filter((name) => name.startsWith(prefix)).sort(byName);
+  const process = (name) => ({ type: "process", name, label: name });
+  const brokers = brokersByRack(named(BROKER), histories);
+  const isCrowd = brokers.length > CROWD;
+  const each = brokers.map(([name, rack]) => ({ ...process(name), note: rack && `rack ${rack}` }));
+  return [
+    { type: "marks", name: "scenario", label: "scenario" },
+    { type: "marks", name: "zookeeper", label: "zookeeper" },
+    ...named(MEMBER).map(process),
+    ...(isCrowd ? [{ type: "controller", name: "controller", label: "controller" }, ...racks(brokers)] : each),
+    ...CLIENTS.flatMap(named).map(process),
+    ...groupsOf(histories),
+    ...strips(histories),
+    ...(isCrowd ? each : []),
+  ];
+}
+
+/** Return a lane for each consumer group, with its members. */
+function groupsOf(histories) {
+  const members = new Map(histories.namesOf("group").map((group) => [group, []]));
+  for (const consumer of histories.namesOf("owned")) {
+    const group = histories.history("owned", consumer).values.find((value) => value?.[1])?.[1];
+    if (group !== undefined && members.has(group)) members.get(group).push(consumer);
+  }
+  return [...members].map(([name, of]) => ({ type: "group", name, label: `group ${name}`, of }));
+}
+
+/** Return a strip for each rack; one for all brokers if there are no racks. */
+function racks(brokers) {
+  const found = new Map();
+  for (const [name, rack] of brokers) {
+    if (!found.has(rack)) found.set(rack, []);
+    found.get(rack).push(name);
+  }
+  return [...found].map(([rack, of]) => {
+    const label = rack === "" ? "brokers" : `rack ${rack}`;
+    return { type: "rack", name: label, label, note: plural(of.length, "broker"), of };
+  });
+}
+
+/** Return brokers with their racks, grouped by rack. */
+function brokersByRack(names, histories) {
+  const rackOf = (name) => histories.history("registered", name).values.find((value) => value?.[1])?.[1] ?? "";
+  const found = names.map((name) => [name, rackOf(name)]);
+  return found.sort((a, b) => byName(String(a[1]), String(b[1])) || byName(a[0], b[0]));
+}
+
+/** Return a strip for each partition; for many partitions, one per topic; for many topics, some and one for the rest. */
+function strips(histories) {
+  const partitions = histories.namesOf("partition");
+  if (partitions.length <= MOST_PARTITION_STRIPS) {
+    return partitions.map((name) => ({ type: "partition", name, label: name, of: [name] }));
+  }
+  const topics = new Map();
+  for (const name of partitions) {
+    const topic = topicOf(name);
+    if (!topics.has(topic)) topics.set(topic, []);
+    topics.get(topic).push(name);
+  }
+  const strip = (label, of) => ({ type: "topic", name: label, label, note: plural(of.length, "partition"), of });
+  const all = [...topics].sort((a, b) => b[1].length - a[1].length);
+  const shown = all.slice(0, MOST_TOPIC_STRIPS).map(([topic, of]) => strip(topic, of));
+  const rest = all.slice(MOST_TOPIC_STRIPS);
+  return rest.length ? [...shown, strip(`${rest.length} more topics`, rest.flatMap(([, of]) => of))] : shown;
+}
+
+const topicOf = (partition) => partition.slice(0, partition.lastIndexOf("-"));
+
+/** Return lane name -> the indices of the events that are marked on it, ascending. */
+function marksOf(run) {
+  const marks = new Map();
+  const mark = (lane, place) => {
+    if (!marks.has(lane)) marks.set(lane, []);
+    if (marks.get(lane).at(-1) !== place) marks.get(lane).push(place);
+  };
+  for (let place = 0; place < run.length; place++) {
+    const kind = run.kind(place);
+    const isMarked = run.ranks[place] === KEY_EVENT ? !ENDS.has(kind) : SIGN_OF_KIND[kind] === "refused";
+    if (!isMarked) continue;
+    mark(run.node(place), place);
+    if (kind === "Fault") (run.value(place, "target") ?? "").split(", ").forEach((target) => mark(target, place));
+  }
+  return marks;
+}
+
+/** Yield the parts of a broker's lane as controller: {captions, isInOffice, isFrozen, first, end}. */
+function* reigns(histories, name, length) {
+  const broker = Number(name.slice(BROKER.length));
+  const borders = new Set([0]);
+  for (const [family, of] of [["role", name], ["process", name], ["controller", ""], ["epoch", ""]]) {
+    for (const place of histories.history(family, of).at) borders.add(place);
+  }
+  const sorted = [...borders].sort((a, b) => a - b);
+  let part = null;
+  for (const [i, first] of sorted.entries()) {
+    const end = i + 1 < sorted.length ? sorted[i + 1] : length;
+    const now = reignAt(histories, name, broker, first);
+    if (part && now && part.captions[0] === now.captions[0]) part.end = end;
+    else {
+      if (part) yield part;
+      part = now && { ...now, first, end };
+    }
+  }
+  if (part) yield part;
+}
+
+function reignAt(histories, name, broker, place) {
+  const isInOffice = histories.at(place, "controller") === broker;
+  const believes = histories.at(place, "role", name);
+  if (!isInOffice && believes === null) return null;
+  const state = histories.at(place, "process", name);
+  const number = believes ?? histories.at(place, "epoch") ?? "?";
+  const epoch = `epoch ${number}`;
+  const more = { paused: ", frozen", dead: ", dead", stopped: ", stopped" }[state] ?? "";
+  const [sign, says] = isInOffice ? ["★", "controller"] : ["☆", "thinks it is controller"];
+  const captions = [`${sign} ${says}, ${epoch}${more}`, `${sign} ${epoch}${more}`, `${sign} ${epoch}`, `${sign} ${number}`];
+  return { captions, isInOffice, isFrozen: state === "paused" };
+}
+
+/** Count the partitions that are offline, only under-replicated, and existing: [[offline, under, all], first, end). */
+const troubleOf = (histories, partitions, length) =>
+  countsOf(histories, "partition", partitions, length, (value) =>
+    value === null ? [0, 0, 0] : [Number(value[4].includes("o")), Number(value[4] === "u"), 1]);
+
+/** Count the brokers that are down, frozen, and all of them: [[down, frozen, all], first, end). */
+const downOf = (histories, brokers, length) =>
+  countsOf(histories, "process", brokers, length, (value) =>
+    [Number(value === "dead" || value === "stopped"), Number(value === "paused"), 1]);
+
+/** Yield the sums of `judge` over some entities, from one change to the next: [sums, first, end). */
+function* countsOf(histories, family, names, length, judge) {
+  const steps = [];
+  for (const name of names) {
+    let before = [0, 0, 0];
+    for (const [value, first] of histories.parts(family, name, length)) {
+      const now = judge(value);
+      steps.push([first, now.map((count, i) => count - before[i])]);
+      before = now;
+    }
+  }
+  steps.sort((a, b) => a[0] - b[0]);
+  const counts = [0, 0, 0];
+  for (let i = 0; i < steps.length; i++) {
+    steps[i][1].forEach((difference, k) => (counts[k] += difference));
+    const end = i + 1 < steps.length ? steps[i + 1][0] : length;
+    if (end > steps[i][0]) yield [[...counts], steps[i][0], end];
+  }
+}
+
+/** Return texts about a partition for its strip, from the longest to the shortest. */
+function leaderWords([replicas, leader, epoch, isr, flags]) {
+  if (flags.includes("d")) return ["to be deleted"];
+  const who = leader < 0 ? "no leader" : flags.includes("o") ? `${leader} is gone` : `leader ${leader}`;
+  const inSync = flags.includes("u") ? `, ISR ${isr.length} of ${replicas.length}` : "";
+  return [`${who}${epoch === null ? "" : `, epoch ${epoch}`}${inSync}`, `${who}${inSync}`, who, leader < 0 ? "none" : String(leader)];
+}
+
+/** Return whether a broker has lost its connection, or has lost its session without being notified. */
+function isInDoubt([, seen, atServer]) {
+  return seen === "suspended" || (seen === "connected" && atServer === "closed");
+}
+
+/** Yield the partitions that no member of a group consumes although one did before: [partitions, first, end). */
+function* unconsumed(histories, consumers, length) {
+  const borders = new Set(consumers.flatMap((name) => ["owned", "process"].flatMap((family) => histories.history(family, name).at)));
+  const sorted = [...borders].sort((a, b) => a - b);
+  const ever = new Set();
+  for (const [i, first] of sorted.entries()) {
+    const now = new Set();
+    for (const name of consumers) {
+      const isRunning = (histories.at(first, "process", name) ?? "running") === "running";
+      for (const partition of histories.at(first, "owned", name)?.[0] ?? []) {
+        ever.add(partition);
+        if (isRunning) now.add(partition);
+      }
+    }
+    const missing = [...ever].filter((partition) => !now.has(partition)).sort(byName);
+    if (missing.length) yield [missing, first, sorted[i + 1] ?? length];
+  }
+}

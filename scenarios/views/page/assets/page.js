@@ -1,0 +1,363 @@
+"use strict";
+// The page: one current event, shown in all views, and the controls that change it.
+
+const SLOWEST_MS = 1600;
+const FASTEST_MS = 300;
+const ADDRESS_EVERY_MS = 300;
+const THEMES = ["auto", "light", "dark"];
+
+class Page {
+  constructor(run, histories) {
+    Object.assign(this, { run, histories });
+    this.place = 0;
+    this.timer = null;
+    this.addressTimer = null;
+    this.scale = new Scale(run);
+    this.picture = new Picture(run, histories, this.scale, byId("lanes"), byId("axis"));
+    this.list = new EventList(run, (place) => this.go(place));
+    this.tree = new Tree(byId("tree"), byId("path"), run, histories);
+    this.showAbout();
+    this.showVerdicts();
+    this.showSigns();
+    this.listen();
+    this.resize();
+    this.go(this.placeInAddress() ?? 0, false);
+  }
+
+  // --- the current event
+
+  /** Make an event the current one, and show it. */
+  go(place, isInAddress = true) {
+    this.place = Math.min(Math.max(place, 0), this.run.length - 1);
+    if (this.scale.reveal(this.place)) this.picture.draw();
+    this.list.show(this.place);
+    this.showMoment();
+    showStory(byId("story"), this.run, this.histories, this.place);
+    this.showState();
+    if (isInAddress) this.writeAddress();
+  }
+
+  showMoment() {
+    const { run, place } = this;
+    const line = byId("line");
+    line.style.left = `${this.picture.x(place)}px`;
+    line.style.height = `${this.picture.height}px`;
+    const slider = byId("slider");
+    slider.value = Math.round(this.scale.shown(place) * 10000);
+    const position = `event #${run.seqs[place]} at ${seconds(run.times[place])}`;
+    slider.setAttribute("aria-valuetext", `${position}: ${run.node(place)} ${run.says(place)}`);
+    byId("moment").textContent = `${seconds(run.times[place])}, event #${run.seqs[place]}`;
+    byId("lanes").setAttribute("aria-label", `Lanes of ${plural(this.picture.lanes.length, "node and partition", "nodes and partitions")} over time; the moment is ${position}. The panels below say the same in words.`);
+  }
+
+  /** Update the panels of the cluster, the znodes and the state machines that are visible. */
+  showState() {
+    const isSeen = (id) => byId(id).offsetParent !== null;
+    if (isSeen("cluster")) showCluster(byId("cluster"), this.run, this.histories, this.place);
+    if (isSeen("znodes")) this.tree.show(this.place);
+    if (isSeen("states")) this.showMachines();
+  }
+
+  /** Mark the state that the current event is about, in the diagrams that have it. */
+  showMachines() {
+    const { run, place } = this;
+    const state = run.value(place, "state");
+    let isThere = false;
+    for (const drawn of document.querySelectorAll("#states .state")) {
+      const isNow = state !== undefined && drawn.querySelector("text").textContent.toLowerCase() === state.toLowerCase();
+      drawn.classList.toggle("now", isNow);
+      isThere ||= isNow;
+    }
+    byId("states-now").textContent = isThere ? `${run.node(place)} ${run.says(place)}` : "A step into one of these states is marked in them.";
+  }
+
+  /** Return the index of the next notable event in a direction; the end of the run if there is none. */
+  nextOfNote(by) {
+    let at = this.place + by;
+    while (at > 0 && at < this.run.length - 1 && this.run.ranks[at] === ORDINARY) at += by;
+    return at;
+  }
+
+  placeInAddress() {
+    const found = /[#&]e=(\d+)/.exec(location.hash);
+    if (!found) return null;
+    const seq = Number(found[1]);
+    const exactly = this.run.placeOf(seq);
+    if (exactly === null) this.notice(`This page does not have event #${seq}; here is what it has before it.`);
+    return exactly ?? Math.max(lastNotAbove(this.run.seqs, seq), 0);
+  }
+
+  /** Write the current event into the address, the latest one after a delay: browsers allow few changes per second. */
+  writeAddress() {
+    if (this.addressTimer !== null) return;
+    const write = () => history.replaceState(null, "", `#e=${this.run.seqs[this.place]}`);
+    write();
+    this.addressTimer = setTimeout(() => {
+      this.addressTimer = null;
+      write();
+    }, ADDRESS_EVERY_MS);
+  }
+
+  // --- playing
+
+  get isPlaying() {
+    return this.timer !== null;
+  }
+
+  play() {
+    if (this.list.step(1) === null) this.go(0);
+    this.timer = setTimeout(() => this.playOn(), 0);
+    this.showPlaying();
+  }
+
+  pause() {
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.showPlaying();
+  }
+
+  /** Go one step, and schedule the next one after a delay that represents the time between the two events. */
+  playOn() {
+    const next = this.list.step(1);
+    if (next === null) return this.pause();
+    this.go(next);
+    const then = this.list.step(1) ?? next;
+    const passes = this.run.times[then] - this.run.times[next];
+    const delay = Math.min(Math.max(passes, FASTEST_MS), SLOWEST_MS) / Number(byId("speed").value);
+    this.timer = setTimeout(() => this.playOn(), delay);
+    return undefined;
+  }
+
+  showPlaying() {
+    const button = byId("play");
+    button.textContent = this.isPlaying ? "❚❚" : "▶";
+    button.setAttribute("aria-label", this.isPlaying ? "Pause (Space)" : "Play (Space)");
+    button.title = button.getAttribute("aria-label");
+  }
+
+  // --- elements that are made once
+
+  showAbout() {
+    const { about } = this.run;
+    byId("name").textContent = about.name;
+    const facts = [about.seed === null ? null : `seed ${about.seed}`, about.detail, plural(about.events, "event"), seconds(about.last_ms), about.trace, about.made_by];
+    byId("about").textContent = byId("about").title = facts.filter(Boolean).join(" · ");
+    if (about.problem) this.notice(`The trace could not be read to its end: ${about.problem}. The page has what came before.`);
+    if (about.events > this.run.length) {
+      const parts = about.stretches.map(([first, end]) => `#${this.run.seqs[first]} to #${this.run.seqs[end - 1]}`);
+      this.notice(
+        `The trace has ${plural(about.events, "event")}, this page ${this.run.length.toLocaleString("en")} of them: `
+        + `all from ${parts.slice(0, 4).join(", ")}${parts.length > 4 ? ` and in ${parts.length - 4} more stretches` : ""}; `
+        + "elsewhere what is of note, and what led to it. Other stretches: kcsim report with --from and --to.",
+      );
+    }
+  }
+
+  notice(text) {
+    byId("notices").append(element("li", { class: "notice" }, text));
+  }
+
+  showVerdicts() {
+    const { run } = this;
+    const judged = [];
+    for (let place = 0; place < run.length; place++) if (run.kind(place) === "Expectation") judged.push(place);
+    const box = byId("verdicts");
+    if (!judged.length) {
+      box.replaceWith(element("p", { id: "verdicts", class: "none" }, "The trace has no verdict: it expects nothing, or was not ended."));
+      return;
+    }
+    const outcome = (place) => run.value(place, "outcome") ?? "undecided";
+    const bad = judged.filter((place) => outcome(place) !== "held");
+    box.classList.add(bad.length ? "bad" : "good");
+    box.open = bad.length > 0;
+    byId("verdict").textContent = bad.length
+      ? `✗ ${bad.length} of ${plural(judged.length, "expectation")} did not hold`
+      : `✓ ${judged.length === 1 ? "the expectation held" : `all ${judged.length} expectations held`}`;
+    byId("expectations").append(...judged.map((place) => this.expectation(place, outcome(place))));
+  }
+
+  expectation(place, outcome) {
+    const { run } = this;
+    const sign = { held: "✓", violated: "✗" }[outcome] ?? "?";
+    const cause = run.causeSeq(place);
+    const moment = cause === null ? null : run.placeOf(cause);
+    return element(
+      "li",
+      { class: outcome },
+      element("strong", {}, `${sign} ${outcome}`),
+      ` ${run.value(place, "rule") ?? ""} `,
+      element("span", { class: "muted" }, run.value(place, "detail") ?? ""),
+      " ",
+      moment === null ? "" : momentLink(cause, `decided at ${seconds(run.times[moment])}, #${cause}`),
+    );
+  }
+
+  showSigns() {
+    const bar = (words, name) => element("li", {}, element("span", { class: `swatch ${name}`, "aria-hidden": "true" }), words);
+    byId("signs").append(
+      ...Object.entries(SIGNS).map(([name, [sign, words]]) => element("li", {}, element("span", { class: `glyph sign-${name}` }, sign), words)),
+      bar("a process is up; the line below it: registered in ZooKeeper", "up"),
+      bar("its connection to ZooKeeper is lost, or its session and it does not know", "doubt"),
+      bar("frozen: its process stands still", "paused"),
+      bar("controller, as /controller names it", "controller"),
+      bar("thinks that it is controller, and is not", "zombie"),
+      bar("a partition without a leader that is registered", "offline"),
+      bar("under-replicated: replicas are missing in the ISR", "under"),
+    );
+  }
+
+  // --- user input
+
+  listen() {
+    const { run } = this;
+    const moves = {
+      first: () => 0,
+      "note-back": () => this.nextOfNote(-1),
+      back: () => this.place - 1,
+      on: () => this.place + 1,
+      "note-on": () => this.nextOfNote(1),
+      last: () => run.length - 1,
+    };
+    this.move = (name) => {
+      this.pause();
+      this.go(moves[name]());
+    };
+    for (const button of document.querySelectorAll("[data-go]")) button.addEventListener("click", () => this.move(button.dataset.go));
+    byId("play").addEventListener("click", () => this.toggle());
+    byId("slider").addEventListener("input", (event) => this.slide(Number(event.target.value) / 10000));
+    byId("scale").addEventListener("change", (event) => this.look(() => (this.scale.mode = event.target.value)));
+    byId("zoom-in").addEventListener("click", () => this.look(() => this.scale.zoom(0.5, this.place)));
+    byId("zoom-out").addEventListener("click", () => this.look(() => this.scale.zoom(2, this.place)));
+    byId("zoom-fit").addEventListener("click", () => this.look(() => this.scale.fit()));
+    byId("help-button").addEventListener("click", () => byId("help").showModal());
+    byId("help-close").addEventListener("click", () => byId("help").close());
+    for (const button of document.querySelectorAll("nav [data-panel]")) button.addEventListener("click", () => this.panel(button.dataset.panel));
+    byId("list").addEventListener("keydown", (event) => this.keyInList(event));
+    document.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("hashchange", () => this.go(this.placeInAddress() ?? this.place, false));
+    window.addEventListener("resize", () => this.resize());
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.picture.draw());
+    this.listenToLanes();
+    this.listenToTheme();
+  }
+
+  toggle() {
+    if (this.isPlaying) this.pause();
+    else this.play();
+  }
+
+  slide(point) {
+    this.pause();
+    this.go(this.scale.placeAt(point));
+  }
+
+  /** Redraw the lanes after a change of their view. */
+  look(change) {
+    change();
+    this.picture.draw();
+    this.showMoment();
+  }
+
+  panel(name) {
+    document.body.dataset.panel = name;
+    if (name !== "events" && name !== "story") document.body.dataset.state = name;
+    this.showPanels();
+    this.showState();
+    if (name === "events") this.list.resize();
+  }
+
+  showPanels() {
+    const { panel, state } = document.body.dataset;
+    for (const button of document.querySelectorAll("nav [data-panel]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.panel === panel || (this.isWide && button.dataset.panel === state)));
+    }
+  }
+
+  get isWide() {
+    return window.matchMedia("(min-width: 900px)").matches;
+  }
+
+  resize() {
+    this.picture.resize();
+    const slider = byId("slider");
+    slider.style.marginLeft = `${this.picture.labels - 8}px`;
+    slider.style.width = `${this.picture.plot + 16}px`;
+    this.list.resize();
+    this.showPanels();
+    this.showMoment();
+    this.showState();
+  }
+
+  listenToLanes() {
+    const canvas = byId("lanes");
+    const hint = byId("hint");
+    const { picture } = this;
+    canvas.addEventListener("click", (event) => {
+      this.pause();
+      this.go(picture.eventAt(event.offsetX, event.offsetY));
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      const lane = picture.laneAt(event.offsetY);
+      hint.hidden = lane === null || event.pointerType !== "mouse";
+      if (hint.hidden) return;
+      const place = picture.eventAt(event.offsetX, event.offsetY);
+      hint.textContent = `${lane.label} · ${seconds(this.run.times[place])} · #${this.run.seqs[place]} ${this.run.node(place)} ${this.run.says(place)}`;
+      hint.style.left = `${Math.min(event.offsetX + 12, Math.max(picture.width - 380, 0))}px`;
+      hint.style.top = `${event.offsetY + 16}px`;
+    });
+    canvas.addEventListener("pointerleave", () => (hint.hidden = true));
+  }
+
+  listenToTheme() {
+    const button = byId("theme");
+    const show = (theme) => {
+      if (theme === "auto") delete document.documentElement.dataset.theme;
+      else document.documentElement.dataset.theme = theme;
+      button.textContent = `Theme: ${theme}`;
+      button.dataset.theme = theme;
+      this.picture.draw();
+    };
+    button.addEventListener("click", () => show(THEMES[(THEMES.indexOf(button.dataset.theme) + 1) % THEMES.length]));
+    show("auto");
+  }
+
+  keyInList(event) {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    this.pause();
+    this.go(this.list.step(by) ?? this.place);
+  }
+
+  key(event) {
+    const isTyping = event.target.matches("input:not([type=range]):not([type=checkbox]), select, textarea");
+    const isPressing = event.key === " " && event.target.matches("button, summary, a, input[type=checkbox]");
+    if (isTyping || isPressing || event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return;
+    const does = {
+      " ": () => this.toggle(),
+      ArrowRight: () => this.move(event.shiftKey ? "note-on" : "on"),
+      ArrowLeft: () => this.move(event.shiftKey ? "note-back" : "back"),
+      Home: () => this.move("first"),
+      End: () => this.move("last"),
+      "?": () => byId("help").showModal(),
+      "/": () => byId("search").focus(),
+      "+": () => byId("zoom-in").click(),
+      "-": () => byId("zoom-out").click(),
+      0: () => byId("zoom-fit").click(),
+    }[event.key];
+    if (!does) return;
+    event.preventDefault();
+    does();
+  }
+}
+
+/** The page's interface for programs: kcsim.stateAt(place), kcsim.go(place), … */
+const kcsim = {
+  ready: unpacked(byId("payload").textContent).then((content) => {
+    byId("payload").remove();
+    const run = new Run(content);
+    const histories = new Histories(content.changes, content.texts);
+    const page = new Page(run, histories);
+    Object.assign(kcsim, { run, histories, page, stateAt: (place) => stateAt(histories, place), go: (place) => page.go(place) });
+  }),
+};

@@ -1,0 +1,64 @@
+"use strict";
+// The horizontal position of events. A run has bursts of events between long waits: on an axis of time a burst is a single
+// line, on an axis of events a wait is invisible; the default axis gives half of the width to each.
+
+class Scale {
+  constructor(run) {
+    this.run = run;
+    this.clock = [...run.times]; // some imported events have a time before that of the event before
+    for (let i = 1; i < this.clock.length; i++) this.clock[i] = Math.max(this.clock[i], this.clock[i - 1]);
+    this.mode = "both";
+    this.from = 0;
+    this.to = 1;
+  }
+
+  /** Return the position of an event in the whole run: 0 to 1. */
+  part(place) {
+    const { clock } = this;
+    const { length } = clock;
+    const whole = clock[length - 1] - clock[0];
+    const byEvents = length > 1 ? place / (length - 1) : 0;
+    const byTime = whole > 0 ? (clock[place] - clock[0]) / whole : byEvents;
+    if (this.mode === "both") return (byTime + byEvents) / 2;
+    return this.mode === "time" ? byTime : byEvents;
+  }
+
+  /** Return the position of an event in the shown part: 0 is its left end, 1 its right end; outside, <0 or >1. */
+  shown(place) {
+    return (this.part(Math.min(place, this.run.length - 1)) - this.from) / (this.to - this.from);
+  }
+
+  /** Return the event nearest to a position in the shown part. */
+  placeAt(point) {
+    const wanted = this.from + point * (this.to - this.from);
+    let low = 0;
+    let high = this.run.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.part(middle) < wanted) low = middle + 1;
+      else high = middle;
+    }
+    const isBeforeNearer = low > 0 && wanted - this.part(low - 1) <= this.part(low) - wanted;
+    return isBeforeNearer ? low - 1 : low;
+  }
+
+  /** Show `factor` times as much as now, around an event. */
+  zoom(factor, place) {
+    const width = Math.min(Math.max((this.to - this.from) * factor, 1e-5), 1);
+    this.from = Math.min(Math.max(this.part(place) - width / 2, 0), 1 - width);
+    this.to = this.from + width;
+  }
+
+  /** Move the shown part so that it contains an event. Return whether that was necessary. */
+  reveal(place) {
+    const part = this.part(place);
+    const isHidden = part < this.from || part > this.to;
+    if (isHidden) this.zoom(1, place);
+    return isHidden;
+  }
+
+  fit() {
+    this.from = 0;
+    this.to = 1;
+  }
+}

@@ -1,0 +1,132 @@
+"""A run in the page's format: columns of events, and changes of the state.
+
+JSON, deflated, base64. Each text is written once, in `texts`, and referred to by its index. Numbers that mostly grow are
+written as differences. A column that few events have is written as the indices of those events and their values.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import structs, to_builtins
+
+from kcsim.eventlog.events import Event
+from kcsim.scenarios.views.trace.entity_feed import ENTITY_TYPES, EntityChange
+from kcsim.scenarios.views.trace.event_importance import RankedEvent
+
+LONGEST_SENTENCE = 400
+LONGEST_TEXT = 100_000
+PLAIN_COLUMNS = frozenset({"seq", "t_ms", "node", "kind", "cause"})
+"""The columns that every event has; the others are written only for events that have them."""
+TEXT_COLUMNS = frozenset(field.name for field in structs.fields(Event) if field.type == (str | None))
+NO_CAUSE = 0
+
+
+class DeltaColumn:
+    """Numbers, each written as its difference from the one before."""
+
+    def __init__(self) -> None:
+        self.written: list[int] = []
+        self._last = 0
+
+    def append(self, number: int) -> None:
+        self.written.append(number - self._last)
+        self._last = number
+
+
+class TextTable:
+    """Texts, each written once and referred to by its index."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+
+    def place(self, text: str) -> int:
+        return self._places.setdefault(shortened(text, LONGEST_TEXT), len(self._places))
+
+    def all(self) -> list[str]:
+        return list(self._places)
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return the text, or its beginning and how much was left out."""
+    return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest} more characters)"
+
+
+class PagePayload:
+    """The payload of a page. Add the kept events in order, each with the changes up to it."""
+
+    def __init__(self) -> None:
+        self._texts = TextTable()
+        self._seqs, self._times, self._in_trace = DeltaColumn(), DeltaColumn(), DeltaColumn()
+        self._nodes: list[int] = []
+        self._kinds: list[int] = []
+        self._causes: list[int] = []
+        self._says: list[int] = []
+        self._ranks: list[int] = []
+        self._columns: dict[str, tuple[DeltaColumn, list[Any]]] = {}
+        self._changes: dict[str, tuple[DeltaColumn, list[int], list[Any]]] = {
+            entity_type: (DeltaColumn(), [], []) for entity_type in ENTITY_TYPES
+        }
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def add(self, ranked: RankedEvent, in_trace: int, changes: Iterable[EntityChange]) -> None:
+        """Append an event.
+
+        Args:
+            in_trace: its index among all events of the trace.
+            changes: the changes since the last added event, made by this event or before it.
+        """
+        place, event = len(self), ranked.event
+        self._in_trace.append(in_trace)
+        self._seqs.append(event.seq)
+        self._times.append(event.t_ms)
+        self._nodes.append(self._texts.place(event.node))
+        self._kinds.append(self._texts.place(event.kind.value))
+        self._causes.append(NO_CAUSE if event.cause is None else event.seq - event.cause)
+        self._says.append(self._texts.place(shortened(ranked.says, LONGEST_SENTENCE)))
+        self._ranks.append(ranked.rank)
+        for name, value in to_builtins(event).items():
+            if name not in PLAIN_COLUMNS:
+                at, values = self._columns.setdefault(name, (DeltaColumn(), []))
+                at.append(place)
+                values.append(self._texts.place(value) if isinstance(value, str) else value)
+        for change in changes:
+            self._add_change(place, change)
+
+    def _add_change(self, place: int, change: EntityChange) -> None:
+        at, names, values = self._changes[change.entity_type]
+        at.append(place)
+        names.append(self._texts.place(change.name))
+        value = change.value
+        if change.entity_type == "znode" and value is not None and value[0] is not None:
+            value = [self._texts.place(value[0]), *value[1:]]
+        values.append(value)
+
+    def encoded(self, about: Mapping[str, Any]) -> str:
+        """Return the whole payload as text. Args: about: facts about the run and the page."""
+        content = {
+            "about": about,
+            "texts": self._texts.all(),
+            "seq": self._seqs.written,
+            "t_ms": self._times.written,
+            "place": self._in_trace.written,
+            "node": self._nodes,
+            "kind": self._kinds,
+            "cause": self._causes,
+            "says": self._says,
+            "rank": self._ranks,
+            "columns": {
+                name: {"at": at.written, "values": values, "are_texts": name in TEXT_COLUMNS}
+                for name, (at, values) in self._columns.items()
+            },
+            "changes": {
+                entity_type: {"at": at.written, "names": names, "values": values}
+                for entity_type, (at, names, values) in self._changes.items()
+            },
+        }
+        text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+        return base64.b64encode(zlib.compress(text.encode("utf-8", "surrogatepass"), 9)).decode()

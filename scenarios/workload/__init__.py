@@ -1,1 +1,0 @@
-"""What clients write in a run, and what became of it: producers, and the ledger of every record."""

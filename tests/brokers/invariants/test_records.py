@@ -1,0 +1,126 @@
+"""Reports of lost records, and cases in which their survival was never guaranteed."""
+
+import json
+
+import pytest
+
+from kcsim.brokers.replication.follower_logs import LEADERS_LOG_START
+from kcsim.eventlog.events import EventKind
+from tests.brokers.invariants.synthetic_cluster import STATE, TOPIC, SyntheticCluster, assignment, state
+
+
+class Records(SyntheticCluster):
+    """A cluster in which records are lost."""
+
+    def lose(self) -> int:
+        """Let the ledger count 3 acknowledged records that are in no log."""
+        counts = json.dumps({"sent": 12, "acknowledged": 10, "lost": 3})
+        return self.append("scenario", EventKind.LEDGER, topic="orders", partition=0, data=counts)
+
+    def cut(self, offset: int, high_watermark: int, rule: str = "leader epoch") -> int:
+        cut = {"offset": offset, "high_watermark": high_watermark, "rule": rule, "detail": "writer 7..9 of epoch 0"}
+        return self.append("broker-2", EventKind.RECORDS_TRUNCATED, topic="orders", partition=0, **cut)  # type: ignore[arg-type]
+
+    def lose_disk(self, broker: int) -> None:
+        self.append(f"broker-{broker}", EventKind.LOG_DIR_FAILED, broker_id=broker, path="/disk-1", count=1)
+
+    def lost(self) -> list[str]:
+        return self.says("no-acknowledged-record-is-lost")
+
+
+@pytest.fixture
+def cluster() -> Records:
+    return Records()
+
+
+def test_acknowledged_records_that_are_in_no_log_are_named(cluster: Records) -> None:
+    seq = cluster.lose()
+    assert cluster.lost() == [f"#{seq}: 3 of 10 acknowledged records of orders-0 are lost"]
+
+
+def test_what_an_unclean_election_has_lost_was_not_promised(cluster: Records) -> None:
+    cluster.elects_uncleanly(2, epoch=1)
+    cluster.decides(state(leader=2, leader_epoch=1, isr=(2,)))
+    cluster.lose()
+    cluster.cut(7, high_watermark=10)
+    assert cluster.lost() == cluster.says("nothing-committed-is-cut-off") == []
+
+
+def test_an_unclean_election_whose_outcome_was_never_written_excuses_nothing(cluster: Records) -> None:
+    cluster.elects_uncleanly(2, epoch=1)
+    cluster.lose()
+    assert len(cluster.lost()) == 1
+
+
+def test_nor_does_one_of_an_earlier_topic_of_that_name(cluster: Records) -> None:
+    cluster.elects_uncleanly(2, epoch=1)
+    cluster.decides(state(leader=2, leader_epoch=1, isr=(2,)))
+    cluster.gone(STATE)
+    cluster.znode(STATE, state())
+    cluster.lose()
+    assert len(cluster.lost()) == 1
+
+
+def test_a_topic_that_was_deleted_has_no_records_to_lose(cluster: Records) -> None:
+    cluster.znode("/admin/delete_topics/orders")
+    cluster.lose()
+    assert cluster.lost() == []
+
+
+def test_nor_has_one_whose_znodes_somebody_has_taken_away(cluster: Records) -> None:
+    cluster.gone(STATE)
+    cluster.gone(TOPIC)
+    cluster.znode(TOPIC, assignment(1, 2, 3))
+    cluster.znode(STATE, state())
+    cluster.lose()
+    assert cluster.lost() == []
+
+
+@pytest.mark.parametrize("broker", [2, 3])
+def test_a_disk_that_a_follower_loses_takes_nothing_away(cluster: Records, broker: int) -> None:
+    cluster.lose_disk(broker)
+    cluster.lose()
+    assert len(cluster.lost()) == 1
+
+
+def test_disks_do_that_all_members_of_an_isr_lose_one_after_the_other(cluster: Records) -> None:
+    """The last of them stays in the ISR, with an empty log, and will lead again."""
+    cluster.decides(state(leader=1, leader_epoch=1, isr=(1, 2)))
+    cluster.lose_disk(2)
+    cluster.decides(state(leader=1, leader_epoch=2, isr=(1,)))
+    cluster.lose_disk(1)
+    cluster.decides(state(leader=1, leader_epoch=3, isr=(1, 2)))
+    cluster.lose()
+    assert cluster.lost() == []
+
+
+def test_a_follower_that_is_back_in_the_isr_has_all_again(cluster: Records) -> None:
+    cluster.lose_disk(2)
+    cluster.decides(state(leader=1, leader_epoch=1, isr=(1, 3)))
+    cluster.decides(state(leader=1, leader_epoch=1, isr=(1, 2, 3)))
+    cluster.decides(state(leader=2, leader_epoch=2, isr=(1, 2, 3)))
+    cluster.lose()
+    assert len(cluster.lost()) == 1
+
+
+def test_what_a_controller_hears_of_a_disk_is_not_a_disk_of_its_own(cluster: Records) -> None:
+    cluster.append("broker-1", EventKind.LOG_DIR_FAILED, broker_id=2, count=1, detail="replicas of orders-0 on 2")
+    cluster.lose()
+    assert len(cluster.lost()) == 1
+
+
+def test_a_follower_that_cuts_off_what_it_knew_to_be_committed_is_named(cluster: Records) -> None:
+    seq = cluster.cut(7, high_watermark=10)
+    assert cluster.says("nothing-committed-is-cut-off") == [
+        f"#{seq}: broker-2 cuts orders-0 at 7, though committed up to 10: writer 7..9 of epoch 0"
+    ]
+
+
+def test_one_that_cuts_off_what_was_not_committed_is_not(cluster: Records) -> None:
+    cluster.cut(10, high_watermark=10)
+    assert cluster.says("nothing-committed-is-cut-off") == []
+
+
+def test_nor_is_one_that_starts_anew_where_retention_has_left_the_leader_something(cluster: Records) -> None:
+    cluster.cut(0, high_watermark=10, rule=LEADERS_LOG_START)
+    assert cluster.says("nothing-committed-is-cut-off") == []

@@ -1,0 +1,54 @@
+"""A leader's knowledge of idempotent producers. Source: KIP-98, KIP-360; Kafka 2.8, ProducerAppendInfo.checkSequence."""
+
+import pytest
+
+from kcsim.brokers.log.producer_states import AppendDecision, ProducerStateManager
+from kcsim.brokers.records import Run
+from kcsim.brokers.requests import ProduceBatch
+from kcsim.controller.requests import ErrorCode
+from kcsim.vocabulary import LeaderEpoch
+
+LOG = (
+    Run(0, 10, LeaderEpoch(0), "a", 0, 0, 100),
+    Run(10, 5, LeaderEpoch(0), "b", 0, 0, 100),
+    Run(15, 5, LeaderEpoch(1), "a", 10, 0, 100),
+)
+"""Of one writer, 0..9 at offsets 0..9, then 10..14 at 15..19, under the next leader."""
+
+
+def batch(first: int, count: int = 1, writer: str = "a", epoch: int = 0, is_idempotent: bool = True) -> ProduceBatch:
+    return ProduceBatch(writer, first, count, 100, 0, is_idempotent, epoch)
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        pytest.param(batch(15), AppendDecision(), id="the next"),
+        pytest.param(batch(16), AppendDecision(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER), id="a gap"),
+        pytest.param(batch(10, 5), AppendDecision(duplicate_of=15), id="the last once more"),
+        pytest.param(batch(3, 4), AppendDecision(duplicate_of=3), id="an old one, written under an earlier leader"),
+        pytest.param(
+            batch(8, 4), AppendDecision(ErrorCode.DUPLICATE_SEQUENCE_NUMBER), id="one that was never written like that"
+        ),
+        pytest.param(batch(13, 4), AppendDecision(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER), id="half of it new"),
+        pytest.param(batch(7, writer="c"), AppendDecision(), id="an unknown writer may begin anywhere"),
+        pytest.param(batch(5, writer="b"), AppendDecision(), id="each writer has its own sequence"),
+        pytest.param(batch(3, is_idempotent=False), AppendDecision(), id="a batch that is not idempotent is not checked"),
+    ],
+)
+def test_a_new_leader_knows_writers_from_its_log(sent: ProduceBatch, expected: AppendDecision) -> None:
+    assert ProducerStateManager().admit(sent, lambda: LOG) == expected
+
+
+def test_what_a_leader_has_appended_itself_is_known_without_the_log() -> None:
+    states = ProducerStateManager()
+    states.appended(batch(0, 3, writer="c"))
+    assert states.admit(batch(3, writer="c"), lambda: ()) == AppendDecision()
+    assert states.admit(batch(4, writer="c"), lambda: ()) == AppendDecision(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+
+
+def test_an_earlier_incarnation_of_a_producer_is_fenced() -> None:
+    states = ProducerStateManager()
+    states.appended(batch(0, 3, epoch=2))
+    assert states.admit(batch(3, epoch=1), lambda: ()) == AppendDecision(ErrorCode.INVALID_PRODUCER_EPOCH)
+    assert states.admit(batch(9, epoch=3), lambda: ()) == AppendDecision()

@@ -1,0 +1,1 @@
+"""Tests of the part of kcsim that runs on Spark."""

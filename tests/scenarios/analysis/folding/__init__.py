@@ -1,0 +1,1 @@
+"""Tests of the fold, which replays runs of the simulator."""

@@ -1,0 +1,1 @@
+"""Tests of Spark sessions and of reading and writing tables."""

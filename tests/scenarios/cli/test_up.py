@@ -1,0 +1,216 @@
+"""kcsim up and kcsim fault as a user sees them: a cluster in one terminal, and actions on it from another."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from kcsim.eventlog.event_log import read_trace
+from kcsim.eventlog.events import EventKind
+from kcsim.scenarios.cli.app import app
+from kcsim.zk.servers.embedded import EmbeddedZooKeeper
+from tests.requirements import require
+from tests.zk.servers.processes import assert_nothing_left, until
+
+PATIENCE_S = 600
+RESTORED = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+IGNORED = "signal.signal(signal.SIGINT, signal.SIG_IGN)"
+SETTINGS = ("--setting", "zookeeper.session.timeout.ms=8000", "--setting", "controlled.shutdown.retry.backoff.ms=50")
+"""Settings with which a killed broker's session expires after 8 s, and a slow broker's on a busy machine does not."""
+
+
+@pytest.fixture(autouse=True)
+def runtime_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return this test's own directory for sockets; its path is short, because the system limits the length."""
+    with tempfile.TemporaryDirectory(prefix="kcsim-test-") as directory:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", directory)
+        yield Path(directory) / "kcsim"
+
+
+def kcsim(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+class Terminal:
+    """`kcsim up` in a process of its own. Its output goes into a file, so that no test has to read it while it runs."""
+
+    def __init__(self, process: "subprocess.Popen[str]", output_file: Path) -> None:
+        self.process = process
+        self._output_file = output_file
+
+    def output(self) -> str:
+        return self._output_file.read_text(encoding="utf-8")
+
+    def wait_for(self, words: str) -> str:
+        return until(self.output, lambda output: words in output, f"{words!r}", PATIENCE_S)
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def end(self) -> int:
+        return self.process.wait(PATIENCE_S)
+
+
+@contextmanager
+def up(directory: Path, *arguments: str, interrupts: str = RESTORED) -> Iterator[Terminal]:
+    """Yield a cluster that is up.
+
+    Args:
+        interrupts: how SIGINT is handled first: a background job inherits that it is ignored, and tests may run as one.
+    """
+    require("java")
+    program = f"import signal; {interrupts}\nfrom kcsim.scenarios.cli.app import main\nmain()"
+    output_file = directory / "output.txt"
+    with (
+        output_file.open("w") as file,
+        subprocess.Popen(
+            [sys.executable, "-c", program, "up", "--brokers", "3", *SETTINGS, *arguments],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        ) as process,
+    ):
+        terminal = Terminal(process, output_file)
+        try:
+            assert "Ctrl-C stops it." in terminal.wait_for("Ctrl-C stops it.")
+            yield terminal
+        finally:
+            process.kill()
+
+
+# --- a running cluster -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.live
+def test_a_cluster_is_played_with_from_another_terminal(tmp_path: Path, runtime_directory: Path) -> None:
+    trace = tmp_path / "up.jsonl"
+    with up(tmp_path, "--racks", "3", "--topic", "orders:2:3", "--trace", str(trace)) as terminal:
+        killed = kcsim("fault", "kill", "controller")
+        assert (killed.exit_code, "is dead; session 0x" in killed.stdout) == (0, True), killed.output
+        terminal.wait_for("controller epoch 2 ")
+        victim = killed.stdout.split()[0]
+        assert kcsim("fault", "resume", "preferred-of", "orders-0").stderr.endswith(" is not paused\n")
+        assert "registers anew, with broker epoch" in kcsim("fault", "start", victim).stdout
+        cut = kcsim("fault", "partition", "broker-1", "and", "broker-2,", "broker-3")
+        assert cut.stdout.startswith("between broker-1 and broker-2, broker-3: 4 links, "), cut.output
+        healed = kcsim("fault", "heal", "all").stdout
+        assert healed == "an operator heals the network between all and all, 4 links in trouble\n"
+        refused = kcsim("fault", "kill", "broker-7")
+        assert (refused.exit_code, "unknown target 'broker-7'" in refused.stderr) == (64, True)
+        taken = kcsim("up")
+        assert (taken.exit_code, "a cluster named default is up already" in taken.stderr) == (64, True)
+        # The trace can be read while it grows.
+        until(
+            lambda: kcsim("why", str(trace), "last:ElectionWon").stdout,
+            lambda output: f"kills {victim}" in output,
+            "the cause",
+            PATIENCE_S,
+        )
+        terminal.signal(signal.SIGINT)
+        assert terminal.end() == 0
+        output = terminal.output()
+    assert output.endswith("stopped; nothing is left of it\n")
+    assert "Traceback" not in output
+    assert list(runtime_directory.iterdir()) == []
+    assert_nothing_left(terminal.process.pid, patience_s=0)
+    events = list(read_trace(trace))
+    assert [e.state for e in events if e.kind is EventKind.PROCESS_STATE][-3:] == ["stopped"] * 3
+    assert events[-1].kind is EventKind.RUN_ENDED
+
+
+@pytest.mark.slow
+@pytest.mark.live
+def test_sigterm_stops_it_in_order_even_where_ctrl_c_is_ignored(tmp_path: Path, runtime_directory: Path) -> None:
+    """SIGINT is ignored as in a script's background job."""
+    with up(tmp_path, "--cluster", "other", interrupts=IGNORED) as terminal:
+        terminal.signal(signal.SIGINT)
+        assert kcsim("fault", "expire", "broker-1", "--cluster", "other").exit_code == 0
+        terminal.signal(signal.SIGTERM)
+        assert terminal.end() == 0
+        assert terminal.output().count("has stopped\n") == 3
+    assert list(runtime_directory.iterdir()) == []
+    assert_nothing_left(terminal.process.pid, patience_s=0)
+
+
+@pytest.mark.slow
+@pytest.mark.live
+def test_a_second_ctrl_c_does_not_wait_for_the_brokers(tmp_path: Path, runtime_directory: Path) -> None:
+    """The cluster's ZooKeeper is frozen, so that no broker can close its session."""
+    with up(tmp_path) as terminal:
+        assert kcsim("fault", "pause", "member-1").exit_code == 0
+        terminal.signal(signal.SIGINT)
+        terminal.wait_for("stopping the brokers in order")
+        terminal.signal(signal.SIGINT)
+        assert terminal.end() == 130
+        assert terminal.output().endswith("killed; nothing is left of it\n")
+    assert list(runtime_directory.iterdir()) == []
+    assert_nothing_left(terminal.process.pid, patience_s=0)
+
+
+@pytest.mark.slow
+@pytest.mark.live
+def test_a_cluster_on_somebody_s_zookeeper_leaves_that_running(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
+    """A dry run comes first. Kafka's persistent znodes stay, the brokers' registrations do not."""
+    where = server.connect_string
+    dry = kcsim("up", "--zookeeper", where)
+    assert (dry.exit_code, f"nothing has been written to {where}" in dry.stdout) == (0, True)
+    with up(tmp_path, "--zookeeper", where, "--execute") as terminal:
+        assert "ephemeral of" in kcsim("zk", "tree", where, "/controller").stdout
+        terminal.signal(signal.SIGTERM)
+        assert terminal.end() == 0
+    assert kcsim("zk", "tree", where, "/brokers/ids").stdout.splitlines()[0].startswith("/brokers/ids  (version 0)")
+    assert len(kcsim("zk", "tree", where, "/brokers/ids").stdout.splitlines()) == 1
+
+
+# --- invalid arguments: nothing is started ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--zookeeper", "simulated"], "--zookeeper: a cluster to play with lives in real time"),
+        (["--zookeeper", "embeded"], "unknown ZooKeeper 'embeded'; did you mean embedded?"),
+        (["--topic", "orders"], "--topic: 'orders' is no NAME:PARTITIONS:RF; write orders:12:3"),
+        (["--topic", "orders:12:x"], "--topic: 'orders:12:x' is no NAME:PARTITIONS:RF"),
+        (["--topic", "orders:12:4"], "topic 'orders' wants 4 replicas of 3 brokers"),
+        (["--topic", "a/b:1:1"], "'a/b' contains one or more characters other than ASCII alphanumerics"),
+        (["--topic", "a.b:1:1", "--topic", "a_b:1:1"], "--topic: "),
+        (["--setting", "zookeeper.session.timeout"], "has no value; write zookeeper.session.timeout.ms=2000"),
+        (["--setting", "zookeeper.sesion.timeout.ms=1"], "did you mean zookeeper.session.timeout.ms?"),
+        (["--setting", "zookeeper.session.timeout.ms=soon"], "'soon' is no value of zookeeper.session.timeout.ms"),
+        (["--cluster", "Mine!"], "--cluster: 'Mine!' is no name of a cluster"),
+        (["--trace", "/no/such/place.jsonl"], "--trace: there is no directory /no/such"),
+        (["--brokers", "0"], "Invalid value for '--brokers'"),
+    ],
+)
+def test_what_makes_no_sense_ends_with_64_and_a_line_on_stderr(arguments: list[str], message: str) -> None:
+    result = kcsim("up", *arguments)
+    assert (result.exit_code, result.stdout) == (64, "")
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_fault_without_a_cluster_ends_with_2() -> None:
+    result = kcsim("fault", "kill", "broker-1")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "kcsim: no cluster named default is up; start one with kcsim up\n"
+
+
+def test_an_unknown_fault_ends_with_64() -> None:
+    result = kcsim("fault", "kil", "broker-1")
+    assert (result.exit_code, "'kil' is not one of 'kill'" in result.stderr) == (64, True)
+
+
+@pytest.mark.parametrize("command", ["up", "fault", "why"])
+def test_every_command_explains_itself(command: str) -> None:
+    result = kcsim(command, "--help")
+    assert (result.exit_code, result.stdout.startswith("Usage: ")) == (0, True)

@@ -1,0 +1,94 @@
+"""kcsim why as a user sees it: a tree on stdout, or one line about the error in the trace or the question."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from kcsim.eventlog.event_log import open_trace_writer
+from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, EventKind
+from kcsim.scenarios.cli.app import app
+from tests.scenarios.evaluated_log import EvaluatedLog
+
+
+def kcsim(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def written(path: Path, schema_version: int = EVENT_SCHEMA_VERSION) -> Path:
+    """Write a trace in which the run starts, broker-1 is killed, and /controller is deleted; return its path."""
+    story = EvaluatedLog()
+    story.append("scenario", EventKind.RUN_STARTED, scenario="try-it", seed=1, schema_version=schema_version)
+    killed = story.append("scenario", EventKind.FAULT, fault="kill", target="broker-1")
+    story.gone("/controller", killed)
+    writer = open_trace_writer(path)
+    for event in story.events:
+        writer.write(event)
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.parquet"])
+def test_the_chain_is_printed_down_to_the_event(tmp_path: Path, name: str) -> None:
+    result = kcsim("why", str(written(tmp_path / name)), "last:ZnodeDeleted")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
+        "  #1      0.100 s  scenario   kills broker-1",
+        "→ #2      0.200 s  zookeeper  └ /controller is gone: no broker is the controller",
+    ]
+
+
+def test_json_is_for_programs(tmp_path: Path) -> None:
+    document = json.loads(kcsim("why", str(written(tmp_path / "run.jsonl")), "1", "--output", "json").stdout)
+    assert ([e["seq"] for e in document["chain"]], [e["seq"] for e in document["followed_by"]]) == ([1], [2])
+
+
+def test_depth_and_all_say_how_much_of_what_followed_is_shown(tmp_path: Path) -> None:
+    trace = str(written(tmp_path / "run.jsonl"))
+    assert "… 1 more follows" in kcsim("why", trace, "1", "--depth", "0").stdout
+    assert "more follow" not in kcsim("why", trace, "1", "--depth", "0", "--all").stdout
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ("17", "run.jsonl: there is no event #17 in the trace; it has #0 to #2"),
+        ("ElectionWon", "run.jsonl: the trace has no ElectionWon"),
+        ("Election", "did you mean ElectionWon?"),
+    ],
+)
+def test_an_event_that_is_not_there_ends_with_64(tmp_path: Path, question: str, message: str) -> None:
+    result = kcsim("why", str(written(tmp_path / "run.jsonl")), question)
+    assert (result.exit_code, result.stdout) == (64, "")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_trace_that_breaks_off_is_described_as_far_as_it_goes(tmp_path: Path) -> None:
+    """The run of such a trace was killed, or is still writing it."""
+    trace = written(tmp_path / "run.jsonl")
+    trace.write_bytes(trace.read_bytes()[:-10])
+    result = kcsim("why", str(trace), "1")
+    assert (result.exit_code, "kills broker-1" in result.stdout) == (0, True)
+    assert result.stderr == f"{trace}:3: not an event: the trace breaks off here; what came after that is not shown\n"
+    lost = kcsim("why", str(trace), "2")
+    assert (lost.exit_code, lost.stdout) == (2, "")
+    assert "the trace breaks off here; there is no event #2 in the trace; it has #0 to #1" in lost.stderr
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.parquet"])
+def test_a_trace_of_a_newer_kcsim_ends_with_64(tmp_path: Path, name: str) -> None:
+    trace = written(tmp_path / name, schema_version=EVENT_SCHEMA_VERSION + 1)
+    result = kcsim("why", str(trace), "1")
+    assert (result.exit_code, result.stdout) == (64, "")
+    assert f"a newer kcsim wrote it, in version {EVENT_SCHEMA_VERSION + 1} of the format" in result.stderr
+
+
+@pytest.mark.parametrize(("content", "message"), [(None, "No such file or directory"), (b"junk\n", ":1: not an event: ")])
+def test_what_is_no_trace_ends_with_64(tmp_path: Path, content: bytes | None, message: str) -> None:
+    trace = tmp_path / "run.jsonl"
+    if content is not None:
+        trace.write_bytes(content)
+    result = kcsim("why", str(trace), "1")
+    assert (result.exit_code, message in result.stderr, len(result.stderr.splitlines())) == (64, True, 1)

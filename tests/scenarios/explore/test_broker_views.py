@@ -1,0 +1,27 @@
+"""Outdated views that brokers may keep when all is quiet, because in Kafka no request corrects them."""
+
+from pathlib import Path
+
+from kcsim.eventlog.events import EventKind
+from kcsim.scenarios.explore.simulation import simulate
+from kcsim.scenarios.language.scenario_file import load_scenario
+from tests.brokers.invariants.planted import UNTIL_QUIET, with_orders
+from tests.scenarios.scenario_files import written
+
+A_BROKER_WITHOUT_REPLICAS_DIES = f"""\
+  - kill: broker-3
+  - wait: {{leader: {{orders-0: none}}}}
+  - kill: broker-2
+{UNTIL_QUIET}"""
+
+
+def test_no_broker_is_notified_of_the_death_of_a_broker_without_replicas_while_a_partition_has_no_leader(
+    tmp_path: Path,
+) -> None:
+    """KAFKA-13225: the request that would notify the broker is sent only where no partition waits for a leader."""
+    played = simulate(load_scenario(written(tmp_path, with_orders(A_BROKER_WITHOUT_REPLICAS_DIES, topic="{0: [3]}"))), 1)
+    change = max(event.seq for event in played.events if event.kind is EventKind.BROKER_CHANGE)
+
+    sent = [event for event in played.events[change:] if event.kind is EventKind.REQUEST_SENT]
+
+    assert (played.failures, sent) == ((), [])

@@ -1,0 +1,32 @@
+"""Scenarios for a busy machine: sessions that survive a process without processor time, and waits with late deadlines."""
+
+from kcsim.scenarios.language.scenario_file import LoadedScenario
+from kcsim.scenarios.language.step import ScenarioStep
+from kcsim.scenarios.language.steps import WaitStep
+
+SESSION_MS = 10_000
+WITHIN_MS = 300_000
+SESSION_SETTING = "zookeeper.session.timeout.ms"
+
+
+def patient(loaded: LoadedScenario, session_timeout_ms: int = SESSION_MS) -> LoadedScenario:
+    """Return the scenario with long sessions and long bounds for its waits. Its steps and expectations stay the same.
+
+    Args:
+        session_timeout_ms: the session timeout to set; a scenario in which a session expires by itself takes this long.
+    """
+    scenario = loaded.scenario
+    cluster = scenario.cluster.model_copy(
+        update={"settings": {**scenario.cluster.settings, SESSION_SETTING: session_timeout_ms}}
+    )
+    expect = [one if one.within is None else one.model_copy(update={"within": WITHIN_MS}) for one in scenario.expect]
+    timetable = [_patient_step(step) for step in scenario.timetable]
+    return loaded._replace(
+        scenario=scenario.model_copy(update={"cluster": cluster, "timetable": timetable, "expect": expect})
+    )
+
+
+def _patient_step(step: ScenarioStep) -> ScenarioStep:
+    if not isinstance(step, WaitStep):
+        return step
+    return step.model_copy(update={"wait": step.wait.model_copy(update={"within": WITHIN_MS})})

@@ -1,1 +1,0 @@
-"""The fold: runs of the simulator once more."""

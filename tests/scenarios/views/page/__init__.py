@@ -1,0 +1,1 @@
+"""Tests of reports of runs: their contents, and their look and behaviour in a browser."""

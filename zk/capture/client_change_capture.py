@@ -1,0 +1,262 @@
+"""A live run's znode changes where ZooKeeper's transaction log cannot be read: an external ZooKeeper.
+
+The writes of the simulator's own clients are known from the replies, with their causes. Other changes (an ephemeral znode
+that is deleted with its session, an operator's change) are reported by the clients' watches, or found by reading the znodes
+that elections use, from time to time (`look`). An operator's change has no cause, and of several changes between two reads
+only the last is seen.
+
+No server reports the end of another client's session. The end is inferred when an ephemeral znode of the session disappears
+that no own client deleted, if a fault was injected into the session or its owner closed it, or if it was the session's last
+ephemeral znode. An operator who deletes a broker's registration by hand, with another client, causes the same inference.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from kcsim.eventlog.event_log import EventLog
+from kcsim.eventlog.events import EventFields, EventKind, data_text, hexadecimal
+from kcsim.eventlog.sink import Cause
+from kcsim.vocabulary import SessionId
+from kcsim.zk.errors import NoNodeError, ZooKeeperError
+from kcsim.zk.operations import (
+    ChildrenRead,
+    Create,
+    Created,
+    DataRead,
+    DataSet,
+    Delete,
+    Deleted,
+    GetChildren,
+    GetData,
+    Multi,
+    MultiDone,
+    Notice,
+    ReplyOrError,
+    Request,
+    SessionState,
+    SessionStateChanged,
+    SetData,
+    WatchEvent,
+    WatchKind,
+    WriteOp,
+)
+from kcsim.zk.ports import FaultableSession, Session, ZooKeeper
+from kcsim.zk.wrapped_session import WrappedSession
+from kcsim.znodes import paths
+
+ZOOKEEPER = "zookeeper"
+
+
+class ZnodeVersion(NamedTuple):
+    """A version of one znode. Versions are ordered by zxid, then version: one transaction may create and set a znode."""
+
+    zxid: int
+    version: int
+
+
+NEVER = ZnodeVersion(-1, -1)
+
+
+class ClientChangeCapture:
+    """Appends to the event log what replies, watches and reads show; also the ledger of the causes of sessions' ends."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._changed: dict[str, ZnodeVersion] = {}  # the last change known, for each znode that exists
+        self._last_gone: dict[str, ZnodeVersion] = {}  # the change at which a znode was known to be absent
+        self._owner_of: dict[str, SessionId] = {}  # of each ephemeral znode that exists
+        self._under_way: dict[str, list[tuple[WriteOp, Cause]]] = {}  # path -> own writes that are not answered yet
+        self._left_alone: set[str] = set()  # paths that the last look skipped, because an own write was in flight
+        self._fault_causes: dict[SessionId, int] = {}
+        self._close_causes: dict[SessionId, Cause] = {}
+        self._ended: dict[SessionId, int] = {}  # ended session -> seq of its SessionClosed
+
+    # --- the ledger; each call is one step on one dictionary, so the clients' threads may make it
+
+    def record_write(self, session_id: SessionId, xid: int, cause: Cause) -> None:
+        """Do nothing: `heard` gets the reply together with the request and its cause."""
+
+    def record_open(self, session_id: SessionId, cause: Cause) -> None:
+        """Do nothing: `opened` gets the cause."""
+
+    def record_session_fault(self, session_id: SessionId, cause: int) -> None:
+        self._fault_causes[session_id] = cause
+
+    def record_close(self, session_id: SessionId, cause: Cause) -> None:
+        self._close_causes[session_id] = cause
+
+    # --- the simulator's own clients
+
+    def opened(self, session_id: SessionId, timeout_ms: int, cause: Cause) -> None:
+        """Log that one of the simulator's clients has opened a session."""
+        fields = EventFields(session_id=hexadecimal(session_id), duration_ms=timeout_ms)
+        self._log.append(ZOOKEEPER, EventKind.SESSION_CREATED, cause, fields)
+
+    def noticed(self, session_id: SessionId, notice: Notice) -> None:
+        """Take a notice that is about to be delivered to one of the simulator's clients."""
+        if self._log.events[-1:] and self._log.events[-1].kind is EventKind.RUN_ENDED:
+            return  # the clean-up after the end is not part of the run
+        match notice:
+            case SessionStateChanged(SessionState.CONNECTED):
+                self._fault_causes.pop(session_id, None)  # the session has survived the fault
+            case WatchEvent(WatchKind.NODE_DELETED, path, zxid) if not 0 < zxid <= self._zxid_of(path, zxid):
+                deleting = [cause for op, cause in self._under_way.get(path, ()) if isinstance(op, Delete)]
+                if deleting:
+                    self._gone(path, zxid or None, deleting[0])
+                else:
+                    self._vanished([path])
+            case _:
+                pass
+
+    def sent(self, requests: Iterable[Request], cause: Cause) -> None:
+        """Record that one of the simulator's clients is about to send these requests."""
+        for op in _writes_of(requests):
+            self._under_way.setdefault(op.path, []).append((op, cause))
+
+    def answered(self, requests: Iterable[Request], cause: Cause) -> None:
+        """Record that these requests, recorded by `sent`, are not in flight any more."""
+        for op in _writes_of(requests):
+            self._under_way[op.path].remove((op, cause))
+            if not self._under_way[op.path]:
+                del self._under_way[op.path]
+
+    def heard(self, session_id: SessionId, request: Request, reply: ReplyOrError, cause: Cause) -> None:
+        """Log the changes in a reply to one of the simulator's clients."""
+        match request, reply:
+            case Multi(ops), MultiDone(results, None):
+                for op, result in zip(ops, results, strict=True):
+                    self._applied(session_id, op, result, cause)
+            case (Create() | Delete() | SetData()) as op, _:
+                self._applied(session_id, op, reply, cause)
+            case _:
+                pass
+
+    def _applied(self, session_id: SessionId, op: WriteOp, reply: object, cause: Cause) -> None:
+        match op, reply:
+            case Create(_, data, ephemeral), Created(path, _, zxid):
+                if self._zxid_of(path, zxid) < zxid:
+                    self._vanished([path])  # the znode must have been deleted, or it could not have been created
+                self._set(path, data, zxid, 0, cause, session_id if ephemeral else None)
+            case SetData(path, data), DataSet(_, stat, zxid):
+                self._set(path, data, zxid, stat.version, cause, SessionId(stat.ephemeral_owner) or None)
+            case Delete(path), Deleted(_, zxid):
+                self._gone(path, zxid, cause)
+            case _:
+                pass
+
+    # --- reads of ZooKeeper
+
+    async def look(self, session: Session) -> None:
+        """Read the znodes that elections use and all known znodes, and append the changes not reported otherwise."""
+        (listing,) = await session.call([GetChildren(paths.BROKER_IDS)])
+        ids = listing.children if isinstance(listing, ChildrenRead) else ()
+        places = [paths.CONTROLLER, paths.CONTROLLER_EPOCH, *(paths.child(paths.BROKER_IDS, name) for name in ids)]
+        places += [path for path in self._changed if path not in places]
+        known = dict(self._changed)
+        replies = dict(zip(places, await session.call([GetData(path) for path in places]), strict=True))
+        # Where an own write is in flight, its reply will give the change with its cause: wait for the reply, but only until
+        # the next look, because a frozen client reads no reply.
+        self._left_alone = {path for path in places if path in self._under_way} - self._left_alone
+        gone = []
+        for path, reply in replies.items():
+            if path in self._left_alone:
+                continue
+            if isinstance(reply, DataRead):
+                owner = SessionId(reply.stat.ephemeral_owner) or None
+                if self._owner_of.get(path, owner) != owner:
+                    self._vanished([path])
+                self._set(path, reply.data, reply.stat.mzxid, reply.stat.version, None, owner)
+            elif isinstance(reply, NoNodeError) and path in known and self._changed.get(path) == known[path]:
+                gone.append(path)  # a path that a client reported on during this read is skipped: the read may be older
+        self._vanished(gone)
+
+    # --- what is known of znodes and sessions
+
+    def _zxid_of(self, path: str, otherwise: int) -> int:
+        return self._changed[path].zxid if path in self._changed else otherwise
+
+    def _set(self, path: str, data: bytes | None, zxid: int, version: int, cause: Cause, owner: SessionId | None) -> None:
+        change = ZnodeVersion(zxid, version)
+        if change <= self._changed.get(path, self._last_gone.get(path, NEVER)):
+            return  # known already, or older than the known version
+        fields = EventFields(path=path, zxid=zxid, zk_version=version)
+        if (text := data_text(data)) is not None:
+            fields["data"] = text
+        if owner is not None:
+            self._owner_of[path] = owner
+            fields["ephemeral"] = True
+            fields["session_id"] = hexadecimal(owner)
+        kind = EventKind.ZNODE_CHANGED if path in self._changed else EventKind.ZNODE_CREATED
+        self._changed[path] = change
+        self._log.append(ZOOKEEPER, kind, cause, fields)
+
+    def _vanished(self, gone: Iterable[str]) -> None:
+        """Log the deletion of znodes that no own client deleted: an operator did, or their session has ended."""
+        owners = {path: self._owner_of.get(path) for path in gone}
+        for owner in dict.fromkeys(owner for owner in owners.values() if owner is not None):
+            left = [path for path, other in self._owner_of.items() if other == owner and path not in owners]
+            if owner not in self._ended and (not left or owner in self._fault_causes or owner in self._close_causes):
+                self._end(owner)
+        for path, whose in owners.items():
+            self._gone(path, None, None if whose is None else self._ended.get(whose))
+
+    def _end(self, session_id: SessionId) -> None:
+        fields = EventFields(session_id=hexadecimal(session_id), detail="its ephemeral znodes are gone")
+        is_closed_by_owner = session_id in self._close_causes
+        cause = self._close_causes[session_id] if is_closed_by_owner else self._fault_causes.get(session_id)
+        if not is_closed_by_owner:
+            fields["error"] = "SESSIONEXPIRED"
+        self._ended[session_id] = self._log.append(ZOOKEEPER, EventKind.SESSION_CLOSED, cause, fields)
+
+    def _gone(self, path: str, zxid: int | None, cause: Cause) -> None:
+        if path not in self._changed:
+            return
+        last = self._changed.pop(path)
+        self._last_gone[path] = last if zxid is None else ZnodeVersion(zxid, NEVER.version)
+        fields = EventFields(path=path)
+        if zxid is not None:
+            fields["zxid"] = zxid
+        if (owner := self._owner_of.pop(path, None)) is not None and self._ended.get(owner) == cause:
+            fields["session_id"] = hexadecimal(owner)
+        self._log.append(ZOOKEEPER, EventKind.ZNODE_DELETED, cause, fields)
+
+
+def _writes_of(requests: Iterable[Request]) -> list[WriteOp]:
+    ops = [op for request in requests for op in (request.ops if isinstance(request, Multi) else [request])]
+    return [op for op in ops if isinstance(op, Create | Delete | SetData)]
+
+
+class ReportingZooKeeper:
+    """The ZooKeeper port, forwarded to `inner`, with every reply and notice passed to a ClientChangeCapture."""
+
+    def __init__(self, inner: ZooKeeper, feed: ClientChangeCapture) -> None:
+        self._inner = inner
+        self._feed = feed
+
+    async def open_session(
+        self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int, cause: Cause = None
+    ) -> FaultableSession:
+        def on_notice(notice: Notice) -> None:
+            self._feed.noticed(session.session_id, notice)
+            listener(notice)
+
+        session = await self._inner.open_session(timeout_ms, on_notice, connect_timeout_ms, cause)
+        self._feed.opened(session.session_id, session.timeout_ms, cause)
+        return _ReportingSession(session, self._feed)
+
+
+class _ReportingSession(WrappedSession):
+    def __init__(self, inner: FaultableSession, feed: ClientChangeCapture) -> None:
+        super().__init__(inner)
+        self._feed = feed
+
+    async def call(self, requests: list[Request], cause: Cause = None) -> list[ReplyOrError]:
+        self._feed.sent(requests, cause)
+        try:
+            replies = await self.inner.call(requests, cause)
+            for request, reply in zip(requests, replies, strict=True):
+                if not isinstance(reply, ZooKeeperError):
+                    self._feed.heard(self.session_id, request, reply, cause)
+        finally:
+            self._feed.answered(requests, cause)
+        return replies

@@ -1,0 +1,308 @@
+"""Makes an event log from a ZooKeeper's transactions: the changes of znodes and sessions, and the Kafka events they imply.
+
+The changes of znodes and sessions are the same as in the event log of a run, and every state that is folded from an event
+log comes out the same. There is no request that a fenced write follows from; instead, the write itself has the version of
+/controller_epoch with which it was checked. Elections, registrations, changes of leaders and ISRs, reassignments and
+deletions are added, as far as the znodes show them; each event has a likely cause (cause_inference.py). Writes of sessions
+that do not belong to a broker become admin actions.
+
+Left out, because no znode shows it: elections that were lost, requests between brokers, the reasons of a controller's
+decisions.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Protocol, Unpack
+
+from msgspec import structs
+
+from kcsim.eventlog.cluster_state import ClusterState
+from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind, data_text, hexadecimal
+from kcsim.eventlog.run_actions import SCENARIO
+from kcsim.vocabulary import SessionId, ZkVersion
+from kcsim.zk.capture.cause_inference import CauseInference
+from kcsim.zk.capture.partition_event_inference import InferredEvent, infer_reassignment_events, infer_state_event
+from kcsim.zk.capture.zxid_or_time import time_text
+from kcsim.zk.files.past_tree import NOBODY, PastChange, PastChangeKind, PastTree, PastZnode
+from kcsim.zk.files.transactions import CheckVersionTxn, CloseSessionTxn, CreateSessionTxn, Transaction
+from kcsim.znodes import paths
+from kcsim.znodes.paths import KnownPath, PathKind
+
+ZOOKEEPER = "zookeeper"
+IMPORTED = "imported-history"
+OWN = "/zookeeper"
+"""ZooKeeper's own znodes, which do not belong to a Kafka cluster."""
+
+PATHS_REMEMBERED = 100_000
+"""Size of the cache of parsed paths."""
+UNNUMBERED = -1
+parsed = lru_cache(PATHS_REMEMBERED)(paths.parse)
+KINDS = {
+    PastChangeKind.CREATED: EventKind.ZNODE_CREATED,
+    PastChangeKind.CHANGED: EventKind.ZNODE_CHANGED,
+    PastChangeKind.DELETED: EventKind.ZNODE_DELETED,
+}
+
+
+def path_of_kafka(path: str, chroot: str) -> str | None:
+    """Return a path relative to Kafka's chroot (empty for the root); None for a path that is not Kafka's."""
+    if not path.startswith(f"{chroot}/"):
+        return None
+    below = path.removeprefix(chroot)
+    return None if below == "/" or below == OWN or below.startswith(f"{OWN}/") else below
+
+
+class SessionOwnerLookup(Protocol):
+    """A lookup of the brokers that sessions belong to."""
+
+    def broker(self, session_id: SessionId) -> str | None:
+        """Return broker-N, the owner of a session; None if the session does not belong to a broker."""
+        ...
+
+
+class ZooKeeperTrace:
+    """Turns transactions into events.
+
+    Args:
+        put: called with each event; gives the event a seq and returns that seq.
+        names: the owners of the sessions; used from a session's first write on.
+        tree: the tree before the first transaction; the transactions are applied to it.
+        chroot: the path below which Kafka's znodes are; empty for the root. Other znodes are ignored.
+    """
+
+    def __init__(self, put: Callable[[Event], int], names: SessionOwnerLookup, tree: PastTree, chroot: str = "") -> None:
+        self._put = put
+        self._names = names
+        self._tree = tree
+        self._chroot = chroot
+        self._state = ClusterState()
+        self._causes = CauseInference()
+        self._began_ms = 0
+        self._t_ms = 0
+        self._fence: ZkVersion | None = None  # version of /controller_epoch that the present transaction checked
+        self._began = 0
+        self._sessions: dict[SessionId, int] = {}  # live session -> seq of its creation
+        self._candidate: int | None = None  # the broker that has created /controller, until the epoch is raised
+
+    # --- beginning and end
+
+    def begin(self, first_ms: int, detail: str) -> None:
+        """Emit RunStarted, and the sessions and znodes that existed before the first transaction.
+
+        Args:
+            first_ms: time of the first transaction, in ms since 1970.
+            detail: the origin of the transactions, in words.
+        """
+        self._began_ms = first_ms
+        self._began = self._emit(
+            SCENARIO,
+            EventKind.RUN_STARTED,
+            None,
+            scenario=IMPORTED,
+            schema_version=EVENT_SCHEMA_VERSION,
+            detail=f"{detail}; it begins at {time_text(first_ms)}",
+            data=json.dumps({"epoch_ms": first_ms}),
+        )
+        for session_id, timeout_ms in sorted(self._tree.sessions.items()):
+            self._open(session_id, timeout_ms, None)
+        for path in sorted(self._tree.znodes):
+            if (below := self._below_chroot(path)) is not None:
+                self._emit_existing_znode(below, self._tree.znodes[path])
+
+    def join(self, began: int) -> None:
+        """Continue an event log that has begun already, with the event `began`."""
+        self._began = began
+
+    def opened(self, session_id: SessionId) -> int | None:
+        """Return the seq of a live session's creation; None if the session is not known."""
+        return self._sessions.get(session_id)
+
+    def end(self) -> None:
+        self._emit(SCENARIO, EventKind.RUN_ENDED, self._began)
+
+    # --- transactions
+
+    def take(self, transaction: Transaction) -> None:
+        """Emit the events of the next transaction and apply it to the tree."""
+        self.take_changes(transaction, self._tree.apply(transaction))
+
+    def take_changes(self, transaction: Transaction, changes: Sequence[PastChange]) -> None:
+        """Emit the events of the next transaction, which was applied to the tree already and made these changes."""
+        self._t_ms = max(self._t_ms, transaction.time_ms - self._began_ms)
+        if transaction.is_refused or not transaction.ops:
+            return
+        self._fence = self._fence_of(transaction) if transaction.is_multi else None
+        op, session_id = transaction.ops[0], transaction.session_id
+        if isinstance(op, CreateSessionTxn):
+            self._open(session_id, op.timeout_ms, transaction.zxid)
+            return
+        cause = self._close(transaction) if isinstance(op, CloseSessionTxn) else self._act(transaction, changes)
+        for change in changes:
+            if (path := self._below_chroot(change.path)) is not None:
+                self._emit_change(path, change, transaction, cause)
+
+    def _fence_of(self, transaction: Transaction) -> ZkVersion | None:
+        fence = f"{self._chroot}{paths.CONTROLLER_EPOCH}"
+        checks = (op.version for op in transaction.ops if isinstance(op, CheckVersionTxn) and op.path == fence)
+        return next(checks, None)
+
+    def _open(self, session_id: SessionId, timeout_ms: int, zxid: int | None) -> None:
+        fields = EventFields(session_id=hexadecimal(session_id), duration_ms=timeout_ms)
+        if zxid is not None:
+            fields["zxid"] = zxid
+        self._sessions[session_id] = self._emit(ZOOKEEPER, EventKind.SESSION_CREATED, self._began, **fields)
+
+    def _close(self, transaction: Transaction) -> int:
+        fields = EventFields(session_id=hexadecimal(transaction.session_id), zxid=transaction.zxid)
+        if self.is_expiry(transaction):
+            fields["error"] = "SESSIONEXPIRED"
+        opened = self._sessions.pop(transaction.session_id, self._began)
+        return self._emit(ZOOKEEPER, EventKind.SESSION_CLOSED, self.cause_of_close(transaction, opened), **fields)
+
+    def is_expiry(self, transaction: Transaction) -> bool:
+        """Return whether a session ended because it expired: then no client requested the transaction."""
+        return not transaction.cxid
+
+    def cause_of_close(self, transaction: Transaction, opened: int) -> int:
+        """Return the cause of a session's end: its creation, because nothing nearer is known."""
+        return opened
+
+    def _act(self, transaction: Transaction, changes: Sequence[PastChange]) -> int | None:
+        """Emit an admin action for a transaction; None if it is a broker's, or changes none of Kafka's znodes."""
+        if self._names.broker(transaction.session_id) is not None:
+            return None
+        for change in changes:
+            if (path := self._below_chroot(change.path)) is not None:
+                return self.cause_of_act(transaction, change, path)
+        return None
+
+    def cause_of_act(self, transaction: Transaction, change: PastChange, path: str) -> int:
+        """Emit the admin action that a write of a session without a broker follows from, and return its seq."""
+        return self._emit(
+            SCENARIO,
+            EventKind.ADMIN_ACT,
+            None,
+            op=change.kind.value,
+            path=path,
+            session_id=hexadecimal(transaction.session_id),
+        )
+
+    # --- znodes
+
+    def _emit_change(self, path: str, change: PastChange, transaction: Transaction, given: int | None) -> None:
+        """Emit a change of a znode, the decision before it and the events that follow from it.
+
+        Args:
+            given: the cause of the change, where it is known; otherwise the cause is inferred.
+        """
+        is_deleted = change.kind is PastChangeKind.DELETED
+        event = self._event(path, change, transaction)
+        holder = self._state.controller_id
+        inferred_events, reading = self._apply(path, event)
+        opened = self._sessions.get(transaction.session_id, self._began)
+        cause = given
+        if cause is None:
+            cause = self._causes.of_write(path, is_deleted, opened) if reading is None else reading(opened)
+        by = self._names.broker(transaction.session_id) or SCENARIO
+        for inferred in inferred_events:
+            if inferred.is_decision:
+                cause = self._emit(by, inferred.kind, cause, **inferred.fields)
+        seq = self._put(structs.replace(event, cause=cause))
+        self._causes.path_changed(path, seq, is_deleted)
+        for inferred in inferred_events:
+            if not inferred.is_decision:
+                self._emit(by, inferred.kind, seq, **inferred.fields)
+        self._emit_role_events(
+            path, event, seq, by, holder, is_own_action=not isinstance(transaction.ops[0], CloseSessionTxn)
+        )
+
+    def _event(self, path: str, change: PastChange, transaction: Transaction) -> Event:
+        fields = EventFields(path=path, zxid=transaction.zxid, session_id=hexadecimal(transaction.session_id))
+        if self._fence is not None:
+            fields["controller_epoch_zk_version"] = self._fence
+        if change.kind is not PastChangeKind.DELETED:
+            fields["zk_version"] = change.version
+            if (text := data_text(change.data)) is not None:
+                fields["data"] = text
+            if change.owner != NOBODY:
+                fields["ephemeral"] = True
+        return Event(seq=UNNUMBERED, t_ms=self._t_ms, node=ZOOKEEPER, kind=KINDS[change.kind], **fields)
+
+    def _apply(self, path: str, event: Event) -> tuple[list[InferredEvent], Callable[[int], int] | None]:
+        """Apply a change to the cluster state.
+
+        Returns: the events that the change implies; and, for a partition's state, the function that infers its cause from a
+            default.
+        """
+        known, topics = parsed(path), self._state.of_topics
+        tp = known.topic_partition if known is not None and known.kind is PathKind.TOPIC_PARTITION_STATE else None
+        topic = known.topic if known is not None and known.kind is PathKind.TOPIC else None
+        before, old = topics.states.get(tp) if tp else None, topics.topics.get(topic) if topic else None
+        self._state.apply(event)
+        after, new = topics.states.get(tp) if tp else None, topics.topics.get(topic) if topic else None
+        if tp is not None and after is not None:
+            inferred = infer_state_event(tp, before, after)
+            return [inferred] if inferred else [], lambda default: self._causes.of_state(tp, before, after, default)
+        if topic is not None and old is not None and new is not None:
+            return list(infer_reassignment_events(topic, old.assignments, new.assignments)), None
+        return [], None
+
+    def _emit_role_events(self, path: str, event: Event, seq: int, by: str, holder: int | None, is_own_action: bool) -> None:
+        """Emit what a change means for registrations, for the controller's role and for the deletion of topics."""
+        state = self._state
+        match parsed(path):
+            case KnownPath(PathKind.BROKER_ID, broker_id=int(broker)) if (
+                event.data and event.kind is not EventKind.ZNODE_DELETED
+            ):
+                epoch = state.znodes[path].czxid
+                self._emit(f"broker-{broker}", EventKind.BROKER_REGISTERED, seq, broker_id=broker, broker_epoch=epoch)
+            case KnownPath(PathKind.CONTROLLER) if event.kind is EventKind.ZNODE_CREATED:
+                self._candidate = state.controller_id
+            case KnownPath(PathKind.CONTROLLER) if event.kind is EventKind.ZNODE_DELETED:
+                self._candidate = None
+                if is_own_action and by == f"broker-{holder}":
+                    fields = EventFields(controller_id=holder or 0, controller_epoch=state.controller_epoch or 0)
+                    self._emit(by, EventKind.CONTROLLER_RESIGNED, seq, **fields)
+            case KnownPath(PathKind.TOPIC, topic=str(topic)) if event.kind is EventKind.ZNODE_DELETED and by != SCENARIO:
+                detail = f"deletion of topic {topic} completed"
+                self._emit(by, EventKind.TOPIC_DELETION, seq, topic=topic, step="completed", detail=detail)
+            case KnownPath(PathKind.CONTROLLER_EPOCH) if self._candidate is not None and state.controller_epoch is not None:
+                self._causes.elected = self._emit(
+                    f"broker-{self._candidate}",
+                    EventKind.ELECTION_WON,
+                    seq,
+                    controller_id=self._candidate,
+                    controller_epoch=state.controller_epoch,
+                    controller_epoch_zk_version=event.zk_version or 0,
+                )
+                self._candidate = None
+            case _:
+                pass
+
+    def _emit_existing_znode(self, path: str, znode: PastZnode) -> None:
+        """Emit the creation of a znode that existed before the first transaction, and a change if it was set since."""
+        session = hexadecimal(znode.ephemeral_owner) if znode.ephemeral_owner != NOBODY else None
+        created = EventFields(path=path, zxid=znode.czxid, zk_version=0)
+        if session is not None:
+            created["session_id"], created["ephemeral"] = session, True
+        events = [(EventKind.ZNODE_CREATED, created)]
+        text = data_text(znode.data)
+        if znode.version:
+            # The data with which the znode was created are not known.
+            events.append((EventKind.ZNODE_CHANGED, EventFields(path=path, zxid=znode.mzxid, zk_version=znode.version)))
+        if text is not None:
+            events[-1][1]["data"] = text
+        for kind, fields in events:
+            event = Event(seq=UNNUMBERED, t_ms=0, node=ZOOKEEPER, kind=kind, cause=self._began, **fields)
+            self._state.apply(event)
+            self._causes.path_changed(path, self._put(event), is_deleted=False)
+
+    # --- writing
+
+    def _below_chroot(self, path: str) -> str | None:
+        """Return a path relative to Kafka's chroot; None for a path that is not Kafka's."""
+        return path_of_kafka(path, self._chroot)
+
+    def _emit(self, node: str, kind: EventKind, cause: int | None, **fields: Unpack[EventFields]) -> int:
+        return self._put(Event(seq=UNNUMBERED, t_ms=self._t_ms, node=node, kind=kind, cause=cause, **fields))

@@ -1,0 +1,1 @@
+"""Kafka's operations on ZooKeeper: typed reads, writes fenced by the controller epoch, election and registration."""

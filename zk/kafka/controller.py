@@ -1,0 +1,56 @@
+"""The present controller and its epoch: /controller and /controller_epoch.
+
+Source: Kafka 2.8, KafkaZkClient.getControllerId, getControllerEpoch, deleteController; docs/kafka/znodes.md 4.2.
+"""
+
+from kcsim import znodes
+from kcsim.eventlog.sink import Cause
+from kcsim.vocabulary import BrokerId, ControllerEpochZkVersion, ControllerNode
+from kcsim.zk.kafka.controller_election import ControllerElection, Elected
+from kcsim.zk.kafka.znode_requests import ZnodeRequests
+from kcsim.znodes import paths
+
+
+class ControllerZnodes:
+    """The gateway to /controller and /controller_epoch.
+
+    Args:
+        epoch_ms: wall-clock time of the run's beginning, in ms since 1970, for the timestamp in /controller.
+    """
+
+    def __init__(self, znodes: ZnodeRequests, epoch_ms: int) -> None:
+        self._znodes = znodes
+        self._epoch_ms = epoch_ms
+        self._runtime = znodes.client.runtime
+        self._election = ControllerElection(znodes.client, self.read_id, self.read_epoch)
+
+    async def read_id(self, cause: Cause = None) -> BrokerId | None:
+        """Return the broker id in /controller; None if the znode does not exist or is not JSON."""
+        found = await self._znodes.get_data(paths.CONTROLLER, cause)
+        if found is None:
+            return None
+        with self._znodes.decoding(cause) as report:
+            node = znodes.decode_controller(found.path, found.data, report)
+        return node.broker_id if node else None
+
+    async def read_epoch(self, cause: Cause = None) -> Elected | None:
+        """Return the controller epoch and the data version of its znode; None if the znode does not exist yet."""
+        found = await self._znodes.get_data(paths.CONTROLLER_EPOCH, cause)
+        if found is None:
+            return None
+        with self._znodes.decoding(cause):
+            epoch = znodes.decode_controller_epoch(found.path, found.data)
+        return epoch, ControllerEpochZkVersion(found.stat.version)
+
+    async def register_and_increment_epoch(self, broker_id: BrokerId, cause: Cause = None) -> Elected:
+        """Try to become controller: create /controller and raise /controller_epoch in one transaction.
+
+        Returns: the new epoch, and the version of /controller_epoch that fenced writes must expect.
+        Raises: ControllerMovedError when another broker was faster; NoNodeError when /controller_epoch is deleted meanwhile.
+        """
+        candidate = ControllerNode(broker_id, self._epoch_ms + self._runtime.now_ms())
+        return await self._election.run(candidate, cause)
+
+    async def delete(self, expected: ControllerEpochZkVersion, cause: Cause = None) -> None:
+        """Delete /controller, which gives up the role and starts an election; no effect if the znode does not exist."""
+        await self._znodes.delete([paths.CONTROLLER], expected, cause)
