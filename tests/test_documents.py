@@ -156,7 +156,13 @@ def test_blocks_in_every_language_are_known() -> None:
 # --- what is run ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("file", checked_pages("console"))
+# The tutorial's 13 commands take as long as all other pages' together.
+SLOW_PAGES = {"docs/tutorial.md"}
+
+
+@pytest.mark.parametrize(
+    "file", [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW_PAGES)) for page in checked_pages("console")]
+)
 def test_the_commands_of_a_page_print_what_the_page_shows(file: str, tmp_path: Path) -> None:
     keep_files(file, tmp_path)
     for block in split_blocks(file)[0]:
