@@ -53,8 +53,7 @@ class ClusterForTest:
     """Brokers, their controller, and the actions that a test can apply to them.
 
     An action returns when it has taken effect, returns the name of the affected broker, and raises ClusterError when it
-    cannot
-    be done. Waits and sleeps are in the cluster's own time: in virtual time they take no wall-clock time.
+    cannot be done. Waits and sleeps are in the cluster's own time: in virtual time they take no wall-clock time.
 
     Attributes:
         brokers: broker-1, broker-2, …

@@ -81,17 +81,14 @@ class TranscriptRecorder:
         """Return all lines since the last time, broker by broker: simultaneous actions of two brokers have no order."""
         self._end_flush()
         lines = [self._whose(broker, line) for broker in sorted(self._lines) for line in self._lines[broker]]
-        self._forget()
+        self._lines.clear()
+        self._headings.clear()
         return lines
 
     def _whose(self, broker: BrokerId, line: str) -> str:
         """Return the line; a heading is preceded by its broker if several controllers act."""
         is_heading = not line.startswith("  ")
         return f"broker {broker}: {line}" if is_heading and len(self._acting) > 1 else line
-
-    def _forget(self) -> None:
-        self._lines.clear()
-        self._headings.clear()
 
     def _add(self, broker: BrokerId, *lines: str) -> None:
         if broker not in self._acting:
