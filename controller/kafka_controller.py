@@ -12,6 +12,7 @@ from kcsim.controller.broker_request_batch import BrokerRequestBatch, KafkaContr
 from kcsim.controller.channel_manager import ControllerChannelManager
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.context import NO_EPOCH, ControllerContext
+from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.event_manager import ControllerEventManager, QueuedEvent
 from kcsim.controller.events import (
     ActiveControllerEvent,
@@ -396,7 +397,7 @@ class KafkaController:
                 blind = ", and never took over" if is_blind else ""
                 fields = EventFields(
                     controller_id=self.active_controller_id,
-                    rule="/controller exists: stop",
+                    rule=DecisionRule.CONTROLLER_EXISTS.value,
                     detail=f"Broker {self.active_controller_id} has been elected as the controller already{blind}",
                 )
                 reason = FailureReason.NEVER_TOOK_OVER if is_blind else None
@@ -412,7 +413,7 @@ class KafkaController:
                 controller_id=self.broker_id,
                 controller_epoch=epoch,
                 controller_epoch_zk_version=zk_version,
-                rule="the multi that creates /controller and raises /controller_epoch was applied",
+                rule=DecisionRule.ELECTION_APPLIED.value,
             )
             await self._on_controller_failover(won)
         except ControllerMovedError as moved:
@@ -421,7 +422,7 @@ class KafkaController:
                 EventKind.ELECTION_LOST,
                 started,
                 controller_id=-1 if self.active_controller_id is None else self.active_controller_id,
-                rule="/controller or /controller_epoch changed first: the multi was refused",
+                rule=DecisionRule.ELECTION_REFUSED.value,
                 detail=str(moved),
             )
         except EXPECTED_FAILURES as error:

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from kcsim.controller.broker_request_batch import BrokerRequestBatch
 from kcsim.controller.context import Replicas
+from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.decisions.isr_removal import without_replica
 from kcsim.controller.decisions.replica_states import REPLICA_PREVIOUS_STATES, ReplicaMachineState, next_replica_state
 from kcsim.controller.errors import StateChangeFailedError
@@ -25,9 +26,6 @@ from kcsim.text import format_ids, summarize
 from kcsim.vocabulary import NO_LEADER, BrokerId, LeaderAndIsr, PartitionState, ReplicaAssignment, TopicPartition
 from kcsim.zk.errors import BadVersionError, ZooKeeperError
 from kcsim.zk.kafka.partition_states import PartitionStateZnodes
-
-RULE_WITHOUT = "a replica that goes offline leaves the ISR, one leader epoch later"
-RULE_LAST = "the last member stays in the ISR, so that it is known who has the data, but leads no more"
 
 
 class ReplicaStateMachine:
@@ -294,7 +292,7 @@ class ReplicaStateMachine:
             leader=NO_LEADER if after.leader is None else after.leader,
             leader_epoch=after.leader_epoch,
             isr=after.isr,
-            rule=RULE_LAST if is_last else RULE_WITHOUT,
+            rule=(DecisionRule.LAST_STAYS_IN_ISR if is_last else DecisionRule.OFFLINE_LEAVES_ISR).value,
             inputs=f"leader {NO_LEADER if before.leader is None else before.leader}, ISR {format_ids(before.isr)}",
         )
 

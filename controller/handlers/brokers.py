@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from kcsim.controller.channel_manager import ControllerChannelManager
 from kcsim.controller.decisions.broker_changes import BrokerChanges, diff_brokers
+from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.events import BrokerChange, BrokerModifications
 from kcsim.controller.handlers.broker_availability import BrokerAvailability
 from kcsim.controller.scope import ControllerScope
@@ -73,7 +74,7 @@ class BrokerHandlers:
             EventKind.BROKER_CHANGE,
             cause,
             brokers=sorted(seen),
-            rule="started: new ids; stopped: ids gone; bounced: same id, higher broker epoch",
+            rule=DecisionRule.BROKERS_COMPARED.value,
             started=changes.started,
             stopped=changes.stopped,
             bounced=changes.bounced,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kcsim.controller.broker_request_batch import KafkaControllerRequestBatch
+from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.reassignment import reassigned_to
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
@@ -362,6 +363,6 @@ class ReassignmentHandlers:
             leader=NO_LEADER if after.leader is None else after.leader,
             leader_epoch=after.leader_epoch,
             isr=after.isr,
-            rule="a changed replica list needs a new leader epoch, or brokers would not take it in",
+            rule=DecisionRule.NEW_REPLICAS_NEW_EPOCH.value,
             inputs=f"leader epoch {before.leader_epoch}",
         )

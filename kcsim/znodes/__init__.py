@@ -32,7 +32,15 @@ from kcsim.znodes.requests import (
     encode_partitions,
     encode_reassignment,
 )
-from kcsim.znodes.topics import decode_partition_state, decode_topic, encode_partition_state, encode_topic
+from kcsim.znodes.topics import (
+    decode_isr_after,
+    decode_partition_state,
+    decode_topic,
+    encode_partition_state,
+    encode_topic,
+    partition_state_text,
+    partition_state_text_before_isr,
+)
 
 __all__ = [
     "BadZnodeError",
@@ -46,6 +54,7 @@ __all__ = [
     "decode_controller",
     "decode_controller_epoch",
     "decode_feature",
+    "decode_isr_after",
     "decode_isr_change",
     "decode_log_dir_event",
     "decode_partition_state",
@@ -66,4 +75,6 @@ __all__ = [
     "encode_producer_id_block",
     "encode_reassignment",
     "encode_topic",
+    "partition_state_text",
+    "partition_state_text_before_isr",
 ]

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
@@ -94,6 +95,7 @@ class _StateJson(msgspec.Struct):
 
 
 _STATE_DECODER = msgspec.json.Decoder(_StateJson)
+_AFTER_ISR = "]}"
 
 
 def decode_partition_state(path: str, data: bytes | None, zk_version: ZkVersion, report: Report) -> PartitionState | None:
@@ -141,8 +143,31 @@ def _read_state(path: str, data: bytes | None, report: Report) -> _StateJson | N
 
 def encode_partition_state(state: PartitionState) -> bytes:
     of = state.leader_and_isr
-    leader = NO_LEADER if of.leader is None else of.leader
-    return (
-        f'{{"controller_epoch":{state.controller_epoch},"leader":{leader},"version":1,'
-        f'"leader_epoch":{of.leader_epoch},"isr":[{",".join(map(str, of.isr))}]}}'
-    ).encode()
+    return partition_state_text(of.leader, of.leader_epoch, of.isr, state.controller_epoch).encode()
+
+
+def partition_state_text(leader: int | None, leader_epoch: int, isr: Iterable[int], controller_epoch: int) -> str:
+    """Return the data of a state znode as text. `leader` None: there is no leader."""
+    return f"{partition_state_text_before_isr(leader, leader_epoch, controller_epoch)}{','.join(map(str, isr))}{_AFTER_ISR}"
+
+
+def partition_state_text_before_isr(leader: int | None, leader_epoch: int, controller_epoch: int) -> str:
+    """Return the data of a state znode, as text, up to the first member of the ISR."""
+    leader = NO_LEADER if leader is None else leader
+    return f'{{"controller_epoch":{controller_epoch},"leader":{leader},"version":1,"leader_epoch":{leader_epoch},"isr":['
+
+
+def decode_isr_after(beginning: str, data: str) -> tuple[int, ...] | None:
+    """Decode only the ISR of a state znode of which all else is known, many times faster than decode_partition_state.
+
+    Args:
+        beginning: as partition_state_text_before_isr returns it.
+
+    Returns: None if the data begin or end otherwise.
+    """
+    if not data.startswith(beginning) or not data.endswith(_AFTER_ISR):
+        return None
+    try:
+        return tuple(map(int, data[len(beginning) : -len(_AFTER_ISR)].split(",")))
+    except ValueError:
+        return None

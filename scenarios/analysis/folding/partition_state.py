@@ -5,6 +5,7 @@ from typing import NamedTuple
 from kcsim.scenarios.analysis.folding.transition import Transition
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 from kcsim.vocabulary import NO_LEADER, ReplicaAssignment
+from kcsim.znodes import partition_state_text, partition_state_text_before_isr
 
 UNASSIGNED = ReplicaAssignment(())
 
@@ -21,16 +22,12 @@ class StateZnode(NamedTuple):
     @property
     def text_before_isr(self) -> str:
         """The data of the znode up to the members of the ISR."""
-        leader = NO_LEADER if self.leader is None else self.leader
-        return (
-            f'{{"controller_epoch":{self.controller_epoch},"leader":{leader},"version":1,'
-            f'"leader_epoch":{self.leader_epoch},"isr":['
-        )
+        return partition_state_text_before_isr(self.leader, self.leader_epoch, self.controller_epoch)
 
     @property
     def text(self) -> str:
         """The data of the znode, as the controller and leaders write it."""
-        return f"{self.text_before_isr}{','.join(map(str, self.isr))}]}}"
+        return partition_state_text(self.leader, self.leader_epoch, self.isr, self.controller_epoch)
 
 
 class PartitionKey(NamedTuple):

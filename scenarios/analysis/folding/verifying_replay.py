@@ -382,11 +382,8 @@ class VerifyingReplay:
         of = before.leader, before.leader_epoch, before.controller_epoch
         if of != self._beginning_of:
             self._beginning, self._beginning_of = before.text_before_isr, of
-        if not data.startswith(self._beginning) or not data.endswith("]}"):
-            return None
-        try:
-            isr = tuple(map(int, data[len(self._beginning) : -2].split(",")))
-        except ValueError:
+        isr = znodes.decode_isr_after(self._beginning, data)
+        if isr is None:
             return None
         return StateZnode(before.leader, before.leader_epoch, isr, before.controller_epoch, version)
 

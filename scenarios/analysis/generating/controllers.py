@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from math import exp
 
 from kcsim.controller.decisions.broker_changes import diff_brokers
+from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.scenarios.analysis.generating.cluster_history import (
     WRITTEN_AFTER_MS,
@@ -33,8 +34,6 @@ HANDLING_MS = 40
 MOST_BROKERS_LISTED = 40
 EPOCH_MS = 1_577_836_800_000
 """The wall-clock time in znodes at the beginning of a history, in ms since 1970."""
-BROKER_CHANGE_RULE = "started: new ids; stopped: ids gone; bounced: same id, higher broker epoch"
-WON_RULE = "the multi that creates /controller and raises /controller_epoch was applied"
 READING_STEPS = (
     "Registering handlers",
     "Deleting log dir event and isr change notifications",
@@ -137,7 +136,7 @@ class Controllers:
             controller_id=self.broker,
             controller_epoch=self._epoch,
             controller_epoch_zk_version=self._epoch,
-            rule=WON_RULE,
+            rule=DecisionRule.ELECTION_APPLIED.value,
         )
         self._fail_over(won)
 
@@ -215,7 +214,7 @@ class Controllers:
         begun = self._begin("BrokerChange", cause)
         fields = EventFields(
             brokers=sorted(self._registered),
-            rule=BROKER_CHANGE_RULE,
+            rule=DecisionRule.BROKERS_COMPARED.value,
             started=changes.started,
             stopped=changes.stopped,
             bounced=changes.bounced,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
+from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.decisions.election import Election, ElectionRule
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.folding.transition import Transition
@@ -14,6 +15,7 @@ from kcsim.scenarios.analysis.generating.layout import Layout
 from kcsim.scenarios.analysis.generating.rows import GeneratedRow, Ids
 from kcsim.scenarios.analysis.generating.stepped_simulator import Serving
 from kcsim.vocabulary import NO_LEADER, BrokerId, LeaderAndIsr, LeaderEpoch, ReplicaAssignment, ZkVersion
+from kcsim.znodes import partition_state_text
 
 ELECTION = EventKind.LEADER_ELECTION.value
 REMOVED = EventKind.REPLICA_REMOVED_FROM_ISR.value
@@ -21,9 +23,6 @@ BUMPED = EventKind.LEADER_EPOCH_BUMPED.value
 REASSIGNMENT = EventKind.PARTITION_REASSIGNMENT.value
 CREATED, CHANGED, DELETED = (k.value for k in (EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED))
 ZOOKEEPER, ADMINISTRATOR = "zookeeper", "scenario"
-REMOVED_RULE = "a replica that goes offline leaves the ISR, one leader epoch later"
-LAST_STAYS_RULE = "the last member stays in the ISR, so that it is known who has the data, but leads no more"
-BUMPED_RULE = "a changed replica list needs a new leader epoch, or brokers would not take it in"
 LAG_RULE = "replica.lag.time.max.ms"
 REACTION_MS = 2
 REMEMBERED = 1 << 16
@@ -119,7 +118,7 @@ class PartitionEventWriter:
             leader=transition.leader,
             leader_epoch=transition.leader_epoch,
             isr=transition.isr,
-            rule=LAST_STAYS_RULE if is_last else REMOVED_RULE,
+            rule=DecisionRule.LAST_STAYS_IN_ISR.value if is_last else DecisionRule.OFFLINE_LEAVES_ISR.value,
             inputs=f"leader {NO_LEADER if self._leader is None else self._leader}, ISR {list(before)}",
         )
         self._write(transition, context.session, seq)
@@ -133,7 +132,7 @@ class PartitionEventWriter:
             leader=transition.leader,
             leader_epoch=transition.leader_epoch,
             isr=transition.isr,
-            rule=BUMPED_RULE,
+            rule=DecisionRule.NEW_REPLICAS_NEW_EPOCH.value,
             inputs=f"leader epoch {self._leader_epoch}",
         )
         self._write(transition, context.session, seq)
@@ -190,10 +189,7 @@ class PartitionEventWriter:
     def _write(self, transition: Transition, session: str, cause: int | None, t_ms: int = 0) -> None:
         self._leader = None if transition.leader == NO_LEADER else transition.leader
         self._leader_epoch, self._isr = transition.leader_epoch or 0, tuple(transition.isr)
-        data = (
-            f'{{"controller_epoch":{transition.controller_epoch},"leader":{transition.leader},"version":1,'
-            f'"leader_epoch":{transition.leader_epoch},"isr":[{_listed(self._isr)}]}}'
-        )
+        data = partition_state_text(self._leader, self._leader_epoch, self._isr, transition.controller_epoch or 0)
         kind = CHANGED
         if not self._exists:
             kind, self._exists = CREATED, True
@@ -216,11 +212,6 @@ class PartitionEventWriter:
 def node_of(broker: int) -> str:
     """Return the name of a broker's node."""
     return f"broker-{broker}"
-
-
-@lru_cache(REMEMBERED)
-def _listed(brokers: Ids) -> str:
-    return ",".join(map(str, brokers))
 
 
 class _ElectionColumns(NamedTuple):
