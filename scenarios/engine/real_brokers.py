@@ -14,10 +14,10 @@ from kcsim.scenarios.engine.steps.registry import spec_of
 from kcsim.scenarios.language.conditions_model import Condition
 from kcsim.scenarios.language.event_pattern import EventPattern
 from kcsim.scenarios.language.model import hyphenated
-from kcsim.scenarios.language.model_file import FileProblem
 from kcsim.scenarios.language.scenario_file import LoadedScenario
 from kcsim.scenarios.language.step import ScenarioStep
 from kcsim.scenarios.language.steps import WaitStep
+from kcsim.scenarios.language.yaml_reader import FileProblem
 from kcsim.znodes import paths
 
 ZNODE = frozenset({"path", "data", "zxid", "zk_version", "ephemeral", "session_id", "node"})

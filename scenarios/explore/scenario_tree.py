@@ -4,9 +4,9 @@ from pydantic import ValidationError
 
 from kcsim.scenarios.explore.generator import Tree
 from kcsim.scenarios.language.known_names import alias_problems, collect_known_names
-from kcsim.scenarios.language.model_file import FileProblem
 from kcsim.scenarios.language.scenario_file import LoadedScenario, ScenarioFileError
 from kcsim.scenarios.language.schema import Scenario
+from kcsim.scenarios.language.yaml_reader import FileProblem
 
 TIMETABLE = "timetable"
 """Stands for the file's name: the line of a step is its number in the timetable, from 1."""

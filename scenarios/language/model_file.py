@@ -1,42 +1,14 @@
-"""Read a file into a pydantic model, and report every problem in it with its line.
+"""Read a file into a pydantic model, and report every problem in it with its line: all problems together."""
 
-A problem is one line: FILE:LINE: the problem, with the offending value and the nearest valid word. All problems are reported
-together.
-"""
-
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedBase
-from ruamel.yaml.constructor import DuplicateKeyError
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from kcsim.scenarios.language.yaml_error_messages import explain_yaml_error
+from kcsim.scenarios.language.yaml_reader import FileError, FileProblem, line_of, read_yaml
 from kcsim.text import did_you_mean, suggestion
 
 M = TypeVar("M", bound=BaseModel)
-
-
-class FileProblem(NamedTuple):
-    """A problem in a file. `line` counts from 1; None if the problem is about the whole file."""
-
-    file: str
-    line: int | None
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.message}" if self.line else f"{self.file}: {self.message}"
-
-
-class FileError(Exception):
-    """A file that cannot be used. `problems` are sorted by line; the message has one line per problem."""
-
-    def __init__(self, problems: Sequence[FileProblem]) -> None:
-        super().__init__("\n".join(map(str, problems)))
-        self.problems = tuple(problems)
 
 
 class ModelFile:
@@ -55,36 +27,19 @@ class ModelFile:
     """
 
     def __init__(self, text: str, file: str, error: type[FileError], noun: str, begins_with: str) -> None:
-        self._text = text
         self._file = file
         self._error = error
         self._noun = noun
         self._problems: list[FileProblem] = []
         self._reported: list[tuple[Any, str]] = []  # problems that pydantic does not report, and the mapping of each
-        self.tree: dict[str, Any] = self._mapping(begins_with)
+        self.tree: dict[str, Any] = self._mapping(text, begins_with)
 
-    def _mapping(self, begins_with: str) -> dict[str, Any]:
-        tree = self._read()
+    def _mapping(self, text: str, begins_with: str) -> dict[str, Any]:
+        tree = read_yaml(text, self._file, self._error, self._noun)
         if isinstance(tree, dict):
             return tree
         what = "the file is empty" if tree is None else f"{_shown(tree)} is no {self._noun}"
         raise self._error([FileProblem(self._file, 1, f"{what}; a {self._noun} begins with {begins_with}")])
-
-    def _read(self) -> Any:
-        try:
-            return YAML(typ="rt").load(self._text)
-        except RecursionError:
-            raise self._error(
-                [FileProblem(self._file, None, f"not a {self._noun}: lists within lists without end")]
-            ) from None
-        except DuplicateKeyError as error:
-            key = (error.problem or "").partition('"')[2].partition('"')[0]
-            line = int(error.problem_mark.line) + 1 if error.problem_mark is not None else None
-            raise self._error([FileProblem(self._file, line, f"key {key!r} is there twice")]) from None
-        except MarkedYAMLError as error:
-            raise self._error([FileProblem(self._file, *explain_yaml_error(error, self._text))]) from None
-        except YAMLError as error:
-            raise self._error([FileProblem(self._file, None, f"not YAML: {' '.join(str(error).split())}")]) from None
 
     def aliased_to_itself(self) -> FileError:
         """Return the error for a tree that contains itself, so that following it never ends."""
@@ -161,21 +116,6 @@ def _sentence(detail: ErrorDetails, key: str) -> str:
             )
         case _:
             return f"{key}: {given}: {detail['msg'][0].lower()}{detail['msg'][1:]}"
-
-
-# --- the tree as it was read ---------------------------------------------------------------------------------------------
-
-
-def line_of(node: Any, part: object) -> int | None:
-    """Return the line, from 1, of a key or an item, or of the whole node if it is missing; None if that is unknown, too."""
-    if not isinstance(node, CommentedBase):
-        return None
-    lc = node.lc
-    try:
-        row = lc.key(part)[0] if isinstance(node, dict) else lc.item(part)[0]
-    except (KeyError, IndexError, TypeError):  # missing, or merged in from another mapping
-        row = lc.line
-    return int(row) + 1 if row is not None else None
 
 
 def _child(node: Any, part: str | int) -> Any:

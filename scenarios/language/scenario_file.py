@@ -1,4 +1,4 @@
-"""Read a scenario from its file or from the library. Problems are reported as described in model_file.py."""
+"""Read a scenario from its file or from the library. Problems are reported as described in yaml_reader.py."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kcsim.scenarios.language.known_names import alias_problems, collect_known_names
-from kcsim.scenarios.language.model_file import FileError, FileProblem, ModelFile, line_of
+from kcsim.scenarios.language.model_file import ModelFile
 from kcsim.scenarios.language.schema import Scenario
+from kcsim.scenarios.language.yaml_reader import FileError, FileProblem, line_of, read_text
 from kcsim.text import comma_separated, did_you_mean
 
 LIBRARY = Path(__file__).parent.parent / "library"
@@ -56,13 +57,7 @@ class LoadedScenario(NamedTuple):
 
 def load_scenario(path: Path) -> LoadedScenario:
     """Read a scenario file. Raises: ScenarioFileError with every problem found in it."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ScenarioFileError([FileProblem(str(path), None, f"not text in UTF-8 (byte {error.start})")]) from None
-    except OSError as error:
-        raise ScenarioFileError([FileProblem(str(path), None, f"cannot be read: {error.strerror}")]) from None
-    return load_text(text, str(path))
+    return load_text(read_text(path, ScenarioFileError), str(path))
 
 
 def load_text(text: str, file: str) -> LoadedScenario:

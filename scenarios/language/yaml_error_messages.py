@@ -32,14 +32,23 @@ _EXPLANATIONS: Sequence[tuple[str, str, bool]] = (
 
 def explain_yaml_error(error: MarkedYAMLError, text: str) -> tuple[int | None, str]:
     """Return the line of the problem, from 1, and a sentence about it."""
-    problem = " ".join(f"{error.context or ''} {error.problem or ''}".split())
+    problem = _problem(error)
     if (line := _dash_without_space(_line(error, False), text)) is not None:
         return line, f"not YAML: a - needs a space after it{_quoted(text, line)}"
     for pattern, sentence, is_at_its_beginning in _EXPLANATIONS:
         if re.search(pattern, problem):
             line = _line(error, is_at_its_beginning)
             return line, f"not YAML: {sentence}{_quoted(text, line)}"
-    return _line(error, False), f"not YAML: {problem}"
+    return quote_yaml_error(error, text)
+
+
+def quote_yaml_error(error: MarkedYAMLError, _text: str) -> tuple[int | None, str]:
+    """Return the line of the problem, from 1, and the YAML reader's own message."""
+    return _line(error, False), f"not YAML: {_problem(error)}"
+
+
+def _problem(error: MarkedYAMLError) -> str:
+    return " ".join(f"{error.context or ''} {error.problem or ''}".split())
 
 
 def _line(error: MarkedYAMLError, is_at_its_beginning: bool) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ruamel.yaml import YAML
 
 from kcsim.scenarios.language.known_names import alias_problems, collect_known_names
-from kcsim.scenarios.language.model_file import FileError, FileProblem, ModelFile
+from kcsim.scenarios.language.model_file import ModelFile
 from kcsim.scenarios.language.scenario_file import (
     SUFFIXES,
     LoadedScenario,
@@ -18,6 +18,7 @@ from kcsim.scenarios.language.scenario_file import (
     step_lines,
 )
 from kcsim.scenarios.language.schema import Scenario
+from kcsim.scenarios.language.yaml_reader import FileError, FileProblem, read_text
 from kcsim.scenarios.lessons.lesson import Lesson
 from kcsim.text import comma_separated, did_you_mean
 
@@ -76,13 +77,7 @@ def _numbered(path: Path) -> tuple[int, Path]:
 
 def load_lesson(path: Path) -> LoadedLesson:
     """Read a lesson file. Raises: LessonFileError with every problem of the file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise LessonFileError([FileProblem(str(path), None, f"not text in UTF-8 (byte {error.start})")]) from None
-    except OSError as error:
-        raise LessonFileError([FileProblem(str(path), None, f"cannot be read: {error.strerror}")]) from None
-    return load_lesson_text(text, str(path))
+    return load_lesson_text(read_text(path, LessonFileError), str(path))
 
 
 def load_lesson_text(text: str, file: str) -> LoadedLesson:

@@ -13,11 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedBase
-from ruamel.yaml.constructor import DuplicateKeyError
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
 from kcsim.brokers.groups.assignors.errors import GroupError
 from kcsim.brokers.groups.assignors.subscriptions import Subscription
 from kcsim.brokers.groups.group import GroupConsumer
@@ -31,6 +26,8 @@ from kcsim.scenarios.cli.calculators.group_parser import (
     partition_count,
     topic_list,
 )
+from kcsim.scenarios.language.yaml_error_messages import quote_yaml_error
+from kcsim.scenarios.language.yaml_reader import FileError, FileProblem, known_line_of, read_text, read_yaml
 from kcsim.text import comma_separated, did_you_mean
 from kcsim.vocabulary import TopicPartition
 
@@ -40,8 +37,8 @@ MEMBER_KEYS = ("topics", "instance", "rack", "owned", "generation")
 T = TypeVar("T")
 
 
-class GroupFileError(Exception):
-    """A file that cannot be used. The message has one line for each problem: FILE:LINE: what."""
+class GroupFileError(FileError):
+    """A group that cannot be used."""
 
 
 class GroupSetup(NamedTuple):
@@ -55,20 +52,20 @@ class GroupSetup(NamedTuple):
 
 def load_group(path: Path) -> GroupSetup:
     """Read a group. Raises: GroupFileError with every problem of the file."""
-    return _Loader(path).load()
+    text = read_text(path, GroupFileError)
+    return _Loader(str(path)).load(read_yaml(text, str(path), GroupFileError, "group", quote_yaml_error))
 
 
 class _Loader:
-    """Loads one file and collects the problems found on the way."""
+    """Loads the tree of one file and collects the problems found on the way."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._problems: list[tuple[int, str]] = []
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._problems: list[FileProblem] = []
 
-    def load(self) -> GroupSetup:
-        tree = self._read()
+    def load(self, tree: Any) -> GroupSetup:
         if not isinstance(tree, dict):
-            raise GroupFileError(f"{self._path}:1: this is no group; it begins with topics: and members:")
+            raise GroupFileError([FileProblem(self._file, 1, "this is no group; it begins with topics: and members:")])
         for key in tree:
             if key not in SECTIONS:
                 hint = did_you_mean(key, SECTIONS) or f"; there are {comma_separated(SECTIONS)}"
@@ -80,27 +77,8 @@ class _Loader:
             list(self._changes(tree)),
         )
         if self._problems:
-            lines = (f"{self._place(line)}{message}" for line, message in sorted(self._problems))
-            raise GroupFileError("\n".join(lines))
+            raise GroupFileError(sorted(self._problems, key=lambda problem: (problem.line or 0, problem.message)))
         return setup
-
-    def _read(self) -> Any:
-        try:
-            return YAML(typ="rt").load(self._path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise GroupFileError(f"{self._path}: cannot be read: {error.strerror}") from None
-        except UnicodeDecodeError as error:
-            raise GroupFileError(f"{self._path}: not text in UTF-8 (byte {error.start})") from None
-        except DuplicateKeyError as error:
-            key = (error.problem or "").partition('"')[2].partition('"')[0]
-            line = error.problem_mark.line + 1 if error.problem_mark else 1
-            raise GroupFileError(f"{self._path}:{line}: key {key!r} is there twice") from None
-        except MarkedYAMLError as error:
-            line = error.problem_mark.line + 1 if error.problem_mark else 1
-            message = " ".join(f"{error.context or ''} {error.problem or ''}".split())
-            raise GroupFileError(f"{self._path}:{line}: not YAML: {message}") from None
-        except YAMLError as error:
-            raise GroupFileError(f"{self._path}: not YAML: {' '.join(str(error).split())}") from None
 
     def _entries(self, tree: Mapping[str, Any], section: str, read: Callable[[str, Any], T]) -> Iterator[T]:
         entries = tree.get(section)
@@ -126,26 +104,13 @@ class _Loader:
             return
         for place, change in enumerate(changes):
             if isinstance(change, str):
-                yield self._place(_line(changes, place)), change
+                yield str(FileProblem(self._file, known_line_of(changes, place), "")), change
             else:
                 self._add(changes, place, f"then: {change!r} is no change; write leave C1")
 
     def _add(self, tree: Any, key: Any, message: str) -> None:
         """Record a problem with a key of a mapping or an index of a list."""
-        self._problems.append((_line(tree, key), message))
-
-    def _place(self, line: int) -> str:
-        return f"{self._path}:{line}: " if line else f"{self._path}: "
-
-
-def _line(tree: Any, key: Any) -> int:
-    """Return the line of a key, from 1; 0 if it is not known, as for a key that comes from a YAML merge (<<)."""
-    if not isinstance(tree, CommentedBase):
-        return 0
-    try:
-        return 1 + int((tree.lc.item(key) if isinstance(tree, list) else tree.lc.key(key))[0])
-    except KeyError:
-        return 0
+        self._problems.append(FileProblem(self._file, known_line_of(tree, key), message))
 
 
 def _member(name: str, value: Any) -> GroupConsumer:
