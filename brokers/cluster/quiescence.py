@@ -5,7 +5,7 @@ rebalance that finds nothing to do) do not end quiescence.
 """
 
 from kcsim.brokers.network.network import ANSWER
-from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 
 QUIET_PERIOD_MS = 8_000
 """How long nothing must have happened: longer than any pause of brokers and controller between two attempts, and than the
@@ -13,7 +13,7 @@ QUIET_PERIOD_MS = 8_000
 
 _ACTIVITY = frozenset(
     {
-        *(EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED),
+        *ZNODE_CHANGES,
         *(EventKind.SESSION_CREATED, EventKind.SESSION_CLOSED, EventKind.SESSION_STATE, EventKind.ZK_WRITE),
         *(EventKind.PROCESS_STATE, EventKind.BROKER_START_FAILED, EventKind.BROKER_REGISTERED),
         *(EventKind.ELECTION_STARTED, EventKind.ELECTION_WON, EventKind.ELECTION_LOST),

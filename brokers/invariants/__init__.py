@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from kcsim.brokers.invariants.after_recovery import AFTER_RECOVERY_BY_EVENTS
 from kcsim.brokers.invariants.at_quiescence import AT_QUIESCENCE_BY_EVENTS, NO_STRAY_LEADS
 from kcsim.brokers.invariants.broker_view_checks import AT_QUIESCENCE_INSIDE
-from kcsim.brokers.invariants.history import TREE_CHANGES, InspectableCluster, PartitionStateChange, state_writes
+from kcsim.brokers.invariants.history import InspectableCluster, PartitionStateChange, state_writes
 from kcsim.brokers.invariants.invariant import CheckPhase, Invariant, Violation
 from kcsim.brokers.invariants.invariant_checker import InvariantChecker
 from kcsim.brokers.invariants.records import SAFETY_OF_RECORDS
@@ -59,7 +59,6 @@ __all__ = [
     "INVARIANTS",
     "NOT_PROMISED",
     "SAFETY",
-    "TREE_CHANGES",
     "CheckPhase",
     "InspectableCluster",
     "Invariant",

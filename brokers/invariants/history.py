@@ -34,7 +34,6 @@ from kcsim.eventlog.state_changes import (
 from kcsim.vocabulary import NO_LEADER, BrokerId, PartitionState, TopicPartition, TopicState
 from kcsim.znodes import paths
 
-TREE_CHANGES = frozenset({EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED})
 REASONS_TO_ELECT = frozenset(
     {
         EventKind.FAULT,

@@ -5,9 +5,9 @@ Each function yields what the latest event has broken.
 
 from collections.abc import Iterator, Sequence
 
-from kcsim.brokers.invariants.history import TREE_CHANGES, RunHistory, broker_of, partition_of
+from kcsim.brokers.invariants.history import RunHistory, broker_of, partition_of
 from kcsim.brokers.invariants.invariant import Invariant, always
-from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, EventKind
 
 MOST_ELECTIONS_IN_A_ROW = 10
 """One fault leads to two or three elections at most, since an elected broker may be the one that is cut off."""
@@ -133,15 +133,15 @@ def brokers_take_no_older_leader_epoch(history: RunHistory) -> Iterator[str]:
 
 
 SAFETY_OF_THE_CLUSTER: Sequence[Invariant] = (
-    always(controller_epochs_have_no_gap, TREE_CHANGES),
+    always(controller_epochs_have_no_gap, ZNODE_CHANGES),
     always(one_controller_acts_in_each_controller_epoch, ACTS_OF_CONTROLLERS),
-    always(fenced_writes_are_of_the_controller_in_office, TREE_CHANGES),
+    always(fenced_writes_are_of_the_controller_in_office, ZNODE_CHANGES),
     always(elections_come_to_an_end, {EventKind.ELECTION_WON}),
-    always(epochs_never_go_back, TREE_CHANGES),
-    always(one_leader_for_each_leader_epoch, TREE_CHANGES),
-    always(leaders_are_in_the_isr, TREE_CHANGES),
-    always(clean_leaders_come_from_the_isr, TREE_CHANGES),
-    always(isr_members_have_been_replicas, TREE_CHANGES),
+    always(epochs_never_go_back, ZNODE_CHANGES),
+    always(one_leader_for_each_leader_epoch, ZNODE_CHANGES),
+    always(leaders_are_in_the_isr, ZNODE_CHANGES),
+    always(clean_leaders_come_from_the_isr, ZNODE_CHANGES),
+    always(isr_members_have_been_replicas, ZNODE_CHANGES),
     always(brokers_lead_only_what_was_decided, {EventKind.BECAME_LEADER}),
     always(brokers_take_no_older_leader_epoch, ROLE_CHANGES),
 )

@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol, Unpack
 import msgspec
 from msgspec import structs
 
-from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind, TransactionRef
+from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, ZNODE_CHANGES, Event, EventFields, EventKind, TransactionRef
 from kcsim.eventlog.schema_upgrade import LAST_VERSION_WITHOUT_COLUMNS, upgraded
 from kcsim.eventlog.sink import Cause, EventSink
 from kcsim.vocabulary import Zxid
@@ -23,8 +23,6 @@ from kcsim.znodes.paths import parent
 
 TRANSACTIONS_REMEMBERED = 200_000
 ROWS_PER_GROUP = 50_000
-
-_TREE_CHANGES = frozenset({EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED})
 
 
 class TraceWriter(Protocol):
@@ -73,7 +71,7 @@ class EventLog:
 
     def append(self, node: str, kind: EventKind, cause: Cause, fields: EventFields) -> int:
         """Append an event and return its seq."""
-        if kind not in _TREE_CHANGES:
+        if kind not in ZNODE_CHANGES:
             self._catch_up_with(cause, fields)
         return self._keep(Event(self._next_seq, self._now_ms(), node, kind, self._seq_of(cause), **fields))
 
@@ -85,7 +83,7 @@ class EventLog:
         self._next_seq += 1
         if self.keeps_events:
             self.events.append(event)
-        if event.kind in _TREE_CHANGES:
+        if event.kind in ZNODE_CHANGES:
             self._remember(event)
         for subscriber in self._subscribers:
             subscriber(event)

@@ -659,15 +659,9 @@ def with_reason(fields: EventFields, reason: FailureReason | None) -> EventField
     return fields if reason is None else {**fields, "reason": reason.value}
 
 
-TRANSACTIONS = frozenset(
-    {
-        EventKind.ZNODE_CREATED,
-        EventKind.ZNODE_CHANGED,
-        EventKind.ZNODE_DELETED,
-        EventKind.SESSION_CREATED,
-        EventKind.SESSION_CLOSED,
-    }
-)
+ZNODE_CHANGES = frozenset({EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED})
+"""The kinds of event that change the tree of znodes."""
+TRANSACTIONS = ZNODE_CHANGES | {EventKind.SESSION_CREATED, EventKind.SESSION_CLOSED}
 """The kinds of event that stand for ZooKeeper's transactions: while none of them is logged, ZooKeeper is quiet."""
 
 

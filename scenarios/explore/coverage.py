@@ -4,7 +4,7 @@ What exists is taken from the tables of the code itself, so that an addition to 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple, get_args
@@ -16,7 +16,7 @@ from kcsim.controller.decisions.election import ElectionRule
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.events import ControllerEvent
-from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.steps import VERBS
 from kcsim.zk.operations import SessionState
@@ -45,7 +45,7 @@ class CoverageCategory:
 
     kind: str
     all: tuple[str, ...]
-    seen_in: tuple[EventKind, ...]
+    seen_in: Collection[EventKind]
     read: Callable[[Event], Iterable[str]]
 
 
@@ -86,7 +86,7 @@ CATEGORIES: Sequence[CoverageCategory] = (
     CoverageCategory(
         "kind of znode",
         tuple(kind.value for kind in paths.PathKind),
-        (EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED),
+        ZNODE_CHANGES,
         lambda event: _kind_of_znode(event.path or ""),
     ),
     CoverageCategory("event", tuple(EventKind), tuple(EventKind), lambda event: (event.kind,)),

@@ -11,12 +11,11 @@ from types import MappingProxyType
 
 from kcsim.brokers.apache_kafka.log_feed.decision_lines import LEADER_AND_ISR, STOP_REPLICA
 from kcsim.brokers.apache_kafka.log_feed.log_events import LogEvent
-from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.vocabulary import TopicPartition
 from kcsim.zk.operations import SessionState
 from kcsim.znodes import paths
 
-ZNODE_CHANGES = frozenset({EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED})
 EXTERNAL_ACTIONS = frozenset({EventKind.FAULT, EventKind.ADMIN_ACT})
 DECIDED = (
     EventKind.ELECTION_WON,

@@ -24,7 +24,7 @@ from kcsim.brokers.apache_kafka.log_import.entries import (
     TopicGone,
     Visibility,
 )
-from kcsim.eventlog.events import Event, EventFields, EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventFields, EventKind
 from kcsim.vocabulary import (
     NO_LEADER,
     BrokerId,
@@ -55,7 +55,6 @@ ADMIN = SessionId(1)
 UNKNOWN = SessionId(2)
 """The session of an unknown client."""
 FIRST_OF_BROKERS = 3
-ZNODE_CHANGES = (EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED)
 HOW_SHOWN = {
     Visibility.AT_ONCE: "shown by",
     Visibility.LATER: "seen by then in",

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kcsim.eventlog.cluster_state import ClusterState
-from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.scenarios.language.event_pattern import EventPattern
 from kcsim.scenarios.language.value_types import ALL, ANY, CONTROLLER, NONE, NOT, ROLE_OF, parse_partition
 from kcsim.text import comma_separated
 
 T = TypeVar("T")
-
-ZNODE_CHANGES = frozenset({EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED})
 
 
 @dataclass(frozen=True, slots=True)

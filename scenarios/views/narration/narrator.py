@@ -1,15 +1,14 @@
 """Narrates a run in plain words: which events are worth a line, and the sentence of each.
 
 Pure: an observer of the event log that knows nothing else. A reader who knows Kafka should recognise every line, and a
-    reader
-who does not should be able to follow.
+reader who does not should be able to follow.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.eventlog.run_actions import SCENARIO
 from kcsim.scenarios.language.step_words import WORDS_OF_EVENTS
 from kcsim.scenarios.views.narration.consumer_sentences import CONSUMER_SENTENCES
@@ -256,7 +255,7 @@ def describe(event: Event) -> str:
     return text if event.kind in _SAY_WHO else f"{event.node} {text}"
 
 
-_SAY_WHO = frozenset({EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED, EventKind.FAULT_CONFIRMED})
+_SAY_WHO = ZNODE_CHANGES | {EventKind.FAULT_CONFIRMED}
 
 
 def what_happened(event: Event) -> str:

@@ -12,9 +12,9 @@ from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
-from kcsim.brokers.invariants import TREE_CHANGES, state_writes
+from kcsim.brokers.invariants import state_writes
 from kcsim.eventlog.event_log import EventLog
-from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.vocabulary import PartitionState, TopicPartition
 from kcsim.zk.capture.zookeeper_import import import_zookeeper, scan_transaction_logs
@@ -54,7 +54,7 @@ def changes(events: Iterable[Event]) -> list[Change]:
             bool(e.ephemeral) and e.kind is EventKind.ZNODE_CREATED,
         )
         for e in events
-        if e.kind in TREE_CHANGES
+        if e.kind in ZNODE_CHANGES
     ]
 
 

@@ -14,10 +14,9 @@ from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
-from kcsim.brokers.invariants import TREE_CHANGES
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.event_log import EventLog
-from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.eventlog.state_changes import Znode
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.views.narration.causes import ROOTS
@@ -107,7 +106,7 @@ def test_times_are_the_real_ones(tmp_path: Path) -> None:
     run = library_run("broker-crash-and-return", tmp_path).events
     found = imported(tmp_path)
     first = next(e.t_ms for e in run if e.kind is EventKind.SESSION_CREATED)
-    assert [e.t_ms + first for e in found if e.kind in TREE_CHANGES] == [e.t_ms for e in run if e.kind in TREE_CHANGES]
+    assert [e.t_ms + first for e in found if e.kind in ZNODE_CHANGES] == [e.t_ms for e in run if e.kind in ZNODE_CHANGES]
     assert found[0].data == f'{{"epoch_ms": {1_577_836_800_000 + first}}}'
     assert "it begins at 2020-01-01T00:00:00" in (found[0].detail or "")
 

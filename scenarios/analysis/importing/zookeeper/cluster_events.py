@@ -7,10 +7,10 @@ ephemeral znodes, without their data.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.scenarios.analysis.importing.zookeeper.import_context import ImportContext
 from kcsim.scenarios.analysis.importing.zookeeper.operation import OF_THE_CLUSTER, Op, Operation, ends
-from kcsim.scenarios.analysis.importing.zookeeper.path_importer import ZNODE_CHANGES, PathImporter
+from kcsim.scenarios.analysis.importing.zookeeper.path_importer import PathImporter
 from kcsim.vocabulary import SessionId
 from kcsim.zk.capture.cause_inference import ADMIN
 from kcsim.zk.capture.session_owners import SessionOwners

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from kcsim.eventlog.events import Event, EventKind, hexadecimal
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind, hexadecimal
 from kcsim.eventlog.run_actions import SCENARIO
 from kcsim.scenarios.analysis.importing.zookeeper.import_context import AsOf, ImportContext
 from kcsim.scenarios.analysis.importing.zookeeper.operation import AdminActEmission, Op, Operation
 from kcsim.vocabulary import SessionId, ZkVersion, Zxid
 from kcsim.zk.capture.cause_inference import CauseInference
-from kcsim.zk.capture.zookeeper_trace import KINDS, ZooKeeperTrace
+from kcsim.zk.capture.zookeeper_trace import ZooKeeperTrace
 from kcsim.zk.files.past_tree import PastChange, PastChangeKind, PastTree, PastZnode
 from kcsim.zk.files.transactions import (
     CheckVersionTxn,
@@ -31,7 +31,6 @@ from kcsim.znodes import paths
 
 OF_THE_WHOLE = (EventKind.SESSION_CREATED, EventKind.SESSION_CLOSED, EventKind.ADMIN_ACT)
 """Events of a whole transaction. There is at most one of them, and it comes first."""
-ZNODE_CHANGES = frozenset(KINDS.values())
 WHAT_WAS_DONE = {
     Op.CREATE: PastChangeKind.CREATED,
     Op.SET: PastChangeKind.CHANGED,
