@@ -101,7 +101,7 @@ class ReplicaManager:
             controller_id=request.controller_id,
             controller_epoch=request.controller_epoch,
             count=len(request.partitions),
-            detail=f"a controller of epoch {self.controller_epoch} has been heard",
+            detail=f"the highest known controller epoch is {self.controller_epoch}",
         )
         return True
 

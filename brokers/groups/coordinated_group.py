@@ -356,7 +356,7 @@ class CoordinatedGroup:
         if member_id in self.metadata.pending:
             self._forget_pending(member_id, cause)
         elif not self._is_parked(member_id):  # else its session is renewed when the parked request is answered
-            self._remove(member_id, "was not heard of for its session time-out", cause)
+            self._remove(member_id, "sent no heartbeat within its session time-out", cause)
 
     def _forget_pending(self, member_id: str, cause: int) -> None:
         del self.metadata.pending[member_id]

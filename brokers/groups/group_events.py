@@ -56,7 +56,7 @@ class GroupEvents:
             member=group.leader_or_nobody,
             count=len(group.members),
             state=group.state.value,
-            rule=group.protocol or "nobody is left",
+            rule=group.protocol or "no member is left",
         )
 
     def stable(self, group: GroupMetadata, cause: int) -> int:

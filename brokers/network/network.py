@@ -93,7 +93,7 @@ class MemoryNetwork:
     def attach(self, listener: "Listener", address: Address, node: str) -> None:
         """Register a listener. Raises: AddressInUseError."""
         if address in self.listeners:
-            raise AddressInUseError(f"{_text(address)} is in use: somebody listens there already")
+            raise AddressInUseError(f"{_text(address)} is in use: it has a listener already")
         self.listeners[address] = listener
         self._nodes[address] = node
 
@@ -185,7 +185,7 @@ class Listener:
         request = await self._requests.get()
         if request is None:
             self._requests.put(None)  # for all other and later accept calls
-            raise ListenerClosedError(f"nobody listens at {_text(self._address)} any more")
+            raise ListenerClosedError(f"{_text(self._address)} has no listener any more")
         return request
 
     def put(self, request: "Request") -> None:
@@ -339,7 +339,7 @@ class Link:
     def _reach_listener(self) -> None:
         listener = self._network.listeners.get(self._address)
         if listener is None:
-            self._back.send(None, self._hear_of_the_end, "connection refused, nobody listens there")
+            self._back.send(None, self._hear_of_the_end, "connection refused, no listener there")
             return
         self._listener = listener
         listener.links[self] = None

@@ -31,25 +31,25 @@ class ElectionWording:
     """The description of a rule's result: one for an elected leader, one for no leader."""
 
     elected: str
-    nobody: str
+    not_elected: str
 
 
 WORDINGS = {
     ElectionRule.NEW_PARTITION: ElectionWording(
-        "first of the assignment {candidates} that is alive", "nobody of the assignment {candidates} is alive"
+        "first of the assignment {candidates} that is alive", "no replica of the assignment {candidates} is alive"
     ),
     ElectionRule.ALIVE_AND_IN_ISR: ElectionWording(
         "first of the assignment {candidates} that is alive and in the ISR {isr}",
-        "nobody of the assignment {candidates} is alive and in the ISR {isr}, and no unclean election applies",
+        "no replica of the assignment {candidates} is alive and in the ISR {isr}, and no unclean election applies",
     ),
     ElectionRule.UNCLEAN: ElectionWording(
-        "first of the assignment {candidates} that is alive, as nobody in the ISR {isr} is: unclean,"
+        "first of the assignment {candidates} that is alive, as no replica in the ISR {isr} is: unclean,"
         " and what only they have may be lost",
-        "nobody of the assignment {candidates} is alive, in the ISR {isr} or not",
+        "no replica of the assignment {candidates} is alive, in the ISR {isr} or not",
     ),
     ElectionRule.REASSIGNMENT_TARGET: ElectionWording(
         "first of the target {candidates} that is alive and in the ISR {isr}",
-        "nobody of the target {candidates} is alive and in the ISR {isr}",
+        "no replica of the target {candidates} is alive and in the ISR {isr}",
     ),
     ElectionRule.PREFERRED_LEADER: ElectionWording(
         "the preferred leader of {candidates}, alive and in the ISR {isr}",
@@ -57,7 +57,7 @@ WORDINGS = {
     ),
     ElectionRule.CONTROLLED_SHUTDOWN: ElectionWording(
         "first of the assignment {candidates} that is alive, in the ISR {isr} and not shutting down {shutting_down}",
-        "nobody of the assignment {candidates} is alive, in the ISR {isr} and not shutting down {shutting_down}",
+        "no replica of the assignment {candidates} is alive, in the ISR {isr} and not shutting down {shutting_down}",
     ),
 }
 
@@ -108,7 +108,7 @@ class Election:
         lists = {"candidates": list(self.candidates), "isr": list(self.isr), "shutting_down": list(self.shutting_down)}
         if self.elected is not None:
             return f"leader {self.elected.leader}: {wording.elected.format(**lists)}"
-        return f"no leader: {wording.nobody.format(**lists)}; alive are {list(self.alive)}"
+        return f"no leader: {wording.not_elected.format(**lists)}; alive are {list(self.alive)}"
 
 
 # --- the choice alone ------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def infer_state_event(tp: TopicPartition, before: PartitionState | None, after: 
         controller_epoch=after.controller_epoch,
     )
     if before is None:
-        detail = f"{tp} begins with {_leader(new.leader)} as its leader"
+        detail = f"{tp} begins with {_leader(new.leader)}" + (" as its leader" if new.leader is not None else "")
         return InferredEvent(EventKind.LEADER_ELECTION, EventFields(**fields, detail=detail), True)
     if new.leader_epoch != before.leader_and_isr.leader_epoch:
         return _controller_event(before.leader_and_isr, new, fields)
@@ -42,7 +42,7 @@ def infer_state_event(tp: TopicPartition, before: PartitionState | None, after: 
 def _controller_event(old: LeaderAndIsr, new: LeaderAndIsr, fields: EventFields) -> InferredEvent:
     removed = [b for b in old.isr if b not in new.isr]
     if new.leader is None and old.leader is not None:
-        rule = "nobody else can lead"
+        rule = "no other replica can lead"
         return InferredEvent(
             EventKind.REPLICA_REMOVED_FROM_ISR, EventFields(**fields, broker_id=old.leader, rule=rule), True
         )
@@ -101,4 +101,4 @@ def _step(old: ReplicaAssignment, new: ReplicaAssignment) -> str:
 
 
 def _leader(leader: BrokerId | None) -> str:
-    return "nobody" if leader is None else f"broker-{leader}"
+    return "no leader" if leader is None else f"broker-{leader}"

@@ -95,7 +95,7 @@ class ControllerTimeline:
         if found is not None:
             return found
         what = f"the end of broker-{before.controller} as controller with epoch {before.controller_epoch}"
-        why = f"nobody logs it; it follows from the election of broker-{election.controller}"
+        why = f"no file logs it; it follows from the election of broker-{election.controller}"
         self.not_shown.append(NotShown(f"{what}: {why}", election.place))
         is_gone = any(end.broker == before.controller and end.t_ms == election.t_ms for end in ends)
         return ControllerRoleChange(

@@ -74,10 +74,10 @@ def _unconsumed(
         group, tp = item
         history = _history(group, context)
         if str(tp) not in history.owners:
-            return ConditionResult(False, f"nobody in {group} has ever consumed {tp}")
+            return ConditionResult(False, f"no member of {group} has ever consumed {tp}")
         longest_ms = history.longest_gap_ms(str(tp), now_ms)
         holds = all(BOUND_CHECKS[bound](longest_ms, limit_ms) for bound, limit_ms in wanted[group][tp].items())
-        observed = f"nobody in {group} consumed {tp} for {longest_ms} ms"
+        observed = f"no member of {group} consumed {tp} for {longest_ms} ms"
         return ConditionResult(holds, observed, _event(history.evidence.get(str(tp)), context))
 
     return each([(group, tp) for group, bounds in wanted.items() for tp in bounds], look)

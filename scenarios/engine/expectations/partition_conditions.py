@@ -142,7 +142,7 @@ def _not_preferred(partition: TopicPartition, context: EvaluationContext) -> str
     )
     if preferred is None:
         return f"{partition} does not exist"
-    return f"{partition} is led by {'nobody' if leader is None else f'broker-{leader}'}, not by broker-{preferred}"
+    return f"{partition} is led by {'no broker' if leader is None else f'broker-{leader}'}, not by broker-{preferred}"
 
 
 def _offline_partitions(wanted: int, context: EvaluationContext) -> ConditionResult:

@@ -70,5 +70,5 @@ class StepExecution:
             if name == CONTROLLER:
                 raise ClusterError("no broker is the controller")
             if re.fullmatch(ROLE_OF, name):
-                raise ClusterError(f"nobody is {name}")
+                raise ClusterError(f"no broker is {name}")
         return nodes

@@ -186,7 +186,7 @@ def test_a_static_member_that_stops_does_not_leave() -> None:
         await run.cluster.consumers.stop("c2")
         assert run.of_kind(EventKind.GROUP_MEMBER_REMOVED) == []
         await run.until_stable(2, "c1")
-        assert "not heard of" in reasons(run)[-1]
+        assert "sent no heartbeat" in reasons(run)[-1]
 
     play(script)
 

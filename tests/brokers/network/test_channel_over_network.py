@@ -104,7 +104,7 @@ def test_a_broker_that_is_back_at_its_address_gets_what_was_refused_meanwhile() 
     assert [event.count for event in refused] == list(range(1, len(refused) + 1))
     assert len(refused) == 10  # one for each 102 ms: 100 of pause, 2 until the refusal is here
     assert {event.detail for event in refused[1:]} == {
-        "broker 2, no connection: localhost:9094: connection refused, nobody listens there; tried again in 100 ms"
+        "broker 2, no connection: localhost:9094: connection refused, no listener there; tried again in 100 ms"
     }
 
 

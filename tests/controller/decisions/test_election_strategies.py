@@ -160,22 +160,22 @@ def test_two_brokers_that_shut_down_together_leave_the_last_isr_member_in_place(
         ),
         (
             offline(ids(1), ids(2, 3), A123),
-            "no leader: nobody of the assignment [1, 2, 3] is alive and in the ISR [1], and no unclean election applies;"
+            "no leader: no replica of the assignment [1, 2, 3] is alive and in the ISR [1], and no unclean election applies;"
             " alive are [2, 3]",
         ),
         (
             offline(ids(1), ids(2, 3), A123, unclean=True),
-            "leader 2: first of the assignment [1, 2, 3] that is alive, as nobody in the ISR [1] is: unclean,"
+            "leader 2: first of the assignment [1, 2, 3] that is alive, as no replica in the ISR [1] is: unclean,"
             " and what only they have may be lost",
         ),
         (
             offline(ids(1), ids(), A12, unclean=True),
-            "no leader: nobody of the assignment [1, 2] is alive, in the ISR [1] or not; alive are []",
+            "no leader: no replica of the assignment [1, 2] is alive, in the ISR [1] or not; alive are []",
         ),
         (elect_for_new_partition(A12, ids(2)), "leader 2: first of the assignment [1, 2] that is alive"),
         (
             elect_for_reassignment(ids(4, 5), stored(A12), ids(1, 4)),
-            "no leader: nobody of the target [4, 5] is alive and in the ISR [1, 2]; alive are [1, 4]",
+            "no leader: no replica of the target [4, 5] is alive and in the ISR [1, 2]; alive are [1, 4]",
         ),
         (
             elect_preferred(A12, stored(ids(2, 1)), A12),

@@ -93,7 +93,7 @@ def test_an_election_is_described_with_its_reason_and_leads_back_to_its_cause(tm
     result = kcsim("why", tmp_path / "trace.jsonl", "last:LeaderElection", "--topic", "orders")
     assert result.exit_code == 0
     assert "/brokers/ids/1 is gone: broker 1 is no longer registered" in result.stdout
-    assert "elects for orders-0: nobody → broker-2" in result.stdout
+    assert "elects for orders-0: no leader → broker-2" in result.stdout
 
 
 def test_brokers_take_over_what_was_decided(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_the_summary_counts_and_names(tmp_path: Path) -> None:
     assert any(line.startswith("records: ") for line in lines)
     assert any(line.endswith(" unknown of org.apache.zookeeper.ClientCnxn") for line in lines)
     assert "what these files do not show:" in lines
-    assert "the end of broker-1 as controller with epoch 1: nobody logs it" in lines[-2]
+    assert "the end of broker-1 as controller with epoch 1: no file logs it" in lines[-2]
 
 
 def test_broken_lines_are_counted_with_the_place_of_the_first(tmp_path: Path) -> None:

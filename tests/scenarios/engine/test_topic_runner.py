@@ -244,7 +244,7 @@ def test_changed_defaults_of_all_brokers_are_written_and_then_announced(tmp_path
             "  - set-config: {topics: {orders: {retention.ms: 1}}}\n",
             "1: set-config: Topic 'orders' does not exist.",
         ),
-        ("  - create-topic: orders\n  - kill: leader-of orders-0\n", "2: kill: nobody is leader-of orders-0"),
+        ("  - create-topic: orders\n  - kill: leader-of orders-0\n", "2: kill: no broker is leader-of orders-0"),
     ],
 )
 def test_what_kafkas_tool_refuses_leaves_everything_undecided(tmp_path: Path, steps: str, message: str) -> None:

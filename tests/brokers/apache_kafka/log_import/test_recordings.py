@@ -79,7 +79,7 @@ def test_what_nobody_logs_of_a_killed_controller_is_reported() -> None:
     seen = recorded("kill-controller")
     place = RECORDINGS / "kill-controller" / "broker-3" / "controller.log"
     assert [str(one) for one in seen.not_shown] == [
-        f"{place}:3: the end of broker-1 as controller with epoch 1: nobody logs it; it follows from the election of "
+        f"{place}:3: the end of broker-1 as controller with epoch 1: no file logs it; it follows from the election of "
         "broker-3",
         f"{place}:8: when the session of broker-1 ended: no line shows it; the controller that was elected next did not "
         "find it",

@@ -79,7 +79,7 @@ def test_how_long_nobody_consumed_is_counted_from_the_crash(
     story: EvaluatedLog, bounds: dict[str, str], holds: bool
 ) -> None:
     finding = judged(story, unconsumed={BILLING: {"orders-0": bounds}})
-    assert (finding.holds, finding.observed) == (holds, "nobody in billing consumed orders-0 for 300 ms")
+    assert (finding.holds, finding.observed) == (holds, "no member of billing consumed orders-0 for 300 ms")
 
 
 def test_what_was_always_consumed_was_unconsumed_for_no_time(story: EvaluatedLog) -> None:
@@ -88,4 +88,4 @@ def test_what_was_always_consumed_was_unconsumed_for_no_time(story: EvaluatedLog
 
 def test_of_what_nobody_ever_consumed_nothing_is_true(story: EvaluatedLog) -> None:
     finding = judged(story, unconsumed={BILLING: {"orders-7": {"at-most": "1m"}}})
-    assert (finding.holds, finding.observed) == (False, "nobody in billing has ever consumed orders-7")
+    assert (finding.holds, finding.observed) == (False, "no member of billing has ever consumed orders-7")

@@ -20,8 +20,8 @@ CASES: list[tuple[EventKind, EventFields, str]] = [
     ),
     (
         EventKind.LEADER_ELECTION,
-        {**ORDERS, "rule": "Offline", "detail": "no leader: nobody of the assignment [3] is alive and in the ISR [3]"},
-        "elects for orders-0: no leader: nobody of the assignment [3] is alive and in the ISR [3]",
+        {**ORDERS, "rule": "Offline", "detail": "no leader: no replica of the assignment [3] is alive and in the ISR [3]"},
+        "elects for orders-0: no leader: no replica of the assignment [3] is alive and in the ISR [3]",
     ),
     (
         EventKind.STATE_CHANGE_FAILED,
@@ -89,9 +89,9 @@ CASES: list[tuple[EventKind, EventFields, str]] = [
             "event": "LeaderAndIsr",
             "error": "STALE_CONTROLLER_EPOCH",
             "controller_epoch": 1,
-            "detail": "epoch 2 has been heard",
+            "detail": "the highest known controller epoch is 2",
         },
-        "refuses LeaderAndIsr (STALE_CONTROLLER_EPOCH): epoch 2 has been heard",
+        "refuses LeaderAndIsr (STALE_CONTROLLER_EPOCH): the highest known controller epoch is 2",
     ),
     (
         EventKind.REQUEST_REFUSED,
