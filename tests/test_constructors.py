@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("kcsim/eventlog", "kcsim/runtime", "kcsim/znodes", "zk", "controller", "brokers")
+PACKAGES = ("kcsim/eventlog", "kcsim/runtime", "kcsim/znodes", "zk", "controller", "brokers", "scenarios")
 MOST = 6
 
 

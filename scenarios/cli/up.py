@@ -93,7 +93,7 @@ def up(
         _print_dry_run(model, choice.connect)
         return
     with sigterm_as_ctrl_c():
-        status = _UpCommand(cluster, choice, zookeeper, model, topics, seed, trace, verbose).run()
+        status = _UpCommand(cluster, choice, model, topics, seed, verbose, trace).run()
     raise CommandExit(status)
 
 
@@ -189,12 +189,11 @@ class _UpCommand:
 
     name: str
     choice: "ZooKeeperChoice"
-    zookeeper: str
     model: "ClusterModel"
     topics: "list[NewTopic]"
     seed: int
-    trace: Path | None
     verbose: bool
+    trace: Path | None = None
     connect_string: str = ""
     lifecycle: "ClusterLifecycle | None" = None
 
@@ -240,7 +239,8 @@ class _UpCommand:
 
         spec = self._spec()
         timeline = ConsoleTimeline(console_on(sys.stderr), tuple(broker.name for broker in spec.brokers), self.verbose)
-        where = self.zookeeper if self.choice.members == 1 else f"{self.zookeeper}, {self.choice.members} members"
+        zookeeper = self.choice.connect or self.choice.kind.value
+        where = zookeeper if self.choice.members == 1 else f"{zookeeper}, {self.choice.members} members"
         with closing(FailSafeTraceWriter(self.trace)) if self.trace else nullcontext() as kept:
 
             async def script(cluster: "Cluster") -> None:

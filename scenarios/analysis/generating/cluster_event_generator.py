@@ -11,7 +11,7 @@ from random import Random
 
 from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind
 from kcsim.scenarios.analysis.generating.cluster_history import ClusterHistory
-from kcsim.scenarios.analysis.generating.controllers import EPOCH_MS, Controllers
+from kcsim.scenarios.analysis.generating.controllers import EPOCH_MS, Controllers, GeneratedBrokers
 from kcsim.scenarios.analysis.generating.event_scheduler import SESSION_TIMEOUT_MS, EventScheduler
 from kcsim.scenarios.analysis.generating.layout import Layout
 from kcsim.scenarios.analysis.generating.settings import Settings
@@ -46,12 +46,8 @@ class ClusterEventGenerator:
         self._incarnations: dict[
             BrokerId, int
         ] = {}  # how often each broker was started: plans for a former incarnation are dropped
-        self._running: set[BrokerId] = set()
-        self._sessions: dict[BrokerId, str] = {}
-        self._registered: dict[BrokerId, BrokerEpoch] = {}
-        self._controllers = Controllers(
-            settings, layout, self._scheduler, self.history, self._registered, self._sessions, self._running
-        )
+        self._brokers = GeneratedBrokers()
+        self._controllers = Controllers(settings, layout, self._scheduler, self.history, self._brokers)
 
     def events(self) -> Iterator[Event]:
         """The cluster-wide events, in order."""
@@ -119,14 +115,14 @@ class ClusterEventGenerator:
     def _start(self, broker: BrokerId, cause: int) -> None:
         scheduler = self._scheduler
         self._incarnations[broker] = incarnation = self._incarnations.get(broker, 0) + 1
-        self._running.add(broker)
+        self._brokers.running.add(broker)
         self._register(broker, scheduler.emit(f"broker-{broker}", EventKind.PROCESS_STATE, cause, state="running"))
         scheduler.after(self._settings.mtbf_ms, partial(self._crash, broker, incarnation))
         scheduler.after(self._settings.session_expiry_ms, partial(self._expire_now_and_then, broker, incarnation))
 
     def _register(self, broker: BrokerId, cause: int) -> None:
         scheduler = self._scheduler
-        session = self._sessions[broker] = scheduler.open_session(cause)
+        session = self._brokers.sessions[broker] = scheduler.open_session(cause)
         path, host, zxid = paths.broker_id(broker), f"broker-{broker}", scheduler.next_zxid
         created = scheduler.write(EventKind.ZNODE_CREATED, path, session, cause, ephemeral=True, zxid=zxid)
         data = (
@@ -135,13 +131,13 @@ class ClusterEventGenerator:
             f'"timestamp":"{EPOCH_MS + scheduler.now}"}}'
         )
         scheduler.write(EventKind.ZNODE_CHANGED, path, session, cause, data=data, zk_version=1, ephemeral=True, zxid=zxid)
-        self._registered[broker] = BrokerEpoch(zxid)
+        self._brokers.registered[broker] = BrokerEpoch(zxid)
         scheduler.emit(host, EventKind.BROKER_REGISTERED, cause, path=path, broker_id=broker, broker_epoch=zxid)
         self._controllers.look(created)
 
     def _is_incarnation(self, broker: BrokerId, incarnation: int) -> bool:
         """Return whether the broker runs and is still in the incarnation for which something was planned."""
-        return broker in self._running and self._incarnations[broker] == incarnation
+        return broker in self._brokers.running and self._incarnations[broker] == incarnation
 
     def _crash(self, broker: BrokerId, incarnation: int) -> None:
         if self._is_incarnation(broker, incarnation):
@@ -155,7 +151,7 @@ class ClusterEventGenerator:
     def _lose_rack(self, rack: str) -> None:
         """Kill all brokers of a rack at once, and bring them back one after the other."""
         scheduler = self._scheduler
-        lost = [broker for broker in self._layout.on_rack(rack) if broker in self._running]
+        lost = [broker for broker in self._layout.on_rack(rack) if broker in self._brokers.running]
         if lost:
             dark = f"{rack} is without power"
             fault = scheduler.emit("scenario", EventKind.FAULT, fault="kill", target=_names(lost), detail=dark)
@@ -170,14 +166,14 @@ class ClusterEventGenerator:
     def _die(self, broker: BrokerId, fault: int) -> None:
         scheduler, node = self._scheduler, f"broker-{broker}"
         scheduler.emit(node, EventKind.PROCESS_STATE, fault, state="dead")
-        self._running.discard(broker)
+        self._brokers.running.discard(broker)
         self._controllers.gone(broker)
         self._controllers.died(broker)
-        session = self._sessions[broker]
-        left = f"; session {session} left to expire" if broker in self._registered else ""
+        session = self._brokers.sessions[broker]
+        left = f"; session {session} left to expire" if broker in self._brokers.registered else ""
         confirmed = f"{node} is dead{left}"
         scheduler.emit("scenario", EventKind.FAULT_CONFIRMED, fault, fault="kill", target=node, detail=confirmed)
-        if broker in self._registered:
+        if broker in self._brokers.registered:
             expires = scheduler.now + scheduler.between((EARLIEST_EXPIRY_MS, SESSION_TIMEOUT_MS))
             scheduler.at(expires, partial(self._close, broker, fault, "SESSIONEXPIRED"))
 
@@ -188,14 +184,14 @@ class ClusterEventGenerator:
 
     def _close(self, broker: BrokerId, cause: int, error: str | None = None) -> None:
         """End a broker's session, and delete its ephemeral znodes."""
-        scheduler, session = self._scheduler, self._sessions[broker]
+        scheduler, session = self._scheduler, self._brokers.sessions[broker]
         zxid = scheduler.next_zxid
         fields = EventFields(zxid=zxid, session_id=session)
         if error is not None:
             fields["error"] = error
         closed = scheduler.emit("zookeeper", EventKind.SESSION_CLOSED, cause, **fields)
         self._controllers.gone(broker)
-        del self._registered[broker]
+        del self._brokers.registered[broker]
         if self._controllers.broker == broker:
             self._controllers.deposed(session, zxid, closed)
         path = paths.broker_id(broker)
@@ -215,9 +211,9 @@ class ClusterEventGenerator:
 
     def _expire(self, broker: BrokerId) -> None:
         """Expire the session of a live process, which opens another, sometimes before the controller notices the expiry."""
-        if broker not in self._registered:
+        if broker not in self._brokers.registered:
             return
-        scheduler, node, session = self._scheduler, f"broker-{broker}", self._sessions[broker]
+        scheduler, node, session = self._scheduler, f"broker-{broker}", self._brokers.sessions[broker]
         fault = scheduler.emit("scenario", EventKind.FAULT, fault="expire", target=node)
         self._close(broker, fault, "SESSIONEXPIRED")
         ended = f"session {session} has ended"
@@ -242,17 +238,17 @@ class ClusterEventGenerator:
     def _restart_next(self, left: list[BrokerId]) -> None:
         """Restart the last of these by a controlled shutdown, then the others; skip those that do not run."""
         scheduler, controllers = self._scheduler, self._controllers
-        while left and left[-1] not in self._running:
+        while left and left[-1] not in self._brokers.running:
             left = left[:-1]
         if not left:
             return
         broker = left[-1]
-        if not controllers.is_ready or broker not in self._registered:
+        if not controllers.is_ready or broker not in self._brokers.registered:
             scheduler.at(scheduler.now + 5_000, partial(self._restart_next, left))
             return
         stopped = self._emit_admin_act("stop", [broker])
         controllers.shut_down(broker, stopped)
-        self._running.discard(broker)
+        self._brokers.running.discard(broker)
         self._close(broker, stopped)
         scheduler.emit(f"broker-{broker}", EventKind.PROCESS_STATE, stopped, state="stopped")
         back = scheduler.now + scheduler.between(RESTART_MS)

@@ -5,7 +5,7 @@ from it in every partition. Whether the leadership imbalance is large enough for
 from the mean time that replicas take to catch up, because partitions are generated independently of each other.
 """
 
-from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import exp
 
 from kcsim.controller.decisions.broker_changes import diff_brokers
@@ -44,13 +44,26 @@ READING_STEPS = (
 LAST_STEPS = ("Resuming reassignments", "Resuming topic deletions", "Starting preferred replica leader election")
 
 
+@dataclass
+class GeneratedBrokers:
+    """The brokers of a generated cluster at the present time.
+
+    Attributes:
+        registered: broker -> broker epoch, as in ZooKeeper.
+        sessions: broker -> the id of its last session.
+        running: brokers whose process lives.
+    """
+
+    registered: dict[BrokerId, BrokerEpoch] = field(default_factory=dict)
+    sessions: dict[BrokerId, str] = field(default_factory=dict)
+    running: set[BrokerId] = field(default_factory=set)
+
+
 class Controllers:
     """The controller of the cluster, whichever broker it is.
 
     Args:
-        registered: broker -> broker epoch, as in ZooKeeper; the caller keeps it up to date.
-        sessions: broker -> the id of its session; likewise.
-        running: brokers whose process lives; likewise.
+        brokers: as they are now; the caller keeps them up to date.
 
     Attributes:
         broker: the controller according to ZooKeeper; None: there is none.
@@ -63,9 +76,7 @@ class Controllers:
         layout: Layout,
         scheduler: EventScheduler,
         history: ClusterHistory,
-        registered: Mapping[BrokerId, BrokerEpoch],
-        sessions: Mapping[BrokerId, str],
-        running: set[BrokerId],
+        brokers: GeneratedBrokers,
     ) -> None:
         self.broker: BrokerId | None = None
         self.is_ready = False
@@ -73,9 +84,7 @@ class Controllers:
         self._layout = layout
         self._scheduler = scheduler
         self._history = history
-        self._registered = registered
-        self._sessions = sessions
-        self._running = running
+        self._brokers = brokers
         self._epoch = 0
         self._known: dict[BrokerId, BrokerEpoch] = {}
         self._free_at = 0
@@ -106,7 +115,7 @@ class Controllers:
         self._scheduler.at(self._scheduler.now + self._scheduler.between(REACTION_MS), self._elect)
 
     def _elect(self) -> None:
-        candidates = sorted(broker for broker in self._registered if broker in self._running)
+        candidates = sorted(broker for broker in self._brokers.registered if broker in self._brokers.running)
         if self.broker is not None:
             return
         if not candidates:
@@ -114,7 +123,7 @@ class Controllers:
             return
         scheduler = self._scheduler
         self.broker = scheduler.random.choice(candidates)
-        session = self._sessions[self.broker]
+        session = self._brokers.sessions[self.broker]
         self._epoch += 1
         started = scheduler.emit(self.name, EventKind.ELECTION_STARTED, self._vacant_since, broker_id=self.broker)
         zxid = scheduler.next_zxid
@@ -144,7 +153,7 @@ class Controllers:
         scheduler = self._scheduler
         for step in READING_STEPS:
             self._step(step, won)
-        self._known = dict(self._registered)
+        self._known = dict(self._brokers.registered)
         replicas = self._step("Starting replica state machine", won)
         since = scheduler.now
         scheduler.now += HANDLING_MS
@@ -196,7 +205,7 @@ class Controllers:
         assert self.broker is not None
         scheduler = self._scheduler
         t_ms = scheduler.now if since is None else since
-        by = self.broker, self._epoch, self._sessions[self.broker]
+        by = self.broker, self._epoch, self._brokers.sessions[self.broker]
         self._history.actions.append(GeneratedAction(t_ms, seq, kind, brokers, *by, *(elections or (t_ms, seq))))
         scheduler.now += HANDLING_MS
         self._free_at = scheduler.now
@@ -208,23 +217,23 @@ class Controllers:
         self._scheduler.at(self._scheduler.now + reaction, lambda: self._change_brokers(epoch, cause))
 
     def _change_brokers(self, epoch: int, cause: int) -> None:
-        changes = diff_brokers(self._known, self._registered)
+        changes = diff_brokers(self._known, self._brokers.registered)
         if not self.is_ready or epoch != self._epoch or not changes:
             return
         begun = self._begin("BrokerChange", cause)
         fields = EventFields(
-            brokers=sorted(self._registered),
+            brokers=sorted(self._brokers.registered),
             rule=DecisionRule.BROKERS_COMPARED.value,
             started=changes.started,
             stopped=changes.stopped,
             bounced=changes.bounced,
             detail=f"started {list(changes.started)}, stopped {list(changes.stopped)}, bounced {list(changes.bounced)}",
         )
-        if len(self._registered) <= MOST_BROKERS_LISTED:
-            known, seen = dict(sorted(self._known.items())), dict(sorted(self._registered.items()))
+        if len(self._brokers.registered) <= MOST_BROKERS_LISTED:
+            known, seen = dict(sorted(self._known.items())), dict(sorted(self._brokers.registered.items()))
             fields["inputs"] = f"known {known}, seen {seen}"
         changed = self._scheduler.emit(self.name, EventKind.BROKER_CHANGE, begun, **fields)
-        alive, self._known = set(self._known), dict(self._registered)
+        alive, self._known = set(self._known), dict(self._brokers.registered)
         is_first = True
         for step, kind, brokers in (
             ("started", GeneratedActionKind.STARTED, changes.started),
@@ -248,7 +257,7 @@ class Controllers:
     def shut_down(self, broker: BrokerId, cause: int) -> None:
         """Process a broker's request for a controlled shutdown."""
         scheduler = self._scheduler
-        epoch = self._registered[broker]
+        epoch = self._brokers.registered[broker]
         asked = scheduler.emit(
             f"broker-{broker}",
             EventKind.REQUEST_SENT,
@@ -281,7 +290,7 @@ class Controllers:
         )
         assert self.broker is not None
         self._history.creations[topic.number] = TopicCreation(
-            asked, session, scheduler.now, noted, self.broker, self._epoch, self._sessions[self.broker]
+            asked, session, scheduler.now, noted, self.broker, self._epoch, self._brokers.sessions[self.broker]
         )
         self._free_at = scheduler.now + HANDLING_MS // 2
 
@@ -319,13 +328,13 @@ class Controllers:
     # --- serving intervals
 
     def _begin_serving(self, broker: BrokerId) -> None:
-        if broker in self._running and broker not in self._serving:
+        if broker in self._brokers.running and broker not in self._serving:
             self._serving[broker] = self._scheduler.now
 
     def _end_serving(self, broker: BrokerId) -> None:
         since = self._serving.pop(broker, None)
         if since is not None:
-            interval = ServingInterval(since, self._scheduler.now, self._sessions[broker])
+            interval = ServingInterval(since, self._scheduler.now, self._brokers.sessions[broker])
             self._history.serving_intervals.setdefault(broker, []).append(interval)
 
     def gone(self, broker: BrokerId) -> None:

@@ -24,9 +24,9 @@ class ClusterLogs:
     where: str
 
 
-@dataclass
+@dataclass(frozen=True)
 class LogsSummary:
-    """What was found of one run. `batch` and `zone` are set as soon as they are known. Times are in the files' own zone."""
+    """What was found of one run. `batch` and `zone` are empty until they are known. Times are in the files' own zone."""
 
     run: str
     tally: ParseStatistics
@@ -39,7 +39,7 @@ class LogsSummary:
     size: int
     files: int
     batch: str = ""
-    zone: str = "UTC"
+    zone: str = ""
 
 
 @dataclass(frozen=True)

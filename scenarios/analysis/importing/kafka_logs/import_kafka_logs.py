@@ -13,6 +13,7 @@ files (brokers/apache_kafka/log_import/kafka_logs_import.py).
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
@@ -100,9 +101,7 @@ def import_kafka_logs(
     messages = _messages(spark, clusters, tasks).persist(StorageLevel.MEMORY_AND_DISK)
     histories = _histories(_gathered(messages, clusters, tasks), clusters).persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        runs = _summaries(histories)
-        for read in runs:
-            _date(read, zone, batch)
+        runs = [_dated(read, zone, batch) for read in _summaries(histories)]
     except BaseException:
         messages.unpersist()
         histories.unpersist()
@@ -243,14 +242,14 @@ def _summaries(histories: DataFrame) -> list[LogsSummary]:
     return runs
 
 
-def _date(read: LogsSummary, zone: str | None, batch: str | None) -> None:
-    """Decide in which zone a run's times are, and so on which day the run begins."""
+def _dated(read: LogsSummary, zone: str | None, batch: str | None) -> LogsSummary:
+    """Return the summary with the zone in which the run's times are, and the batch: the day on which the run begins."""
     shown, remark = zone_shown(read.zones)
-    read.zone = shown if zone is None else zone
-    if zone is None and remark is not None:
-        read.remarks.insert(0, remark)
-    first_ms = zone_named(read.zone)(read.first_ms)
-    read.batch = batch or datetime.fromtimestamp(first_ms / 1000, UTC).date().isoformat()
+    remarks = read.remarks if zone is not None or remark is None else [remark, *read.remarks]
+    zone = shown if zone is None else zone
+    first_ms = zone_named(zone)(read.first_ms)
+    batch = batch or datetime.fromtimestamp(first_ms / 1000, UTC).date().isoformat()
+    return replace(read, remarks=remarks, zone=zone, batch=batch)
 
 
 # --- fourth step: events and rejects ---------------------------------------------------------------------------------------

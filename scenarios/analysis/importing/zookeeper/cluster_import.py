@@ -4,7 +4,7 @@ Pure but for the files that are read. import_zookeeper.py describes the steps.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -42,7 +42,7 @@ class ClusterDataDirectories:
     to: Zxid = NO_BOUND
 
 
-@dataclass
+@dataclass(frozen=True)
 class RunSummary:
     """What was found of one run.
 
@@ -63,7 +63,7 @@ class RunSummary:
     ignored: int
     size: int
     files: int
-    remarks: list[str] = field(default_factory=list)
+    remarks: list[str]
 
 
 @dataclass(frozen=True)
