@@ -25,5 +25,5 @@ class RecentStateChanges:
 
     def describe(self, item: Hashable) -> str:
         """Describe the latest state changes that were requested for an item, oldest first."""
-        asked = [f"{move.target} at {move.t_ms} ms (#{move.seq})" for move in self._calls if item in move.items]
-        return "asked before: " + ", ".join(asked) if asked else "nothing was asked of it before"
+        calls = [f"{move.target} at {move.t_ms} ms (#{move.seq})" for move in self._calls if item in move.items]
+        return "asked before: " + ", ".join(calls) if calls else "nothing was asked of it before"

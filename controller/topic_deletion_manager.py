@@ -71,22 +71,22 @@ class TopicDeletionManager:
     async def init(self, cause: int) -> None:
         """Queue, at failover, the deletions requested before; refuse them where deletion is disabled."""
         context = self._context
-        asked = await self._znodes.deletions.topics(register_watch=True, cause=cause)
+        requested = await self._znodes.deletions.topics(register_watch=True, cause=cause)
         if not self._config.delete_topic_enable:
-            await self._refuse(asked, "deletion of topics is disabled", cause)
+            await self._refuse(requested, "deletion of topics is disabled", cause)
             return
-        context.queue_for_deletion(asked)
+        context.queue_for_deletion(requested)
         reassigned = {tp.topic for tp in context.partitions_being_reassigned}
         context.topics_ineligible_for_deletion = {
-            topic for topic in asked if topic in reassigned or not all(self._online_or_not(topic)[1].values())
+            topic for topic in requested if topic in reassigned or not all(self._online_or_not(topic)[1].values())
         }
 
     async def process_topic_deletion(self, cause: int) -> None:
         """List the requested deletions, which re-arms the watch, and start them."""
         context = self._context
-        asked = await self._znodes.deletions.topics(register_watch=True, cause=cause)
-        unknown = [topic for topic in asked if topic not in context.topics]
-        known = [topic for topic in asked if topic in context.topics]
+        requested = await self._znodes.deletions.topics(register_watch=True, cause=cause)
+        unknown = [topic for topic in requested if topic not in context.topics]
+        known = [topic for topic in requested if topic in context.topics]
         if unknown:
             await self._refuse(unknown, "there is no such topic", cause)
         if not known:

@@ -192,7 +192,7 @@ def locked() -> list[Requirement]:
     return [Requirement(line.partition("--hash")[0].strip()) for line in locked_lines()]
 
 
-def asked_for() -> list[str]:
+def required() -> list[str]:
     optional = [requirement for group in PROJECT["optional-dependencies"].values() for requirement in group]
     return sorted({*PROJECT["dependencies"], *optional, *PYPROJECT["build-system"]["requires"]})
 
@@ -200,7 +200,7 @@ def asked_for() -> list[str]:
 def test_the_lock_pins_one_version_and_its_hashes() -> None:
     """Exactly one version, and nothing else on the line but a marker and hashes."""
     pinned = re.compile(r"[a-z0-9-]+==[^\s;*]+( ; [^-]+?)?(\s+--hash=sha256:[0-9a-f]{64})+\s*")
-    assert len(locked_lines()) > len(asked_for())
+    assert len(locked_lines()) > len(required())
     assert [line for line in locked_lines() if not pinned.fullmatch(line)] == []
 
 
@@ -211,7 +211,7 @@ def test_the_lock_names_no_address() -> None:
     assert not re.findall(r"^\s*-(?!-hash=).*$", text, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("wanted", asked_for())
+@pytest.mark.parametrize("wanted", required())
 def test_the_lock_has_a_fitting_version_of_everything_asked_for(wanted: str) -> None:
     """This test fails when pyproject.toml was changed without `make lock`."""
     requirement = Requirement(wanted)

@@ -36,16 +36,16 @@ class OffsetsHandler:
         The end is the log end offset for a replica, and the high watermark for a consumer.
         """
         is_replica = request.replica_id != CONSUMER
-        return ListOffsetsResponse({tp: self._listed(tp, asked, is_replica) for tp, asked in request.partitions.items()})
+        return ListOffsetsResponse({tp: self._listed(tp, query, is_replica) for tp, query in request.partitions.items()})
 
-    def _listed(self, tp: TopicPartition, asked: OffsetQuery, is_replica: bool) -> ListedOffset:
+    def _listed(self, tp: TopicPartition, query: OffsetQuery, is_replica: bool) -> ListedOffset:
         partition = self._hosted.get(tp)
-        error = self._absence(tp, partition) or client_error(partition, asked.current_leader_epoch)
+        error = self._absence(tp, partition) or client_error(partition, query.current_leader_epoch)
         if error:
             return ListedOffset(error)
         assert partition is not None
         log = partition.written_log
-        if asked.timestamp == EARLIEST_TIMESTAMP:
+        if query.timestamp == EARLIEST_TIMESTAMP:
             return ListedOffset(ErrorCode.NONE, log.log_start_offset, partition.leader_epoch)
         if is_replica:
             return ListedOffset(ErrorCode.NONE, log.log_end_offset, partition.leader_epoch)
@@ -57,15 +57,15 @@ class OffsetsHandler:
 
     def ends_of_epochs(self, request: OffsetsForLeaderEpochRequest) -> OffsetsForLeaderEpochResponse:
         """Return the end offsets of leader epochs."""
-        return OffsetsForLeaderEpochResponse({tp: self._end(tp, asked) for tp, asked in request.partitions.items()})
+        return OffsetsForLeaderEpochResponse({tp: self._end(tp, query) for tp, query in request.partitions.items()})
 
-    def _end(self, tp: TopicPartition, asked: EpochQuery) -> EpochEnd:
+    def _end(self, tp: TopicPartition, query: EpochQuery) -> EpochEnd:
         partition = self._hosted.get(tp)
-        error = self._absence(tp, partition) or leadership_error(partition, asked.current_leader_epoch)
+        error = self._absence(tp, partition) or leadership_error(partition, query.current_leader_epoch)
         if error:
             return EpochEnd(error)
         assert partition is not None
-        end = partition.written_log.end_offset_for(asked.leader_epoch)
+        end = partition.written_log.end_offset_for(query.leader_epoch)
         return EpochEnd(ErrorCode.NONE, end.leader_epoch, end.end_offset)
 
     def _absence(self, tp: TopicPartition, partition: Partition | None) -> ErrorCode:

@@ -40,25 +40,25 @@ class TopicWatch:
         self._subscription = spec.subscription
         self._config = spec.config
         self._inbox = inbox
-        self._asked_ms: int | None = None
+        self._requested_ms: int | None = None
         self._learnt_ms: int | None = None
-        self._is_asking = False
+        self._is_requesting = False
 
     def look(self, cause: int) -> None:
         """Request metadata if it is due."""
         now_ms = self._process.now_ms()
         if now_ms >= self.due_ms:
-            self._asked_ms, self._is_asking = now_ms, True
+            self._requested_ms, self._is_requesting = now_ms, True
             self._process.spawn("metadata", self._ask(cause))
 
     @property
     def due_ms(self) -> int:
         """When to request next: after a back-off if something is amiss, else when the metadata has reached its max. age."""
-        if self._asked_ms is None:
+        if self._requested_ms is None:
             return 0
         config = self._config
-        is_soon = self.is_amiss and not self._is_asking
-        return max(self._asked_ms, self._process.now_ms() if self._is_asking else 0) + (
+        is_soon = self.is_amiss and not self._is_requesting
+        return max(self._requested_ms, self._process.now_ms() if self._is_requesting else 0) + (
             config.retry_backoff_ms if is_soon else config.metadata_max_age_ms
         )
 
@@ -72,7 +72,7 @@ class TopicWatch:
 
     def learn(self, answer: MetadataAnswer) -> None:
         """Apply a response."""
-        self._is_asking = False
+        self._is_requesting = False
         response = answer.response
         if response is None:
             self.is_amiss = True

@@ -43,5 +43,5 @@ class ClusterSpec:
 
 def max_session_timeout_ms(settings: Mapping[str, str | int | bool], tick_time_ms: int) -> int | None:
     """Return a maxSessionTimeout of ZooKeeper that grants the brokers' requested time; None if the settings have none."""
-    asked = settings.get("zookeeper.session.timeout.ms")
-    return max(TICKS_OF_THE_LONGEST_SESSION * tick_time_ms, asked) if isinstance(asked, int) else None
+    requested = settings.get("zookeeper.session.timeout.ms")
+    return max(TICKS_OF_THE_LONGEST_SESSION * tick_time_ms, requested) if isinstance(requested, int) else None

@@ -164,7 +164,7 @@ class CoordinatedGroup:
         self, request: JoinGroupRequest, instance_id: str, member_id: str, cause: int
     ) -> "JoinGroupResponse | Promise[JoinGroupResponse]":
         """Give a returning static member its new id. In a stable group this does not cause a rebalance."""
-        group, leader = self.metadata, self.metadata.leader_or_nobody
+        group, leader = self.metadata, self.metadata.leader_or_no_member_id
         self._fence(group.static_members[instance_id])
         member = group.replace_static(instance_id, member_id)
         seq = self._events.joined(group, member, cause)
@@ -259,7 +259,7 @@ class CoordinatedGroup:
         return joins
 
     def _joined(self, member_id: str) -> JoinGroupResponse:
-        group, leader = self.metadata, self.metadata.leader_or_nobody
+        group, leader = self.metadata, self.metadata.leader_or_no_member_id
         members = group.members_for_leader() if member_id == leader and not group.is_in(_S.STABLE) else ()
         return JoinGroupResponse(
             ErrorCode.NONE, member_id, group.generation, group.protocol, leader, members, self._last_group_event

@@ -53,7 +53,7 @@ class GroupEvents:
             cause,
             group=group.group_id,
             generation=group.generation,
-            member=group.leader_or_nobody,
+            member=group.leader_or_no_member_id,
             count=len(group.members),
             state=group.state.value,
             rule=group.protocol or "no member is left",

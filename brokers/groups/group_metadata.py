@@ -192,7 +192,7 @@ class GroupMetadata:
         return tuple(JoinedMember(m.member_id, m.subscription(self.protocol), m.instance_id) for m in self.members.values())
 
     @property
-    def leader_or_nobody(self) -> str:
+    def leader_or_no_member_id(self) -> str:
         return self.leader if self.leader is not None else NO_MEMBER_ID
 
     # --- as a record of __consumer_offsets

@@ -20,7 +20,7 @@ from kcsim.runtime.ports import Mailbox, Promise, Runtime
 
 SIMULATED_DELAY_MS = 1
 """One-way delay of a message in a simulated run. A live run adds nothing to the time that tasks take anyway."""
-NOBODY = ""
+NO_NODE = ""
 """The node of an interface without a name, and of an address at which no node has ever listened."""
 RESET = "the connection was broken from the other side"
 CONNECT, ANSWER = "Connect", "answer to "
@@ -62,7 +62,7 @@ class MemoryNetwork:
         self._interfaces: dict[Interface, None] = {}  # those of live processes
         self._nodes: dict[Address, str] = {}  # the node that listened there last
 
-    def interface(self, node: str = NOBODY) -> "Interface":
+    def interface(self, node: str = NO_NODE) -> "Interface":
         """Return the network access of one more process."""
         interface = Interface(self, node)
         self._interfaces[interface] = None
@@ -102,7 +102,7 @@ class MemoryNetwork:
 
     def node_at(self, address: Address) -> str:
         """Return the node that listens at this address, or that did so last."""
-        return self._nodes.get(address, NOBODY)
+        return self._nodes.get(address, NO_NODE)
 
     def breaks_now(self, link: "Link", request: "Request") -> bool:
         """Return True if the connection breaks after this request was delivered over it; append the event if so."""

@@ -31,8 +31,8 @@ from kcsim.brokers.requests import (
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import BrokerId, TopicPartition
 
-Asked = FetchRequest | OffsetsForLeaderEpochRequest | ListOffsetsRequest
-Answered = FetchResponse | OffsetsForLeaderEpochResponse | ListOffsetsResponse
+FetcherRequest = FetchRequest | OffsetsForLeaderEpochRequest | ListOffsetsRequest
+FetcherResponse = FetchResponse | OffsetsForLeaderEpochResponse | ListOffsetsResponse
 UNFIT = (UnexpectedAppendOffsetError, RecordBatchTooLargeError)
 
 
@@ -68,7 +68,7 @@ class FetchProgress:
         self._logs = logs
         self._stages: dict[TopicPartition, FetchStage] = {}  # of the partitions that are not in FETCHING
         self._delayed_until_ms: dict[TopicPartition, int] = {}
-        self._request: Asked | None = None  # None: to be created again
+        self._request: FetcherRequest | None = None  # None: to be created again
 
     def add(self, partitions: Mapping[TopicPartition, FetchPartition], from_ms: int) -> None:
         """Fetch these partitions, from that time on; their earlier state is dropped."""
@@ -93,8 +93,8 @@ class FetchProgress:
 
     def _ask_no_more(self, partitions: Iterable[TopicPartition]) -> None:
         """Discard the current request if it contains any of these partitions."""
-        asked = self._request.partitions if self._request is not None else {}
-        if any(tp in asked for tp in partitions):
+        requested = self._request.partitions if self._request is not None else {}
+        if any(tp in requested for tp in partitions):
             self._request = None
 
     def _delay(self, partitions: Collection[TopicPartition], until_ms: int) -> None:
@@ -107,7 +107,7 @@ class FetchProgress:
         """Return the time when the next delayed partition is due."""
         return min(self._delayed_until_ms.values()) if self._delayed_until_ms else None
 
-    def next_request(self, now_ms: int) -> Asked | None:
+    def next_request(self, now_ms: int) -> FetcherRequest | None:
         """Return the request to send now.
 
         It is the same object as before if nothing has changed, so that the leader need not process it again.
@@ -124,7 +124,7 @@ class FetchProgress:
         self._request = request
         return request
 
-    def _make_request(self) -> Asked | None:
+    def _make_request(self) -> FetcherRequest | None:
         for tp in self._at(FetchStage.TRUNCATING):
             if self._logs.latest_epoch(tp) is None:
                 self._logs.truncate_to_high_watermark(tp, self._leader, self.partitions[tp].cause)
@@ -172,11 +172,11 @@ class FetchProgress:
 
     # --- responses
 
-    def unanswered(self, request: Asked, retry_at_ms: int) -> None:
+    def unanswered(self, request: FetcherRequest, retry_at_ms: int) -> None:
         """Retry later the unchanged partitions of a request whose outcome is unknown."""
-        self._delay([tp for tp in request.partitions if self._is_as_asked(tp, request)], retry_at_ms)
+        self._delay([tp for tp in request.partitions if self._is_unchanged(tp, request)], retry_at_ms)
 
-    def _is_as_asked(self, tp: TopicPartition, request: Asked) -> bool:
+    def _is_unchanged(self, tp: TopicPartition, request: FetcherRequest) -> bool:
         """Return whether a response applies to a partition: one that was added again meanwhile has another leader epoch."""
         if tp not in self.partitions:
             return False
@@ -184,7 +184,9 @@ class FetchProgress:
             return self.partitions[tp] is request.partitions[tp]
         return self.partitions[tp].leader_epoch == request.partitions[tp].current_leader_epoch
 
-    def process(self, request: Asked, response: Answered, at_most: int | None, retry_at_ms: int) -> FetchOutcome:
+    def process(
+        self, request: FetcherRequest, response: FetcherResponse, at_most: int | None, retry_at_ms: int
+    ) -> FetchOutcome:
         """Handle a response.
 
         Args:
@@ -192,11 +194,11 @@ class FetchProgress:
         """
         outcome = FetchOutcome()
         refused = {
-            tp: part.error for tp, part in response.partitions.items() if part.error and self._is_as_asked(tp, request)
+            tp: part.error for tp, part in response.partitions.items() if part.error and self._is_unchanged(tp, request)
         }
         for tp, error in refused.items():
             self._refused(tp, error, retry_at_ms, outcome)
-        answered = [tp for tp, part in response.partitions.items() if not part.error and self._is_as_asked(tp, request)]
+        answered = [tp for tp, part in response.partitions.items() if not part.error and self._is_unchanged(tp, request)]
         match response:
             case FetchResponse():
                 self._append(response, answered, at_most, outcome)

@@ -79,8 +79,8 @@ class FollowerSession:
 
     def take_dirty(self) -> list[TopicPartition]:
         """Return the dirty partitions that are requested, and clear the set."""
-        asked = self._last.request.partitions if self._last is not None else {}
-        dirty = [tp for tp in self.dirty if tp in asked]
+        requested = self._last.request.partitions if self._last is not None else {}
+        dirty = [tp for tp in self.dirty if tp in requested]
         self.dirty.clear()
         return dirty
 
@@ -92,8 +92,8 @@ class FollowerSession:
 
     def touch_all(self, touched: Mapping[TopicPartition, None]) -> None:
         """Mark many partitions as `touch` does. Iterates over the smaller of these and the requested ones."""
-        asked: Mapping[TopicPartition, object] = self._last.request.partitions if self._last is not None else {}
-        fewer, more = (touched, asked) if len(touched) <= len(asked) else (asked, touched)
+        requested: Mapping[TopicPartition, object] = self._last.request.partitions if self._last is not None else {}
+        fewer, more = (touched, requested) if len(touched) <= len(requested) else (requested, touched)
         for tp in fewer:
             if tp in more:
                 self.touch(tp)

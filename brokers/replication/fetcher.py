@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.ports import BrokerConnection, BrokerPorts
-from kcsim.brokers.replication.fetch_progress import Answered, Asked, FetchProgress
+from kcsim.brokers.replication.fetch_progress import FetcherRequest, FetcherResponse, FetchProgress
 from kcsim.brokers.replication.follower_logs import FollowerLogs
 from kcsim.brokers.replication.replication_throttle import ReplicationThrottle
 from kcsim.brokers.requests import FetchPartition, FetchRequest
@@ -46,8 +46,8 @@ class LeaderEndpoint:
 class _Answer:
     """A request with its response; None when the leader could not be reached or did not answer in time."""
 
-    request: Asked
-    response: Answered | None
+    request: FetcherRequest
+    response: FetcherResponse | None
 
 
 class ReplicaFetcher:
@@ -69,7 +69,7 @@ class ReplicaFetcher:
         self._config = config
         self._throttle = throttle
         self._progress = FetchProgress(broker_id, leader.broker_id, config, logs)
-        self._under_way: Asked | None = None
+        self._under_way: FetcherRequest | None = None
         self._sender: Task | None = None
         self._connection: BrokerConnection | None = None
         self._is_session_new = True  # earlier responses that the leader counts as sent may not have arrived
@@ -131,7 +131,7 @@ class ReplicaFetcher:
 
     # --- requests
 
-    def _send(self, request: Asked) -> None:
+    def _send(self, request: FetcherRequest) -> None:
         if self._is_session_new and isinstance(request, FetchRequest):
             self._is_session_new = False
             request = self._progress.sent_anew(replace(request, is_full=True))
@@ -139,9 +139,9 @@ class ReplicaFetcher:
         newest = max(self.partitions[tp].cause for tp in request.partitions)
         self._sender = self._runtime.spawn(f"fetch from {self._leader.broker_id}", self._ask(request, newest))
 
-    async def _ask(self, request: Asked, cause: int) -> None:
+    async def _ask(self, request: FetcherRequest, cause: int) -> None:
         timeout_ms = self._config.replica_socket_timeout_ms
-        response: Answered | None = None
+        response: FetcherResponse | None = None
         try:
             if self._connection is None:
                 self._connection = await self._network.connect(self._leader.host, self._leader.port, timeout_ms)

@@ -64,10 +64,10 @@ class FollowerLogs:
     def truncate_by_epoch(self, tp: TopicPartition, leader: BrokerId, answer: EpochEnd, cause: int) -> bool:
         """Truncate to the leader's end of the latest common epoch. Return False if the leader must be queried again."""
         log = self.log(tp)
-        asked, own = log.latest_epoch, log.end_offset_for(answer.leader_epoch)
+        requested, own = log.latest_epoch, log.end_offset_for(answer.leader_epoch)
         offset, is_done = truncation_step(answer, own, log.log_end_offset, log.high_watermark)
         inputs = (
-            f"asked about epoch {asked}; the leader: epoch {answer.leader_epoch} ends at {answer.end_offset}; "
+            f"asked about epoch {requested}; the leader: epoch {answer.leader_epoch} ends at {answer.end_offset}; "
             f"here epoch {own.leader_epoch} ends at {own.end_offset}"
         )
         self._cut(log, leader, offset, "leader epoch", inputs, cause)

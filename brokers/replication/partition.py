@@ -29,7 +29,7 @@ UNKNOWN_OFFSET = -1
 NEVER_MS = -(2**62)
 """last_caught_up_ms of a follower that never was. Not 0: that is the start of the run, which may be only a moment ago."""
 NEVER_READ = ZkVersion(0)
-NOBODY_DECIDED = ControllerEpoch(0)
+NO_CONTROLLER_EPOCH = ControllerEpoch(0)
 NO_REPLICAS = ReplicaAssignment(())
 
 
@@ -87,7 +87,7 @@ class Partition:
     leader: BrokerId | None = None
     leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
     zk_version: ZkVersion = NEVER_READ
-    controller_epoch: ControllerEpoch = NOBODY_DECIDED
+    controller_epoch: ControllerEpoch = NO_CONTROLLER_EPOCH
     assignment: ReplicaAssignment = NO_REPLICAS
     isr: tuple[BrokerId, ...] = ()
     log: ReplicaLog | None = None

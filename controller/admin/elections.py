@@ -34,19 +34,19 @@ async def request_preferred_election(
     Raises: AdminOperationError while another election is requested.
     """
     if partitions is None:
-        asked = RequestedElection(tuple(await _initialized_partitions(kafka_zk, cause)))
+        requested = RequestedElection(tuple(await _initialized_partitions(kafka_zk, cause)))
     else:
         states = await kafka_zk.topics.read(sorted({partition.topic for partition in partitions}), cause)
         known = {TopicPartition(topic, p) for topic, state in states.items() for p in state.assignments}
-        asked = RequestedElection(tuple(sorted(known & {*partitions})), tuple(sorted({*partitions} - known)))
+        requested = RequestedElection(tuple(sorted(known & {*partitions})), tuple(sorted({*partitions} - known)))
     try:
-        await kafka_zk.preferred_elections.create(asked.partitions, cause)
+        await kafka_zk.preferred_elections.create(requested.partitions, cause)
     except NodeExistsError:
         under_way = ",".join(map(str, await kafka_zk.preferred_elections.read(cause)))
         raise AdminOperationError(
             f"Preferred replica leader election currently in progress for Set({under_way}). Aborting operation"
         ) from None
-    return asked
+    return requested
 
 
 async def _initialized_partitions(kafka_zk: KafkaZk, cause: Cause) -> list[TopicPartition]:

@@ -169,11 +169,11 @@ def elect_for_new_partition(assignment: Sequence[BrokerId], online: Collection[B
         online: brokers whose replica of this partition is online, or would be, without those that are shutting down. The
             same holds for the functions below.
     """
-    asked = _asked(ElectionRule.NEW_PARTITION, assignment, (), online)
+    election = _without_leader(ElectionRule.NEW_PARTITION, assignment, (), online)
     isr = _among(assignment, online)
     if not isr:
-        return asked
-    return replace(asked, elected=LeaderAndIsr(isr[0], LeaderEpoch(0), isr, ZkVersion(0)), recipients=isr)
+        return election
+    return replace(election, elected=LeaderAndIsr(isr[0], LeaderEpoch(0), isr, ZkVersion(0)), recipients=isr)
 
 
 def may_be_unclean(isr: Sequence[BrokerId], online: Collection[BrokerId]) -> bool:
@@ -194,16 +194,18 @@ def elect_offline(
             may_be_unclean.
     """
     unclean = unclean_allowed and may_be_unclean(stored.isr, online)
-    asked = _asked(ElectionRule.UNCLEAN if unclean else ElectionRule.ALIVE_AND_IN_ISR, assignment, stored.isr, online)
+    election = _without_leader(
+        ElectionRule.UNCLEAN if unclean else ElectionRule.ALIVE_AND_IN_ISR, assignment, stored.isr, online
+    )
     leader, is_unclean = offline_choice(assignment, stored.isr, online, unclean)
     isr = (leader,) if leader is not None and is_unclean else _among(stored.isr, online)
-    return _answered(asked, stored, leader, isr, _among(assignment, online))
+    return _answered(election, stored, leader, isr, _among(assignment, online))
 
 
 def elect_for_reassignment(target: Sequence[BrokerId], stored: LeaderAndIsr, online: Collection[BrokerId]) -> Election:
     """Elect among the replicas of the target. The ISR does not change; it keeps dead members."""
-    asked = _asked(ElectionRule.REASSIGNMENT_TARGET, target, stored.isr, online)
-    return _answered(asked, stored, first_alive_in_isr(target, stored.isr, online), stored.isr, tuple(target))
+    election = _without_leader(ElectionRule.REASSIGNMENT_TARGET, target, stored.isr, online)
+    return _answered(election, stored, first_alive_in_isr(target, stored.isr, online), stored.isr, tuple(target))
 
 
 def elect_preferred(assignment: Sequence[BrokerId], stored: LeaderAndIsr, online: Collection[BrokerId]) -> Election:
@@ -211,8 +213,8 @@ def elect_preferred(assignment: Sequence[BrokerId], stored: LeaderAndIsr, online
 
     A replica that is the leader already is elected again, with a new leader epoch: callers leave those partitions out.
     """
-    asked = _asked(ElectionRule.PREFERRED_LEADER, assignment, stored.isr, online)
-    return _answered(asked, stored, preferred_choice(assignment, stored.isr, online), stored.isr, tuple(assignment))
+    election = _without_leader(ElectionRule.PREFERRED_LEADER, assignment, stored.isr, online)
+    return _answered(election, stored, preferred_choice(assignment, stored.isr, online), stored.isr, tuple(assignment))
 
 
 def elect_at_controlled_shutdown(
@@ -223,13 +225,13 @@ def elect_at_controlled_shutdown(
     Args:
         alive: online or shutting down.
     """
-    asked = _asked(ElectionRule.CONTROLLED_SHUTDOWN, assignment, stored.isr, alive, shutting_down)
+    election = _without_leader(ElectionRule.CONTROLLED_SHUTDOWN, assignment, stored.isr, alive, shutting_down)
     leader = controlled_shutdown_choice(assignment, stored.isr, alive, shutting_down)
     isr = tuple(broker for broker in stored.isr if broker not in shutting_down)
-    return _answered(asked, stored, leader, isr, _among(assignment, alive))
+    return _answered(election, stored, leader, isr, _among(assignment, alive))
 
 
-def _asked(
+def _without_leader(
     rule: ElectionRule,
     candidates: Sequence[BrokerId],
     isr: tuple[BrokerId, ...],
@@ -242,15 +244,15 @@ def _asked(
 
 
 def _answered(
-    asked: Election,
+    election: Election,
     stored: LeaderAndIsr,
     leader: BrokerId | None,
     isr: tuple[BrokerId, ...],
     recipients: tuple[BrokerId, ...],
 ) -> Election:
     if leader is None:
-        return asked
-    return replace(asked, elected=replace(stored.led_by(leader), isr=isr), recipients=recipients)
+        return election
+    return replace(election, elected=replace(stored.led_by(leader), isr=isr), recipients=recipients)
 
 
 def _among(replicas: Sequence[BrokerId], brokers: Collection[BrokerId]) -> tuple[BrokerId, ...]:

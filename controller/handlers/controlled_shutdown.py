@@ -29,31 +29,31 @@ class ControlledShutdownHandler:
         self._replicas = machines.replicas
         self._own = own
 
-    async def process_controlled_shutdown(self, asked: ControlledShutdown, cause: int) -> None:
+    async def process_controlled_shutdown(self, request: ControlledShutdown, cause: int) -> None:
         """Move the broker's leaderships, remove it from every ISR, and answer with the remaining partitions.
 
         Raises: ControllerMovedError, after the broker was answered.
         """
-        refusal = self._refusal(asked)
+        refusal = self._refusal(request)
         if refusal is not None:
-            self._answer(asked, ControlledShutdownResponse(refusal), cause)
+            self._answer(request, ControlledShutdownResponse(refusal), cause)
             return
         try:
-            remaining = await self._shut_down(asked.broker_id, cause)
+            remaining = await self._shut_down(request.broker_id, cause)
         except ControllerMovedError:
-            self._answer(asked, ControlledShutdownResponse(ErrorCode.STALE_CONTROLLER_EPOCH), cause)
+            self._answer(request, ControlledShutdownResponse(ErrorCode.STALE_CONTROLLER_EPOCH), cause)
             raise
         except EXPECTED_FAILURES as error:
-            self._answer(asked, ControlledShutdownResponse(ErrorCode.UNKNOWN_SERVER_ERROR), cause, name_of_error(error))
+            self._answer(request, ControlledShutdownResponse(ErrorCode.UNKNOWN_SERVER_ERROR), cause, name_of_error(error))
             raise
-        self._answer(asked, ControlledShutdownResponse(remaining_partitions=tuple(remaining)), cause)
+        self._answer(request, ControlledShutdownResponse(remaining_partitions=tuple(remaining)), cause)
 
-    def _refusal(self, asked: ControlledShutdown) -> ErrorCode | None:
-        known = self._context.broker_epochs.get(asked.broker_id)
-        if asked.broker_epoch != UNKNOWN_BROKER_EPOCH:
+    def _refusal(self, request: ControlledShutdown) -> ErrorCode | None:
+        known = self._context.broker_epochs.get(request.broker_id)
+        if request.broker_epoch != UNKNOWN_BROKER_EPOCH:
             if known is None:
                 return ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka's look-up fails here, before the check of the live brokers
-            if asked.broker_epoch < known:
+            if request.broker_epoch < known:
                 return ErrorCode.STALE_BROKER_EPOCH
         return ErrorCode.BROKER_NOT_AVAILABLE if known is None else None
 
@@ -80,20 +80,20 @@ class ControlledShutdownHandler:
         )
 
     def _answer(
-        self, asked: ControlledShutdown, response: ControlledShutdownResponse, cause: int, why: str | None = None
+        self, request: ControlledShutdown, response: ControlledShutdownResponse, cause: int, why: str | None = None
     ) -> None:
         remaining = response.remaining_partitions
         self._sink.emit(
             EventKind.CONTROLLED_SHUTDOWN,
             cause,
             step="answered",
-            broker_id=asked.broker_id,
+            broker_id=request.broker_id,
             error=response.error.name,
             count=len(remaining),
-            detail=f"broker {asked.broker_id} still leads {summarize(remaining)}"
+            detail=f"broker {request.broker_id} still leads {summarize(remaining)}"
             if remaining
-            else f"broker {asked.broker_id} leads nothing that others could lead"
+            else f"broker {request.broker_id} leads nothing that others could lead"
             if response.error is ErrorCode.NONE
-            else f"broker {asked.broker_id} is refused: {why or response.error.name}",
+            else f"broker {request.broker_id} is refused: {why or response.error.name}",
         )
-        asked.answer.resolve(response)
+        request.answer.resolve(response)

@@ -63,26 +63,26 @@ class ElectionHandlers:
         The znode is deleted afterwards, also when it does not exist.
         """
         context = self._context
-        asked = await self._znodes.read(cause)
-        known = [tp for tp in asked if context.assignment(tp).replicas]
+        requested = await self._znodes.read(cause)
+        known = [tp for tp in requested if context.assignment(tp).replicas]
         pending = [tp for tp in known if self._leader(tp) != context.assignment(tp).replicas[0]]
         wanted = [tp for tp in pending if not context.is_queued_for_deletion(tp.topic)]
         await self._on_replica_election(wanted, ElectionType.PREFERRED, ElectionTrigger.ZK_TRIGGERED, cause)
 
     async def process_replica_leader_election(self, election: ReplicaLeaderElection, cause: int) -> ElectionResults | None:
         """Elect where that is possible and needed. Returns: an error code per partition; None without a request."""
-        is_asked = election.trigger is ElectionTrigger.ADMIN_CLIENT_TRIGGERED
-        if not is_asked and not await self.register_and_check_existence(cause):
+        is_admin_request = election.trigger is ElectionTrigger.ADMIN_CLIENT_TRIGGERED
+        if not is_admin_request and not await self.register_and_check_existence(cause):
             return None
         context = self._context
-        asked: Iterable[TopicPartition]
+        requested: Iterable[TopicPartition]
         if election.partitions is not None:
-            asked = election.partitions
+            requested = election.partitions
         else:
-            asked = context.assignments if is_asked else await self._znodes.read(cause)
+            requested = context.assignments if is_admin_request else await self._znodes.read(cause)
         results: ElectionResults = {}
         electable = []
-        for tp in sorted(asked):
+        for tp in sorted(requested):
             if tp not in context.assignments:
                 results[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             elif context.is_queued_for_deletion(tp.topic):
@@ -114,12 +114,12 @@ class ElectionHandlers:
     async def _on_replica_election(
         self, partitions: Collection[TopicPartition], election_type: ElectionType, trigger: ElectionTrigger, cause: int
     ) -> Results:
-        is_asked = trigger is ElectionTrigger.ADMIN_CLIENT_TRIGGERED
+        is_admin_request = trigger is ElectionTrigger.ADMIN_CLIENT_TRIGGERED
         strategy = PartitionLeaderElectionStrategy.PREFERRED
         if election_type is ElectionType.UNCLEAN:
             strategy = (
                 PartitionLeaderElectionStrategy.OFFLINE_ALLOW_UNCLEAN
-                if is_asked
+                if is_admin_request
                 else PartitionLeaderElectionStrategy.OFFLINE
             )
         try:

@@ -94,8 +94,8 @@ class ReassignmentHandlers:
         """Apply the znode's reassignments without checking them; remove the failed ones from it. Returns: the others."""
         if not await self.register_and_check_existence(cause):
             return set()
-        asked = await self._znodes.reassignments.read(cause)
-        wanted = {tp: reassigned_to(self._context.assignment(tp), target) for tp, target in asked.items()}
+        requested = await self._znodes.reassignments.read(cause)
+        wanted = {tp: reassigned_to(self._context.assignment(tp), target) for tp, target in requested.items()}
         results = await self._trigger(wanted, cause)
         failed = {tp for tp, error in results.items() if error is not ErrorCode.NONE}
         if failed:
@@ -151,8 +151,8 @@ class ReassignmentHandlers:
     def listed_reassignments(self, partitions: Collection[TopicPartition] | None) -> Reassignments:
         """Return the assignments of these partitions (None: all) that have adding or removing replicas."""
         context = self._context
-        asked = sorted(context.partitions_being_reassigned if partitions is None else partitions)
-        return {tp: a for tp in asked if (a := context.assignment(tp)).is_being_reassigned}
+        requested = sorted(context.partitions_being_reassigned if partitions is None else partitions)
+        return {tp: a for tp in requested if (a := context.assignment(tp)).is_being_reassigned}
 
     async def _trigger(self, wanted: Mapping[TopicPartition, ReplicaAssignment], cause: int) -> Results:
         context = self._context
@@ -277,7 +277,7 @@ class ReassignmentHandlers:
         if tp not in context.partitions_being_reassigned:
             raise IllegalStateError(f"{tp} is not being reassigned")
         self._watches.unwatch_node(paths.topic_partition_state(tp))
-        await self._remove_from_znode(lambda asked, target: asked == tp and target == completed.replicas, cause)
+        await self._remove_from_znode(lambda requested, target: requested == tp and target == completed.replicas, cause)
         context.partitions_being_reassigned.discard(tp)
 
     async def _remove_from_znode(self, is_done: Callable[[TopicPartition, tuple[BrokerId, ...]], bool], cause: int) -> None:
@@ -285,8 +285,8 @@ class ReassignmentHandlers:
         zk, version = self._znodes.reassignments, self._context.epoch_zk_version
         if not await zk.exists(cause):
             return
-        asked = await zk.read(cause)
-        left = {tp: target for tp, target in asked.items() if not is_done(tp, target)}
+        requested = await zk.read(cause)
+        left = {tp: target for tp, target in requested.items() if not is_done(tp, target)}
         if left:
             await zk.set_or_create(left, version, cause)
         else:

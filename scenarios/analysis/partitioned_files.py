@@ -189,8 +189,8 @@ def _wanted(rows: Any, of_partitions: bool) -> Any:
         is_state = pc.and_(is_znode, pc.fill_null(pc.ends_with(path, "/state"), False))
         return pc.or_(pc.is_in(kinds, pa.array(sorted(PARTITION_KINDS))), is_state)
     of_tree = pc.fill_null(pc.match_substring_regex(path, CLUSTER_PATHS_PATTERN), False)
-    asked = pc.fill_null(pc.match_substring_regex(event, f"^({'|'.join(EVENTS_BEGUN)})"), True)
-    of_cluster = pc.and_(pc.is_in(kinds, pa.array(sorted(CLUSTER_KINDS))), asked)
+    has_trigger = pc.fill_null(pc.match_substring_regex(event, f"^({'|'.join(EVENTS_BEGUN)})"), True)
+    of_cluster = pc.and_(pc.is_in(kinds, pa.array(sorted(CLUSTER_KINDS))), has_trigger)
     return pc.or_(pc.and_(is_znode, of_tree), of_cluster)
 
 

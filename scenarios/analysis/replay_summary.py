@@ -65,16 +65,16 @@ def by_partition(transitions: DataFrame, ends: DataFrame, min_insync_replicas: i
     A partition goes offline when its state names no leader, or when its first election finds no leader. It stays offline
     until it has a leader, its state is deleted, or the run ends.
     """
-    found_nobody = (F.col("kind") == "LeaderElection") & F.col("leader").isNull()
+    is_failed_election = (F.col("kind") == "LeaderElection") & F.col("leader").isNull()
     has_state = F.col("leader_epoch").isNotNull()
     is_election = (F.col("kind") == "LeaderElection") & F.col("leader").isNotNull()
     counted = transitions.groupBy(*KEY).agg(
         F.count_if(is_election).alias("elections"), F.count_if(F.col("clean") == F.lit(False)).alias("unclean")
     )
     # An election that finds no leader leaves the state unchanged.
-    intervals = transitions.where(~(found_nobody & has_state)).join(ends, [BATCH, RUN])
+    intervals = transitions.where(~(is_failed_election & has_state)).join(ends, [BATCH, RUN])
     until = F.coalesce(F.lead("t_ms").over(Window.partitionBy(*KEY).orderBy("n")), F.col("ended_ms"))
-    is_offline = (F.col("leader") == -1) | found_nobody
+    is_offline = (F.col("leader") == -1) | is_failed_election
     few = F.lit(False) if min_insync_replicas is None else (F.size("isr") < min_insync_replicas) & (F.col("leader") >= 0)
     lasted = intervals.withColumn("lasted", F.greatest(until - F.col("t_ms"), F.lit(0)))
     times = lasted.groupBy(*KEY).agg(

@@ -100,10 +100,10 @@ def _partitions(
 def _through_zookeeper(zookeeper: str, execute: bool, partitions: "Sequence[TopicPartition] | None") -> None:
     from kcsim.controller.admin.elections import request_preferred_election
     from kcsim.controller.decisions.kafka_refusals import RefusedError
-    from kcsim.scenarios.cli.kafka_tools.election_text import PREFERRED_TOOL_WARNINGS, asked_lines
+    from kcsim.scenarios.cli.kafka_tools.election_text import PREFERRED_TOOL_WARNINGS, requested_election_lines
 
     async def act(kafka_zk: "KafkaZk", say: Say) -> None:
-        for line in asked_lines(await request_preferred_election(kafka_zk, partitions)):
+        for line in requested_election_lines(await request_preferred_election(kafka_zk, partitions)):
             say(line)
 
     for line in PREFERRED_TOOL_WARNINGS:

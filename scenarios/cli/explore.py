@@ -88,8 +88,8 @@ def explore(
     jobs = jobs or processors()
     if exhaustive is None:
         drawn_from = chosen_profile(profile, weight or [])
-        asked, how_many = _seeds(seeds, minutes)
-        what, tries = drawn_from.name, map_in_order(jobs, partial(run_seed, drawn_from, bugs=bugs), asked)
+        requested, how_many = _seeds(seeds, minutes)
+        what, tries = drawn_from.name, map_in_order(jobs, partial(run_seed, drawn_from, bugs=bugs), requested)
     else:
         what, trees = _variants(exhaustive)
         how_many = len(trees)

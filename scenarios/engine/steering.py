@@ -43,11 +43,11 @@ class ElectionSteering:
         if self.winner is None or candidate == self.winner:
             return
         try:
-            await self._cluster.wait_until(self._nobody_yet, HELD_AT_MOST_MS)
+            await self._cluster.wait_until(self._missing_controller, HELD_AT_MOST_MS)
         except TimedOutError:
             return  # the intended winner does not try: another controller is better than none
 
-    def _nobody_yet(self) -> str | None:
+    def _missing_controller(self) -> str | None:
         return None if paths.CONTROLLER in self._cluster.state.znodes else f"{paths.CONTROLLER} does not exist"
 
 

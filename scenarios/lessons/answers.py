@@ -9,7 +9,7 @@ from enum import StrEnum
 from kcsim.eventlog.events import Event
 from kcsim.vocabulary import NO_LEADER
 
-NOBODY = "nobody"
+NO_HOLDER = "nobody"
 YES, NO = "yes", "no"
 THEN = " → "
 """The separator between consecutive items."""
@@ -45,7 +45,7 @@ class LessonAnswer:
 
 def broker(holder: int | None, evidence: Event | None = None) -> LessonAnswer:
     """Return the answer that names a broker, or nobody."""
-    return LessonAnswer(AnswerKind.BROKER, NOBODY if holder in (None, NO_LEADER) else f"broker-{holder}", evidence)
+    return LessonAnswer(AnswerKind.BROKER, NO_HOLDER if holder in (None, NO_LEADER) else f"broker-{holder}", evidence)
 
 
 def brokers(ids: Iterable[int], evidence: Event | None = None) -> LessonAnswer:
@@ -99,14 +99,14 @@ def parse_answer(typed: str, kind: AnswerKind, choices: Sequence[str]) -> str | 
 
 
 def _broker(text: str, choices: Sequence[str]) -> str | None:
-    if text in (NOBODY, "none", "no one", "noone", "-1"):
-        return NOBODY
+    if text in (NO_HOLDER, "none", "no one", "noone", "-1"):
+        return NO_HOLDER
     found = re.fullmatch(r"(?:broker|b)?[ -]?([0-9]+)", text)
     return f"broker-{int(found[1])}" if found else None
 
 
 def _ids(text: str) -> list[int] | None:
-    if text in ("none", NOBODY, "empty", "[]", "{}"):
+    if text in ("none", NO_HOLDER, "empty", "[]", "{}"):
         return []
     if not re.fullmatch(r"[\[{(]?(?:(?:broker-)?[0-9]+[ ,;]*)+[\]})]?", text):
         return None

@@ -10,7 +10,7 @@ from zlib import crc32
 from kcsim.scenarios.language.value_types import parse_partition
 from kcsim.scenarios.lessons import answers
 from kcsim.scenarios.lessons.answering import NoAnswerError, value_of
-from kcsim.scenarios.lessons.answers import NO, NOBODY, YES, AnswerKind, LessonAnswer
+from kcsim.scenarios.lessons.answers import NO, NO_HOLDER, YES, AnswerKind, LessonAnswer
 from kcsim.scenarios.lessons.lesson_run import LessonRun
 from kcsim.scenarios.lessons.lookup_terms import SUBJECT_OF, LookupTerm, TermSubject
 from kcsim.scenarios.lessons.queries import CountQuery, FirstQuery, OrderQuery, Query, RiseQuery, ValueQuery, WriteQuery
@@ -67,7 +67,7 @@ def _of_kind(run: LessonRun, query: Query, right: LessonAnswer, asked: int, seed
             return _durations(right.text, seed)
         case AnswerKind.BROKER:
             concerned = _concerned(run, query, asked) or [int(name.removeprefix("broker-")) for name in run.brokers]
-            return (*_by_number(right.text, [f"broker-{broker}" for broker in concerned]), NOBODY)
+            return (*_by_number(right.text, [f"broker-{broker}" for broker in concerned]), NO_HOLDER)
         case AnswerKind.BROKERS | AnswerKind.REPLICAS:
             return _sets(run, query, right, asked)
         case _:
@@ -84,7 +84,7 @@ def _concerned(run: LessonRun, query: Query, asked: int) -> list[int]:
 
 
 def _by_number(right: str, names: Iterable[str]) -> list[str]:
-    known = {*names, *([] if right == NOBODY else [right])}
+    known = {*names, *([] if right == NO_HOLDER else [right])}
     nearest = sorted(known, key=lambda name: (name != right, int(name.rpartition("-")[2])))[: MAX_CHOICES - 1]
     return sorted(nearest, key=lambda name: int(name.rpartition("-")[2]))
 
@@ -139,7 +139,7 @@ def _words(run: LessonRun, query: Query, right: LessonAnswer, asked: int) -> tup
     consumption = run.as_of(asked).of_consumers
     match query:
         case LookupTerm(word="owner"):
-            return (*_sorted_with(right.text, sorted(consumption.owned), NOBODY), NOBODY)
+            return (*_sorted_with(right.text, sorted(consumption.owned), NO_HOLDER), NO_HOLDER)
         case LookupTerm(word="owned"):
             owned = [", ".join(partitions) or "nothing" for partitions in consumption.owned.values()]
             together = [", ".join(sorted({*a, *b})) for a, b in permutations(consumption.owned.values(), 2)]

@@ -169,7 +169,7 @@ def _owner(context: LookupContext, subject: str) -> LessonAnswer:
     last = context.last(
         lambda event: event.kind in OWNING and partition in (event.partitions or ()) and (not owners or event.node in owners)
     )
-    return answers.word(", ".join(owners) or answers.NOBODY, last)
+    return answers.word(", ".join(owners) or answers.NO_HOLDER, last)
 
 
 def _owned(context: LookupContext, subject: str) -> LessonAnswer:

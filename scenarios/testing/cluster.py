@@ -142,12 +142,12 @@ class ClusterForTest:
         self, holds: Callable[[ClusterState], object], within_s: float = CLUSTER_WITHIN_S, what: str = ""
     ) -> ClusterState:
         """Wait until a condition holds of the state, checked after every event, and return that state."""
-        asked = what or condition_text(holds)
+        awaited = what or condition_text(holds)
 
         async def wait(cluster: Cluster) -> ClusterState:
             state = cluster.state
             await cluster.wait_until(
-                lambda: None if holds(state) else f"{asked}; last seen: {state_summary(state)}", _ms(within_s)
+                lambda: None if holds(state) else f"{awaited}; last seen: {state_summary(state)}", _ms(within_s)
             )
             return deepcopy(state)
 
@@ -188,7 +188,7 @@ class ClusterForTest:
             fields: values that the event must have: node="broker-2", controller_epoch=2.
         """
         wanted = event_kind(kind)
-        asked = ", ".join([kind, *(f"{name} {value!r}" for name, value in fields.items())])
+        awaited = ", ".join([kind, *(f"{name} {value!r}" for name, value in fields.items())])
 
         async def wait(cluster: Cluster) -> Event:
             found: list[Event] = []
@@ -202,7 +202,7 @@ class ClusterForTest:
                     if event.kind is wanted:
                         last = str({name: getattr(event, name) for name in fields}) if fields else str(event)
                         found.extend([event] if all(getattr(event, n) == v for n, v in fields.items()) else [])
-                return None if found else f"{asked}; last seen: {last}"
+                return None if found else f"{awaited}; last seen: {last}"
 
             await cluster.wait_until(look, _ms(within_s))
             return found[0]

@@ -68,11 +68,13 @@ class ClusterFactory:
             cluster.wait_for_controller()
         return cluster
 
-    def _root(self, asked: str | ZooKeeperForTest | None) -> ZooKeeperForTest | None:
+    def _root(self, requested: str | ZooKeeperForTest | None) -> ZooKeeperForTest | None:
         """Return the ZooKeeper root for a cluster; None: the cluster is in virtual time."""
-        if isinstance(asked, ZooKeeperForTest):
-            return asked
-        if asked not in (None, ZooKeeperKind.SIMULATED):
-            raise BadOptionError(f"zookeeper={asked!r}: a cluster is 'simulated', or on a ZooKeeper that a fixture has made")
-        simulated = asked or self._options.zookeeper == ZooKeeperKind.SIMULATED
+        if isinstance(requested, ZooKeeperForTest):
+            return requested
+        if requested not in (None, ZooKeeperKind.SIMULATED):
+            raise BadOptionError(
+                f"zookeeper={requested!r}: a cluster is 'simulated', or on a ZooKeeper that a fixture has made"
+            )
+        simulated = requested or self._options.zookeeper == ZooKeeperKind.SIMULATED
         return None if simulated else self._new_root()

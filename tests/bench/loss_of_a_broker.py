@@ -41,8 +41,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "loss.yaml"
         file.write_text(SCENARIO, encoding="utf-8")
-        live = _asked("simulated brokers on a real ZooKeeper", file, "--zookeeper", "embedded")
-        simulated = _asked("simulated brokers on the model, in virtual time", file, "--zookeeper", "simulated")
+        live = _measured("simulated brokers on a real ZooKeeper", file, "--zookeeper", "embedded")
+        simulated = _measured("simulated brokers on the model, in virtual time", file, "--zookeeper", "simulated")
         title = f"What does the loss of broker 2 do? From nothing; {SESSION_TIMEOUT_S} s of it are its session's time-out"
         try:
             kafka = find_kafka(None)
@@ -50,11 +50,11 @@ def main() -> None:
             print_table(title, live, simulated)
             print(f"  not on real brokers: {error}")
             return
-        real = _asked(f"Apache Kafka {kafka.version} on a real ZooKeeper", file, "--brokers", "kafka")
+        real = _measured(f"Apache Kafka {kafka.version} on a real ZooKeeper", file, "--brokers", "kafka")
         print_table(title, real, live, simulated)
 
 
-def _asked(name: str, file: Path, *words: str) -> Measured:
+def _measured(name: str, file: Path, *words: str) -> Measured:
     command = [sys.executable, "-m", "kcsim.scenarios", "run", str(file), *words]
 
     def ask() -> None:

@@ -31,7 +31,7 @@ class ShutdownBench(Bench):
     def __init__(self, config: BrokerConfig | None = None) -> None:
         super().__init__()
         self.network = MemoryNetwork(self.runtime)
-        self.asked_ms: list[tuple[BrokerId, int]] = []
+        self.requested_ms: list[tuple[BrokerId, int]] = []
         self.asked: list[ControlledShutdownRequest] = []
         self.hosts: dict[BrokerId, Interface] = {}
         self.took_ms = 0
@@ -67,7 +67,7 @@ class ShutdownBench(Bench):
             except ListenerClosedError:
                 return
             self.asked.append(incoming.request)
-            self.asked_ms.append((broker, self.runtime.now_ms()))
+            self.requested_ms.append((broker, self.runtime.now_ms()))
             response = responses.pop(0)
             if response is not None:
                 incoming.respond(response)
@@ -116,7 +116,7 @@ def test_a_failed_attempt_is_followed_by_another_after_the_back_off(failure: Con
     """Failures are: partitions left, an error, a broken connection."""
     bench, is_clean = play([failure, NOTHING_LEFT])
     assert is_clean
-    (_, first_ms), (_, second_ms) = bench.asked_ms
+    (_, first_ms), (_, second_ms) = bench.requested_ms
     assert BACKOFF_MS <= second_ms - first_ms <= BACKOFF_MS + 5
 
 
@@ -182,7 +182,7 @@ def test_the_next_attempt_asks_the_controller_of_that_moment() -> None:
         await running.join()
 
     bench.runtime.run(script())
-    assert [broker for broker, _ in bench.asked_ms] == [B2, B3]
+    assert [broker for broker, _ in bench.requested_ms] == [B2, B3]
 
 
 def test_a_controller_known_before_is_asked_again_when_zookeeper_names_none() -> None:
@@ -199,7 +199,7 @@ def test_a_controller_known_before_is_asked_again_when_zookeeper_names_none() ->
         await running.join()
 
     bench.runtime.run(script())
-    assert [broker for broker, _ in bench.asked_ms] == [B2, B2]
+    assert [broker for broker, _ in bench.requested_ms] == [B2, B2]
 
 
 async def _drop(bench: ShutdownBench) -> None:

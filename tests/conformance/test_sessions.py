@@ -50,9 +50,9 @@ CONNECTED, SUSPENDED, EXPIRED, CLOSED = (
     [(1, 2 * TICK_MS), (1_001, 1_001), (3_600_000, LONGEST_TIMEOUT_MS)],
     ids=["short", "fitting", "long"],
 )
-def test_the_server_grants_between_2_ticks_and_its_longest(run: Run, asked_ms: int, granted_ms: int) -> None:
+def test_the_server_grants_between_2_ticks_and_its_longest(run: Run, requested_ms: int, granted_ms: int) -> None:
     async def main(environment: Environment) -> Any:
-        return (await environment.open(asked_ms)).session.timeout_ms
+        return (await environment.open(requested_ms)).session.timeout_ms
 
     assert run(main) == granted_ms
 
@@ -240,9 +240,9 @@ def test_a_suspended_session_answers_at_once_that_the_outcome_is_unknown(run: Ru
     async def main(environment: Environment) -> Any:
         client = await environment.open()
         await cut_off(client)
-        asked_at_ms = environment.runtime.now_ms()
+        requested_at_ms = environment.runtime.now_ms()
         replies = await client.ask(Create("/a"), Multi((Create("/a"),)))
-        return client.session.state, client.notices, replies, environment.runtime.now_ms() - asked_at_ms
+        return client.session.state, client.notices, replies, environment.runtime.now_ms() - requested_at_ms
 
     state, notices, replies, took_ms = run(main)
     assert (state, notices) == (SUSPENDED, [SessionStateChanged(SUSPENDED)]), "it has waited for its connection"

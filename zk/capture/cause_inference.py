@@ -28,7 +28,7 @@ class CauseIndex(Protocol):
         """Return the seq of the last change of a path."""
         ...
 
-    def asked(self, path: str) -> int | None:
+    def request(self, path: str) -> int | None:
         """Return the seq of the creation of an admin request that still exists."""
         ...
 
@@ -51,16 +51,16 @@ class CauseInference:
     def __init__(self, fallback: CauseIndex | None = None) -> None:
         self._fallback = fallback
         self._last: dict[str, int] = {}  # path -> seq of its last change
-        self._asked: dict[str, int] = {}  # path of an admin request that still exists -> seq of its creation
+        self._requests: dict[str, int] = {}  # path of an admin request that still exists -> seq of its creation
         self.elected: int | None = None
 
     def path_changed(self, path: str, seq: int, is_deleted: bool) -> None:
         """Record that a znode was created, set or deleted by the event `seq`."""
         self._last[path] = seq
         if is_deleted:
-            self._asked.pop(path, None)
+            self._requests.pop(path, None)
         elif path.startswith(ADMIN):
-            self._asked[path] = seq
+            self._requests[path] = seq
 
     def of_write(self, path: str, is_deleted: bool, default: int) -> int:
         """Return the seq of the cause of a write to a znode, other than a write of a partition's state."""
@@ -105,5 +105,5 @@ class CauseInference:
         return self._fallback.last(path) if seq is None and self._fallback is not None else seq
 
     def _request(self, path: str) -> int | None:
-        seq = self._asked.get(path)
-        return self._fallback.asked(path) if seq is None and self._fallback is not None else seq
+        seq = self._requests.get(path)
+        return self._fallback.request(path) if seq is None and self._fallback is not None else seq

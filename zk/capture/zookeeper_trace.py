@@ -24,7 +24,7 @@ from kcsim.vocabulary import SessionId, ZkVersion
 from kcsim.zk.capture.cause_inference import CauseInference
 from kcsim.zk.capture.partition_event_inference import InferredEvent, infer_reassignment_events, infer_state_event
 from kcsim.zk.capture.zxid_or_time import time_text
-from kcsim.zk.files.past_tree import NOBODY, PastChange, PastChangeKind, PastTree, PastZnode
+from kcsim.zk.files.past_tree import NO_OWNER, PastChange, PastChangeKind, PastTree, PastZnode
 from kcsim.zk.files.transactions import CheckVersionTxn, CloseSessionTxn, CreateSessionTxn, Transaction
 from kcsim.znodes import paths
 from kcsim.znodes.paths import KnownPath, PathKind
@@ -225,7 +225,7 @@ class ZooKeeperTrace:
             fields["zk_version"] = change.version
             if (text := data_text(change.data)) is not None:
                 fields["data"] = text
-            if change.owner != NOBODY:
+            if change.owner != NO_OWNER:
                 fields["ephemeral"] = True
         return Event(seq=UNNUMBERED, t_ms=self._t_ms, node=ZOOKEEPER, kind=KINDS[change.kind], **fields)
 
@@ -282,7 +282,7 @@ class ZooKeeperTrace:
 
     def _emit_existing_znode(self, path: str, znode: PastZnode) -> None:
         """Emit the creation of a znode that existed before the first transaction, and a change if it was set since."""
-        session = hexadecimal(znode.ephemeral_owner) if znode.ephemeral_owner != NOBODY else None
+        session = hexadecimal(znode.ephemeral_owner) if znode.ephemeral_owner != NO_OWNER else None
         created = EventFields(path=path, zxid=znode.czxid, zk_version=0)
         if session is not None:
             created["session_id"], created["ephemeral"] = session, True

@@ -28,7 +28,7 @@ from kcsim.znodes import paths
 
 ROOT = "/"
 BROUGHT_ALONG = (ROOT, "/zookeeper", "/zookeeper/config", "/zookeeper/quota")
-NOBODY = SessionId(0)
+NO_OWNER = SessionId(0)
 NONE = Zxid(0)
 
 
@@ -50,7 +50,7 @@ class PastZnode:
     version: ZkVersion = field(default=ZkVersion(0))
     cversion: int = 0
     aversion: int = 0
-    ephemeral_owner: SessionId = NOBODY
+    ephemeral_owner: SessionId = NO_OWNER
     pzxid: Zxid = NONE
 
 
@@ -88,13 +88,13 @@ class PastTree:
         for znode in znodes:
             self.znodes[znode.path] = PastZnode(*znode[1:])
             self.newest_zxid = max(self.newest_zxid, znode.czxid, znode.mzxid, znode.pzxid)
-            if znode.ephemeral_owner != NOBODY:
+            if znode.ephemeral_owner != NO_OWNER:
                 self._owned.setdefault(znode.ephemeral_owner, {})[znode.path] = None
 
     @classmethod
     def empty(cls) -> "PastTree":
         """Return the initial tree of a new server."""
-        return cls(StoredZnode(path, b"", NONE, NONE, 0, 0, ZkVersion(0), 0, 0, NOBODY, NONE) for path in BROUGHT_ALONG)
+        return cls(StoredZnode(path, b"", NONE, NONE, 0, 0, ZkVersion(0), 0, 0, NO_OWNER, NONE) for path in BROUGHT_ALONG)
 
     @classmethod
     def of(cls, snapshot: SnapshotFile) -> "PastTree":
@@ -141,7 +141,7 @@ class PastTree:
             above.pzxid = max(above.pzxid, of.zxid)
         if found is not None and found.czxid >= of.zxid:
             return ()
-        owner = of.session_id if op.ephemeral else NOBODY
+        owner = of.session_id if op.ephemeral else NO_OWNER
         znode = PastZnode(op.data, of.zxid, of.zxid, of.time_ms, of.time_ms, ephemeral_owner=owner, pzxid=of.zxid)
         self.znodes[op.path] = znode
         if op.ephemeral:
@@ -168,7 +168,7 @@ class PastTree:
         if znode is None or znode.czxid > zxid:
             return ()
         del self.znodes[path]
-        if znode.ephemeral_owner != NOBODY:
+        if znode.ephemeral_owner != NO_OWNER:
             self._owned.get(znode.ephemeral_owner, {}).pop(path, None)
         return (PastChange(PastChangeKind.DELETED, path, znode.data, None, znode.version, znode.ephemeral_owner),)
 

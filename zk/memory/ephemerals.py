@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from kcsim.jvm_hash_order import HashedKeys, string_hash
 from kcsim.vocabulary import SessionId
-from kcsim.zk.memory.tree import NOBODY, ChangeKind, ZnodeChange
+from kcsim.zk.memory.tree import NO_OWNER, ChangeKind, ZnodeChange
 
 
 class Ephemerals:
@@ -22,7 +22,7 @@ class Ephemerals:
     def note(self, changes: Iterable[ZnodeChange]) -> None:
         """Record the changes of a transaction."""
         for change in changes:
-            if change.owner == NOBODY:
+            if change.owner == NO_OWNER:
                 continue
             if change.kind is ChangeKind.CREATED:
                 self._by_owner.setdefault(change.owner, HashedKeys()).add(change.path, string_hash(change.path))

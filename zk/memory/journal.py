@@ -20,7 +20,7 @@ from kcsim.zk.files.transactions import (
     Txn,
 )
 from kcsim.zk.memory.server import ServerStep, SessionEnded, SessionOpened
-from kcsim.zk.memory.tree import NOBODY, ChangeKind, ZnodeChange
+from kcsim.zk.memory.tree import NO_OWNER, ChangeKind, ZnodeChange
 from kcsim.zk.operations import Check, Create, Delete, Multi, MultiDone, Request, SetData
 
 TransactionWriter = Callable[[Transaction], None]
@@ -39,11 +39,11 @@ class Journal:
     def __init__(self, write: TransactionWriter, epoch_ms: int) -> None:
         self._write = write
         self._epoch_ms = epoch_ms
-        self._asked: dict[SessionId, int] = {}  # session -> number of its requests so far
+        self._request_counts: dict[SessionId, int] = {}  # session -> number of its requests so far
 
     def requested(self, session_id: SessionId, request: Request, step: ServerStep, now_ms: int) -> None:
         """Record a request that the server answered with this step."""
-        cxid = self._asked[session_id] = self._asked.get(session_id, 0) + 1
+        cxid = self._request_counts[session_id] = self._request_counts.get(session_id, 0) + 1
         if isinstance(request, Create | Delete | SetData | Multi):
             is_multi = isinstance(request, Multi)
             ops = tuple(_ops(request, step))
@@ -54,8 +54,8 @@ class Journal:
         self._write(Transaction(opened.zxid, opened.session_id, BY_THE_SERVER, self._epoch_ms + now_ms, (op,)))
 
     def session_ended(self, ended: SessionEnded, now_ms: int) -> None:
-        asked = self._asked.pop(ended.session_id, 0)
-        cxid = BY_THE_SERVER if ended.is_expired else asked + 1
+        count = self._request_counts.pop(ended.session_id, 0)
+        cxid = BY_THE_SERVER if ended.is_expired else count + 1
         op = CloseSessionTxn(tuple(change.path for change in ended.removed))
         self._write(Transaction(ended.zxid, ended.session_id, cxid, self._epoch_ms + now_ms, (op,)))
 
@@ -83,7 +83,7 @@ def _refused(results: Sequence[object]) -> Iterator[Txn]:
 def _of_change(change: ZnodeChange) -> Txn:
     match change.kind:
         case ChangeKind.CREATED:
-            return CreateTxn(change.path, change.data, change.owner != NOBODY, change.parent_cversion)
+            return CreateTxn(change.path, change.data, change.owner != NO_OWNER, change.parent_cversion)
         case ChangeKind.CHANGED:
             return SetDataTxn(change.path, change.data, change.version)
         case ChangeKind.DELETED:

@@ -31,7 +31,7 @@ from kcsim.zk.memory.journal import Journal
 from kcsim.zk.memory.members import Members, MemberState
 from kcsim.zk.memory.server import MemoryServer, ServerFact, ServerStep, SessionEnded, SessionOpened
 from kcsim.zk.memory.timetable import Timetable
-from kcsim.zk.memory.tree import NOBODY, ChangeKind, ZnodeChange
+from kcsim.zk.memory.tree import NO_OWNER, ChangeKind, ZnodeChange
 from kcsim.zk.memory.watches import ConnectionId
 from kcsim.zk.operations import Create, Delete, Multi, SetData, Sync
 
@@ -230,7 +230,7 @@ class MemoryService:
             path=change.path,
             zxid=change.zxid,
             zk_version=change.version,
-            ephemeral=change.owner != NOBODY,
+            ephemeral=change.owner != NO_OWNER,
             session_id=f"{change.session_id:#018x}",
         )
         text = data_text(change.data)

@@ -47,28 +47,28 @@ class ServerSessions:
     def ids(self) -> tuple[SessionId, ...]:
         return tuple(self._sessions)
 
-    def granted_timeout_ms(self, asked_ms: int) -> int:
-        return min(max(asked_ms, self._min_timeout_ms), self._max_timeout_ms)
+    def granted_timeout_ms(self, requested_ms: int) -> int:
+        return min(max(requested_ms, self._min_timeout_ms), self._max_timeout_ms)
 
-    def open(self, asked_timeout_ms: int, connection: ConnectionId, now_ms: int, member: int) -> ServerSession:
+    def open(self, requested_timeout_ms: int, connection: ConnectionId, now_ms: int, member: int) -> ServerSession:
         """Create a session at a member (1, 2, …), whose number is the first byte of the session id."""
         self._opened[member] = self._opened.get(member, -1) + 1
         session_id = SessionId((member << 56) + self._opened[member])
         password = blake2b(session_id.to_bytes(8, "big"), digest_size=16).digest()
-        session = ServerSession(session_id, password, self.granted_timeout_ms(asked_timeout_ms), 0, None)
+        session = ServerSession(session_id, password, self.granted_timeout_ms(requested_timeout_ms), 0, None)
         self._sessions[session_id] = session
         self._attach(session, connection)
         self.touch(session, now_ms)
         return session
 
     def reopen(
-        self, session_id: SessionId, password: bytes, asked_timeout_ms: int, connection: ConnectionId, now_ms: int
+        self, session_id: SessionId, password: bytes, requested_timeout_ms: int, connection: ConnectionId, now_ms: int
     ) -> ServerSession | None:
         """Attach a session to another connection; None if there is no such session or the password is wrong."""
         session = self._sessions.get(session_id)
         if session is None or session.password != password:
             return None
-        session.timeout_ms = self.granted_timeout_ms(asked_timeout_ms)
+        session.timeout_ms = self.granted_timeout_ms(requested_timeout_ms)
         self._attach(session, connection)
         self.touch(session, now_ms)
         return session

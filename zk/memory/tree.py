@@ -52,7 +52,7 @@ from kcsim.zk.operations import (
     WriteOp,
 )
 
-NOBODY = SessionId(0)
+NO_OWNER = SessionId(0)
 """The ephemeral owner of a persistent znode."""
 
 
@@ -145,9 +145,9 @@ class ZnodeTree:
     """All znodes, including those of a new server: /, /zookeeper, and config and quota below /zookeeper."""
 
     def __init__(self) -> None:
-        self._znodes: dict[str, _Znode] = {ROOT: _Znode(b"", 0, 0, NOBODY)}
+        self._znodes: dict[str, _Znode] = {ROOT: _Znode(b"", 0, 0, NO_OWNER)}
         for path in RESERVED:
-            self._znodes[path] = _Znode(b"", 0, 0, NOBODY)
+            self._znodes[path] = _Znode(b"", 0, 0, NO_OWNER)
             self._znodes[parent_of(path)].children[name_of(path)] = None
         self._znodes[CONFIG].aversion = -1
 
@@ -256,10 +256,10 @@ class ZnodeTree:
             raise BadArgumentsError(op.path)
         if path in self._znodes:
             raise NodeExistsError(op.path)
-        if parent.owner != NOBODY:
+        if parent.owner != NO_OWNER:
             raise NoChildrenForEphemeralsError(op.path)
 
-        owner = transaction.session_id if op.ephemeral else NOBODY
+        owner = transaction.session_id if op.ephemeral else NO_OWNER
         znode = _Znode(op.data, transaction.zxid, transaction.time_ms, owner)
         name, pzxid = name_of(path), parent.pzxid
         self._znodes[path] = znode

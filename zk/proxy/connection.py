@@ -22,8 +22,8 @@ from kcsim.zk.proxy.protocol import (
     WRITES,
     ConnectResponse,
     ProxiedWrite,
-    asked_session,
     granted_session,
+    requested_session,
     writes_of,
 )
 from kcsim.zk.proxy.sessions import SessionTable
@@ -142,7 +142,7 @@ class ProxiedConnection:
         """Handle a request that is not forwarded yet. It is forwarded after the return, unless the connection is broken."""
         if self._is_first_request:
             self._is_first_request = False
-            self.session_id = asked_session(frame)
+            self.session_id = requested_session(frame)
             if self.session_id is not None:
                 await self._admit(self.session_id)
             return

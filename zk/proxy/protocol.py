@@ -31,8 +31,8 @@ __all__ = [
     "WRITES",
     "ConnectResponse",
     "ProxiedWrite",
-    "asked_session",
     "granted_session",
+    "requested_session",
     "writes_of",
 ]
 
@@ -65,7 +65,7 @@ class ConnectResponse(NamedTuple):
     timeout_ms: int
 
 
-def asked_session(body: bytes) -> SessionId | None:
+def requested_session(body: bytes) -> SessionId | None:
     """Return the session to which a client reconnects; None when it requests a new session."""
     try:
         *_, session_id = _CONNECT.unpack_from(body)

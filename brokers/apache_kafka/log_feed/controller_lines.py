@@ -49,7 +49,7 @@ NAMED_BY_LAST = ("LeaderAndIsrResponseReceived", "UpdateMetadataResponseReceived
 """Controller events whose name includes their subject: a topic, a partition or a broker. Kafka prints all fields of an
 event, including whole responses and the addresses of functions."""
 
-NOBODY = -1
+NO_CONTROLLER = -1
 LEADING = re.compile(r"([^\s,]+-\d+) -> \(Leader:(-?\d+),")
 IN_STATE = re.compile(r" -> \w+Partition\b")
 
@@ -81,7 +81,9 @@ class ControllerLines:
         yield ParsedEvent(EventKind.ELECTION_LOST, EventFields(controller_id=holder, rule=REFUSED, detail=detail))
 
     def resigned_meanwhile(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        yield ParsedEvent(EventKind.ELECTION_LOST, EventFields(controller_id=NOBODY, rule=REFUSED, detail=found.string))
+        yield ParsedEvent(
+            EventKind.ELECTION_LOST, EventFields(controller_id=NO_CONTROLLER, rule=REFUSED, detail=found.string)
+        )
 
     def held_already(self, found: Found, _: str) -> Iterator[ParsedEvent]:
         holder = int(found["holder"])

@@ -22,7 +22,7 @@ class ReplicaLines:
     """
 
     def __init__(self) -> None:
-        self._asked: dict[TopicPartition, EventFields] = {}  # the replica's state by the last LeaderAndIsr request
+        self._requested: dict[TopicPartition, EventFields] = {}  # the replica's state by the last LeaderAndIsr request
         self._stopping: dict[TopicPartition, EventFields] = {}
 
     @property
@@ -47,7 +47,7 @@ class ReplicaLines:
 
     # --- LeaderAndIsr
 
-    def asked(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # B2
+    def requested(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # B2
         text = found["state"]
         state, replicas = state_in(text), LAI_ASSIGNMENT.search(text)
         tp = partition_in(found["tp"]) if found["tp"] else _named(text)
@@ -62,7 +62,7 @@ class ReplicaLines:
         )
         if state.zk_version is not None:
             fields["zk_version"] = state.zk_version
-        self._asked[tp] = fields
+        self._requested[tp] = fields
         yield from ()
 
     def leads(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # B6; B8 up to 2.5
@@ -72,18 +72,18 @@ class ReplicaLines:
         yield from self._became(EventKind.BECAME_FOLLOWER, found)
 
     def _became(self, kind: EventKind, found: Found) -> Iterator[ParsedEvent]:
-        asked = self._asked.pop(partition_in(found["tp"]), None)
-        if asked is not None:
-            yield ParsedEvent(kind, asked)
+        requested = self._requested.pop(partition_in(found["tp"]), None)
+        if requested is not None:
+            yield ParsedEvent(kind, requested)
 
     def stays(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # B10, B12, B20, B21
         """Discard the request for a partition that ignores or skips it: its completion line (B8) then has no meaning."""
-        self._asked.pop(partition_in(found["tp"]), None)
+        self._requested.pop(partition_in(found["tp"]), None)
         yield from ()
 
     # --- StopReplica
 
-    def asked_to_stop(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # B22
+    def stop_replica_requested(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # B22
         state = STOP_STATE.search(found["state"])
         if state is not None:
             fields = _stop_fields(state["delete"] == "true")
@@ -125,7 +125,7 @@ LINES: PatternTable[ReplicaLines] = PatternTable(
     says(
         "Received LeaderAndIsr request ",
         rf"(?P<state>.*?) correlation id \d+ from controller \d+ epoch (?P<epoch>\d+)(?: for partition {TP})?",
-        R.asked,
+        R.requested,
     ),
     says("Leader ", rf"{TP} (?:with topic id \S+ )?starts at leader epoch .*", R.leads),
     says("Follower ", rf"{TP} (?:with topic id \S+ )?starts at leader epoch .*", R.follows),
@@ -138,7 +138,7 @@ LINES: PatternTable[ReplicaLines] = PatternTable(
     says("Ignoring LeaderAndIsr request ", rf".* for partition {TP} (?:since its associated|as) .*", R.stays),
     says("Received LeaderAndIsrRequest ", rf".* for partition {TP} .*but cannot become follower .*", R.stays),
     says("Skipped the ", rf"become-\w+ state change with correlation id .* for partition {TP} .*", R.stays),
-    says("Received StopReplica request ", rf"(?P<state>.*?) correlation id .* for partition {TP}", R.asked_to_stop),
+    says("Received StopReplica request ", rf"(?P<state>.*?) correlation id .* for partition {TP}", R.stop_replica_requested),
     says("Ignoring StopReplica request ", rf".* for partition {TP} (?:since its associated|as) .*", R.does_not_stop),
     says("Ignoring StopReplica request ", r".* since its controller epoch .*", R.stops_none),
     says("Handling stop replica ", rf"\(delete=(?P<delete>\w+)\) for partition {TP}", R.stops),

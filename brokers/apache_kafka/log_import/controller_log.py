@@ -114,7 +114,7 @@ def _isr_updated(found: Found, by: Speaker) -> Message:
     return IsrUpdatedByController(by.broker, partition_in(found["tp"]), leader_and_isr_in(found["state"]))
 
 
-def _asked(found: Found, by: Speaker) -> Message:
+def _election_triggered(found: Found, by: Speaker) -> Message:
     return ElectionTriggered(by.broker, found["kind"], found["trigger"], partitions_in(found["tps"]))
 
 
@@ -173,7 +173,7 @@ MESSAGES = table(
         reads(
             "Starting replica leader election ",
             r"\((?P<kind>\w+)\) for partitions (?P<tps>\S*) triggered by (?P<trigger>\w+)",
-            _asked,
+            _election_triggered,
         ),
         reads("Deletion of topic ", r"(?P<topic>\S+) successfully completed", _deleted),
         reads(

@@ -38,7 +38,7 @@ from kcsim.vocabulary import (
     Zxid,
 )
 from kcsim.zk.capture.zookeeper_trace import ZooKeeperTrace
-from kcsim.zk.files.past_tree import NOBODY, NONE, PastChange, PastTree
+from kcsim.zk.files.past_tree import NO_OWNER, NONE, PastChange, PastTree
 from kcsim.zk.files.snapshot import StoredZnode
 from kcsim.zk.files.transactions import (
     CloseSessionTxn,
@@ -263,14 +263,14 @@ def _present(entries: Iterable[HistoryEntry], sessions: SyntheticSessions) -> li
     for entry in entries:
         match entry:
             case StateWrite() if entry.is_whole:
-                path, before, owner = paths.topic_partition_state(entry.tp), entry.zk_version - 1, NOBODY
+                path, before, owner = paths.topic_partition_state(entry.tp), entry.zk_version - 1, NO_OWNER
             case AssignmentWrite():
-                path, before, owner = paths.topic(entry.topic), -1 if entry.is_new else 0, NOBODY
+                path, before, owner = paths.topic(entry.topic), -1 if entry.is_new else 0, NO_OWNER
             case RegistrationChange():
                 path, before = paths.broker_id(entry.broker), -1 if entry.is_registered else 0
-                owner = NOBODY if entry.is_registered else sessions[entry.broker]
+                owner = NO_OWNER if entry.is_registered else sessions[entry.broker]
             case ControllerRoleChange(controller=int()):
-                path, owner = paths.CONTROLLER_EPOCH, NOBODY
+                path, owner = paths.CONTROLLER_EPOCH, NO_OWNER
                 before = entry.controller_epoch - 1 if entry.zk_version is None else entry.zk_version - 1
             case _:
                 continue

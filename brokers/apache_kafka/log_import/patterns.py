@@ -13,7 +13,7 @@ from kcsim.brokers.apache_kafka.log_import.messages import BrokerNamed, Message,
 from kcsim.vocabulary import BrokerId, ControllerEpoch
 
 Found = re.Match[str]
-NOBODY = BrokerId(-1)
+UNKNOWN_BROKER = BrokerId(-1)
 NO_EPOCH = ControllerEpoch(-1)
 
 

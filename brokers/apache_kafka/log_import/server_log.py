@@ -19,7 +19,7 @@ from kcsim.brokers.apache_kafka.log_import.messages import (
 )
 from kcsim.brokers.apache_kafka.log_import.patterns import (
     NO_EPOCH,
-    NOBODY,
+    UNKNOWN_BROKER,
     Found,
     Speaker,
     look_up,
@@ -87,7 +87,7 @@ def read_server(message: str) -> Message | NoMessage:
     prefix = SERVER_PREFIX.match(message)
     if prefix is not None:
         return named(BrokerId(int(prefix[1])))
-    return look_up(MESSAGES, message, Speaker(NOBODY, NO_EPOCH))
+    return look_up(MESSAGES, message, Speaker(UNKNOWN_BROKER, NO_EPOCH))
 
 
 def _registered(found: Found, by: Speaker) -> Message:

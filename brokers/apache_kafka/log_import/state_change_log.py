@@ -29,7 +29,7 @@ from kcsim.brokers.apache_kafka.log_import.messages import (
 )
 from kcsim.brokers.apache_kafka.log_import.patterns import (
     NO_EPOCH,
-    NOBODY,
+    UNKNOWN_BROKER,
     Found,
     Speaker,
     knows,
@@ -46,7 +46,7 @@ LOGGER = "state.change.logger"
 PREFIX = re.compile(r"\[(Controller|Broker) id=(\d+)(?: epoch=(\d+))?\] ")
 OLD_PREFIX = re.compile(r"(Controller|Broker) (\d+)(?: epoch (\d+))? (?=[a-z])")
 CONTROLLER, BROKER = "Controller", "Broker"
-NOBODY_KNOWN = Speaker(NOBODY, NO_EPOCH)
+UNKNOWN_SPEAKER = Speaker(UNKNOWN_BROKER, NO_EPOCH)
 LAI_ASSIGNMENT = re.compile(r"replicas=(\[[\d, ]*\])(?:, addingReplicas=(\[[\d, ]*\]), removingReplicas=(\[[\d, ]*\]))?")
 PARTITION = r"(?P<tp>\S+)"
 SENDER = r"controller (?P<controller>\d+) epoch (?P<epoch>\d+)"
@@ -82,7 +82,7 @@ def _speaker(text: str) -> tuple[str, Speaker]:
     """Return the role and the speaker that a prefix in brackets names; an empty role if the text is no such prefix."""
     prefix = PREFIX.fullmatch(text)
     if prefix is None:
-        return "", NOBODY_KNOWN
+        return "", UNKNOWN_SPEAKER
     epoch = ControllerEpoch(int(prefix[3])) if prefix[3] else NO_EPOCH
     return prefix[1], Speaker(BrokerId(int(prefix[2])), epoch)
 

@@ -19,7 +19,7 @@ from kcsim.brokers.groups.assignors.numbering import PartitionNumbering
 from kcsim.brokers.groups.assignors.ownership_claims import OwnershipClaims
 from kcsim.jvm_hash_order import HashedKeys, partition_hash, string_hash
 
-NOBODY = -1
+NO_CONSUMER = -1
 MIN_GAP = 2
 """A partition moves only to a member that has at least this many fewer; then the sizes of the two members get closer."""
 
@@ -44,7 +44,7 @@ class _Balancer:
     def __init__(self, layout: GroupLayout, claims: OwnershipClaims) -> None:
         self._layout = layout
         self._ranges = layout.numbering.ranges
-        self._owner = [NOBODY] * len(layout.numbering)
+        self._owner = [NO_CONSUMER] * len(layout.numbering)
         self._sizes = [0] * len(layout.members)
         # (size, member) as one number, so that the minimum over an array of members is the member that gets the next
         # partition.
@@ -59,7 +59,7 @@ class _Balancer:
     def balanced(self) -> list[list[int]]:
         was_empty = not any(self._sizes)
         topics = sorted(self._ranges, key=lambda topic: (len(self._subscribers[topic]), topic))
-        unassigned = [(topic, [n for n in self._ranges[topic] if self._owner[n] == NOBODY]) for topic in topics]
+        unassigned = [(topic, [n for n in self._ranges[topic] if self._owner[n] == NO_CONSUMER]) for topic in topics]
         self._fill(unassigned)
         filled_owner, filled_sizes = self._owner.copy(), self._sizes.copy()
         if not self._must_revoke:
@@ -131,7 +131,7 @@ class _Balancer:
             target = self._least(subscribers)
             for number in numbers:
                 better = self._better_owner(number, target)
-                if better == NOBODY:
+                if better == NO_CONSUMER:
                     continue
                 self._move(topic, number, better)
                 target = self._least(subscribers)
@@ -140,10 +140,10 @@ class _Balancer:
 
     def _better_owner(self, number: int, least: int) -> int:
         size = self._sizes[self._owner[number]]
-        previous = self._previous.get(number, NOBODY)
-        if previous != NOBODY and size - self._sizes[previous] >= MIN_GAP:
+        previous = self._previous.get(number, NO_CONSUMER)
+        if previous != NO_CONSUMER and size - self._sizes[previous] >= MIN_GAP:
             return previous
-        return least if size - self._sizes[least] >= MIN_GAP else NOBODY
+        return least if size - self._sizes[least] >= MIN_GAP else NO_CONSUMER
 
     # --- single changes
 

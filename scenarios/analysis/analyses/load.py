@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from kcsim.scenarios.analysis.analyses.analysis import COUNT, IN_A_RUN, LONG, MS, ONE, REAL, SHARE, Analysis, Field, share
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.intervals import in_buckets, steps
-from kcsim.scenarios.analysis.analyses.state_intervals import NOBODY
+from kcsim.scenarios.analysis.analyses.state_intervals import NO_BROKER
 
 OF_A_BROKER = ("batch", "run", "broker")
 
@@ -14,7 +14,7 @@ OF_A_BROKER = ("batch", "run", "broker")
 def broker_load(history: HistoryTables) -> DataFrame:
     """Return each broker's leaders and replicas in each bucket of time; without the brokers that have neither in it."""
     intervals = history.state_intervals.select("batch", "run", "from_ms", "to_ms", "leader", "replicas")
-    is_led = F.col("leader") != NOBODY
+    is_led = F.col("leader") != NO_BROKER
     leads = F.when(
         is_led, F.array(F.struct(F.col("leader").alias("broker"), F.lit(1).alias("leaders"), F.lit(0).alias("replicas")))
     )

@@ -145,8 +145,8 @@ def _decisions(events: DataFrame) -> DataFrame:
         *PARTITION, *("seq", "t_ms", "kind", "leader", "leader_epoch", "isr", "rule", "cause")
     )
     joined = chosen.join(words, [*IN_A_RUN, "cause"], "left")
-    asked_for_unclean = (F.col("trigger") == Trigger.PREFERRED_ELECTION) & (F.col("rule") != ElectionRule.PREFERRED_LEADER)
-    trigger = F.when(asked_for_unclean, Trigger.UNCLEAN_ELECTION).otherwise(F.coalesce("trigger", F.lit(Trigger.UNKNOWN)))
+    is_unclean_request = (F.col("trigger") == Trigger.PREFERRED_ELECTION) & (F.col("rule") != ElectionRule.PREFERRED_LEADER)
+    trigger = F.when(is_unclean_request, Trigger.UNCLEAN_ELECTION).otherwise(F.coalesce("trigger", F.lit(Trigger.UNKNOWN)))
     decided = F.struct("seq", "cause", "kind", "leader", "leader_epoch", "isr", "rule", trigger.alias("trigger"))
     return joined.select(
         *PARTITION, "seq", "t_ms", _nothing(_STATE, "state"), _nothing(_ASSIGNED, "assigned"), decided.alias("decided")

@@ -13,7 +13,7 @@ from kcsim.scenarios.analysis.analyses.intervals import islands, of_last
 from kcsim.scenarios.analysis.analyses.scope import Scope
 
 PARTITION = ("batch", "run", "topic", "partition")
-NOBODY = -1
+NO_BROKER = -1
 _OF_STATE = ("kind", "trigger", "strategy", "rule", "clean", "leader", "leader_epoch", "isr", "replicas", "adding")
 
 
@@ -71,7 +71,7 @@ def _states(transitions: DataFrame) -> DataFrame:
     """Return the transitions that left a state. An election that finds no leader does so only as the first transition."""
     fruitless = (F.col("kind") == EventKind.LEADER_ELECTION) & F.col("leader").isNull() & (F.col("n") > 0)
     fields = [
-        F.coalesce("leader", F.lit(NOBODY)).cast("long").alias(name) if name == "leader" else F.col(name)
+        F.coalesce("leader", F.lit(NO_BROKER)).cast("long").alias(name) if name == "leader" else F.col(name)
         for name in _OF_STATE
     ]
     gone = (F.col("kind") == EventKind.ZNODE_DELETED).alias("gone")

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kcsim.scenarios.analysis.analyses.intervals import islands, of_first, of_last
-from kcsim.scenarios.analysis.analyses.state_intervals import NOBODY, PARTITION
+from kcsim.scenarios.analysis.analyses.state_intervals import NO_BROKER, PARTITION
 
 LEADER_LOST, NO_LEADER = "leader lost", "no leader"
 
@@ -19,11 +19,11 @@ def windows(intervals: DataFrame, absences: DataFrame) -> DataFrame:
         leader that was lost), leader_after (the leader at the end of the window; null while it is open, and where the
         partition ended).
     """
-    leaderless = intervals.where(F.col("leader") == NOBODY).select(
+    leaderless = intervals.where(F.col("leader") == NO_BROKER).select(
         *PARTITION,
         *("from_ms", "to_ms", "open"),
-        F.nullif("leader_before", F.lit(NOBODY)).alias("broker"),
-        F.nullif("leader_after", F.lit(NOBODY)).alias("leader_after"),
+        F.nullif("leader_before", F.lit(NO_BROKER)).alias("broker"),
+        F.nullif("leader_after", F.lit(NO_BROKER)).alias("leader_after"),
     )
     away = absences.select(
         *("batch", "run"),
@@ -34,7 +34,7 @@ def windows(intervals: DataFrame, absences: DataFrame) -> DataFrame:
     )
     overlaps = (F.col("down_ms") < F.col("to_ms")) & (F.col("up_ms") > F.col("from_ms"))
     lost = (
-        intervals.where(F.col("leader") != NOBODY)
+        intervals.where(F.col("leader") != NO_BROKER)
         .select(*PARTITION, *("from_ms", "to_ms", "open", "leader", "leader_after"))
         .join(F.broadcast(away), ["batch", "run", "leader"])
         .where(overlaps)
@@ -45,7 +45,7 @@ def windows(intervals: DataFrame, absences: DataFrame) -> DataFrame:
             (F.col("open") & F.col("is_down")).alias("open"),
             F.col("leader").alias("broker"),
             F.when(F.col("up_ms") < F.col("to_ms"), F.col("leader"))
-            .otherwise(F.nullif("leader_after", F.lit(NOBODY)))
+            .otherwise(F.nullif("leader_after", F.lit(NO_BROKER)))
             .alias("leader_after"),
         )
     )

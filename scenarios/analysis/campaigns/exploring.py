@@ -49,8 +49,8 @@ def explore(
         import pyarrow as pa
 
         schema = trials_arrow_schema()
-        for asked in batches:
-            for seed in asked.column(0).to_pylist():
+        for seeds_batch in batches:
+            for seed in seeds_batch.column(0).to_pylist():
                 trial = run_trial(subject, seed, bugs, traces, limit_seconds)
                 # One row per batch: a run with its trace is large, and the reader of one run need not wait for the others.
                 yield pa.RecordBatch.from_pylist([row_of(trial, name)], schema=schema)

@@ -53,7 +53,7 @@ class Odds:
     """The result.
 
     Attributes:
-        asked: the question that these odds answer.
+        query: the question that these odds answer.
         runs: how many runs anything is known of.
         unknown: how many seeds lost their runs; these count nowhere.
         unknown_seeds: at most ten of these seeds.
@@ -65,7 +65,7 @@ class Odds:
         worst_unavailable, worst_losses: the worst first; runs whose figure is 0 are left out.
     """
 
-    asked: OddsQuery
+    query: OddsQuery
     runs: int
     unknown: int
     unknown_seeds: Sequence[int]
@@ -81,17 +81,17 @@ class Odds:
 UNKNOWN_NAMED = 10
 
 
-def odds(runs: DataFrame, asked: OddsQuery | None = None) -> Odds:
+def odds(runs: DataFrame, query: OddsQuery | None = None) -> Odds:
     """Estimate the odds from a table of runs (trials_table.runs_of); the numbers do not depend on the order of its rows."""
-    asked = asked or OddsQuery()
-    longest, total = f"{asked.view}_longest_ms", f"{asked.view}_unavailable_ms"
+    query = query or OddsQuery()
+    longest, total = f"{query.view}_longest_ms", f"{query.view}_unavailable_ms"
     known = runs.where(F.col("outcome") != TrialOutcome.LOST.value)
     lost = runs.where(F.col("outcome") == TrialOutcome.LOST.value).select("seed").orderBy("seed")
     unknown_seeds = [row.seed for row in lost.limit(UNKNOWN_NAMED).collect()]
     counts = runs.agg(
         F.count_if(F.col("outcome") == TrialOutcome.LOST.value).alias("unknown"),
         F.count_if(F.col("outcome") != TrialOutcome.LOST.value).alias("runs"),
-        F.count_if(F.col(longest) > asked.for_ms).alias("unavailable"),
+        F.count_if(F.col(longest) > query.for_ms).alias("unavailable"),
         F.count_if(F.col("records_acknowledged") > 0).alias("wrote"),
         F.count_if(F.col("records_lost") > 0).alias("lossy"),
         F.count_if(F.col("violations") > 0).alias("violated"),
@@ -99,22 +99,22 @@ def odds(runs: DataFrame, asked: OddsQuery | None = None) -> Odds:
     assert counts is not None
     times = sorted(row[0] for row in known.select(total).collect())
     return Odds(
-        asked=asked,
+        query=query,
         runs=counts.runs,
         unknown=counts.unknown,
         unknown_seeds=unknown_seeds,
-        unavailable=share(counts.unavailable, counts.runs, asked.confidence),
-        data_loss=share(counts.lossy, counts.wrote, asked.confidence),
-        violated=share(counts.violated, counts.runs, asked.confidence),
-        unavailable_ms=mean(times, asked.confidence),
-        quantiles=tuple((q, quantile(times, q, asked.confidence)) for q in QUANTILES),
-        worst_unavailable=_worst(known, [longest, total], asked),
-        worst_losses=_worst(known, ["records_lost", "records_lost_everywhere"], asked),
+        unavailable=share(counts.unavailable, counts.runs, query.confidence),
+        data_loss=share(counts.lossy, counts.wrote, query.confidence),
+        violated=share(counts.violated, counts.runs, query.confidence),
+        unavailable_ms=mean(times, query.confidence),
+        quantiles=tuple((q, quantile(times, q, query.confidence)) for q in QUANTILES),
+        worst_unavailable=_worst(known, [longest, total], query),
+        worst_losses=_worst(known, ["records_lost", "records_lost_everywhere"], query),
     )
 
 
-def _worst(runs: DataFrame, by: Sequence[str], asked: OddsQuery) -> tuple[WorstRun, ...]:
-    rows = runs.where(F.col(by[0]) > 0).orderBy(*(F.desc(name) for name in by), "seed").limit(asked.worst)
-    longest, total = f"{asked.view}_longest_ms", f"{asked.view}_unavailable_ms"
+def _worst(runs: DataFrame, by: Sequence[str], query: OddsQuery) -> tuple[WorstRun, ...]:
+    rows = runs.where(F.col(by[0]) > 0).orderBy(*(F.desc(name) for name in by), "seed").limit(query.worst)
+    longest, total = f"{query.view}_longest_ms", f"{query.view}_unavailable_ms"
     columns = ("seed", "run", longest, total, "records_lost")
     return tuple(WorstRun(*row) for row in rows.select(*columns).collect())

@@ -86,13 +86,21 @@ def _of_transitions(recorded: Iterable[Transition]) -> Iterator[ExternalInput]:
             yield ExternalInput(seq, t_ms, "written by hand", _written(row))
         elif row.trigger == Trigger.PREFERRED_ELECTION:
             yield ExternalInput(
-                _asked_at(row), t_ms, "asked for the preferred leader", _asked(_asked_at(row), t_ms, is_unclean=False)
+                _request_seq(row),
+                t_ms,
+                "asked for the preferred leader",
+                _election_requested(_request_seq(row), t_ms, is_unclean=False),
             )
         elif row.strategy == PartitionLeaderElectionStrategy.OFFLINE_ALLOW_UNCLEAN:
-            yield ExternalInput(_asked_at(row), t_ms, "asked for any leader", _asked(_asked_at(row), t_ms, is_unclean=True))
+            yield ExternalInput(
+                _request_seq(row),
+                t_ms,
+                "asked for any leader",
+                _election_requested(_request_seq(row), t_ms, is_unclean=True),
+            )
 
 
-def _asked_at(row: Transition) -> int:
+def _request_seq(row: Transition) -> int:
     return row.seq if row.leader is None or row.cause is None else row.cause
 
 
@@ -124,7 +132,7 @@ def _written(row: Transition) -> Callable[[PartitionSimulator], bool]:
     return apply
 
 
-def _asked(seq: int, t_ms: int, is_unclean: bool) -> Callable[[PartitionSimulator], bool]:
+def _election_requested(seq: int, t_ms: int, is_unclean: bool) -> Callable[[PartitionSimulator], bool]:
     def apply(simulator: PartitionSimulator) -> bool:
         (simulator.unclean_election if is_unclean else simulator.preferred_election)(seq, t_ms)
         return True

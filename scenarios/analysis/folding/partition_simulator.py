@@ -342,7 +342,7 @@ class PartitionSimulator:
         chosen = elect(str(strategy), candidates, leader, isr, online, shutting_down, unclean)
         kind, named, (seq, t_ms, cause) = EventKind.LEADER_ELECTION.value, strategy_of(strategy, by_admin), self._at
         if chosen.leader is None:
-            self._log.append(seq, t_ms, kind, trigger, cause, strategy=named, rule=chosen.rule, nobody=True)
+            self._log.append(seq, t_ms, kind, trigger, cause, strategy=named, rule=chosen.rule, no_leader=True)
             return
         self._move(PartitionMachineState.ONLINE)
         epoch = 0 if stored is None else stored.leader_epoch + 1

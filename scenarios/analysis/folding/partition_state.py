@@ -72,11 +72,11 @@ class TransitionLog:
         strategy: str | None = None,
         rule: str | None = None,
         clean: bool | None = None,
-        nobody: bool = False,
+        no_leader: bool = False,
     ) -> None:
         """Record a change that was made to `stored` or `assignment`; `nobody`: an election that changed nothing."""
         now = self.stored
-        leader = None if now is None or nobody else NO_LEADER if now.leader is None else now.leader
+        leader = None if now is None or no_leader else NO_LEADER if now.leader is None else now.leader
         assignment = self.assignment
         self.transitions.append(
             Transition(

@@ -24,7 +24,7 @@ REGISTERING, READ, STARTING_REPLICAS = (
     "Starting replica state machine",
 )
 REFUSED = frozenset({"STALE_BROKER_EPOCH", "BROKER_NOT_AVAILABLE"})
-_ASKED_FOR = {
+_TRIGGER_OF_EVENT = {
     "ControlledShutdown": Trigger.CONTROLLED_SHUTDOWN,
     "ReplicaLeaderElection": Trigger.PREFERRED_ELECTION,
     "UncleanLeaderElectionEnable": Trigger.UNCLEAN_ELECTION,
@@ -223,7 +223,7 @@ class TimelineBuilder:
 
     def _on_begun(self, fact: ReplayFact) -> None:
         name, _, argument = (fact.event or "").rstrip(")").partition("(")
-        trigger = _ASKED_FOR.get(name)
+        trigger = _TRIGGER_OF_EVENT.get(name)
         if trigger is None:
             return
         self.timeline.triggers[fact.seq] = trigger

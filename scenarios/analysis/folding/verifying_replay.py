@@ -46,7 +46,7 @@ VERSIONS_REMEMBERED = 8
 LEADER_ELECTION = EventKind.LEADER_ELECTION.value
 ISR_EXPANDED, ISR_SHRUNK = EventKind.ISR_EXPANDED.value, EventKind.ISR_SHRUNK.value
 ZNODE_CHANGED = EventKind.ZNODE_CHANGED.value
-NOBODY_STORED = StateZnode(None, -1, (), 0, -1)
+NO_STORED_STATE = StateZnode(None, -1, (), 0, -1)
 
 
 class _Decision(NamedTuple):
@@ -198,7 +198,7 @@ class VerifyingReplay:
             kind, cause = LEADER_ELECTION, fact.cause
             strategy_name = strategy_of(strategy, by_admin)
             self._log.append(
-                fact.seq, fact.t_ms, kind, trigger, cause, strategy=strategy_name, rule=decision.rule, nobody=True
+                fact.seq, fact.t_ms, kind, trigger, cause, strategy=strategy_name, rule=decision.rule, no_leader=True
             )
         else:
             self._decided.append(decision)
@@ -251,7 +251,7 @@ class VerifyingReplay:
         """Yield what was stored since the beginning of the state change that the fact is a part of; newest first."""
         now = self._log.stored
         if is_new or now is None:
-            yield NOBODY_STORED
+            yield NO_STORED_STATE
             if is_new:
                 return
         else:
@@ -297,7 +297,7 @@ class VerifyingReplay:
         trigger = Trigger.REASSIGNMENT if is_bump else self._trigger(fact, view)
         decision = None
         for stored in self._may_have_been_read(fact):
-            after = None if stored is NOBODY_STORED else changed(stored)
+            after = None if stored is NO_STORED_STATE else changed(stored)
             if after is None:
                 continue
             epoch, version = stored.leader_epoch + 1, stored.zk_version + 1

@@ -44,7 +44,7 @@ class ScheduledReassignment(NamedTuple):
 
     partition: int
     target: Replicas
-    asked_ms: int
+    requested_ms: int
     caught_up_ms: int
     controller: int
     session: str
@@ -53,7 +53,7 @@ class ScheduledReassignment(NamedTuple):
 class ScheduledDeletion(NamedTuple):
     """The deletion of a topic; its replicas are deleted on the brokers in this order."""
 
-    asked_ms: int
+    requested_ms: int
     brokers: tuple[int, ...]
     controller: int
     session: str  # the controller's
@@ -96,9 +96,9 @@ class _AdminScheduler:
             brokers = {b for replicas in self._assignment(topic).values() for b in replicas}
             found = self._calm(topic, t_ms, sorted(brokers), 0)
             if found is not None:
-                asked_ms, action = found
+                requested_ms, action = found
                 self.deletions[topic.number] = ScheduledDeletion(
-                    asked_ms, tuple(hash_order(brokers)), action.controller, action.session
+                    requested_ms, tuple(hash_order(brokers)), action.controller, action.session
                 )
 
     def plan_moves(self) -> None:
@@ -115,12 +115,12 @@ class _AdminScheduler:
             found = self._calm(topic, t_ms, sorted({*current, *target}), copying)
             if topic.number in self.deletions or found is None:
                 continue
-            asked_ms, action = found
+            requested_ms, action = found
             moves = self.moves.setdefault(topic.number, [])
-            if moves and asked_ms < moves[-1].caught_up_ms + CALM_BEFORE_MS:
+            if moves and requested_ms < moves[-1].caught_up_ms + CALM_BEFORE_MS:
                 continue  # one after the other, so that each version of the topic's znode follows from the one before
-            done_ms = asked_ms + copying
-            moves.append(ScheduledReassignment(partition, target, asked_ms, done_ms, action.controller, action.session))
+            done_ms = requested_ms + copying
+            moves.append(ScheduledReassignment(partition, target, requested_ms, done_ms, action.controller, action.session))
             self._assignment(topic)[partition] = target
 
     def _times(self, mean_ms: int | None) -> list[int]:

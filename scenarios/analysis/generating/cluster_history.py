@@ -56,7 +56,7 @@ class ServingInterval(NamedTuple):
 class TopicCreation(NamedTuple):
     """The creation of a topic: when an administrator requests it, and when the controller sees it (`cause`: TopicChange)."""
 
-    asked_ms: int
+    requested_ms: int
     session: str  # of the administrator
     noted_ms: int
     cause: int

@@ -258,7 +258,7 @@ class Controllers:
         """Process a broker's request for a controlled shutdown."""
         scheduler = self._scheduler
         epoch = self._brokers.registered[broker]
-        asked = scheduler.emit(
+        requested = scheduler.emit(
             f"broker-{broker}",
             EventKind.REQUEST_SENT,
             cause,
@@ -266,7 +266,7 @@ class Controllers:
             broker_epoch=epoch,
             event="ControlledShutdown",
         )
-        begun = self._begin(f"ControlledShutdown({broker})", asked)
+        begun = self._begin(f"ControlledShutdown({broker})", requested)
         self._end_serving(broker)
         self._keep(GeneratedActionKind.SHUTDOWN, (broker,), begun)
         scheduler.emit(self.name, EventKind.CONTROLLED_SHUTDOWN, begun, step="answered", broker_id=broker, error="NONE")
@@ -274,9 +274,9 @@ class Controllers:
     def create_topic(self, topic: Topic) -> None:
         """Create a topic for an administrator, whose three writes are the topic's own events: see topic_history.py."""
         layout, scheduler = self._layout, self._scheduler
-        asked = scheduler.next_ms
-        written = layout.seq(asked + WRITTEN_AFTER_MS, layout.place_of_topic(topic.number))
-        scheduler.now = asked + WRITTEN_AFTER_MS + 2
+        requested = scheduler.next_ms
+        written = layout.seq(requested + WRITTEN_AFTER_MS, layout.place_of_topic(topic.number))
+        scheduler.now = requested + WRITTEN_AFTER_MS + 2
         session = scheduler.new_session()
         begun = self._begin("TopicChange", written)
         noted = scheduler.emit(
@@ -290,7 +290,7 @@ class Controllers:
         )
         assert self.broker is not None
         self._history.creations[topic.number] = TopicCreation(
-            asked, session, scheduler.now, noted, self.broker, self._epoch, self._brokers.sessions[self.broker]
+            requested, session, scheduler.now, noted, self.broker, self._epoch, self._brokers.sessions[self.broker]
         )
         self._free_at = scheduler.now + HANDLING_MS // 2
 

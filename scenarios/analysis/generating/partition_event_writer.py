@@ -174,7 +174,7 @@ class PartitionEventWriter:
             **fields,
         )
 
-    def asked(self, t_ms: int, op: str, detail: str) -> int:
+    def requested(self, t_ms: int, op: str, detail: str) -> int:
         """Add an administrator's request. Returns: its seq."""
         return self.add(t_ms, ADMINISTRATOR, EventKind.ADMIN_ACT.value, None, op=op, detail=detail)
 

@@ -78,9 +78,9 @@ class PartitionHistory:
         self._due: list[tuple[int, int, Due, int, int | None]] = []
         self._order = count()
         self._awaited: set[int] = set()
-        self._calm = [(m.asked_ms - CALM_AROUND_MS, m.caught_up_ms + CALM_AROUND_MS) for m in moves]
+        self._calm = [(m.requested_ms - CALM_AROUND_MS, m.caught_up_ms + CALM_AROUND_MS) for m in moves]
         if deletion is not None:
-            self._calm.append((deletion.asked_ms - CALM_AROUND_MS, generated.history.ended_ms))
+            self._calm.append((deletion.requested_ms - CALM_AROUND_MS, generated.history.ended_ms))
         weight = self._random.lognormvariate(-(FLAPPING_SPREAD**2) / 2, FLAPPING_SPREAD)
         self._flaps_per_ms = weight * generated.settings.isr_flaps_per_day / DAY_MS
 
@@ -102,12 +102,12 @@ class PartitionHistory:
     def _plan(self) -> None:
         self._await_flap(self._writer.last_ms)
         for number, move in enumerate(self._moves):
-            self._await(move.asked_ms, Due.MOVE, number)
+            self._await(move.requested_ms, Due.MOVE, number)
             self._await(move.caught_up_ms - GATHERING_MS, Due.GATHERED, number)
             self._await(move.caught_up_ms, Due.MOVED, number)
         if self._deletion is not None:
-            self._await(self._deletion.asked_ms + DELETION_STARTED_MS, Due.DELETION)
-            self._await(self._deletion.asked_ms + DELETED_MS, Due.DELETED)
+            self._await(self._deletion.requested_ms + DELETION_STARTED_MS, Due.DELETION)
+            self._await(self._deletion.requested_ms + DELETED_MS, Due.DELETED)
 
     def _live(self) -> None:
         """Process the cluster's actions and the partition's due events, in the order of time."""
@@ -219,11 +219,11 @@ class PartitionHistory:
 
     def _begin_move(self, move: ScheduledReassignment, t_ms: int) -> None:
         writer = self._writer
-        asked = writer.asked(t_ms, "alter-partition-reassignments", f"{writer.name} to {list(move.target)}")
-        assert writer.last_ms == move.asked_ms, f"{writer.name} is busy at {move.asked_ms}"
-        self._simulator.reassigned(move.target, asked, t_ms)
+        requested = writer.requested(t_ms, "alter-partition-reassignments", f"{writer.name} to {list(move.target)}")
+        assert writer.last_ms == move.requested_ms, f"{writer.name} is busy at {move.requested_ms}"
+        self._simulator.reassigned(move.target, requested, t_ms)
         moving = self._simulator.assignment
-        started = writer.step(t_ms + STARTED_MS, "started", moving, move.controller, asked)
+        started = writer.step(t_ms + STARTED_MS, "started", moving, move.controller, requested)
         waiting = writer.step(t_ms + WAITING_MS, "waiting", moving, move.controller, started)
         self._decided(self._simulator.take(), DecisionContext(move.controller, move.session, *(t_ms, waiting) * 2))
 
@@ -250,11 +250,11 @@ class PartitionHistory:
 
     def _cause_of(self, move: ScheduledReassignment) -> int:
         """Return the cause of what replicas do because of a reassignment: the beginning of the reassignment."""
-        return self._writer.seq(move.asked_ms + WAITING_MS)
+        return self._writer.seq(move.requested_ms + WAITING_MS)
 
     def _delete(self, deletion: ScheduledDeletion, t_ms: int, is_end: bool) -> None:
         place = self._layout.place_of_topic(self._topic.number)
-        cause = self._layout.seq(t_ms if not is_end else deletion.asked_ms + DELETION_COMPLETING_MS, place)
+        cause = self._layout.seq(t_ms if not is_end else deletion.requested_ms + DELETION_COMPLETING_MS, place)
         if not is_end:
             self._simulator.deletion(deletion.brokers, cause, t_ms)
             self._decided(self._simulator.take(), DecisionContext(deletion.controller, deletion.session, *(t_ms, cause) * 2))

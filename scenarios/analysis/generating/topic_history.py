@@ -70,13 +70,13 @@ class TopicHistory:
             yield from self._delete(self._deletion, self._creation)
 
     def _create(self, creation: TopicCreation, current: Mapping[int, ReplicaAssignment]) -> Iterator[GeneratedRow]:
-        topic, at, session = self._topic, creation.asked_ms, creation.session
+        topic, at, session = self._topic, creation.requested_ms, creation.session
         detail = f"{topic.partitions} partitions, as assigned"
-        asked = self._add(at, ADMINISTRATOR, EventKind.ADMIN_ACT, None, op="create-topic", detail=detail)
-        yield asked
+        requested = self._add(at, ADMINISTRATOR, EventKind.ADMIN_ACT, None, op="create-topic", detail=detail)
+        yield requested
         config = znodes.encode_config({UNCLEAN_SETTING: "true"} if topic.unclean else {}).decode()
-        yield self._znode(at + 1, CREATED, paths.topic_config(topic.name), config, session, asked.seq)
-        yield self._znode(at + WRITTEN_AFTER_MS, CREATED, self._path, _encoded(current), session, asked.seq)
+        yield self._znode(at + 1, CREATED, paths.topic_config(topic.name), config, session, requested.seq)
+        yield self._znode(at + WRITTEN_AFTER_MS, CREATED, self._path, _encoded(current), session, requested.seq)
         under = paths.topic_partitions(topic.name)
         by = creation.controller_session
         yield self._znode(creation.noted_ms + PARTITIONS_MS, CREATED, under, None, by, creation.cause)
@@ -84,19 +84,19 @@ class TopicHistory:
     def _move(self, move: ScheduledReassignment, current: dict[int, ReplicaAssignment]) -> Iterator[GeneratedRow]:
         place = self._layout.place_of_partition(self._topic.first_index + move.partition)
         moving = current[move.partition] = reassigned_to(current[move.partition], move.target)
-        started = self._layout.seq(move.asked_ms + STARTED_MS, place)
-        yield self._write(move.asked_ms + ASSIGNED_MS, current, move.session, started)
+        started = self._layout.seq(move.requested_ms + STARTED_MS, place)
+        yield self._write(move.requested_ms + ASSIGNED_MS, current, move.session, started)
         current[move.partition] = ReplicaAssignment(moving.target_replicas)
         completing = self._layout.seq(move.caught_up_ms + COMPLETING_MS, place)
         done_ms = move.caught_up_ms + completed_ms(self._layout.replication_factor)
         yield self._write(done_ms, current, move.session, completing)
 
     def _delete(self, deletion: ScheduledDeletion, creation: TopicCreation) -> Iterator[GeneratedRow]:
-        name, at = self._topic.name, deletion.asked_ms
+        name, at = self._topic.name, deletion.requested_ms
         request = paths.delete_topic(name)
-        asked = self._add(at, ADMINISTRATOR, EventKind.ADMIN_ACT, None, op="delete-topic")
-        yield asked
-        request_znode = self._znode(at + 1, CREATED, request, None, creation.session, asked.seq)
+        requested = self._add(at, ADMINISTRATOR, EventKind.ADMIN_ACT, None, op="delete-topic")
+        yield requested
+        request_znode = self._znode(at + 1, CREATED, request, None, creation.session, requested.seq)
         yield request_znode
         started = self._step(at + DELETION_STARTED_MS, "started", deletion, request_znode.seq)
         yield started

@@ -117,11 +117,11 @@ def _command(java: Java, spark_home: Path, arguments: Sequence[str], environment
     launcher = [str(java.executable), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     launcher += ["-cp", str(spark_home / "jars" / "*")]
     launcher += ["org.apache.spark.launcher.Main", "org.apache.spark.deploy.SparkSubmit"]
-    asked = subprocess.run([*launcher, *arguments], capture_output=True, text=True, env=environment, check=False)
+    launched = subprocess.run([*launcher, *arguments], capture_output=True, text=True, env=environment, check=False)
     # The launcher prints messages first. The command begins after a zero byte, and each of its words ends with one.
-    _, begins, words = asked.stdout.partition("\0\n")
-    if asked.returncode or not begins:
-        reason = (asked.stderr.strip().splitlines() or ["no reason was given"])[0]
+    _, begins, words = launched.stdout.partition("\0\n")
+    if launched.returncode or not begins:
+        reason = (launched.stderr.strip().splitlines() or ["no reason was given"])[0]
         raise DriverError(f"Spark's launcher in {spark_home} on {java.executable} failed: {reason}")
     command: list[str] = words.split("\0")[:-1]
     return command

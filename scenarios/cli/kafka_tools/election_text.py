@@ -19,16 +19,16 @@ PREFERRED_TOOL_WARNINGS = (
 )
 
 
-def asked_lines(asked: RequestedElection) -> Iterator[str]:
+def requested_election_lines(requested: RequestedElection) -> Iterator[str]:
     """Yield what the tool with --zookeeper prints after writing the request.
 
     The partitions are those of a Scala Set; from five elements on, of a HashSet.
     """
-    kind = "Set" if len(asked.partitions) <= SMALL_SET else "HashSet"
-    partitions = partition_set_order(asked.partitions)
+    kind = "Set" if len(requested.partitions) <= SMALL_SET else "HashSet"
+    partitions = partition_set_order(requested.partitions)
     yield f"Created preferred replica election path with {_listed(partitions, ',')}"
     yield f"Successfully started preferred replica election for partitions {kind}({_listed(partitions, ', ')})"
-    for partition in asked.unknown:
+    for partition in requested.unknown:
         yield f"Skipping preferred replica leader election for partition {partition} since it doesn't exist."
 
 

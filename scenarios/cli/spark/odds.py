@@ -86,14 +86,14 @@ def odds(
         from kcsim.scenarios.cli.spark.progress import progress
         from kcsim.scenarios.explore.known_bugs import known_bugs as all_known_bugs
 
-        asked = OddsQuery(for_ms, seen_by, confidence, worst)
+        query = OddsQuery(for_ms, seen_by, confidence, worst)
         if dataset is not None:
-            found = odds_of(spark.read.parquet(str(dataset / RUNS)), asked)
+            found = odds_of(spark.read.parquet(str(dataset / RUNS)), query)
         else:
             bugs = all_known_bugs() if known_bugs else ()
             trials = explore(spark, subject, range(first, last + 1), bugs=bugs, limit_seconds=limit, tasks=tasks)
             with progress(spark, subject.name):
-                found = odds_of(runs_of(run_once(trials)), asked)
+                found = odds_of(runs_of(run_once(trials)), query)
     again = _shown_again(
         subject, scenario, sorted({run.seed for run in (*found.worst_unavailable, *found.worst_losses)}), scenarios
     )

@@ -7,7 +7,7 @@ from kcsim.scenarios.analysis.campaigns.intervals import Estimate, Share
 from kcsim.scenarios.analysis.campaigns.odds import Odds, WorstRun
 from kcsim.scenarios.language.value_types import duration_text
 
-NOBODY = {
+UNAVAILABLE = {
     OutageView.CLIENTS: "no leader that runs and is registered",
     OutageView.ZOOKEEPER: "no leader that is registered",
 }
@@ -16,12 +16,12 @@ COLUMN = 34
 
 def lines_of(odds: Odds, what: str, again: Mapping[int, str]) -> Iterator[str]:
     """Yield the lines of the whole report."""
-    asked = odds.asked
-    yield f"{what}: {odds.runs} runs; intervals of {asked.confidence * 100:g} %"
+    query = odds.query
+    yield f"{what}: {odds.runs} runs; intervals of {query.confidence * 100:g} %"
     if odds.unknown:
         named = ", ".join(map(str, odds.unknown_seeds)) + (", …" if odds.unknown > len(odds.unknown_seeds) else "")
         yield f"{odds.unknown} more runs came to no end that is known, and count nowhere: seeds {named}"
-    longer = f"longer than {duration_text(asked.for_ms)}" if asked.for_ms else "at all"
+    longer = f"longer than {duration_text(query.for_ms)}" if query.for_ms else "at all"
     yield ""
     yield _row(f"unavailable {longer}", _share(odds.unavailable))
     yield _row("acknowledged records lost", f"{_share(odds.data_loss)}, of runs that had any acknowledged")
@@ -31,7 +31,7 @@ def lines_of(odds: Odds, what: str, again: Mapping[int, str]) -> Iterator[str]:
     for q, estimate in odds.quantiles:
         yield _row(f"unavailable time, {q:.0%} of runs up to", _time(estimate))
     yield ""
-    yield f"Unavailable: a partition that was led once has {NOBODY[asked.view]}."
+    yield f"Unavailable: a partition that was led once has {UNAVAILABLE[query.view]}."
     yield "Its time: how long that was so for at least one partition of a run."
     yield from _worst("longest without a leader", odds.worst_unavailable, again, lambda run: _ms(run.longest_ms))
     yield from _worst("most records lost", odds.worst_losses, again, lambda run: str(run.records_lost))

@@ -7,7 +7,7 @@ from kcsim.eventlog.events import Event
 from kcsim.scenarios.views.narration.causes import Branch, LeftOut, Story
 from kcsim.scenarios.views.narration.narrator import Narrator, what_happened
 
-ASKED = "→"
+EXPLAINED_MARK = "→"
 SECONDS_WIDTH = 9
 
 
@@ -45,7 +45,7 @@ def story_lines(story: Story, sentences: Sentences) -> Iterator[str]:
         if event is None:
             yield f"{blank}{sentence}"
             continue
-        mark = ASKED if event is story.event else " "
+        mark = EXPLAINED_MARK if event is story.event else " "
         number = f"#{event.seq}"
         time = f"{event.t_ms / 1000:{SECONDS_WIDTH}.3f} s"
         yield f"{mark} {number:>{number_width}}  {time}  {event.node:<{node_width}}  {sentence}"

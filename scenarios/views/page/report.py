@@ -60,9 +60,9 @@ def report(
     index = index_trace(reading)
     if reading.nothing_read is not None:
         raise EmptyTraceError(reading.nothing_read)
-    asked_for = select_range(index) if select_range else None
+    requested = select_range(index) if select_range else None
     while True:
-        selection = select(index, most_events, asked_for)
+        selection = select(index, most_events, requested)
         made = _page_of(trace, index, selection, made_by)
         if made is not None:
             return PageReport(made, len(index), selection.count, index.problem)

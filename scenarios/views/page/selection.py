@@ -11,7 +11,7 @@ from kcsim.scenarios.views.trace.event_importance import KEY_EVENT, NOTABLE
 from kcsim.scenarios.views.trace.trace_index import TraceIndex
 
 SHARE_OF_RANGES = 0.6
-SHARE_OF_WHAT_IS_ASKED_FOR = 0.9
+SHARE_OF_REQUESTED_RANGE = 0.9
 FEWEST_IN_A_RANGE = 200
 BEFORE_A_FAULT = 0.2
 """The share of the range around a fault that lies before the fault."""
@@ -34,23 +34,23 @@ class Selection:
         return self.kept.count(1)
 
 
-def select(index: TraceIndex, at_most: int, asked_for: tuple[int, int] | None = None) -> Selection:
+def select(index: TraceIndex, at_most: int, requested: tuple[int, int] | None = None) -> Selection:
     """Choose the events of a trace to keep.
 
     Args:
         at_most: maximum number of events to keep.
-        asked_for: the indices [first, end) that the user wants to see in full; None: all events if that is not too much,
+        requested: the indices [first, end) that the user wants to see in full; None: all events if that is not too much,
             else
             those around the faults.
     """
     total = len(index)
-    if asked_for is None and total <= at_most:
+    if requested is None and total <= at_most:
         return Selection(bytearray(b"\1") * total, ((0, total),))
-    if asked_for is None:
+    if requested is None:
         ranges = _around(index.faults, total, int(at_most * SHARE_OF_RANGES))
     else:
-        first, end = asked_for
-        ranges = ((first, min(end, first + int(at_most * SHARE_OF_WHAT_IS_ASKED_FOR))),)
+        first, end = requested
+        ranges = ((first, min(end, first + int(at_most * SHARE_OF_REQUESTED_RANGE))),)
     keeping = _KeptEvents(index, at_most)
     for first, end in ranges:
         for place in range(first, end):

@@ -21,7 +21,7 @@ from tests.brokers.broker_bench import (
 )
 
 NONE = ErrorCode.NONE
-ALL, LEADER, NOBODY = -1, 1, 0
+ALL, LEADER, NO_ACKS = -1, 1, 0
 
 
 def with_min_in_sync(replicas: int) -> BrokerBench:
@@ -54,7 +54,7 @@ def test_records_are_appended_in_the_leaders_epoch_and_reported() -> None:
     assert (second.offset, second.end_offset, second.leader_epoch, second.cause) == (5, 7, 3, CAUSE)
 
 
-@pytest.mark.parametrize("acks", [NOBODY, LEADER])
+@pytest.mark.parametrize("acks", [NO_ACKS, LEADER])
 def test_without_acks_of_all_the_leaders_copy_is_enough(acks: int) -> None:
     bench = with_min_in_sync(3)
 

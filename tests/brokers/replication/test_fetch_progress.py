@@ -9,7 +9,7 @@ from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.log.retention_task import RetentionTask
 from kcsim.brokers.records import Run
-from kcsim.brokers.replication.fetch_progress import Asked, FetchOutcome, FetchProgress
+from kcsim.brokers.replication.fetch_progress import FetcherRequest, FetchOutcome, FetchProgress
 from kcsim.brokers.replication.follower_logs import FollowerLogs
 from kcsim.brokers.replication.high_watermark_checkpoint import HighWatermarkCheckpoint
 from kcsim.brokers.replication.log_events import LogEvents
@@ -65,7 +65,7 @@ class Progress(Follower):
         self.progress = FetchProgress(B2, B2, BrokerConfig(), self.logs)
         self.progress.add({ORDERS_0: FetchPartition(LeaderEpoch(5), high_watermark, CAUSE)}, from_ms=0)
 
-    def asks(self) -> Asked | None:
+    def asks(self) -> FetcherRequest | None:
         return self.progress.next_request(0)
 
     def is_asked_for_epoch(self, epoch: int) -> bool:

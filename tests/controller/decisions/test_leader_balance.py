@@ -42,9 +42,9 @@ def test_a_preferred_leader_that_is_being_added_counts_once_it_is_in_the_isr() -
 
 
 def test_a_partition_without_replicas_is_nobodys() -> None:
-    nobodys = led(None, ())
-    assert not counts_as_imbalanced(nobodys)
-    assert imbalance_by_broker([nobodys]) == {}
+    unassigned = led(None, ())
+    assert not counts_as_imbalanced(unassigned)
+    assert imbalance_by_broker([unassigned]) == {}
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,9 @@ CONNECTED, SUSPENDED, EXPIRED = SessionState.CONNECTED, SessionState.SUSPENDED, 
 def test_a_request_takes_its_way_there_and_back() -> None:
     async def main(environment: Environment) -> int:
         client = await environment.open()
-        asked_ms = environment.runtime.now_ms()
+        requested_ms = environment.runtime.now_ms()
         await client.ask(Exists("/"), Exists("/"), Exists("/"))
-        return environment.runtime.now_ms() - asked_ms
+        return environment.runtime.now_ms() - requested_ms
 
     assert run(main, latency_ms=lambda _: 7) == 14
 

@@ -122,10 +122,10 @@ def test_an_expiry_asked_for_during_an_election_waits_for_its_end() -> None:
     async def main(environment: Environment) -> Any:
         client = await environment.open_at(ONE)
         await environment.zookeeper.kill(THREE)
-        asked_ms = environment.runtime.now_ms()
+        requested_ms = environment.runtime.now_ms()
         await client.session.expire(cause=7)
         (closed,) = environment.events(EventKind.SESSION_CLOSED)[-1:]
-        return environment.runtime.now_ms() - asked_ms, closed.cause, closed.error
+        return environment.runtime.now_ms() - requested_ms, closed.cause, closed.error
 
     assert run(main, members=3) == (300, 7, "SESSIONEXPIRED")
 

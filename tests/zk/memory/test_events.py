@@ -44,10 +44,10 @@ def test_data_is_reported_as_text(data: bytes | None, text: str | None) -> None:
 def test_a_change_is_reported_when_it_is_applied_and_names_its_cause() -> None:
     async def main(environment: Environment) -> Any:
         client = await environment.open()
-        asked_ms = environment.runtime.now_ms()
+        requested_ms = environment.runtime.now_ms()
         await client.ask(Create("/a"), cause=0)
         (event,) = environment.events(EventKind.ZNODE_CREATED)
-        return event.t_ms - asked_ms, event.node, event.cause
+        return event.t_ms - requested_ms, event.node, event.cause
 
     assert run(main, latency_ms=lambda _: 5) == (5, "zookeeper", 0)
 

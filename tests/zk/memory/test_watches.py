@@ -25,13 +25,13 @@ from kcsim.zk.operations import (
 
 A, B = ConnectionId(1), ConnectionId(2)
 DATA, CHILD = ServerWatchTable.DATA, ServerWatchTable.CHILD
-NOBODY = SessionId(0)
-STAT = Stat(Zxid(1), Zxid(1), 0, 0, ZkVersion(0), 0, 0, NOBODY, 0, 0, Zxid(1))
+NO_OWNER = SessionId(0)
+STAT = Stat(Zxid(1), Zxid(1), 0, 0, ZkVersion(0), 0, 0, NO_OWNER, 0, 0, Zxid(1))
 CREATED, CHANGED, DELETED = ChangeKind.CREATED, ChangeKind.CHANGED, ChangeKind.DELETED
 
 
 def change(kind: ChangeKind, path: str, zxid: int = 5) -> ZnodeChange:
-    return ZnodeChange(kind, path, None, ZkVersion(0), NOBODY, Zxid(zxid), NOBODY)
+    return ZnodeChange(kind, path, None, ZkVersion(0), NO_OWNER, Zxid(zxid), NO_OWNER)
 
 
 def fired(watches: ServerWatches, *changes: ZnodeChange) -> list[tuple[ConnectionId, str, str]]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kcsim.vocabulary import SessionId, ZkVersion
 from kcsim.zk.live import wire
 from kcsim.zk.operations import Check, Create, Delete, Exists, GetData, Multi, MultiRead, Request, SetData, Sync
-from kcsim.zk.proxy.protocol import ConnectResponse, ProxiedWrite, asked_session, granted_session, writes_of
+from kcsim.zk.proxy.protocol import ConnectResponse, ProxiedWrite, granted_session, requested_session, writes_of
 
 NULL = b"\xff\xff\xff\xff"
 PASSWORD = bytes(range(16))
@@ -101,13 +101,13 @@ def test_a_request_that_ends_too_soon_is_not_understood_and_no_error() -> None:
 @given(code=st.sampled_from([1, 2, 5, 14, 15, 19, 21, 99]), body=st.binary(max_size=60))
 def test_no_bytes_make_it_fail(code: int, body: bytes) -> None:
     assert isinstance(writes_of(head(code) + body, "/c"), tuple)
-    assert asked_session(body) is None or len(body) >= 24
+    assert requested_session(body) is None or len(body) >= 24
     assert granted_session(body) is None or len(body) >= 20
 
 
 def test_who_takes_up_a_session_names_it_and_who_opens_one_does_not() -> None:
-    assert asked_session(wire.encode_connect(SessionId(-5), PASSWORD, 4_000)[4:]) == -5
-    assert asked_session(wire.encode_connect(SessionId(0), PASSWORD, 4_000)[4:]) is None
+    assert requested_session(wire.encode_connect(SessionId(-5), PASSWORD, 4_000)[4:]) == -5
+    assert requested_session(wire.encode_connect(SessionId(0), PASSWORD, 4_000)[4:]) is None
 
 
 def test_the_server_s_answer_has_session_password_and_time_out() -> None:

@@ -186,7 +186,7 @@ def test_without_a_quorum_nobody_leads_and_with_one_again_somebody_does(ensemble
         first, second = followers_of(ensemble, leader)
         await ensemble.kill(first)
         await ensemble.kill(second)
-        await until_nobody_leads(ensemble)
+        await until_no_server_leads(ensemble)
         await ensemble.start_member(first)
         assert await ensemble.leader_name() is not None
 
@@ -206,7 +206,7 @@ def test_a_member_without_a_quorum_is_started_and_waits_for_the_others(ensemble:
     asyncio.run(story())
 
 
-async def until_nobody_leads(servers: ZooKeeperServers) -> None:
+async def until_no_server_leads(servers: ZooKeeperServers) -> None:
     await asyncio.to_thread(
         until, lambda: asyncio.run(servers.leader_name()), lambda leader: leader is None, "nobody to lead"
     )

@@ -15,7 +15,7 @@ from kcsim.vocabulary import SessionId
 from kcsim.zk.capture.cause_inference import ADMIN
 from kcsim.zk.capture.session_owners import SessionOwners
 from kcsim.zk.files.data_directory import DataDirectoryError
-from kcsim.zk.files.past_tree import NOBODY
+from kcsim.zk.files.past_tree import NO_OWNER
 from kcsim.znodes import paths
 
 BELOW_IDS = f"{paths.BROKER_IDS}/"
@@ -145,5 +145,5 @@ def _changes_of_topics(context: ImportContext, operations: Iterable[Operation]) 
 
 def _is_owned(operation: Operation) -> bool:
     if operation.op == Op.PRESENT:
-        return operation.session_id != NOBODY
+        return operation.session_id != NO_OWNER
     return operation.op == Op.CREATE and operation.is_ephemeral

@@ -49,7 +49,7 @@ class AsOf:
         """Return the seq of the last change of a path; None if there is none, or if no cause depends on such a path."""
         return _before(self._context.changed.get(path, []), self.now)
 
-    def asked(self, path: str) -> int | None:
+    def request(self, path: str) -> int | None:
         """Return the seq of an administrator's request that is still pending."""
         requests = self._context.requests.get(path, [])
         place = bisect_left(requests, (self.now, False))

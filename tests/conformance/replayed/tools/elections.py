@@ -11,7 +11,12 @@ from kcsim.controller.admin.reassignment_files import parse_partitions_to_elect
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
-from kcsim.scenarios.cli.kafka_tools.election_text import PREFERRED_TOOL_WARNINGS, asked_lines, failures, result_lines
+from kcsim.scenarios.cli.kafka_tools.election_text import (
+    PREFERRED_TOOL_WARNINGS,
+    failures,
+    requested_election_lines,
+    result_lines,
+)
 from kcsim.vocabulary import TopicPartition
 from tests.conformance.replayed.errors import NotSupportedError
 from tests.conformance.replayed.tools.command_line import Command, CommandOutput, ToolFailedError
@@ -39,7 +44,7 @@ class ElectionTools:
                 return
             output.out += PREFERRED_TOOL_WARNINGS
             async with self._reach.kafka_zk(command) as kafka_zk:
-                output.out += asked_lines(await request_preferred_election(kafka_zk, partitions))
+                output.out += requested_election_lines(await request_preferred_election(kafka_zk, partitions))
         except RefusedError:
             raise ToolFailedError from None  # the reason is in a stack trace
 

@@ -55,12 +55,12 @@ def states_in_transitions(transitions: Iterable[Transition]) -> dict[Partition, 
     """Return the states after the transitions that change a state znode, in the form of stored_states()."""
     found: dict[Partition, list[tuple[int, State | None]]] = {}
     for row in transitions:
-        if row.kind != EventKind.PARTITION_REASSIGNMENT and not found_nobody(row):
+        if row.kind != EventKind.PARTITION_REASSIGNMENT and not is_failed_election(row):
             found.setdefault((row.topic, row.partition), []).append((row.seq, _state_after(row)))
     return found
 
 
-def found_nobody(row: Transition) -> bool:
+def is_failed_election(row: Transition) -> bool:
     """Return True for an election that found no leader and changed nothing."""
     return row.kind == EventKind.LEADER_ELECTION and row.leader is None
 

@@ -18,7 +18,7 @@ from tests.scenarios.analysis.folding.simulated_runs import (
     SEEDS,
     STATE,
     explored_run,
-    found_nobody,
+    is_failed_election,
     library_run,
     states_in_transitions,
     stored_states,
@@ -35,7 +35,7 @@ def assert_exact(events: Sequence[Event], name: str) -> FoldedRun:
     assert [str(mismatch) for mismatch in folded.mismatches] == []
     assert states_in_transitions(folded.transitions) == stored_states(events)
     nobody = [e.seq for e in events if e.kind is EventKind.LEADER_ELECTION and e.leader is None]
-    assert sorted(row.seq for row in folded.transitions if found_nobody(row)) == nobody
+    assert sorted(row.seq for row in folded.transitions if is_failed_election(row)) == nobody
     ended = ClusterState()
     for event in events:
         ended.apply(event)

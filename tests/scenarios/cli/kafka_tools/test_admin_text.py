@@ -9,7 +9,7 @@ from kcsim.controller.admin.topic_descriptions import DescribeReport, PartitionD
 from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.cli.kafka_tools.controller_api import election_exception
-from kcsim.scenarios.cli.kafka_tools.election_text import asked_lines, result_lines
+from kcsim.scenarios.cli.kafka_tools.election_text import requested_election_lines, result_lines
 from kcsim.scenarios.cli.kafka_tools.reassignment_text import cleared_lines, ongoing_lines, started_line, status_lines
 from kcsim.scenarios.views.terminal.topic_text import description_json, description_lines
 from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
@@ -110,7 +110,7 @@ def test_only_who_comes_and_goes_is_named_among_what_moves() -> None:
     [(0, "Set()"), (4, "Set(t-0, t-1, t-2, t-3)"), (5, "HashSet(t-4, t-3, t-2, t-1, t-0)")],
 )
 def test_from_five_partitions_on_kafkas_language_calls_a_set_a_hash_set(count: int, printed: str) -> None:
-    _, started = asked_lines(RequestedElection(tuple(TopicPartition("t", p) for p in range(count))))
+    _, started = requested_election_lines(RequestedElection(tuple(TopicPartition("t", p) for p in range(count))))
     assert started == f"Successfully started preferred replica election for partitions {printed}"
 
 

@@ -21,7 +21,7 @@ def moving(*numbers: int) -> ZnodeWrite:
     return ZnodeWrite("controller", "set", TOPIC, json.dumps(value), fenced=True)
 
 
-def asked_for(*numbers: int) -> ZnodeWrite:
+def requested(*numbers: int) -> ZnodeWrite:
     entries = [{"topic": "orders", "partition": n, "replicas": [2]} for n in numbers]
     return ZnodeWrite("controller", "set", REASSIGNMENT, json.dumps({"version": 1, "partitions": entries}))
 
@@ -35,8 +35,8 @@ GONE = ZnodeWrite("controller", "delete", REASSIGNMENT)
     [
         ((BEGUN, moving(1, 2), moving(2), moving()), (BEGUN, moving(0, 1), moving(1), moving())),
         (
-            (asked_for(0, 1, 2), asked_for(1, 2), asked_for(2), GONE),
-            (asked_for(0, 1, 2), asked_for(0, 1), asked_for(0), GONE),
+            (requested(0, 1, 2), requested(1, 2), requested(2), GONE),
+            (requested(0, 1, 2), requested(0, 1), requested(0), GONE),
         ),
     ],
 )
