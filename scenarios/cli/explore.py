@@ -176,7 +176,7 @@ def _collect(
             for tried in answers:
                 campaign.add(tried)
                 report_progress(campaign)
-                if tried.unknown and stop_at_first:
+                if tried.violations and stop_at_first:
                     break
         except KeyboardInterrupt:
             return campaign, True

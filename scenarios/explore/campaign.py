@@ -37,9 +37,9 @@ class Campaign:
         self.events += result.events
         self.virtual_ms += result.ended_ms
         self._digest.update(f"{result.seed} {result.scenario_digest} {result.trace_digest} {result.exit_status}\n".encode())
-        for found in result.unknown:
+        for found in result.violations:
             self.violations[found.key] += 1
-        if result.unknown:
+        if result.violations:
             self.failing.append(result)
         for name in result.known:
             count, first = self.known.get(name, (0, result.seed))
@@ -60,7 +60,7 @@ class Campaign:
         ENDLESS is skipped if all runs with it have another unknown failure, too: it takes long, and explains less.
         """
         for key in self.violations:
-            of_it = [(result, found) for result in self.failing for found in result.unknown if found.key == key]
-            if key == ENDLESS and all(len(result.unknown) > 1 for result, _ in of_it):
+            of_it = [(result, found) for result in self.failing for found in result.violations if found.key == key]
+            if key == ENDLESS and all(len(result.violations) > 1 for result, _ in of_it):
                 continue
-            yield next(((t, f) for t, f in of_it if t.unknown[0] is f), of_it[0])
+            yield next(((t, f) for t, f in of_it if t.violations[0] is f), of_it[0])

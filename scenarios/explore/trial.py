@@ -3,7 +3,8 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcsim.scenarios.explore.coverage import CoveragePoint
 from kcsim.scenarios.explore.generator import Tree, generate
@@ -17,30 +18,30 @@ from kcsim.scenarios.language.scenario_file import ScenarioFileError
 EVENTS_TO_SPARE = 2_000
 
 
-@dataclass(frozen=True)
-class TrialResult:
-    """The result of one run, small enough to be sent from process to process.
+class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of one run, small enough to be sent from process to process. The defaults are those of a lost run.
 
     Attributes:
         seed: of the run; a generated scenario was generated from it, too.
-        tree: the scenario; None if no failure is unknown.
-        unknown: failures that no known bug explains.
-        known: names of the known bugs that the run shows, sorted.
+        exit_status: the exit status of `kcsim run`; None after a crash, and for a run that was stopped.
         scenario_digest, trace_digest: SHA-256 of the scenario, as JSON, and of the event log.
         events: how many.
         ended_ms: when the run ended, in virtual time.
+        violations: failures that no known bug explains.
+        known: names of the known bugs that the run shows, sorted.
+        tree: the scenario, if it was generated and there are violations.
     """
 
     seed: int
-    tree: Tree | None
-    unknown: tuple[RunFailure, ...]
-    known: tuple[str, ...]
-    exit_status: int | None
-    scenario_digest: str
-    trace_digest: str
-    events: int
-    ended_ms: int
-    reached: frozenset[CoveragePoint]
+    exit_status: int | None = None
+    scenario_digest: str | None = None
+    trace_digest: str | None = None
+    events: int = 0
+    ended_ms: int = 0
+    violations: tuple[RunFailure, ...] = ()
+    known: tuple[str, ...] = ()
+    tree: Tree | None = None
+    reached: frozenset[CoveragePoint] = frozenset()
 
 
 def run_seed(profile: Profile, seed: int, bugs: Sequence[KnownBug] | None = None) -> TrialResult:
@@ -61,14 +62,14 @@ def summarize_trial(
     classified = classify_failures(result.failures, result.events, bugs)
     return TrialResult(
         seed=seed,
-        tree=tree if classified.unknown else None,
-        unknown=classified.unknown,
-        known=tuple(sorted(classified.known)),
         exit_status=result.exit_status,
         scenario_digest=scenario_digest,
         trace_digest=result.digest,
         events=len(result.events),
         ended_ms=result.events[-1].t_ms,
+        violations=classified.unknown,
+        known=tuple(sorted(classified.known)),
+        tree=tree if classified.unknown else None,
         reached=result.reached,
     )
 

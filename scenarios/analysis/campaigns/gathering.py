@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kcsim.scenarios.analysis.campaigns.campaign_options import TrialOutcome
-from kcsim.scenarios.analysis.campaigns.trial import Trial, trial_result_of
+from kcsim.scenarios.analysis.campaigns.trial import Trial
 from kcsim.scenarios.analysis.campaigns.trials_table import (
     TRACE,
     coverage_of,
@@ -80,5 +80,5 @@ def sum_up(trials: DataFrame) -> CampaignSummary:
         if trial.outcome is TrialOutcome.LOST:
             lost.append(trial)
         else:
-            campaign.add(trial_result_of(trial))
+            campaign.add(trial)
     return CampaignSummary(campaign, lost)

@@ -12,12 +12,11 @@ from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.analysis.campaigns.alarm import TooLongError, at_most
 from kcsim.scenarios.analysis.campaigns.campaign_options import DEFAULT_LIMIT_SECONDS, OutageView, Traces, TrialOutcome
 from kcsim.scenarios.analysis.campaigns.outages import Outage, OutageTotals, outage_totals, outages_in
-from kcsim.scenarios.explore.coverage import CoveragePoint
 from kcsim.scenarios.explore.generator import Tree, generate
 from kcsim.scenarios.explore.known_bugs import KnownBug
 from kcsim.scenarios.explore.profile import Profile
 from kcsim.scenarios.explore.scenario_tree import loaded
-from kcsim.scenarios.explore.simulation import CRASHED, ENDLESS, UNDECIDED, RunFailure, SimulationResult, simulate
+from kcsim.scenarios.explore.simulation import CRASHED, ENDLESS, UNDECIDED, SimulationResult, simulate
 from kcsim.scenarios.explore.trial import TrialResult, summarize_trial
 from kcsim.scenarios.language.scenario_file import LoadedScenario, load_text
 
@@ -33,36 +32,20 @@ class Records(msgspec.Struct, frozen=True):
     duplicated: int = 0
 
 
-class Trial(msgspec.Struct, frozen=True):
-    """One seed of a campaign.
+class Trial(TrialResult, frozen=True, kw_only=True):
+    """One seed of a campaign: the result of its run, as in `kcsim explore`, and what a campaign measures of it.
 
     Attributes:
         run: the name of its event log.
         error: the failure because of which nothing is known of the run; everything but seed, run and outcome is empty then.
-        exit_status: the exit status of `kcsim run`; None after a crash, and for a run that was stopped.
-        scenario_digest, trace_digest: SHA-256, as in `kcsim explore`.
-        violations: the failures that are no known bugs.
-        known: names of the known bugs that the run shows.
-        tree: the scenario, as JSON, if it was drawn and has a violation that is no known bug.
-        reached: (kind, name) of every coverage point that the run reached, sorted.
         partitions: how many were ever served.
         clients, zookeeper: the outages in each of the views, summed up.
         trace: its events; None if they are not kept.
     """
 
-    seed: int
     run: str
     outcome: TrialOutcome
     error: str | None = None
-    exit_status: int | None = None
-    scenario_digest: str | None = None
-    trace_digest: str | None = None
-    events: int = 0
-    ended_ms: int = 0
-    violations: tuple[RunFailure, ...] = ()
-    known: tuple[str, ...] = ()
-    tree: str | None = None
-    reached: tuple[tuple[str, str], ...] = ()
     partitions: int = 0
     outages: tuple[Outage, ...] = ()
     clients: OutageTotals = OutageTotals()
@@ -149,7 +132,7 @@ def run_trial(
             return _trial(subject, seed, run, bugs, traces)
     except (Exception, TooLongError) as error:  # one seed must not end the others
         reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-        return Trial(seed, run, TrialOutcome.LOST, error=reason)
+        return Trial(seed=seed, run=run, outcome=TrialOutcome.LOST, error=reason)
 
 
 def _trial(subject: CampaignSubject, seed: int, run: str, bugs: Sequence[KnownBug] | None, traces: Traces) -> Trial:
@@ -157,20 +140,11 @@ def _trial(subject: CampaignSubject, seed: int, run: str, bugs: Sequence[KnownBu
     played = simulate(chosen.loaded, seed)
     tried = summarize_trial(played, seed, chosen.digest, chosen.tree, bugs)
     served = outages_in(played.events)
-    is_kept = traces is Traces.ALL or (traces is Traces.FAILING and bool(tried.unknown))
+    is_kept = traces is Traces.ALL or (traces is Traces.FAILING and bool(tried.violations))
     return Trial(
-        seed=seed,
+        **msgspec.structs.asdict(tried),
         run=run,
         outcome=_outcome(played),
-        exit_status=tried.exit_status,
-        scenario_digest=tried.scenario_digest,
-        trace_digest=tried.trace_digest,
-        events=tried.events,
-        ended_ms=tried.ended_ms,
-        violations=tried.unknown,
-        known=tried.known,
-        tree=json.dumps(tried.tree) if tried.tree is not None else None,
-        reached=tuple(sorted(tried.reached)),
         partitions=served.partitions,
         outages=served.outages,
         clients=outage_totals(served.outages, OutageView.CLIENTS),
@@ -197,21 +171,3 @@ def _records(events: Sequence[Event]) -> Records:
     ledger = {(event.topic, event.partition): event.data for event in events if event.kind is EventKind.LEDGER}
     counts = [msgspec.json.decode(data or "{}", type=Records) for data in ledger.values()]
     return Records(*(sum(getattr(count, name) for count in counts) for name in Records.__struct_fields__))
-
-
-def trial_result_of(trial: Trial) -> TrialResult:
-    """Return what `kcsim explore` sums up of a run. The trial must not be lost."""
-    assert trial.scenario_digest is not None, f"seed {trial.seed} is lost"
-    assert trial.trace_digest is not None
-    return TrialResult(
-        seed=trial.seed,
-        tree=json.loads(trial.tree) if trial.tree is not None else None,
-        unknown=trial.violations,
-        known=trial.known,
-        exit_status=trial.exit_status,
-        scenario_digest=trial.scenario_digest,
-        trace_digest=trial.trace_digest,
-        events=trial.events,
-        ended_ms=trial.ended_ms,
-        reached=frozenset(CoveragePoint(kind, name) for kind, name in trial.reached),
-    )

@@ -1,7 +1,8 @@
 """The table of a campaign's trials, one row per seed with all that is known of its run; and flat tables made from it."""
 
+import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 from pyspark.sql import DataFrame
@@ -9,48 +10,23 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from kcsim.eventlog.event_log import arrow_schema
+from kcsim.eventlog.arrow_types import arrow_type
 from kcsim.scenarios.analysis.campaigns.campaign_options import OutageView
 from kcsim.scenarios.analysis.campaigns.trial import Records, Trial
 from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN
 
-TRACE = "trace"
+TRACE, TREE = "trace", "tree"
 
 
 def trials_arrow_schema() -> Any:
-    """Return the schema: `batch`, which is the campaign's name, then the fields of Trial, nested as they are there."""
+    """Return the schema: `batch`, which is the campaign's name, then the fields of Trial, nested as they are there.
+
+    The scenario is JSON.
+    """
     import pyarrow as pa
 
-    def struct(**fields: Any) -> Any:
-        return pa.struct(list(fields.items()))
-
-    text, number = pa.string(), pa.int64()
-    unserved = struct(outages=number, ms=number, longest_ms=number)
-    types = {
-        BATCH: text,
-        "seed": number,
-        RUN: text,
-        "outcome": text,
-        "error": text,
-        "exit_status": number,
-        "scenario_digest": text,
-        "trace_digest": text,
-        "events": number,
-        "ended_ms": number,
-        "violations": pa.list_(struct(invariant=text, sentence=text, seq=number, traceback=text)),
-        "known": pa.list_(text),
-        "tree": text,
-        "reached": pa.list_(struct(kind=text, name=text)),
-        "partitions": number,
-        "outages": pa.list_(
-            struct(view=text, topic=text, partition=number, from_ms=number, until_ms=number, is_over=pa.bool_())
-        ),
-        OutageView.CLIENTS.value: unserved,
-        OutageView.ZOOKEEPER.value: unserved,
-        "records": struct(**dict.fromkeys(Records.__struct_fields__, number)),
-        TRACE: pa.list_(pa.struct([field.with_nullable(True) for field in arrow_schema()])),
-    }
-    return pa.schema(list(types.items()))
+    columns = {BATCH: str, **get_type_hints(Trial), TREE: str}
+    return pa.schema([(name, arrow_type(column)) for name, column in columns.items()])
 
 
 def trials_schema() -> StructType:
@@ -60,15 +36,16 @@ def trials_schema() -> StructType:
 
 def row_of(trial: Trial, batch: str) -> dict[str, Any]:
     """Return a trial as a row of the table."""
-    row: dict[str, Any] = msgspec.to_builtins(trial)
-    reached = [{"kind": kind, "name": name} for kind, name in trial.reached]
-    return {BATCH: batch, **row, "reached": reached}
+    tree = None if trial.tree is None else json.dumps(trial.tree)
+    reached = [point._asdict() for point in sorted(trial.reached)]
+    return {BATCH: batch, **msgspec.to_builtins(trial), TREE: tree, "reached": reached}
 
 
 def trial_of(row: Mapping[str, Any]) -> Trial:
     """Return a row of the table as a trial, without its trace."""
-    reached = [(reached["kind"], reached["name"]) for reached in row["reached"]]
-    return msgspec.convert({**row, "reached": reached, TRACE: None}, Trial)
+    tree = None if row[TREE] is None else json.loads(row[TREE])
+    reached = [(point["kind"], point["name"]) for point in row["reached"]]
+    return msgspec.convert({**row, TREE: tree, "reached": reached, TRACE: None}, Trial)
 
 
 # --- the flat tables -------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ RANGES = [range(first, first + AT_A_TIME) for first in range(0, SEEDS, AT_A_TIME
 
 def unknown_violations(profile: str, seeds: range) -> list[str]:
     drawn_from = load_profile(profile)
-    found = ((seed, one) for seed in seeds for one in run_seed(drawn_from, seed).unknown)
+    found = ((seed, one) for seed in seeds for one in run_seed(drawn_from, seed).violations)
     return [f"kcsim explore --profile {profile} --seeds {seed}..{seed}: {one.key}: {one.sentence}" for seed, one in found]
 
 

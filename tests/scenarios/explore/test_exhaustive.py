@@ -65,7 +65,7 @@ def test_every_crash_point_is_come_to() -> None:
 def test_a_move_survives_the_death_of_its_controller_wherever_it_dies() -> None:
     tried = [run_tree(tree, 1) for tree in variants(a_tree(CREATE, READY, KILL, MOVE), 1)]
 
-    assert [one.unknown for one in tried if one.unknown] == []
+    assert [one.violations for one in tried if one.violations] == []
 
 
 def test_waits_between_actions_are_left_out_and_an_order_that_makes_no_sense_too() -> None:

@@ -68,7 +68,7 @@ def test_exploring_finds_elections_without_end_by_itself_and_makes_them_small() 
     tried, found = next(
         (tried, found)
         for tried in everything
-        for found in tried.unknown
+        for found in tried.violations
         if found.invariant == LOOP and "elect-preferred" in str(tried.tree)
     )
     assert tried.tree is not None

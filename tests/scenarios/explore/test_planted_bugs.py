@@ -66,7 +66,7 @@ def first_found(bug: str) -> tuple[TrialResult, RunFailure]:
     drawn_from = load_profile(profile)
     everything = (run_seed(drawn_from, seed, bugs=()) for seed in range(first, first + MOST_SEEDS))
     return next(
-        (tried, found) for tried in everything for found in tried.unknown if found.invariant == PLANTED[bug].invariant
+        (tried, found) for tried in everything for found in tried.violations if found.invariant == PLANTED[bug].invariant
     )
 
 

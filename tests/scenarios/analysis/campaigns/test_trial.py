@@ -15,10 +15,9 @@ from kcsim.scenarios.analysis.campaigns.trial import (
     Records,
     WrittenScenario,
     run_trial,
-    trial_result_of,
 )
 from kcsim.scenarios.explore.profile import load_profile
-from kcsim.scenarios.explore.trial import run_seed
+from kcsim.scenarios.explore.trial import TrialResult, run_seed
 from kcsim.scenarios.language.scenario_file import LIBRARY
 
 SMALL = DrawnScenarios(load_profile("small"))
@@ -31,7 +30,11 @@ def library(name: str) -> WrittenScenario:
 
 @pytest.mark.parametrize("seed", [0, 3, 8])
 def test_a_seed_comes_to_what_kcsim_explore_makes_of_it(seed: int) -> None:
-    assert trial_result_of(run_trial(SMALL, seed)) == run_seed(SMALL.profile, seed)
+    tried = run_trial(SMALL, seed)
+
+    assert TrialResult(**{name: getattr(tried, name) for name in TrialResult.__struct_fields__}) == run_seed(
+        SMALL.profile, seed
+    )
 
 
 def test_a_trace_is_the_run_to_the_byte() -> None:
