@@ -4,7 +4,10 @@ An observer of the event log. What clients write and read, operators' actions, a
 rebalance that finds nothing to do) do not end quiescence.
 """
 
+from collections.abc import Iterator, Mapping
+
 from kcsim.brokers.network.network import ANSWER
+from kcsim.eventlog.cluster_state import ENDED, ClusterState
 from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 
 QUIET_PERIOD_MS = 8_000
@@ -24,45 +27,66 @@ _ACTIVITY = frozenset(
         *(EventKind.ISR_EXPANDED, EventKind.ISR_SHRUNK, EventKind.ISR_CHANGE_FAILED),
     }
 )
+_ON_FAULTS = frozenset(
+    {
+        *(EventKind.PROCESS_STATE, EventKind.LOG_DIR_FAILED, EventKind.FAULT_CONFIRMED, EventKind.ADMIN_ACT),
+        *(EventKind.NETWORK_STALLED, EventKind.NETWORK_RESUMED, EventKind.NETWORK_CONNECTION_BROKEN),
+    }
+)
 LONGEST_WAIT_MS = 40_000
 """After this time a process that waits for a response has given up, and has closed the connection."""
 CLIENTS = ("producer-", "consumer-")
 BROKER = "broker-"
+PAUSED = "paused"
+AWAY = ("dead", PAUSED)
+"""The states of a ZooKeeper server that does not serve, and has to be started or resumed."""
 
 
 class QuiescenceDetector:
     """Detects quiescence. It must see every event of one run, in order.
 
+    Args:
+        state: the state of the run's cluster; it has to apply each event before the detector sees the event.
+
     Attributes:
         last: the latest event that ended quiescence; None if there was none.
-        paused, paused_clients: brokers and clients that are frozen.
         cut_off: brokers that cannot reach ZooKeeper.
         without_disk, slow: brokers that have lost a log directory, and those that were made to replicate slowly.
-        away: servers of ZooKeeper that are dead or frozen -> kill or pause.
         stalled: (sender, receiver) -> since when a message between them has not arrived.
         unanswered: (sender, receiver) -> since when a response is lost that the receiver may still wait for.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
         self.last: Event | None = None
-        self.paused: set[str] = set()
-        self.paused_clients: set[str] = set()
         self.cut_off: set[str] = set()
         self.without_disk: set[str] = set()
         self.slow: set[str] = set()
-        self.away: dict[str, str] = {}
         self.stalled: dict[tuple[str, str], int] = {}
         self.unanswered: dict[tuple[str, str], int] = {}
 
+    @property
+    def paused(self) -> set[str]:
+        """The brokers that are frozen."""
+        return {name for name in _frozen(self._state.processes) if name.startswith(BROKER)}
+
+    @property
+    def paused_clients(self) -> set[str]:
+        """The clients that are frozen."""
+        return {name for name in _frozen(self._state.processes) if not name.startswith(BROKER)}
+
     def apply(self, event: Event) -> None:
         """Apply one event."""
+        if event.kind in _ON_FAULTS:
+            self._apply_to_faults(event)
+        if event.kind in _ACTIVITY and not event.node.startswith(CLIENTS):
+            self.last = event
+
+    def _apply_to_faults(self, event: Event) -> None:
         match event.kind:
-            case EventKind.PROCESS_STATE:
-                paused = self.paused if event.node.startswith(BROKER) else self.paused_clients
-                (paused.add if event.state == "paused" else paused.discard)(event.node)
-                if event.state in ("dead", "stopped"):
-                    for troubled in (self.cut_off, self.without_disk, self.slow):
-                        troubled.discard(event.node)
+            case EventKind.PROCESS_STATE if event.state in ENDED:
+                for troubled in (self.cut_off, self.without_disk, self.slow):
+                    troubled.discard(event.node)
             case EventKind.LOG_DIR_FAILED:  # before FaultConfirmed, which waits until the controller was notified
                 self.without_disk.add(event.node)
             case EventKind.NETWORK_STALLED:
@@ -73,25 +97,14 @@ class QuiescenceDetector:
                 self.stalled.pop((event.node, event.target or ""), None)
                 if (event.event or "").startswith(ANSWER) and is_between_brokers(event.node, event.target or ""):
                     self.unanswered[event.node, event.target or ""] = event.t_ms
-            case EventKind.FAULT_CONFIRMED:
-                self._confirmed(event)
-            case EventKind.ADMIN_ACT:
-                if event.op == "reconnect":
-                    self.cut_off.discard(event.target or "")
+            case EventKind.FAULT_CONFIRMED if event.fault == "disconnect":
+                self.cut_off.add(event.target or "")
+            case EventKind.FAULT_CONFIRMED if event.fault == "slow-follower":
+                self.slow.add(event.target or "")
+            case EventKind.ADMIN_ACT if event.op == "reconnect":
+                self.cut_off.discard(event.target or "")
             case _:
                 pass
-        if event.kind in _ACTIVITY and not event.node.startswith(CLIENTS):
-            self.last = event
-
-    def _confirmed(self, event: Event) -> None:
-        target = event.target or ""
-        if (troubled := {"disconnect": self.cut_off, "slow-follower": self.slow}.get(event.fault or "")) is not None:
-            troubled.add(target)
-        elif target.startswith("member-"):
-            if event.fault in ("kill", "pause"):
-                self.away[target] = event.fault
-            else:
-                self.away.pop(target, None)
 
     def quiet_ms(self, now_ms: int) -> int:
         """Return for how long nothing has happened; 0 while a broker may wait for a response that is lost."""
@@ -110,7 +123,12 @@ class QuiescenceDetector:
 
     def has_pending_waits(self) -> bool:
         """Return True if a process is frozen or cut off: it, or others that wait for it, have to continue later."""
-        return bool(self.paused or self.cut_off or self.away)
+        away = any(state in AWAY for state in self._state.servers.values())
+        return bool(away or self.cut_off or self.paused)
+
+
+def _frozen(processes: Mapping[str, str]) -> Iterator[str]:
+    return (name for name, state in processes.items() if state == PAUSED)
 
 
 def is_between_brokers(*ends: str) -> bool:

@@ -96,7 +96,7 @@ class _ScenarioRun:
         self._failures: list[StepFailure] = []
         self._background: list[tuple[Task, Promise[None]]] = []  # steps that wait for `when`, and timed expectations
         self._moments: dict[int, ConditionResult] = {}  # index of a timed expectation -> its result at its time
-        self._quiescence = QuiescenceDetector()
+        self._quiescence = QuiescenceDetector(cluster.state)
         self._invariants = _checked_invariants(loaded.scenario, cluster)
         self._watch = InvariantChecker(named(self._invariants), cluster.simulated, cluster.state)
         self._began_ms = cluster.runtime.now_ms()

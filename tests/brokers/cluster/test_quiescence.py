@@ -3,12 +3,13 @@
 import pytest
 
 from kcsim.brokers.cluster.quiescence import LONGEST_WAIT_MS, QUIET_PERIOD_MS, QuiescenceDetector
+from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event, EventKind
 
 
 @pytest.fixture
 def rest() -> QuiescenceDetector:
-    watched = QuiescenceDetector()
+    watched = QuiescenceDetector(ClusterState())
     watched.apply(Event(seq=1, t_ms=0, node="broker-1", kind=EventKind.REQUEST_SENT, broker_id=2, event="UpdateMetadata"))
     return watched
 
