@@ -131,7 +131,8 @@ class ReplicaManager:
             except (*UNAVAILABLE, BadZnodeError) as error:
                 self._report_failure(request, error, cause)
                 return all_refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-            # A partition without a log by now cannot be served until the process restarts, whatever its error is.
+            # As in Kafka, a partition without a log by now is offline until the process restarts, also if it was refused as
+            # one of other brokers (docs/kafka/requests.md 4.3). One refused for its leader epoch has a log, and stays.
             self.hosted.mark_offline([tp for tp in request.partitions if tp not in self._disk])
             self._fetchers.shutdown_idle()
             events.refused("LeaderAndIsr", errors)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kcsim.brokers.config import BrokerConfig
 from kcsim.controller.protections import ALL_ON, Protections
 
+TICK_TIME_MS = 200
 TICKS_OF_THE_LONGEST_SESSION = 20
 """The longest session time-out that ZooKeeper grants by default, in ticks."""
 
@@ -29,7 +30,7 @@ class ClusterSpec:
 
     brokers: tuple[BrokerSpec, ...]
     settings: Mapping[str, str | int | bool]
-    tick_time_ms: int = 200
+    tick_time_ms: int = TICK_TIME_MS
     protections: Protections = ALL_ON
     max_session_timeout_ms: int | None = None
 

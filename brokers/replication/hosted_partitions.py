@@ -13,7 +13,8 @@ class HostedPartitions:
     """The partitions of one broker. A partition is hosted, offline or unknown.
 
     Attributes:
-        offline: partitions lost with a log directory: requests for them are refused until the process restarts.
+        offline: partitions lost with a log directory, or without a log after a LeaderAndIsr request for them: requests for
+            them are refused until the process restarts.
     """
 
     def __init__(self, broker_id: BrokerId) -> None:

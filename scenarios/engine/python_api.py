@@ -2,7 +2,7 @@
 
     failover = scenario(
         "failover",
-        "The controller dies; somebody else takes over.",
+        "The controller dies; another broker takes over.",
         cluster=cluster(3),
         timetable=[start("all"), wait(controller="any"), kill("controller", as_="old"), wait(controller="not old")],
         expect=[expect(dead="old"), expect("The epoch went up.", controller_epoch=2)],

@@ -31,6 +31,6 @@ def text_for(name: str, like: str | None = None, schema: str | None = None) -> s
         raise BadNameError(name)
     path = FIRST if like is None else find_scenario(like)
     loaded = load_scenario(path)
-    text = path.read_text(encoding="utf-8").replace("kcsim run FILE", f"kcsim run {name}.yaml")
+    text = re.sub(r"(kcsim (?:run|scenario check)) FILE\b", rf"\1 {name}.yaml", path.read_text(encoding="utf-8"))
     named = re.sub(rf"^name:\s*['\"]?{loaded.scenario.name}\b['\"]?", f"name: {name}", text, count=1, flags=re.MULTILINE)
     return f"# yaml-language-server: $schema={schema}\n{named}" if schema else named

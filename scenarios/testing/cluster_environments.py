@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
+from kcsim.brokers.cluster.cluster_spec import TICK_TIME_MS, BrokerSpec, ClusterSpec, max_session_timeout_ms
 from kcsim.brokers.cluster.live_environment import run_live
 from kcsim.brokers.cluster.run_setup import RunInfo, Script
 from kcsim.brokers.cluster.simulated_environment import run_simulated
@@ -23,8 +23,9 @@ from kcsim.zk.files.transactions import Transaction
 
 Brokers = int | Sequence[Mapping[str, Any]]
 """The number of brokers (ids 1, 2, …), or a list of {"id": …, "rack": …}."""
-OWN_DEFAULTS = {"controlled.shutdown.retry.backoff.ms": 500}
-"""Defaults that differ from Kafka's: the last brokers to stop have no broker to move their leaders to."""
+OWN_DEFAULTS = {"controlled.shutdown.retry.backoff.ms": 500, "zookeeper.session.timeout.ms": 4_000}
+"""Defaults that differ from Kafka's: the last brokers to stop have no broker to move their leaders to; and the session of a
+killed broker need not keep a test waiting."""
 DATA = "zookeeper-data"
 
 
@@ -37,7 +38,9 @@ def checked_spec(brokers: Brokers, racks: int | None, settings: Mapping[str, str
         model = ClusterModel.model_validate(described)
     except ValidationError as error:
         raise BadOptionError("; ".join(_problem(detail) for detail in error.errors(include_url=False))) from None
-    return ClusterSpec(tuple(BrokerSpec(broker.id, broker.rack) for broker in model.members()), model.settings)
+    members = tuple(BrokerSpec(broker.id, broker.rack) for broker in model.members())
+    longest_ms = max_session_timeout_ms(model.settings, TICK_TIME_MS)
+    return ClusterSpec(members, model.settings, max_session_timeout_ms=longest_ms)
 
 
 def _problem(detail: Any) -> str:

@@ -182,7 +182,7 @@ def _kcsim_ensemble(_kcsim_options: PluginOptions, _kcsim_background: "Backgroun
 def kcsim_zookeeper(
     kcsim_zookeeper_server: "ZooKeeperServers", _kcsim_background: "Background", _kcsim_artefacts: Artefacts
 ) -> "Iterator[ZooKeeperForTest]":
-    """A real ZooKeeper with a root of this test's own, and faults for its clients and servers; sessions last at most 4 s."""
+    """A real ZooKeeper with a root of this test's own, and faults for its clients and servers; sessions last 0.4 to 40 s."""
     from kcsim.scenarios.testing.zookeeper import zookeeper_for_test
 
     with ExitStack() as ends:

@@ -16,6 +16,9 @@ from kcsim.zk.servers.ports import ZooKeeperServers
 SkipOrFail = Callable[[], AbstractContextManager[None]]
 """A context manager that skips or fails the test, with one line, for what the machine or the chosen ZooKeeper lacks."""
 ENSEMBLE = 3
+LONGEST_SESSION_MS = 40_000
+"""The longest session that ZooKeeper grants by default. 20 of our ticks, which are short for prompt expiry, are only 4 s."""
+SETTINGS = ServerSettings(max_session_timeout_ms=LONGEST_SESSION_MS)
 NOT_AN_ENSEMBLE = "the servers at {0} are not ours to kill or pause: use --kcsim-zookeeper=ensemble, or docker"
 
 
@@ -32,7 +35,7 @@ def running_servers(servers: ZooKeeperServers, background: Background) -> Iterat
 def server_of(options: PluginOptions) -> ZooKeeperServers:
     """Return the server, or servers, of kcsim_zookeeper. Raises: FixtureUnavailableError."""
     choice = options.choice(ZooKeeperKind.EMBEDDED)
-    return servers_of(choice, choice.members, ServerSettings())
+    return servers_of(choice, choice.members, SETTINGS)
 
 
 def ensemble_of(options: PluginOptions) -> ZooKeeperServers:
@@ -40,7 +43,7 @@ def ensemble_of(options: PluginOptions) -> ZooKeeperServers:
     choice = options.choice(ZooKeeperKind.ENSEMBLE)
     if choice.kind is ZooKeeperKind.EXTERNAL:
         raise FixtureUnavailableError(NOT_AN_ENSEMBLE.format(choice.connect))
-    return servers_of(choice, ENSEMBLE, ServerSettings())
+    return servers_of(choice, ENSEMBLE, SETTINGS)
 
 
 class ZooKeeperFactory:
@@ -56,13 +59,14 @@ class ZooKeeperFactory:
         self._skip_or_fail = skip_or_fail
 
     def __call__(
-        self, members: int = 1, *, tick_time_ms: int = 200, max_session_timeout_ms: int | None = None
+        self, members: int = 1, *, tick_time_ms: int = 200, max_session_timeout_ms: int | None = LONGEST_SESSION_MS
     ) -> ZooKeeperForTest:
         """Start a ZooKeeper. On one that is not ours, make a root of the test's own.
 
         Args:
             members: 1, or an odd number of ensemble members.
-            tick_time_ms: sessions last between 2 and 20 ticks, or up to max_session_timeout_ms.
+            tick_time_ms: a session lasts 2 ticks or more.
+            max_session_timeout_ms: the longest session; None: 20 ticks.
         """
         with self._skip_or_fail():
             return self._made(

@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 _FAULT_BOUND_S = 60.0
 _CLOSE_BOUND_S = 5.0
+"""The shortest bound of a close; the bound of a session that lasts longer is its time-out."""
 
 
 class LiveZooKeeper:
@@ -161,7 +162,9 @@ class LiveSession:
                 self._connection.kill()  # there is no connection to close it on: the server will expire the session
                 self._end()
         try:
-            await _bounded(asyncio.shield(self._ended), _CLOSE_BOUND_S)
+            # If the server has not received the request, the session lives on until it expires, with its ephemeral znodes.
+            # So a starved process, or server, has as long for it: what lasts longer has expired.
+            await _bounded(asyncio.shield(self._ended), max(_CLOSE_BOUND_S, self._timeout_ms / 1000))
         except TimeoutError:
             self._connection.kill()
             self._end()

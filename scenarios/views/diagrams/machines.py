@@ -8,7 +8,9 @@ from typing import TypeVar
 
 import networkx as nx
 
+from kcsim.brokers.cluster.kafka_process_states import KAFKA_PROCESS_TRANSITIONS, KafkaProcessState
 from kcsim.brokers.groups.group_metadata import ENTERED_FROM, GroupState
+from kcsim.brokers.network.process_states import PROCESS_TRANSITIONS, ProcessState
 from kcsim.controller.decisions.partition_states import PARTITION_PREVIOUS_STATES, PartitionMachineState
 from kcsim.controller.decisions.replica_states import REPLICA_PREVIOUS_STATES, ReplicaMachineState
 from kcsim.text import comma_separated, did_you_mean
@@ -16,6 +18,7 @@ from kcsim.zk.operations import SessionState
 from kcsim.zk.session_states import SESSION_TRANSITIONS
 
 S = TypeVar("S", bound=Enum)
+Input = TypeVar("Input", bound=Enum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,15 @@ def _of_previous(previous: Mapping[S, frozenset[S]]) -> dict[tuple[str, str], st
     }
 
 
+def _of_inputs(table: Mapping[tuple[S, Input], S]) -> dict[tuple[str, str], str]:
+    """Return the transitions of a table of inputs that change the state, each with all inputs that cause it."""
+    inputs: dict[tuple[str, str], list[str]] = {}
+    for (source, given), target in table.items():
+        if target is not source:
+            inputs.setdefault((str(source.value), str(target.value)), []).append(str(given.value))
+    return {between: " or ".join(given) for between, given in inputs.items()}
+
+
 def _names(states: type[Enum]) -> tuple[str, ...]:
     return tuple(str(state.value) for state in states)
 
@@ -106,11 +118,7 @@ MACHINES: Mapping[str, StateMachine] = MappingProxyType(
                 "A session is connected or suspended; then it comes back, or its client is notified that it has expired.",
                 SessionState.CONNECTING.value,
                 _names(SessionState),
-                {
-                    (source.value, target.value): given.value
-                    for (source, given), target in SESSION_TRANSITIONS.items()
-                    if target is not source
-                },
+                _of_inputs(SESSION_TRANSITIONS),
             ),
             StateMachine(
                 "group-states",
@@ -119,6 +127,22 @@ MACHINES: Mapping[str, StateMachine] = MappingProxyType(
                 GroupState.EMPTY.value,
                 _names(GroupState),
                 _of_previous(ENTERED_FROM),
+            ),
+            StateMachine(
+                "process-states",
+                "States of a simulated process, a broker's or a client's",
+                "A process runs, or is paused as by a long garbage collection; once it is dead, a start makes another one.",
+                ProcessState.RUNNING.value,
+                _names(ProcessState),
+                _of_inputs(PROCESS_TRANSITIONS),
+            ),
+            StateMachine(
+                "kafka-process-states",
+                "States of a real broker's process, as its cluster sees them",
+                "A real broker's process stops orderly, is killed or ends by itself; then it can be started again.",
+                KafkaProcessState.STOPPED.value,
+                _names(KafkaProcessState),
+                _of_inputs(KAFKA_PROCESS_TRANSITIONS),
             ),
         )
     }

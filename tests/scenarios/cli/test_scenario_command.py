@@ -55,6 +55,15 @@ def test_the_first_scenario_explains_itself() -> None:
     assert max(map(len, text.splitlines())) <= 125
 
 
+@pytest.mark.parametrize("name", ["a", "a-name-that-is-much-longer-than-file"])
+def test_the_commands_for_a_new_scenario_stand_in_one_column_and_name_its_file(name: str) -> None:
+    head = [line for line in text_for(name).splitlines()[:5] if "kcsim " in line]
+    assert [line.index("kcsim ") for line in head] == [head[0].index("kcsim ")] * 3
+    assert [line.partition("kcsim ")[2].split(" --")[0] for line in head] == [
+        *(f"scenario check {name}.yaml", f"run {name}.yaml", f"run {name}.yaml")
+    ]
+
+
 def test_nothing_is_overwritten() -> None:
     Path("mine.yaml").write_text("mine")
     result = kcsim("new", "mine")

@@ -16,6 +16,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def kcsim_zookeeper_server(server: EmbeddedZooKeeper) -> EmbeddedZooKeeper:
     """Return the suite's server in place of the plugin's, which is tested in runs of pytest within the test.
 
-    This saves one JVM per worker; and the plugin's server grants sessions of 4 s at most, which a busy machine may miss.
+    This saves one JVM per worker.
     """
     return server

@@ -59,7 +59,7 @@ def test_a_failed_test_leaves_its_story(pytester: pytest.Pytester) -> None:
     timeline = (kept / "timeline.txt").read_text().splitlines()
     entries = [" ".join(line.split()[2:]) for line in timeline]
     wanted = [
-        "a open-session time-out 4000 ms",
+        "a open-session time-out 10000 ms",
         "a create /leader a (ephemeral)",
         "a its session is ended by the test, as if it had expired",
         "a delete /leader with its session",

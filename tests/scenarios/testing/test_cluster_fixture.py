@@ -9,6 +9,7 @@ from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.scenarios.testing.cluster import ClusterForTest
+from kcsim.scenarios.testing.cluster_environments import checked_spec
 from kcsim.scenarios.testing.clusters import ClusterFactory
 from kcsim.scenarios.testing.errors import RunEndedError
 from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
@@ -16,6 +17,7 @@ from kcsim.vocabulary import TopicPartition
 from tests.scenarios.testing.clients import client
 
 AN_HOUR_S = 3600
+SESSION_TIMEOUT = "zookeeper.session.timeout.ms"
 PATIENCE_S = 300.0
 Make = Callable[..., ClusterForTest]
 
@@ -28,11 +30,19 @@ def simulated(kcsim_cluster_factory: ClusterFactory) -> Make:
     return make
 
 
+@pytest.mark.parametrize(
+    ("settings", "session_ms"), [({}, 4_000), ({SESSION_TIMEOUT: 1_000}, 1_000), ({SESSION_TIMEOUT: 9_000}, 9_000)]
+)
+def test_brokers_sessions_last_4_s_unless_their_settings_say_otherwise(settings: dict[str, int], session_ms: int) -> None:
+    """Expiry does not keep a test waiting, and a longer session is granted in virtual time, too."""
+    assert checked_spec(3, None, settings).session_timeout_ms == session_ms
+
+
 # --- on a real ZooKeeper
 
 
 @pytest.mark.live
-@pytest.mark.kcsim_cluster(2, settings={"zookeeper.session.timeout.ms": 6_000})
+@pytest.mark.kcsim_cluster(2, settings={SESSION_TIMEOUT: 6_000})
 def test_a_cluster_on_the_test_s_zookeeper_fails_over(kcsim_cluster: ClusterForTest) -> None:
     """Any client that reads Kafka's znodes reads what Kafka would write there."""
     cluster = kcsim_cluster

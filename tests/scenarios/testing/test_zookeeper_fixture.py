@@ -1,5 +1,6 @@
 """kcsim_zookeeper: a chroot per test, and faults for clients that know nothing of them."""
 
+import asyncio
 import signal
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from kcsim.scenarios.testing.znodes import Znodes
 from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
 from kcsim.scenarios.testing.zookeepers import ZooKeeperFactory
 from kcsim.zk.errors import NodeExistsError, NoNodeError
+from kcsim.zk.live import LiveZooKeeper
 from kcsim.zk.proxy import NoSessionError
 from kcsim.zk.servers.errors import MemberStateError
 from tests.scenarios.testing.clients import client
@@ -32,6 +34,7 @@ print("serving from", os.path.basename(os.getcwd()), flush=True)
 threading.Event().wait()
 """
 PATIENCE_S = 300.0
+CONNECT_WITHIN_MS = 300_000
 SHORT_SESSION_S = 5.0
 """The session timeout of clients whose session is to expire by itself; a shorter one might expire too early."""
 
@@ -47,6 +50,25 @@ def zk(kcsim_zookeeper: ZooKeeperForTest) -> ZooKeeperForTest:
 def test_the_root_is_the_test_s_own(zk: ZooKeeperForTest) -> None:
     assert zk.connect_string == f"{zk.server.connect_string}{zk.chroot}"
     assert zk.znodes.children("/") == []
+
+
+# --- sessions
+
+
+@pytest.mark.slow
+def test_a_session_lasts_as_requested_up_to_what_zookeeper_grants_by_default(
+    kcsim_zookeeper_factory: ZooKeeperFactory,
+) -> None:
+    """20 of the short ticks would be 4 s: too short for a client on a busy machine that asks for more."""
+    zookeeper = LiveZooKeeper(kcsim_zookeeper_factory().connect_string)
+
+    async def granted(requested_ms: int) -> int:
+        session = await zookeeper.open_session(requested_ms, lambda _: None, CONNECT_WITHIN_MS)
+        await session.close()
+        return session.timeout_ms
+
+    requested = (100, 400, 10_000, 40_000, 60_000)
+    assert [asyncio.run(granted(ms)) for ms in requested] == [400, 400, 10_000, 40_000, 40_000]
 
 
 # --- reading and writing znodes

@@ -1,8 +1,10 @@
 """Features of the live adapter only: a connect string, threads, a ledger, and the xids that ZooKeeper's log will contain."""
 
 import asyncio
+import struct
 import threading
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +14,8 @@ from kcsim.eventlog.sink import Cause
 from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.vocabulary import SessionId, ZkVersion
 from kcsim.zk.errors import BadArgumentsError, NoNodeError, ZooKeeperUnavailableError
-from kcsim.zk.live import LiveZooKeeper
+from kcsim.zk.live import LiveZooKeeper, wire
+from kcsim.zk.live import session as live_session
 from kcsim.zk.operations import (
     Check,
     Create,
@@ -256,6 +259,45 @@ def test_a_client_that_opens_a_session_says_why(server: EmbeddedZooKeeper) -> No
 
     session_id = run(main())
     assert ledger.opens == [(session_id, 5)]
+
+
+# --- closing -----------------------------------------------------------------------------------------------------------
+
+
+async def serve_one_session(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, closed: list[int]) -> None:
+    """Grant a session, answer its pings, and confirm its close; append to `closed` before that."""
+
+    async def request() -> bytes:
+        return await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
+
+    def answer(body: bytes) -> None:
+        writer.write(len(body).to_bytes(4) + body)
+
+    await request()
+    answer(struct.pack("!iiqi16sb", 0, TIMEOUT_MS, 1, 16, b"", 0))
+    code = 0
+    while code != wire.CLOSE_SESSION:
+        xid, code = struct.unpack_from("!ii", await request())
+        if code == wire.CLOSE_SESSION:
+            closed.append(xid)
+        answer(wire.REPLY_HEAD.pack(xid, 0, 0))
+    writer.close()
+
+
+def test_a_close_is_waited_for_as_long_as_the_session_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ephemeral znodes of a session that is not closed remain until it expires, however busy the machine is."""
+    monkeypatch.setattr(live_session, "_CLOSE_BOUND_S", 0.0)
+    closed: list[int] = []
+
+    async def main() -> None:
+        server = await asyncio.start_server(partial(serve_one_session, closed=closed), "127.0.0.1")
+        session, _ = await opened(LiveZooKeeper(f"127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+        await session.close()
+        server.close()
+        assert (len(closed), session.state) == (1, SessionState.CLOSED)
+
+    run(main())
+    join_connection_threads()
 
 
 # --- threads -----------------------------------------------------------------------------------------------------------

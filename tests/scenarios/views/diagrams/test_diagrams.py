@@ -11,7 +11,9 @@ from typing import TypeVar
 import pytest
 from typer.testing import CliRunner, Result
 
+from kcsim.brokers.cluster.kafka_process_states import KAFKA_PROCESS_TRANSITIONS
 from kcsim.brokers.groups.group_metadata import ENTERED_FROM
+from kcsim.brokers.network.process_states import PROCESS_TRANSITIONS
 from kcsim.controller.decisions.partition_states import PARTITION_PREVIOUS_STATES
 from kcsim.controller.decisions.replica_states import REPLICA_PREVIOUS_STATES
 from kcsim.eventlog.event_log import EventLog
@@ -29,6 +31,7 @@ from tests.scenarios.lessons.lesson_fixtures import played
 ROOT = Path(__file__).parents[4]
 SVG = "{http://www.w3.org/2000/svg}"
 S = TypeVar("S", bound=Enum)
+T = TypeVar("T", bound=Enum)
 
 
 def moves_of(previous: Mapping[S, frozenset[S]]) -> set[tuple[str, str]]:
@@ -36,10 +39,18 @@ def moves_of(previous: Mapping[S, frozenset[S]]) -> set[tuple[str, str]]:
     return {(str(source.value), str(target.value)) for target, sources in previous.items() for source in sources}
 
 
+def moves_by_inputs(table: Mapping[tuple[S, T], S]) -> set[tuple[str, str]]:
+    """Return the transitions of a table of inputs that lead to another state."""
+    return {(str(source.value), str(target.value)) for (source, _), target in table.items() if source is not target}
+
+
 TABLES = {
     "partition-states": moves_of(PARTITION_PREVIOUS_STATES),
     "replica-states": moves_of(REPLICA_PREVIOUS_STATES),
+    "session-states": moves_by_inputs(SESSION_TRANSITIONS),
     "group-states": moves_of(ENTERED_FROM),
+    "process-states": moves_by_inputs(PROCESS_TRANSITIONS),
+    "kafka-process-states": moves_by_inputs(KAFKA_PROCESS_TRANSITIONS),
 }
 
 
@@ -53,6 +64,15 @@ def drawn(name: str, **how: object) -> ElementTree.Element:
 
 def texts(element: ElementTree.Element, tag: str) -> list[str]:
     return [found.text or "" for found in element.iter(f"{SVG}{tag}")]
+
+
+def test_every_machine_is_held_against_its_table() -> None:
+    assert TABLES.keys() == MACHINES.keys()
+
+
+def test_a_move_names_every_input_that_causes_it() -> None:
+    moves = machine("process-states").transitions
+    assert moves["running", "dead"] == moves["paused", "dead"] == "killed or retired"
 
 
 @pytest.mark.parametrize("name", TABLES)
