@@ -186,7 +186,7 @@ class Cluster:
             await broker.shutdown(cause)
             stopped.resolve(None)
 
-        async def see_out() -> None:
+        async def end_once_stopped() -> None:
             await stopped.wait()
             self._end_process(slot, process, cause)
 
@@ -194,7 +194,7 @@ class Cluster:
         try:
             await stopped.wait(FAULT_WITHIN_MS + self._config.longest_controlled_shutdown_ms)
         except TimedOutError:
-            self.runtime.spawn(f"stop {name}", see_out())  # it may be frozen: its process ends after its shutdown
+            self.runtime.spawn(f"stop {name}", end_once_stopped())  # it may be frozen: its process ends after its shutdown
             raise
         self._end_process(slot, process, cause)
         return cause

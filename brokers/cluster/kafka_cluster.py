@@ -53,13 +53,13 @@ class SessionEndAttributor(Protocol):
 
 @dataclass
 class KafkaBrokerSlot:
-    """A broker's place in the cluster: its id, disk and port, which stay the same through all its incarnations."""
+    """A broker's slot in the cluster: its id, disk and port, which stay the same through all its incarnations."""
 
     process: KafkaBroker
     proxy: ZooKeeperProxy
     state: KafkaProcessState = KafkaProcessState.STOPPED
     watch: Task | None = None
-    doomed_by: int | None = None  # the fault that may make it end by itself
+    fatal_fault: int | None = None  # the fault that may make it end by itself
 
     @property
     def name(self) -> str:
@@ -79,7 +79,7 @@ class KafkaCluster:
     """Brokers of a real Apache Kafka, none of them started yet.
 
     Args:
-        places: the brokers' places.
+        slots: one per broker.
         tools: Kafka's own commands, for requests to the controller.
         attribute_session_end: called before a fault that will end a broker's session.
         settle: appends everything that has happened by now, so that a broker's actions come before its death in the log.
@@ -92,7 +92,7 @@ class KafkaCluster:
     def __init__(
         self,
         environment: ClusterEnvironment,
-        places: Sequence[KafkaBrokerSlot],
+        slots: Sequence[KafkaBrokerSlot],
         tools: KafkaAdminTools,
         attribute_session_end: SessionEndAttributor,
         settle: Settle,
@@ -109,7 +109,7 @@ class KafkaCluster:
         self.znodes = ZnodeEdits(self._actions, environment.admin)
         self._is_disarmed = False
         self.connect_string = connect_string
-        self._places = {place.name: place for place in places}
+        self._slots = {slot.name: slot for slot in slots}
         self._tools = tools
         self._attribute_session_end = attribute_session_end
         self._settle = settle
@@ -122,12 +122,12 @@ class KafkaCluster:
 
     @property
     def broker_names(self) -> tuple[str, ...]:
-        return tuple(self._places)
+        return tuple(self._slots)
 
     @property
     def log_folders(self) -> Mapping[str, Path]:
         """The directory of each broker's own log files (server.log, controller.log, …); deleted after the run."""
-        return {name: place.process.logs for name, place in self._places.items()}
+        return {name: slot.process.logs for name, slot in self._slots.items()}
 
     @property
     def is_seen_from_outside(self) -> bool:
@@ -149,106 +149,104 @@ class KafkaCluster:
     async def start(self, names: Sequence[str]) -> int:
         """Start brokers, all at once, and wait until each is up and registered. Raises: ClusterError."""
         for name in names:
-            if (self._place(name).state, KafkaProcessInput.START) not in KAFKA_PROCESS_TRANSITIONS:
+            if (self._slot(name).state, KafkaProcessInput.START) not in KAFKA_PROCESS_TRANSITIONS:
                 raise ClusterError(f"{name} runs already")
         cause = self._actions.act("start", ", ".join(names))
-        before = {name: self.state.registered.get(self._places[name].process.broker_id) for name in names}
+        before = {name: self.state.registered.get(self._slots[name].process.broker_id) for name in names}
         for name in names:
-            place = self._places[name]
-            place.proxy.allow()
-            place.proxy.release()  # it may have been frozen when it was killed
-            await place.process.start()
-            self._report(place, KafkaProcessInput.START, cause)
-            place.watch = self.runtime.spawn(f"{name} watch", self._watch(place))
+            slot = self._slots[name]
+            slot.proxy.allow()
+            slot.proxy.release()  # it may have been frozen when it was killed
+            await slot.process.start()
+            self._report(slot, KafkaProcessInput.START, cause)
+            slot.watch = self.runtime.spawn(f"{name} watch", self._watch(slot))
         for name in names:
-            await self._until_up(self._places[name], before[name], cause)
+            await self._until_up(self._slots[name], before[name], cause)
         return cause
 
-    async def _until_up(self, place: KafkaBrokerSlot, former_epoch: int | None, cause: int) -> None:
-        broker_id = place.process.broker_id
+    async def _until_up(self, slot: KafkaBrokerSlot, former_epoch: int | None, cause: int) -> None:
+        broker_id = slot.process.broker_id
 
         def not_registered() -> str | None:
-            if place.state is KafkaProcessState.DEAD:
-                raise ClusterError(f"{place.name} has ended: {_last_words(place)}")
+            if slot.state is KafkaProcessState.DEAD:
+                raise ClusterError(f"{slot.name} has ended: {_last_output(slot)}")
             epoch = self.state.registered.get(broker_id)
-            return None if epoch not in (None, former_epoch) else f"{place.name} is not registered"
+            return None if epoch not in (None, former_epoch) else f"{slot.name} is not registered"
 
         try:
-            await place.process.wait_until_up(UP_WITHIN_MS / 1000)
+            await slot.process.wait_until_up(UP_WITHIN_MS / 1000)
         except BrokerExitedError as error:
             fields = EventFields(broker_id=broker_id, detail=str(error))
-            self.log.append(place.name, EventKind.BROKER_START_FAILED, cause, fields)
+            self.log.append(slot.name, EventKind.BROKER_START_FAILED, cause, fields)
             raise ClusterError(str(error)) from None
         await self.wait_until(not_registered, UP_WITHIN_MS)
 
-    async def _watch(self, place: KafkaBrokerSlot) -> None:
+    async def _watch(self, slot: KafkaBrokerSlot) -> None:
         """Report a broker that ended by itself, for example because its last log directory failed."""
-        while _has_process(place):
+        while _has_process(slot):
             await self.runtime.sleep_ms(LOOK_EVERY_MS)
-        if place.is_alive:
-            self._report(place, KafkaProcessInput.EXIT, place.doomed_by, f"it ended by itself: {_last_words(place)}")
+        if slot.is_alive:
+            self._report(slot, KafkaProcessInput.EXIT, slot.fatal_fault, f"it ended by itself: {_last_output(slot)}")
 
     def _report(
-        self, place: KafkaBrokerSlot, given: KafkaProcessInput, cause: int | None, detail: ArmedWrite | str = ""
+        self, slot: KafkaBrokerSlot, given: KafkaProcessInput, cause: int | None, detail: ArmedWrite | str = ""
     ) -> None:
         """Change the state of a process, and append it to the event log."""
-        place.apply(given)
-        fields = process_state_fields(place.state.value, detail)
-        self.log.append(place.name, EventKind.PROCESS_STATE, cause, fields)
+        slot.apply(given)
+        fields = process_state_fields(slot.state.value, detail)
+        self.log.append(slot.name, EventKind.PROCESS_STATE, cause, fields)
 
     async def stop(self, name: str) -> int:
-        place = self._running(name)
+        slot = self._running(name)
         cause = self._actions.act("stop", name)
-        place.apply(KafkaProcessInput.STOP)
+        slot.apply(KafkaProcessInput.STOP)
         try:
-            code = await place.process.terminate(SHUT_DOWN_WITHIN_MS / 1000)
+            code = await slot.process.terminate(SHUT_DOWN_WITHIN_MS / 1000)
         except TimedOutError as error:
-            place.apply(KafkaProcessInput.STOP_TIMEOUT)
+            slot.apply(KafkaProcessInput.STOP_TIMEOUT)
             raise ClusterError(str(error)) from None
         await self._settle()
-        if place.state is KafkaProcessState.STOPPING:  # else it was killed or frozen meanwhile, which is reported elsewhere
-            self._report(place, KafkaProcessInput.EXIT, cause, f"exit status {code}")
+        if slot.state is KafkaProcessState.STOPPING:  # else it was killed or frozen meanwhile, which is reported elsewhere
+            self._report(slot, KafkaProcessInput.EXIT, cause, f"exit status {code}")
         return cause
 
     async def kill(self, name: str) -> int:
-        place = self._alive(name)
+        slot = self._alive(name)
         cause = self._actions.fault("kill", name)
-        await self._apply_kill(place, cause, "")
+        await self._apply_kill(slot, cause, "")
         return cause
 
     def arm_kill(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
         return self._arm("kill", name, moment, path, nth, self._apply_kill)
 
-    async def _apply_kill(self, place: KafkaBrokerSlot, cause: int, where: ArmedWrite | str) -> None:
-        session = _session(place)
-        self._attribute_session_end(place.name, cause)
-        place.apply(KafkaProcessInput.KILL)
-        await place.process.kill()
-        await place.proxy.cut()  # a write that was not let through yet is dropped
+    async def _apply_kill(self, slot: KafkaBrokerSlot, cause: int, where: ArmedWrite | str) -> None:
+        session = _session(slot)
+        self._attribute_session_end(slot.name, cause)
+        slot.apply(KafkaProcessInput.KILL)
+        await slot.process.kill()
+        await slot.proxy.cut()  # a write that was not let through yet is dropped
         await self._settle()
-        self._report(place, KafkaProcessInput.EXIT, cause, where)
+        self._report(slot, KafkaProcessInput.EXIT, cause, where)
         left = f"session {hexadecimal(session.session_id)}" if session else "no session"
-        self._actions.confirm(
-            cause, "kill", place.name, f"{place.name} is dead{where and f' {where}'}; {left} left to expire"
-        )
+        self._actions.confirm(cause, "kill", slot.name, f"{slot.name} is dead{where and f' {where}'}; {left} left to expire")
 
     async def pause(self, name: str) -> int:
-        place = self._running(name)
+        slot = self._running(name)
         cause = self._actions.fault("pause", name)
-        await self._apply_pause(place, cause, "wherever it was")
+        await self._apply_pause(slot, cause, "wherever it was")
         return cause
 
     def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
         return self._arm("pause", name, moment, path, nth, self._apply_pause)
 
-    async def _apply_pause(self, place: KafkaBrokerSlot, cause: int, where: ArmedWrite | str) -> None:
-        self._attribute_session_end(place.name, cause)
-        await place.process.pause()
+    async def _apply_pause(self, slot: KafkaBrokerSlot, cause: int, where: ArmedWrite | str) -> None:
+        self._attribute_session_end(slot.name, cause)
+        await slot.process.pause()
         # What it sent before it was frozen may still arrive; a frozen process sends and receives nothing any more.
-        place.proxy.hold()
+        slot.proxy.hold()
         await self._settle()
-        self._report(place, KafkaProcessInput.PAUSE, cause, where)
-        self._actions.confirm(cause, "pause", place.name, f"{place.name} is frozen {where}, its heartbeats with it")
+        self._report(slot, KafkaProcessInput.PAUSE, cause, where)
+        self._actions.confirm(cause, "pause", slot.name, f"{slot.name} is frozen {where}, its heartbeats with it")
 
     def _arm(
         self,
@@ -259,7 +257,7 @@ class KafkaCluster:
         nth: int,
         apply: Callable[[KafkaBrokerSlot, int, ArmedWrite], object],
     ) -> int:
-        place = self._running(name)
+        slot = self._running(name)
         where = ArmedWrite(moment, path)
         cause = self._actions.arm(fault, name, where)
         still_to_come = nth
@@ -272,29 +270,29 @@ class KafkaCluster:
                 still_to_come -= 1
             return still_to_come == 0
 
-        place.proxy.break_at(Breakpoint(moment, matches, lambda: apply(place, cause, where)))
+        slot.proxy.break_at(Breakpoint(moment, matches, lambda: apply(slot, cause, where)))
         return cause
 
     async def resume(self, name: str) -> int:
-        place = self._place(name)
-        if place.state is not KafkaProcessState.PAUSED:
+        slot = self._slot(name)
+        if slot.state is not KafkaProcessState.PAUSED:
             raise ClusterError(f"{name} is not paused")
         cause = self._actions.act("resume", name)
-        self._report(place, KafkaProcessInput.RESUME, cause)
-        place.proxy.release()
-        await place.process.resume()
+        self._report(slot, KafkaProcessInput.RESUME, cause)
+        slot.proxy.release()
+        await slot.process.resume()
         return cause
 
     def disarm(self) -> None:
         self._is_disarmed = True
 
     async def close(self) -> None:
-        for place in self._places.values():
-            place.apply(KafkaProcessInput.CLOSE)
-            if place.watch is not None:
-                place.watch.kill()
-            await place.process.close()
-            await place.proxy.stop()
+        for slot in self._slots.values():
+            slot.apply(KafkaProcessInput.CLOSE)
+            if slot.watch is not None:
+                slot.watch.kill()
+            await slot.process.close()
+            await slot.proxy.stop()
 
     # --- disks
 
@@ -302,10 +300,10 @@ class KafkaCluster:
         """Delete the first log directory of a running broker. Raises: ClusterError, also if partitions are given."""
         if partitions:
             raise ClusterError("only a whole log directory can be taken from a real broker")
-        place = self._running(name)
+        slot = self._running(name)
         cause = self._actions.fault("fail-log-dir", name)
-        place.doomed_by = cause
-        lost = place.process.log_dirs[0]
+        slot.fatal_fault = cause
+        lost = slot.process.log_dirs[0]
         shutil.rmtree(lost)
         self._actions.confirm(cause, "fail-log-dir", name, f"{lost} has vanished")
         return cause
@@ -332,86 +330,86 @@ class KafkaCluster:
 
     def bootstrap(self) -> str:
         """Return the bootstrap servers: the addresses of all running brokers. Raises: ClusterError if none runs."""
-        running = [place for place in self._places.values() if place.state is KafkaProcessState.RUNNING]
+        running = [slot for slot in self._slots.values() if slot.state is KafkaProcessState.RUNNING]
         if not running:
             raise ClusterError("no broker is running that could be asked")
-        return ",".join(f"127.0.0.1:{place.process.port}" for place in running)
+        return ",".join(f"127.0.0.1:{slot.process.port}" for slot in running)
 
     # --- sessions and connections
 
     async def expire(self, name: str) -> int:
-        place = self._alive(name)
-        session = _session(place)
+        slot = self._alive(name)
+        session = _session(slot)
         if session is None:
             raise ClusterError(f"{name} has no ZooKeeper session")
         cause = self._actions.fault("expire", name)
         self._attribute_session_end(name, cause, is_expiry=True)
-        await place.proxy.expire()
+        await slot.proxy.expire()
         await self._settle()
         self._actions.confirm(cause, "expire", name, f"session {hexadecimal(session.session_id)} has ended")
         return cause
 
     async def disconnect(self, name: str, for_ms: int | None = None) -> int:
-        place = self._running(name)
-        session = _session(place)
+        slot = self._running(name)
+        session = _session(slot)
         if session is None:
             raise ClusterError(f"{name} has no ZooKeeper session")
         cause = self._actions.fault("disconnect", name)
         self._attribute_session_end(name, cause)
-        place.proxy.refuse()
-        await place.proxy.cut()
+        slot.proxy.refuse()
+        await slot.proxy.cut()
         self._actions.confirm(cause, "disconnect", name, f"connection of session {hexadecimal(session.session_id)} is cut")
         if for_ms is not None:
-            self.runtime.spawn(f"reconnect {name}", self._reconnect_after(place, for_ms))
+            self.runtime.spawn(f"reconnect {name}", self._reconnect_after(slot, for_ms))
         return cause
 
-    async def _reconnect_after(self, place: KafkaBrokerSlot, for_ms: int) -> None:
+    async def _reconnect_after(self, slot: KafkaBrokerSlot, for_ms: int) -> None:
         await self.runtime.sleep_ms(for_ms)
-        if _has_process(place):
-            self._actions.act("reconnect", place.name)
-            place.proxy.allow()
+        if _has_process(slot):
+            self._actions.act("reconnect", slot.name)
+            slot.proxy.allow()
 
     async def reconnect(self, name: str) -> int:
-        place = self._running(name)
+        slot = self._running(name)
         cause = self._actions.act("reconnect", name)
-        place.proxy.allow()
+        slot.proxy.allow()
         return cause
 
     # --- look-ups
 
-    def _place(self, name: str) -> KafkaBrokerSlot:
-        if name not in self._places:
-            raise ClusterError(f"no broker {name}; there are {', '.join(self._places)}")
-        return self._places[name]
+    def _slot(self, name: str) -> KafkaBrokerSlot:
+        if name not in self._slots:
+            raise ClusterError(f"no broker {name}; there are {', '.join(self._slots)}")
+        return self._slots[name]
 
     def _alive(self, name: str) -> KafkaBrokerSlot:
-        place = self._place(name)
-        if not place.is_alive:
+        slot = self._slot(name)
+        if not slot.is_alive:
             raise ClusterError(f"{name} is not running")
-        return place
+        return slot
 
     def _running(self, name: str) -> KafkaBrokerSlot:
-        place = self._alive(name)
-        if place.state is not KafkaProcessState.RUNNING:
-            raise ClusterError(f"{name} is {place.state.value}")
-        return place
+        slot = self._alive(name)
+        if slot.state is not KafkaProcessState.RUNNING:
+            raise ClusterError(f"{name} is {slot.state.value}")
+        return slot
 
 
-def session_owners(places: Sequence[KafkaBrokerSlot]) -> Mapping[SessionId, str]:
+def session_owners(slots: Sequence[KafkaBrokerSlot]) -> Mapping[SessionId, str]:
     """Return session -> broker-N, for each session that a broker has been seen to open."""
-    return {session.session_id: place.name for place in places for session in place.proxy.sessions}
+    return {session.session_id: slot.name for slot in slots for session in slot.proxy.sessions}
 
 
-def _has_process(place: KafkaBrokerSlot) -> bool:
-    return isinstance(place.process.state, str)
+def _has_process(slot: KafkaBrokerSlot) -> bool:
+    return isinstance(slot.process.state, str)
 
 
-def _last_words(place: KafkaBrokerSlot) -> str:
-    return " ".join(place.process.last_lines(1)) or "it printed nothing"
+def _last_output(slot: KafkaBrokerSlot) -> str:
+    return " ".join(slot.process.last_lines(1)) or "it printed nothing"
 
 
-def _session(place: KafkaBrokerSlot) -> ProxiedSession | None:
-    return next((session for session in reversed(place.proxy.sessions) if not session.has_ended), None)
+def _session(slot: KafkaBrokerSlot) -> ProxiedSession | None:
+    return next((session for session in reversed(slot.proxy.sessions) if not session.has_ended), None)
 
 
 def _touches(write: ProxiedWrite, path: str | None) -> bool:

@@ -85,10 +85,10 @@ async def _run_on(
     began: int,
 ) -> None:
     guarded = GuardedProcesses(what="kafka")  # one for all brokers; their files are deleted with it
-    places = await _places(servers.connect_string, kafka, spec, guarded)
+    slots = await _slots(servers.connect_string, kafka, spec, guarded)
     directories = [d for d in map(servers.transaction_log_dir, servers.member_names) if d is not None]
-    logs = LogTail((place.process.broker_id, place.process.logs) for place in places)
-    feed = KafkaFeed(log, EnsembleLogTail(directories), logs, lambda: session_owners(places), wall_ms, began)
+    logs = LogTail((slot.process.broker_id, slot.process.logs) for slot in slots)
+    feed = KafkaFeed(log, EnsembleLogTail(directories), logs, lambda: session_owners(slots), wall_ms, began)
     log.follow_transactions(feed.catch_up)
     live = LiveZooKeeper(servers.connect_string, ledger=feed)
     admin = await live.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
@@ -96,7 +96,7 @@ async def _run_on(
     tools = KafkaAdminTools(kafka)
     environment = ClusterEnvironment(runtime, log, live, admin, members, wall_ms())
     settle = partial(feed.settle, admin)
-    cluster = KafkaCluster(environment, places, tools, feed.attribute_session_end, settle, servers.connect_string)
+    cluster = KafkaCluster(environment, slots, tools, feed.attribute_session_end, settle, servers.connect_string)
     observer = runtime.spawn("observer", observe(runtime, admin, feed.look))
     stalls = runtime.spawn("stalls", watch_for_stalls(runtime, log, spec.session_timeout_ms))  # our proxies would stall, too
     try:
@@ -115,21 +115,21 @@ def wall_ms() -> int:
     return int(time.time() * 1000)
 
 
-async def _places(
+async def _slots(
     connect_string: str, kafka: KafkaInstallation, spec: ClusterSpec, guarded: GuardedProcesses
 ) -> list[KafkaBrokerSlot]:
-    """Return a place for each broker, with a started proxy and a process that is not started yet.
+    """Return a slot for each broker, with a started proxy and a process that is not started yet.
 
     Of the setting log.dirs only the number of directories counts: each broker has directories of its own.
     """
     log_dirs = len(str(spec.settings.get(LOG_DIRS, "")).split(","))
     settings = {name: value for name, value in spec.settings.items() if name != LOG_DIRS}
-    places = []
+    slots = []
     for broker in spec.brokers:
         proxy = ZooKeeperProxy(connect_string)
         await proxy.start()
         directory = guarded.directory / broker.name
         broker_spec = KafkaBrokerSpec(broker.broker_id, proxy.connect_string, settings, broker.rack, log_dirs)
         process = KafkaBroker(kafka, broker_spec, directory, guarded=guarded)
-        places.append(KafkaBrokerSlot(process, proxy))
-    return places
+        slots.append(KafkaBrokerSlot(process, proxy))
+    return slots

@@ -5,7 +5,7 @@ session, since every broker reaches ZooKeeper through a proxy of its own; the ca
 fault ended a session. All other events come from the brokers' logs (log_events.py). All processes use one clock, so both
 sources are merged by time: a line about a transaction is appended after the transaction.
 
-Each kind of event has one source. What a broker writes to ZooKeeper comes from the transaction, which has its place in the
+Each kind of event has one source. What a broker writes to ZooKeeper comes from the transaction, which has its slot in the
 order of all others: elections won, registrations, leaders and ISRs. Two kinds are left to the brokers' logs although znodes
 show a part of them: a broker that stops, or whose session expired, resigns without a write of its own; and only the
 controller knows when a topic's deletion has begun, and when its last znode was deleted.

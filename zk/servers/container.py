@@ -88,7 +88,7 @@ class ContainerHost:
         require_image(self._engine, self._image)
         self._shares_files = keeps_user_ids(self._engine.info().get("SecurityOptions") or [])
         run = f"kcsim-{os.getpid()}-{os.urandom(4).hex()}"
-        self._guarded = GuardedProcesses(farewell=removal_command(run))
+        self._guarded = GuardedProcesses(cleanup=removal_command(run))
         self._client_ports = client_ports
         creating = self.guarded.directory / CREATING
         creating.touch()

@@ -1,7 +1,7 @@
 """The guard process: it runs the server processes of its parent and removes them when the parent has ended.
 
 The guard starts the server processes for its parent. When the parent has ended, in whatever way (kill -9 included), the
-guard kills the servers, runs the farewell command if it has one, and deletes the directory. It detects the parent's end by
+guard kills the servers, runs the cleanup command if it has one, and deletes the directory. It detects the parent's end by
 the end of its standard input and, where the system has them, by a pidfd (a child of the parent may have inherited the pipe).
 
 The guard is run as a script, not as a module of the package, so that it starts in some 20 ms: it imports only the standard
@@ -130,19 +130,19 @@ def serve(parent: int) -> None:
             os.write(1, json.dumps(answer(json.loads(line))).encode() + b"\n")
 
 
-def leave_nothing(directory: str, farewell: list[str]) -> None:
+def clean_up(directory: str, cleanup: list[str]) -> None:
     for process in processes.values():
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     for process in processes.values():
         process.wait()
-    if farewell:
-        subprocess.run(farewell, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=directory, check=False)
+    if cleanup:
+        subprocess.run(cleanup, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=directory, check=False)
     shutil.rmtree(directory, ignore_errors=True)
 
 
 def main() -> None:
-    parent, directory, farewell = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+    parent, directory, cleanup = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     # SIGTERM leads to the same clean-up as the parent's end; nothing may interrupt the clean-up once it has begun.
@@ -155,7 +155,7 @@ def main() -> None:
         pass  # the parent died before it read the answer: clean up as after any other end of the parent
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        leave_nothing(directory, farewell)
+        clean_up(directory, cleanup)
 
 
 if __name__ == "__main__":

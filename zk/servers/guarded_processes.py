@@ -26,18 +26,18 @@ class GuardedProcesses:
     The calls block for a few milliseconds each; they are safe to use from several threads.
     """
 
-    def __init__(self, farewell: Sequence[str] = (), what: str = "zookeeper") -> None:
+    def __init__(self, cleanup: Sequence[str] = (), what: str = "zookeeper") -> None:
         """Start the guard, which creates the directory.
 
         Args:
-            farewell: a command that the guard runs in the end, in the directory, before it deletes the directory.
+            cleanup: a command that the guard runs in the end, in the directory, before it deletes the directory.
             what: the kind of processes; part of the directory's name.
         """
         name = f"kcsim-{what}-{os.getpid()}-{os.urandom(4).hex()}"
         self.directory = Path(tempfile.gettempdir()) / name
         # -I -S: neither the user's site-packages nor a module in the working directory can delay or break the guard.
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), str(self.directory), json.dumps(list(farewell))],
+            [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), str(self.directory), json.dumps(list(cleanup))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -88,7 +88,7 @@ class GuardedProcesses:
         return states
 
     def close(self) -> None:
-        """Kill all processes, run the farewell command, delete the directory; return when this is done. Idempotent."""
+        """Kill all processes, run the cleanup command, delete the directory; return when this is done. Idempotent."""
         with self._lock:
             assert self._process.stdin is not None
             assert self._process.stdout is not None
@@ -103,7 +103,7 @@ class GuardedProcesses:
             finally:
                 self._process.stdout.close()
             if self._process.returncode != 0:
-                self._bury()
+                self._clean_up_for_the_guard()
 
     @staticmethod
     def _state(answer: dict[str, Any]) -> State:
@@ -131,10 +131,10 @@ class GuardedProcesses:
         return answer
 
     def _lost(self, detail: str) -> GuardLostError:
-        self._bury()
+        self._clean_up_for_the_guard()
         return GuardLostError(detail)
 
-    def _bury(self) -> None:
+    def _clean_up_for_the_guard(self) -> None:
         """Kill the processes and delete the directory in place of the guard, which was killed."""
         for pid in self._pids.values():
             with suppress(ProcessLookupError):

@@ -80,7 +80,7 @@ expect:
 
 
 def test_each_step_is_logged_under_the_name_that_its_words_give() -> None:
-    """The narration looks the words up by the event's name: under another one the step would have no line, or a wrong one."""
+    """The narration looks words up by the event's name: under another name the step has no line, or a wrong one."""
     scenario = load_text(EVERY_STEP, "every-step.yaml").scenario
     result = run(scenario)
     assert result.verdict.failure is None, str(result)

@@ -142,7 +142,7 @@ def test_closing_leaves_nothing_and_can_be_repeated() -> None:
 
 def test_the_farewell_is_run_before_the_directory_goes(tmp_path: Path) -> None:
     script = f"ls -d {tempfile.gettempdir()}/kcsim-zookeeper-{os.getpid()}-* > {tmp_path}/seen"
-    guarded = GuardedProcesses(farewell=["sh", "-c", script])
+    guarded = GuardedProcesses(cleanup=["sh", "-c", script])
     guarded.close()
     assert str(guarded.directory) in (tmp_path / "seen").read_text()
     assert not guarded.directory.exists()
