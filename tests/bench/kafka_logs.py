@@ -15,8 +15,8 @@ from pathlib import Path
 from kcsim.brokers.apache_kafka.log_import.kafka_logs_import import import_kafka_logs, survey
 from kcsim.brokers.apache_kafka.log_import.log_files import lines_of
 from kcsim.brokers.apache_kafka.log_import.record_parsing import read_lines
-from kcsim.brokers.apache_kafka.log_import.records import read_records
 from kcsim.brokers.apache_kafka.log_import.zone import zone_named
+from kcsim.brokers.apache_kafka.log_lines.records import read_records
 from kcsim.eventlog.events import Event
 from tests.bench.report import measure
 

@@ -3,38 +3,92 @@
 Won elections, leaders and ISRs come from ZooKeeper's transaction log instead. Source: docs/kafka/logging.md 5.
 """
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import assert_never, get_args
 
-from kcsim.brokers.apache_kafka.log_feed.log_lines import (
-    ControllerTerm,
-    Found,
-    ParsedEvent,
-    PatternTable,
-    exception_of,
-    says,
+from kcsim.brokers.apache_kafka.log_feed.controller_term import ControllerTerm
+from kcsim.brokers.apache_kafka.log_feed.parsed_event import ParsedEvent, exception_of
+from kcsim.brokers.apache_kafka.log_lines.activity_messages import (
+    BrokersFailed,
+    BrokersStarted,
+    BrokerUnreachable,
+    ControllerExists,
+    ControllerReady,
+    ControllerTermBegun,
+    DeletionHalted,
+    DeletionRefused,
+    DeletionStarted,
+    ElectedControllerResigned,
+    ElectionLost,
+    EventFailed,
+    FailoverStep,
+    ImbalanceMeasured,
+    LeadersListed,
+    PartitionsFound,
+    Resigning,
+    StateChangesFailed,
+    TakeoverFailed,
 )
-from kcsim.brokers.apache_kafka.log_import.controller_log import PREFIX
-from kcsim.brokers.apache_kafka.log_import.log_value_parsers import assignments_in, ids_in, names_in, partitions_in
+from kcsim.brokers.apache_kafka.log_lines.controller_log import FAILOVER_STEPS, PATTERNS, speaker_and_text
+from kcsim.brokers.apache_kafka.log_lines.messages import (
+    BrokersAlive,
+    BrokersChanged,
+    BrokerShutsDown,
+    ControllerMoved,
+    ElectionTriggered,
+    NoMessage,
+    PartitionsAdded,
+    TopicDeleted,
+    TopicsChanged,
+)
+from kcsim.brokers.apache_kafka.log_lines.patterns import PatternTable
 from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.text import summarize
 from kcsim.vocabulary import TopicPartition
 from kcsim.znodes import paths
 
+RoleMessage = (
+    ControllerTermBegun
+    | ElectionLost
+    | ControllerExists
+    | ElectedControllerResigned
+    | FailoverStep
+    | ControllerReady
+    | PartitionsFound
+    | Resigning
+    | ControllerMoved
+    | EventFailed
+    | TakeoverFailed
+    | StateChangesFailed
+)
+BrokerMessage = (
+    BrokersAlive | BrokersChanged | BrokersStarted | BrokersFailed | BrokerShutsDown | LeadersListed | BrokerUnreachable
+)
+TopicMessage = (
+    TopicsChanged
+    | PartitionsAdded
+    | DeletionStarted
+    | DeletionHalted
+    | DeletionRefused
+    | TopicDeleted
+    | ImbalanceMeasured
+    | ElectionTriggered
+)
+TABLE: PatternTable[RoleMessage | BrokerMessage | TopicMessage] = PatternTable(
+    PATTERNS, get_args(RoleMessage | BrokerMessage | TopicMessage)
+)
+
+NO_CONTROLLER = -1
 REFUSED = "/controller or /controller_epoch changed first: the multi was refused"
 FENCED = "Controller epoch zkVersion check fails."
 READY = "Ready to serve as the new controller"
-STEPS = {
-    "Registering handlers": "Registering handlers",
+OURS = {
     "Deleting log dir event notifications": "Deleting log dir event and isr change notifications",
-    "Initializing controller context": "Initializing controller context",
-    "Fetching topic deletions in progress": "Fetching topic deletions in progress",
-    "Sending update metadata request": "Sending update metadata request",
     "Initializing replica state": "Starting replica state machine",
     "Initializing partition state": "Starting partition state machine",
     "Partitions undergoing preferred replica election: ": "Starting preferred replica leader election",
-    "Starting the controller scheduler": "Starting the controller scheduler",
 }
+STEPS = {words: OURS.get(words, words) for words in FAILOVER_STEPS}
 """Kafka's wording -> the step's name in our own controller. Kafka does not log two of the steps in which our controller
 resumes work in a failover."""
 
@@ -50,8 +104,6 @@ NAMED_BY_LAST = ("LeaderAndIsrResponseReceived", "UpdateMetadataResponseReceived
 event, including whole responses and the addresses of functions."""
 
 NO_CONTROLLER = -1
-LEADING = re.compile(r"([^\s,]+-\d+) -> \(Leader:(-?\d+),")
-IN_STATE = re.compile(r" -> \w+Partition\b")
 
 
 class ControllerLines:
@@ -63,59 +115,68 @@ class ControllerLines:
 
     def read(self, message: str, exception: str) -> list[ParsedEvent]:
         """Return the events that a message describes."""
-        prefix = PREFIX.match(message)
-        if prefix is None:
+        found = speaker_and_text(message, exception)
+        if found is None:
             return []
-        # After the prefix, some messages start with the broker's id; it is removed, because the lookup goes by first word.
-        return LINES.read(self, message[prefix.end() :].removeprefix(f"{self.broker_id} "), exception)
+        speaker, text = found
+        says = TABLE.read(text, speaker)
+        if isinstance(says, NoMessage):
+            return []
+        if isinstance(says, RoleMessage):
+            return list(self._of_role(says, text))
+        return list(self._of_brokers(says, text) if isinstance(says, BrokerMessage) else self._of_topics(says))
 
     # --- the role
 
-    def won(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        self.term.begin(int(found["epoch"]))
-        yield from ()
+    def _of_role(self, says: RoleMessage, text: str) -> Iterator[ParsedEvent]:
+        match says:
+            case ControllerTermBegun(epoch):
+                self.term.begin(epoch)
+            case ElectionLost(holder, error):
+                yield _election_lost(holder, REFUSED, exception_of(error)[1] or text)
+            case ControllerExists(holder):
+                detail = f"Broker {holder} has been elected as the controller already"
+                yield _election_lost(holder, "/controller exists: stop", detail)
+            case ElectedControllerResigned():
+                yield _election_lost(NO_CONTROLLER, REFUSED, text)
+            case FailoverStep(step):
+                yield ParsedEvent(EventKind.CONTROLLER_FAILOVER, self._of_term(EventFields(step=STEPS[step])))
+            case ControllerReady(epoch):
+                yield self._ready(epoch)
+            case PartitionsFound(count):
+                self.term.partitions = count
+            case Resigning():
+                yield from self._resign()
+            case ControllerMoved(_, event, error):
+                yield from self._moved(event, exception_of(error)[1], text)
+            case EventFailed(printed, exception):
+                event, (error, why) = _name_of_event(printed), exception_of(exception)
+                fields = EventFields(event=event, error=error, detail=f"Error processing event {event}: {why}")
+                yield ParsedEvent(EventKind.CONTROLLER_EVENT_FAILED, fields)
+            case TakeoverFailed(exception):
+                error, why = exception_of(exception)
+                detail = f"Error while electing or becoming controller on broker {self.broker_id}: {why}"
+                yield ParsedEvent(EventKind.CONTROLLER_EVENT_FAILED, EventFields(error=error, detail=detail))
+            case StateChangesFailed(what, after, exception):
+                # One event for all state changes of one call: Kafka does not log which partitions or replicas failed.
+                error, why = exception_of(exception)
+                fields = EventFields(state=after, error=error, detail=f"moving {what} to {after} failed: {why}")
+                yield ParsedEvent(EventKind.STATE_CHANGE_FAILED, fields)
+            case _:
+                assert_never(says)
 
-    def lost(self, found: Found, exception: str) -> Iterator[ParsedEvent]:
-        holder = int(found["holder"])
-        detail = exception_of(exception)[1] or found.string
-        yield ParsedEvent(EventKind.ELECTION_LOST, EventFields(controller_id=holder, rule=REFUSED, detail=detail))
-
-    def resigned_meanwhile(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        yield ParsedEvent(
-            EventKind.ELECTION_LOST, EventFields(controller_id=NO_CONTROLLER, rule=REFUSED, detail=found.string)
-        )
-
-    def held_already(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        holder = int(found["holder"])
-        detail = f"Broker {holder} has been elected as the controller already"
-        yield ParsedEvent(
-            EventKind.ELECTION_LOST, EventFields(controller_id=holder, rule="/controller exists: stop", detail=detail)
-        )
-
-    def step(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        prefix = next(words for words in STEPS if found.string.startswith(words))
-        yield ParsedEvent(EventKind.CONTROLLER_FAILOVER, self._of_term(EventFields(step=STEPS[prefix])))
-
-    def ready(self, found: Found, _: str) -> Iterator[ParsedEvent]:
+    def _ready(self, epoch: int) -> ParsedEvent:
         fields = EventFields(
             step=READY,
             controller_id=self.broker_id,
-            controller_epoch=int(found["epoch"]),
+            controller_epoch=epoch,
             brokers=sorted(self.term.alive),
             count=self.term.partitions,
             detail=f"{len(self.term.alive)} live brokers, {self.term.partitions} partitions",
         )
-        yield ParsedEvent(EventKind.CONTROLLER_FAILOVER, fields)
+        return ParsedEvent(EventKind.CONTROLLER_FAILOVER, fields)
 
-    def found_brokers(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        self.term.alive = {int(name) for name in names_in(found["brokers"])}
-        yield from ()
-
-    def found_partitions(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        self.term.partitions = len(IN_STATE.findall(found["states"]))
-        yield from ()
-
-    def resigns(self, found: Found, _: str) -> Iterator[ParsedEvent]:
+    def _resign(self) -> Iterator[ParsedEvent]:
         """Report the start of the resignation. Kafka logs its end later, while other threads go on.
 
         Brokers that were not the controller also log this line, when their session has expired and when they stop.
@@ -125,57 +186,46 @@ class ControllerLines:
             yield ParsedEvent(EventKind.CONTROLLER_RESIGNED, fields)
         self.term.epoch = None
 
-    def moved(self, found: Found, exception: str) -> Iterator[ParsedEvent]:
-        """Report a refused write, most often by the check of /controller_epoch's version, which is part of each write."""
-        why = exception_of(exception)[1]
+    def _moved(self, event: str | None, why: str, text: str) -> Iterator[ParsedEvent]:
+        """Report a refused write, most often by the check of /controller_epoch's version, which is part of each write.
+
+        The line of the state machine that made the write has no event; the line of the event that it processed follows.
+        """
+        if event is None:
+            return
         if why.startswith(FENCED):
             fence = EventFields(path=paths.CONTROLLER_EPOCH, error="BADVERSION", outcome="not applied", detail=why)
             yield ParsedEvent(EventKind.ZK_WRITE_REFUSED, fence)
-        fields = EventFields(event=_name_of_event(found["event"]), detail=why or found.string)
-        yield ParsedEvent(EventKind.CONTROLLER_MOVED, fields)
+        yield ParsedEvent(EventKind.CONTROLLER_MOVED, EventFields(event=_name_of_event(event), detail=why or text))
 
-    def failed(self, found: Found, exception: str) -> Iterator[ParsedEvent]:
-        event, (error, why) = _name_of_event(found["event"]), exception_of(exception)
-        fields = EventFields(event=event, error=error, detail=f"Error processing event {event}: {why}")
-        yield ParsedEvent(EventKind.CONTROLLER_EVENT_FAILED, fields)
-
-    def failed_to_take_over(self, found: Found, exception: str) -> Iterator[ParsedEvent]:
-        error, why = exception_of(exception)
-        detail = f"Error while electing or becoming controller on broker {self.broker_id}: {why}"
-        yield ParsedEvent(EventKind.CONTROLLER_EVENT_FAILED, EventFields(error=error, detail=detail))
-
-    def moves_failed(self, found: Found, exception: str) -> Iterator[ParsedEvent]:
-        """Report one event for all state changes of one call: Kafka does not log which partitions or replicas failed."""
-        error, why = exception_of(exception)
-        detail = f"moving {found['what']} to {found['state']} failed: {why}"
-        yield ParsedEvent(EventKind.STATE_CHANGE_FAILED, EventFields(state=found["state"], error=error, detail=detail))
+    def _of_term(self, fields: EventFields) -> EventFields:
+        if self.term.epoch is not None:
+            fields["controller_epoch"] = self.term.epoch
+        return fields
 
     # --- brokers
 
-    def brokers_changed(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        started, stopped, bounced = (list(ids_in(found[group] or "")) for group in ("added", "deleted", "bounced"))
-        fields = EventFields(
-            brokers=list(ids_in(found["alive"])),
-            started=started,
-            stopped=stopped,
-            bounced=bounced,
-            detail=f"started {started}, stopped {stopped}, bounced {bounced}",
-        )
-        yield ParsedEvent(EventKind.BROKER_CHANGE, fields)
+    def _of_brokers(self, says: BrokerMessage, text: str) -> Iterator[ParsedEvent]:
+        match says:
+            case BrokersAlive(_, brokers):
+                self.term.alive = set(brokers)
+            case BrokersChanged():
+                yield _brokers_changed(says)
+            case BrokersStarted(brokers):
+                self.term.alive.update(brokers)
+            case BrokersFailed(brokers):
+                self.term.alive.difference_update(brokers)
+            case BrokerShutsDown(_, broker):
+                self.term.shutting_down = broker
+            case LeadersListed(leaders):
+                yield from self._shutdown_answered(leaders)
+            case BrokerUnreachable(broker):
+                fields = EventFields(broker_id=broker, error="NETWORK_EXCEPTION", detail=text)
+                yield ParsedEvent(EventKind.REQUEST_FAILED, fields)
+            case _:
+                assert_never(says)
 
-    def started(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        self.term.alive.update(ids_in(found["brokers"]))
-        yield from ()
-
-    def stopped(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        self.term.alive.difference_update(ids_in(found["brokers"]))
-        yield from ()
-
-    def shuts_down(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        self.term.shutting_down = int(found["broker"])
-        yield from ()
-
-    def let_go(self, found: Found, _: str) -> Iterator[ParsedEvent]:
+    def _shutdown_answered(self, leaders: Sequence[tuple[TopicPartition, int]]) -> Iterator[ParsedEvent]:
         """Report the answer to a controlled shutdown: the broker may still lead partitions that other replicas could lead.
 
         The controller lists all leaders when it is about to answer.
@@ -183,73 +233,71 @@ class ControllerLines:
         broker, self.term.shutting_down = self.term.shutting_down, None
         if broker is None:
             return
-        remaining = [
-            name for name, leader in LEADING.findall(found["leaders"]) if int(leader) == broker and self._has_others(name)
-        ]
+        remaining = [tp for tp, leader in leaders if leader == broker and self.term.replica_counts.get(tp, 2) > 1]
         detail = f"still leads {summarize(remaining)}" if remaining else "leads nothing that others could lead"
         fields = EventFields(
             step="answered", broker_id=broker, error="NONE", count=len(remaining), detail=f"broker {broker} {detail}"
         )
         yield ParsedEvent(EventKind.CONTROLLED_SHUTDOWN, fields)
 
-    def _has_others(self, name: str) -> bool:
-        topic, _, partition = name.rpartition("-")
-        return self.term.replica_counts.get(TopicPartition(topic, int(partition)), 2) > 1
+    # --- topics and the balance of leaders
 
-    def unreachable(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        fields = EventFields(broker_id=int(found["broker"]), error="NETWORK_EXCEPTION", detail=found.string)
-        yield ParsedEvent(EventKind.REQUEST_FAILED, fields)
+    def _of_topics(self, says: TopicMessage) -> Iterator[ParsedEvent]:
+        match says:
+            case TopicsChanged(_, assignments, deleted_topics, new_topics):
+                new, gone = sorted(new_topics), sorted(deleted_topics)
+                detail = f"new topics {new}, gone {gone}"
+                fields = EventFields(count=len(assignments), new_topics=new, deleted_topics=gone, detail=detail)
+                yield ParsedEvent(EventKind.TOPIC_CHANGE, fields)
+            case PartitionsAdded(_, assignments):
+                topic = next(iter(assignments)).topic if assignments else ""
+                fields = EventFields(topic=topic, count=len(assignments), detail=f"{len(assignments)} partitions added")
+                yield ParsedEvent(EventKind.TOPIC_CHANGE, fields)
+            case DeletionStarted(topic):
+                self.term.deleting.add(topic)
+                yield _deletion(topic, "started", "all its replicas that are online are to go")
+            case DeletionHalted(topics, reason):
+                yield from (_deletion(topic, "ineligible", f"it has {reason}") for topic in topics)
+            case DeletionRefused(topics, reason):
+                yield from (_deletion(topic, "refused", reason) for topic in topics)
+            case TopicDeleted(_, topic):
+                self.term.deleting.discard(topic)
+                yield _deletion(topic, "completed", "its name is free again")
+            case ImbalanceMeasured(broker):
+                self.term.imbalanced = broker
+            case ElectionTriggered():
+                yield from self._rebalance(says)
+            case _:
+                assert_never(says)
 
-    # --- topics
+    def _rebalance(self, says: ElectionTriggered) -> Iterator[ParsedEvent]:
+        """Report a rebalance for the broker of the last logged imbalance ratio: the controller checks brokers one by one.
 
-    def topics_changed(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        new, gone = sorted(names_in(found["new"])), sorted(names_in(found["gone"]))
-        count = len(assignments_in(found["assignments"]))
-        fields = EventFields(count=count, new_topics=new, deleted_topics=gone, detail=f"new topics {new}, gone {gone}")
-        yield ParsedEvent(EventKind.TOPIC_CHANGE, fields)
-
-    def partitions_added(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        added = assignments_in(found["assignments"])
-        topic = next(iter(added)).topic if added else ""
-        fields = EventFields(topic=topic, count=len(added), detail=f"{len(added)} partitions added")
-        yield ParsedEvent(EventKind.TOPIC_CHANGE, fields)
-
-    def deletion_started(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        self.term.deleting.add(found["topic"])
-        yield _deletion(found["topic"], "started", "all its replicas that are online are to go")
-
-    def deletion_halted(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        for topic in names_in(found["topics"]):
-            yield _deletion(topic, "ineligible", f"it has {found['why']}")
-
-    def deletion_refused(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        for topic in names_in(found["topics"]):
-            yield _deletion(topic, "refused", found["why"])
-
-    def deletion_completed(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        self.term.deleting.discard(found["topic"])
-        yield _deletion(found["topic"], "completed", "its name is free again")
-
-    # --- the balance of leaders
-
-    def imbalance_found(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        self.term.imbalanced = int(found["broker"])
-        yield from ()
-
-    def rebalances(self, found: Found, _: str) -> Iterator[ParsedEvent]:
-        """Report a rebalance for the broker of the last logged imbalance ratio: the controller checks brokers one by one."""
-        if self.term.imbalanced is None:
+        Elections that an administrator has requested are no rebalance.
+        """
+        if self.term.imbalanced is None or (says.kind, says.trigger) != ("PREFERRED", "AutoTriggered"):
             return
-        tps = partitions_in(found["tps"])
+        tps = says.partitions
         detail = f"elect the preferred leader of {summarize(tps)}" if tps else "none of them can be led by it"
         yield ParsedEvent(
             EventKind.LEADER_REBALANCE, EventFields(broker_id=self.term.imbalanced, count=len(tps), detail=detail)
         )
 
-    def _of_term(self, fields: EventFields) -> EventFields:
-        if self.term.epoch is not None:
-            fields["controller_epoch"] = self.term.epoch
-        return fields
+
+def _election_lost(holder: int, rule: str, detail: str) -> ParsedEvent:
+    return ParsedEvent(EventKind.ELECTION_LOST, EventFields(controller_id=holder, rule=rule, detail=detail))
+
+
+def _brokers_changed(says: BrokersChanged) -> ParsedEvent:
+    started, stopped, bounced = list(says.added), list(says.deleted), list(says.bounced)
+    fields = EventFields(
+        brokers=list(says.alive),
+        started=started,
+        stopped=stopped,
+        bounced=bounced,
+        detail=f"started {started}, stopped {stopped}, bounced {bounced}",
+    )
+    return ParsedEvent(EventKind.BROKER_CHANGE, fields)
 
 
 def _name_of_event(printed: str) -> str:
@@ -265,60 +313,3 @@ def _name_of_event(printed: str) -> str:
 def _deletion(topic: str, step: str, why: str) -> ParsedEvent:
     fields = EventFields(topic=topic, step=step, detail=f"deletion of topic {topic} {step}: {why}")
     return ParsedEvent(EventKind.TOPIC_DELETION, fields)
-
-
-C = ControllerLines
-LINES: PatternTable[ControllerLines] = PatternTable(
-    # election won; the two ways in which an election is lost
-    says("successfully elected as the controller. ", r"Epoch incremented to (?P<epoch>\d+) and .*", C.won),
-    says("Broker ", r"(?P<holder>\d+) was elected as controller instead of broker \d+", C.lost),
-    says(
-        "Broker ", r"(?P<holder>\d+) has been elected as the controller, so stopping the election process\.", C.held_already
-    ),
-    says("A controller has been elected but just resigned", ".*", C.resigned_meanwhile),
-    # failover
-    *(says(words, ".*" if words.endswith(" ") else "", C.step) for words in STEPS),
-    says(f"{READY} with epoch ", r"(?P<epoch>\d+)", C.ready),
-    says("Currently active brokers in the cluster: ", r"(?P<brokers>\w+\([\d, ]*\))", C.found_brokers),
-    says("Started partition state machine with initial state -> ", r"(?P<states>.*)", C.found_partitions),
-    # resign, moved, failures
-    says("Resigning", "", C.resigns),
-    says("Controller moved to another broker when processing ", r"(?P<event>.+?)\.?", C.moved),
-    says("Error processing event ", r"(?P<event>.+)", C.failed),
-    says("Error while electing or becoming controller on broker ", ".*", C.failed_to_take_over),
-    says("Error while moving some ", r"(?P<what>replicas|partitions) to (?P<state>\w+) state", C.moves_failed),
-    # broker change, shutting down, channels
-    says(
-        "Newly added brokers: ",
-        r"(?P<added>[\d,]*), deleted brokers: (?P<deleted>[\d,]*)(?:, bounced brokers: (?P<bounced>[\d,]*))?"
-        r", all live brokers: (?P<alive>[\d,]*)",
-        C.brokers_changed,
-    ),
-    says("New broker startup callback for ", r"(?P<brokers>[\d,]+)", C.started),
-    says("Broker failure callback for ", r"(?P<brokers>[\d,]+)", C.stopped),
-    says("Shutting down broker ", r"(?P<broker>\d+)", C.shuts_down),
-    says("All leaders = ", r"(?P<leaders>.*)", C.let_go),
-    says("Controller ", r"\d+'s connection to broker .*\(id: (?P<broker>\d+) .*\) was unsuccessful", C.unreachable),
-    says("Controller ", r"\d+ epoch \d+ fails to send request .*\(id: (?P<broker>\d+) .*\)\. Reconnecting.*", C.unreachable),
-    # topics
-    says(
-        "New topics: ",
-        r"\[(?P<new>\w+\(.*?\))\], deleted topics: \[(?P<gone>\w+\(.*?\))\], new partition replica assignment "
-        r"\[(?P<assignments>.*)\]",
-        C.topics_changed,
-    ),
-    says("New partitions to be added ", r"(?P<assignments>\w+\(.*\))", C.partitions_added),
-    # deletion
-    says("Deletion of topic ", r"(?P<topic>\S+) \(re\)started", C.deletion_started),
-    says("Deletion of topic ", r"(?P<topic>\S+) successfully completed", C.deletion_completed),
-    says("Halted deletion of topics ", r"(?P<topics>\S+) due to (?P<why>.*)", C.deletion_halted),
-    says("Ignoring request to delete ", r"(?P<why>non-existing topics) (?P<topics>\S+)", C.deletion_refused),
-    says("Removing ", r"(?P<topics>\w+\(.*\)) since (?P<why>delete topic is disabled)", C.deletion_refused),
-    # auto balance
-    says("Leader imbalance ratio for broker ", r"(?P<broker>\d+) is .*", C.imbalance_found),
-    says(
-        "Starting replica leader election (PREFERRED) for partitions ",
-        r"(?P<tps>\S*) triggered by AutoTriggered",
-        C.rebalances,
-    ),
-)

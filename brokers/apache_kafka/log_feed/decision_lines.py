@@ -3,37 +3,57 @@
 A request becomes one event, however many lines it takes: up to 2.5 there is one line per partition and no other; from 2.6 on
 a summary line follows. Leader and ISR writes come from ZooKeeper's transaction log, not from here.
 
-Source: docs/kafka/logging.md 3, whose numbers (C1, C2, …) the patterns carry.
+Source: docs/kafka/logging.md 3.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import assert_never, get_args
 
-from kcsim.brokers.apache_kafka.log_feed.log_lines import (
-    STOP_STATE,
-    ControllerTerm,
-    Found,
-    ParsedEvent,
-    PatternTable,
-    exception_of,
-    says,
+from kcsim.brokers.apache_kafka.log_feed.controller_term import ControllerTerm
+from kcsim.brokers.apache_kafka.log_feed.parsed_event import ParsedEvent, exception_of
+from kcsim.brokers.apache_kafka.log_lines.activity_messages import (
+    ReplicaChanged,
+    ReplicaChangeFailed,
+    ReplicasOffline,
+    RequestSummary,
+    ResponseLogged,
+    StopReplicaSent,
+    UpdateMetadataSent,
 )
-from kcsim.brokers.apache_kafka.log_import.log_value_parsers import ids_in, names_in, partition_in, partitions_in, state_in
-from kcsim.brokers.apache_kafka.log_import.state_change_log import LAI_ASSIGNMENT
+from kcsim.brokers.apache_kafka.log_lines.messages import (
+    LeaderAndIsrSent,
+    NoMessage,
+    StateChangeFailed,
+)
+from kcsim.brokers.apache_kafka.log_lines.patterns import PatternTable, Speaker
+from kcsim.brokers.apache_kafka.log_lines.state_change_log import (
+    BY_CONTROLLER,
+    LEADER_AND_ISR,
+    STOP_REPLICA,
+    UPDATE_METADATA,
+)
 from kcsim.controller.request_descriptions import MAX_PARTITIONS_LISTED, refusal_fields
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.text import summarize
 from kcsim.vocabulary import TopicPartition
 
-LEADER_AND_ISR, UPDATE_METADATA, STOP_REPLICA = "LeaderAndIsr", "UpdateMetadata", "StopReplica"
-APIS = {"LEADER_AND_ISR": LEADER_AND_ISR, "UPDATE_METADATA": UPDATE_METADATA, "STOP_REPLICA": STOP_REPLICA}
+DecisionMessage = (
+    LeaderAndIsrSent
+    | UpdateMetadataSent
+    | StopReplicaSent
+    | RequestSummary
+    | ResponseLogged
+    | ReplicaChanged
+    | StateChangeFailed
+    | ReplicaChangeFailed
+    | ReplicasOffline
+)
+TABLE: PatternTable[DecisionMessage] = PatternTable(BY_CONTROLLER, get_args(DecisionMessage))
+
 OURS = {"StateChangeFailedException": "StateChangeFailedError"}
 """Errors that have another name in our controller than in Kafka's."""
-
-PARTITION_ERROR = re.compile(r"topicName='([^']+)', partitionIndex=(\d+), errorCode=(-?\d+)")
-RESPONSE_ERROR = re.compile(r"errorCode=(-?\d+)")
 
 
 @dataclass
@@ -56,9 +76,10 @@ class DecisionLines:
     def is_gathering(self) -> bool:
         return self._gathered is not None
 
-    def read(self, text: str, exception: str) -> list[ParsedEvent]:
+    def read(self, text: str, speaker: Speaker) -> list[ParsedEvent]:
         """Return the events that a message describes."""
-        return LINES.read(self, text, exception)
+        says = TABLE.read(text, speaker)
+        return [] if isinstance(says, NoMessage) else list(self._events(says, text))
 
     def end_before(self, text: str) -> list[ParsedEvent]:
         """Return the event of the collected lines if this message does not belong to them. Call it before `read`.
@@ -72,37 +93,33 @@ class DecisionLines:
         gathered = self._gathered
         return [] if gathered is None else list(self._sent(gathered.api, gathered.brokers, len(gathered.words)))
 
-    # --- the requests that the controller sends
-
-    def sends_state(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # C6
-        tp, text = partition_in(found["tp"]), found["state"]
-        state, replicas = state_in(text), LAI_ASSIGNMENT.search(text)
-        if replicas is not None:
-            self.term.replica_counts[tp] = len(ids_in(replicas[1]))
-        leader = "no leader" if state.leader < 0 else f"leader {state.leader}"
-        is_new = ", new" if "isNew=true" in text else ""
-        described = f"{tp}: {leader}, leader epoch {state.leader_epoch}, ISR {list(state.isr)}{is_new}"
-        yield from self._gather(LEADER_AND_ISR, (int(found["broker"]),), described)
-
-    def sends_metadata(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # C8
-        brokers = tuple(sorted(int(name) for name in names_in(found["brokers"])))
-        yield from self._gather(UPDATE_METADATA, brokers, found["tp"])
-
-    def sends_stop(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # C10
-        state = STOP_STATE.search(found["state"])
-        described = f"leader epoch {state['epoch']}{', delete' if state['delete'] == 'true' else ''}" if state else "stop"
-        yield from self._gather(STOP_REPLICA, (int(found["broker"]),), f"{found['tp']}: {described}")
-
-    def has_sent_states(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # C7
-        count = int(found["leaders"]) + int(found["followers"])
-        yield from self._sent(LEADER_AND_ISR, (int(found["broker"]),), count)
-
-    def has_sent_metadata(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # C9
-        brokers = tuple(sorted(int(name) for name in names_in(found["brokers"])))
-        yield from self._sent(UPDATE_METADATA, brokers, int(found["count"]))
-
-    def has_sent_stops(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # C11
-        yield from self._sent(STOP_REPLICA, (int(found["broker"]),), int(found["count"]))
+    def _events(self, says: DecisionMessage, text: str) -> Iterator[ParsedEvent]:
+        match says:
+            case LeaderAndIsrSent():
+                if says.assignment is not None:
+                    self.term.replica_counts[says.tp] = len(says.assignment.replicas)
+                yield from self._gather(LEADER_AND_ISR, (says.receiver,), _described(says))
+            case UpdateMetadataSent(receivers):
+                yield from self._gather(UPDATE_METADATA, tuple(sorted(receivers)), "a partition")
+            case StopReplicaSent(receiver, tp, epoch, deletes):
+                described = "stop" if epoch is None else f"leader epoch {epoch}{', delete' if deletes else ''}"
+                yield from self._gather(STOP_REPLICA, (receiver,), f"{tp}: {described}")
+            case RequestSummary(api, receivers, count):
+                yield from self._sent(api, tuple(sorted(receivers)), count)
+            case ResponseLogged():
+                yield from _answered(says)
+            case ReplicaChanged(tp, after):
+                yield from self._replica_changed(tp.topic, after)
+            case StateChangeFailed(tp=tp, after=after, error=error):
+                yield _change_failed(EventFields(topic=tp.topic, partition=tp.partition, state=after), error, text)
+            case ReplicaChangeFailed(replica, tp, after, error):
+                fields = EventFields(topic=tp.topic, partition=tp.partition, state=after, broker_id=replica)
+                yield _change_failed(fields, error, text)
+            case ReplicasOffline(tps, broker):
+                detail = f"replicas of {summarize(tps)} on {broker} are in a failed log directory"
+                yield ParsedEvent(EventKind.LOG_DIR_FAILED, EventFields(broker_id=broker, count=len(tps), detail=detail))
+            case _:
+                assert_never(says)
 
     def _gather(self, api: str, brokers: tuple[int, ...], described: str) -> Iterator[ParsedEvent]:
         gathered = self._gathered
@@ -128,88 +145,41 @@ class DecisionLines:
                 fields["controller_epoch"] = self.term.epoch
             yield ParsedEvent(EventKind.REQUEST_SENT, fields)
 
-    def answered(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # C12
-        body = found["body"]
-        fields = EventFields(broker_id=int(found["broker"]), event=APIS[found["api"]])
-        if (error := RESPONSE_ERROR.search(body)) is not None and error[1] != "0":
-            fields["error"] = ErrorCode(int(error[1])).name
-        refusals = [
-            (TopicPartition(topic, int(partition)), ErrorCode(int(number)))
-            for topic, partition, number in PARTITION_ERROR.findall(body)
-            if number != "0"
-        ]
-        if refusals:
-            fields |= refusal_fields(refusals)
-        yield ParsedEvent(EventKind.RESPONSE_RECEIVED, fields)
-
-    # --- state changes of partitions and replicas
-
-    def replica_changed(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # C4
+    def _replica_changed(self, topic: str, after: str) -> Iterator[ParsedEvent]:
         """Report a deletion as completing when a first replica becomes NonExistentReplica: none is left to wait for."""
-        topic = partition_in(found["tp"]).topic
-        if found["state"] == "NonExistentReplica" and topic in self.term.deleting:
+        if after == "NonExistentReplica" and topic in self.term.deleting:
             self.term.deleting.discard(topic)
             detail = f"deletion of topic {topic} completing: every replica is deleted, so its znodes go"
             yield ParsedEvent(EventKind.TOPIC_DELETION, EventFields(topic=topic, step="completing", detail=detail))
 
-    def change_failed(self, found: Found, exception: str) -> Iterator[ParsedEvent]:  # C14, C15
-        tp, (error, why) = partition_in(found["tp"]), exception_of(exception)
-        fields = EventFields(topic=tp.topic, partition=tp.partition, state=found["state"], error=OURS.get(error, error))
-        if broker := found.groupdict().get("replica"):
-            fields["broker_id"] = int(broker)
-        fields["detail"] = why or found.string
-        yield ParsedEvent(EventKind.STATE_CHANGE_FAILED, fields)
 
-    def marks_offline(self, found: Found, _: str) -> Iterator[ParsedEvent]:  # C17
-        tps, broker = partitions_in(found["tps"]), int(found["broker"])
-        detail = f"replicas of {summarize(tps)} on {broker} are in a failed log directory"
-        yield ParsedEvent(EventKind.LOG_DIR_FAILED, EventFields(broker_id=broker, count=len(tps), detail=detail))
+def _described(says: LeaderAndIsrSent) -> str:
+    state = says.state
+    leader = "no leader" if state.leader < 0 else f"leader {state.leader}"
+    is_new = ", new" if says.is_new else ""
+    return f"{says.tp}: {leader}, leader epoch {state.leader_epoch}, ISR {list(state.isr)}{is_new}"
+
+
+def _answered(says: ResponseLogged) -> Iterator[ParsedEvent]:
+    """Report a response, unless it has an error code that our own controller does not know."""
+    fields = EventFields(broker_id=says.broker, event=says.api)
+    try:
+        if says.error:
+            fields["error"] = ErrorCode(says.error).name
+        refusals: list[tuple[TopicPartition, ErrorCode]] = [(tp, ErrorCode(code)) for tp, code in says.refusals]
+    except ValueError:
+        return
+    if refusals:
+        fields |= refusal_fields(refusals)
+    yield ParsedEvent(EventKind.RESPONSE_RECEIVED, fields)
+
+
+def _change_failed(fields: EventFields, exception: str, text: str) -> ParsedEvent:
+    error, why = exception_of(exception)
+    fields["error"], fields["detail"] = OURS.get(error, error), why or text
+    return ParsedEvent(EventKind.STATE_CHANGE_FAILED, fields)
 
 
 def _with_rest(words: list[str]) -> str:
     listed, more = "; ".join(words[:MAX_PARTITIONS_LISTED]), len(words) - MAX_PARTITIONS_LISTED
     return f"{listed}; and {more} more" if more > 0 else listed
-
-
-D = DecisionLines
-TP = r"(?P<tp>\S+)"
-TO = r"to broker (?P<broker>-?\d+)"
-BROKERS = r"(?P<brokers>\w+\([\d, ]*\))"
-
-LINES: PatternTable[DecisionLines] = PatternTable(
-    says("Changed state of replica ", rf"\d+ for partition {TP} from \w+ to (?P<state>\w+)", D.replica_changed),
-    says("Sending become-", rf"\w+ LeaderAndIsr request (?P<state>.*) {TO} for partition {TP}", D.sends_state),
-    says(
-        "Sending LeaderAndIsr request ",
-        rf"{TO} with (?P<leaders>\d+) become-leader and (?P<followers>\d+) become-follower partitions",
-        D.has_sent_states,
-    ),
-    says("Sending UpdateMetadata request to brokers ", rf"{BROKERS} for (?P<count>\d+) partitions", D.has_sent_metadata),
-    says(
-        "Sending UpdateMetadata request ",
-        rf"(?!to )\S*PartitionState\(.*\) to brokers {BROKERS} for partition {TP}",
-        D.sends_metadata,
-    ),
-    says("Sending StopReplica request ", rf"(?:\(delete = \w+\) )?for (?P<count>\d+) replicas {TO}", D.has_sent_stops),
-    says(
-        "Sending StopReplica request ", rf"(?P<state>StopReplicaPartitionState\(.*\)) {TO} for partition {TP}", D.sends_stop
-    ),
-    says(
-        "Received response ",
-        r"(?P<body>.*) for request (?P<api>LEADER_AND_ISR|UPDATE_METADATA|STOP_REPLICA) with correlation id \d+ sent to "
-        r"broker .*\(id: (?P<broker>\d+) .*\)",
-        D.answered,
-    ),
-    says(
-        "Controller ",
-        rf"\d+ epoch \d+ failed to change state for partition {TP} from \w+ to (?P<state>\w+)",
-        D.change_failed,
-    ),
-    says(
-        "Controller ",
-        rf"\d+ epoch \d+ initiated state change of replica (?P<replica>\d+) for partition {TP} from \w+ to (?P<state>\w+)"
-        " failed",
-        D.change_failed,
-    ),
-    says("Mark replicas ", r"(?P<tps>\S*) on broker (?P<broker>\d+) as offline", D.marks_offline),
-)

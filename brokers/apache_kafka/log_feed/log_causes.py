@@ -9,8 +9,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from types import MappingProxyType
 
-from kcsim.brokers.apache_kafka.log_feed.decision_lines import LEADER_AND_ISR, STOP_REPLICA
 from kcsim.brokers.apache_kafka.log_feed.log_events import LogEvent
+from kcsim.brokers.apache_kafka.log_lines.state_change_log import LEADER_AND_ISR, STOP_REPLICA
 from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.vocabulary import TopicPartition
 from kcsim.zk.operations import SessionState

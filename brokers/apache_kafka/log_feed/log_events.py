@@ -8,16 +8,15 @@ one pattern in a scenario file matches both. Covers the wordings of Kafka 2.4 to
 from dataclasses import dataclass
 
 from kcsim.brokers.apache_kafka.log_feed.controller_lines import ControllerLines
+from kcsim.brokers.apache_kafka.log_feed.controller_term import ControllerTerm
 from kcsim.brokers.apache_kafka.log_feed.decision_lines import DecisionLines
-from kcsim.brokers.apache_kafka.log_feed.log_lines import ControllerTerm, ParsedEvent
+from kcsim.brokers.apache_kafka.log_feed.parsed_event import ParsedEvent
 from kcsim.brokers.apache_kafka.log_feed.replica_lines import ReplicaLines
 from kcsim.brokers.apache_kafka.log_feed.server_lines import ServerLines
-from kcsim.brokers.apache_kafka.log_import.records import LogRecord
-from kcsim.brokers.apache_kafka.log_import.state_change_log import PREFIX
+from kcsim.brokers.apache_kafka.log_lines import controller_log, state_change_log
+from kcsim.brokers.apache_kafka.log_lines.records import LogRecord
 from kcsim.eventlog.events import EventFields, EventKind
 
-STATE_CHANGES = "state.change.logger"
-CONTROLLER = "kafka.controller."
 SERVER = "kafka.server.KafkaServer"
 BEGINS = "starting"
 
@@ -55,31 +54,34 @@ class BrokerLog:
         term = ControllerTerm()
         self._controller = ControllerLines(self._broker_id, term)
         self._server = ServerLines(self._broker_id)
-        self._roles = {"Controller": RoleLines(DecisionLines(term)), "Broker": RoleLines(ReplicaLines())}
+        self._roles = {
+            state_change_log.CONTROLLER: RoleLines(DecisionLines(term)),
+            state_change_log.BROKER: RoleLines(ReplicaLines()),
+        }
 
     def take(self, record: LogRecord, time_ms: int) -> list[LogEvent]:
         """Return the events of a record, preceded by those of collected lines that this record does not belong to."""
         ended = self.settle(time_ms - SETTLES_AFTER_MS)
-        if record.logger == STATE_CHANGES:
+        if record.logger == state_change_log.LOGGER:
             return ended + self._take_state_change(record, time_ms)
         return ended + self._log_events(time_ms, self._read(record))
 
     def _take_state_change(self, record: LogRecord, time_ms: int) -> list[LogEvent]:
-        prefix = PREFIX.match(record.message)
-        if prefix is None or prefix[1] is None:
+        name, speaker, text = state_change_log.role_and_text(record.message, record.continuation)
+        role = self._roles.get(name)
+        if role is None:
             return []
-        role, text = self._roles[prefix[1]], record.message[prefix.end() :]
         ended = self._log_events(role.last_ms, role.lines.end_before(text))
         role.last_ms = time_ms
-        return ended + self._log_events(time_ms, role.lines.read(text, record.continuation))
+        return ended + self._log_events(time_ms, role.lines.read(text, speaker))
 
     def _read(self, record: LogRecord) -> list[ParsedEvent]:
-        if record.logger.startswith(CONTROLLER):
+        if record.logger.startswith(controller_log.LOGGERS):
             return self._controller.read(record.message, record.continuation)
         if record.logger == SERVER and record.message == BEGINS:
             self._begin()  # the same files, but a new process
             return []
-        return self._server.read(record.logger, record.message, record.continuation)
+        return self._server.read(record.logger, record.message)
 
     def settle(self, before_ms: int) -> list[LogEvent]:
         """Return the events of collected lines, if the last of these lines was written before this time (ms since 1970)."""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kcsim.brokers.apache_kafka.log_feed.log_events import SETTLES_AFTER_MS, BrokerLog, LogEvent
-from kcsim.brokers.apache_kafka.log_import.records import BrokenLines, LogRecord, read_records
+from kcsim.brokers.apache_kafka.log_lines.records import BrokenLines, LogRecord, read_records
 
 FILES = ("controller.log", "state-change.log", "server.log")
 """In the order in which records of the same millisecond are taken: what a controller decides on, then what it does."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kcsim.brokers.apache_kafka.log_import.entries import RegistrationChange, SourceLine, Visibility
 from kcsim.brokers.apache_kafka.log_import.evidence import EvidenceIndex
-from kcsim.brokers.apache_kafka.log_import.messages import (
+from kcsim.brokers.apache_kafka.log_lines.messages import (
     BrokerEpochs,
     BrokersAlive,
     BrokersChanged,

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from kcsim.brokers.apache_kafka.log_import.entries import ControllerRoleChange, NotShown, RegistrationChange, Visibility
 from kcsim.brokers.apache_kafka.log_import.evidence import EvidenceIndex, TimedMessage
-from kcsim.brokers.apache_kafka.log_import.messages import ControllerElected
+from kcsim.brokers.apache_kafka.log_lines.messages import ControllerElected
 from kcsim.vocabulary import BrokerId, ControllerEpoch
 
 

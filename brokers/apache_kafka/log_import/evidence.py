@@ -10,18 +10,18 @@ from enum import IntEnum
 import msgspec
 
 from kcsim.brokers.apache_kafka.log_import.entries import SourceLine
-from kcsim.brokers.apache_kafka.log_import.log_value_parsers import LoggedState
-from kcsim.brokers.apache_kafka.log_import.messages import (
+from kcsim.brokers.apache_kafka.log_lines.log_value_parsers import LoggedState
+from kcsim.brokers.apache_kafka.log_lines.messages import (
     BecameFollower,
     BecameLeader,
     BrokerNamed,
     ControllerAtWork,
     ControllerElected,
+    HistoryMessage,
     IsrChangeTried,
     IsrUpdated,
     IsrUpdatedByController,
     LeaderEpochRaised,
-    Message,
     PartitionElected,
     PartitionNew,
     ReplicaRemoved,
@@ -76,7 +76,7 @@ class TimedMessage(msgspec.Struct, frozen=True):
 
     t_ms: int
     place: SourceLine
-    says: Message
+    says: HistoryMessage
 
 
 class ControllerEpochSpan(msgspec.Struct):
@@ -101,14 +101,14 @@ class EvidenceIndex:
 
     def __init__(self) -> None:
         self.states: dict[TopicPartition, list[Evidence]] = defaultdict(list)
-        self.others: dict[type[Message], list[TimedMessage]] = defaultdict(list)
+        self.others: dict[type[HistoryMessage], list[TimedMessage]] = defaultdict(list)
         self.roles: list[TimedMessage] = []
         self.tried: dict[tuple[TopicPartition, BrokerId], TimedMessage] = {}
         self.spans: dict[ControllerEpoch, ControllerEpochSpan] = {}
         self.owners: dict[str, set[BrokerId]] = defaultdict(set)
         self._again: dict[tuple[EvidenceKind, TopicPartition, LoggedState], list[Evidence]] = defaultdict(list)
 
-    def take(self, place: SourceLine, t_ms: int, says: Message) -> None:
+    def take(self, place: SourceLine, t_ms: int, says: HistoryMessage) -> None:
         """Add the message of one line."""
         owner = owner_of(says)
         if owner is not None:

@@ -32,7 +32,9 @@ from kcsim.brokers.apache_kafka.log_import.entries import (
     WriterRole,
 )
 from kcsim.brokers.apache_kafka.log_import.evidence import A_WHILE_MS, Evidence, EvidenceIndex, EvidenceKind
-from kcsim.brokers.apache_kafka.log_import.messages import (
+from kcsim.brokers.apache_kafka.log_import.partition_state_history import PartitionStateHistory
+from kcsim.brokers.apache_kafka.log_import.topic_timeline import TopicTimelines
+from kcsim.brokers.apache_kafka.log_lines.messages import (
     BecameFollower,
     BecameLeader,
     BrokerShutsDown,
@@ -41,8 +43,6 @@ from kcsim.brokers.apache_kafka.log_import.messages import (
     ReassignmentElects,
     StateChangeFailed,
 )
-from kcsim.brokers.apache_kafka.log_import.partition_state_history import PartitionStateHistory
-from kcsim.brokers.apache_kafka.log_import.topic_timeline import TopicTimelines
 from kcsim.text import comma_separated
 from kcsim.vocabulary import BrokerId, TopicPartition
 

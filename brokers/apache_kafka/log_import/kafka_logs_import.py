@@ -24,11 +24,11 @@ from kcsim.brokers.apache_kafka.log_import.evidence import EvidenceIndex
 from kcsim.brokers.apache_kafka.log_import.history import history_of
 from kcsim.brokers.apache_kafka.log_import.kafka_logs_trace import KafkaLogsTrace
 from kcsim.brokers.apache_kafka.log_import.log_files import LogFilesError, lines_of
-from kcsim.brokers.apache_kafka.log_import.messages import ClockRead, Message, NoMessage
 from kcsim.brokers.apache_kafka.log_import.parse_statistics import ParseStatistics
 from kcsim.brokers.apache_kafka.log_import.record_parsing import ParsedRecord, read_lines
-from kcsim.brokers.apache_kafka.log_import.records import BrokenLines
 from kcsim.brokers.apache_kafka.log_import.zone import ToUtc, local_ms, zones_shown
+from kcsim.brokers.apache_kafka.log_lines.messages import ClockRead, HistoryMessage, NoMessage
+from kcsim.brokers.apache_kafka.log_lines.records import BrokenLines
 from kcsim.eventlog.events import Event
 from kcsim.vocabulary import BrokerId
 
@@ -75,7 +75,7 @@ def surveyed(
 class MessageCollector(Protocol):
     """Collects the messages of lines."""
 
-    def take(self, place: SourceLine, t_ms: int, says: Message) -> None:
+    def take(self, place: SourceLine, t_ms: int, says: HistoryMessage) -> None:
         """Add the message of one line."""
         ...
 

@@ -4,12 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from enum import StrEnum
 
-from kcsim.brokers.apache_kafka.log_import import controller_log, state_change_log
 from kcsim.brokers.apache_kafka.log_import.entries import NotShown, SourceLine
 from kcsim.brokers.apache_kafka.log_import.evidence import EvidenceIndex
-from kcsim.brokers.apache_kafka.log_import.messages import BrokerNamed, ControllerAtWork, NoMessage
 from kcsim.brokers.apache_kafka.log_import.record_parsing import ParsedRecord
-from kcsim.brokers.apache_kafka.log_import.records import BrokenLines
+from kcsim.brokers.apache_kafka.log_lines import controller_log, state_change_log
+from kcsim.brokers.apache_kafka.log_lines.messages import BrokerNamed, ControllerAtWork, NoMessage
+from kcsim.brokers.apache_kafka.log_lines.records import BrokenLines
 from kcsim.vocabulary import BrokerId
 
 QUIET = ("INFO", "WARN", "ERROR", "FATAL")

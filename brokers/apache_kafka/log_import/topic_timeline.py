@@ -18,7 +18,7 @@ from kcsim.brokers.apache_kafka.log_import.entries import (
     Visibility,
 )
 from kcsim.brokers.apache_kafka.log_import.evidence import EvidenceIndex
-from kcsim.brokers.apache_kafka.log_import.messages import (
+from kcsim.brokers.apache_kafka.log_lines.messages import (
     AssignmentUpdated,
     PartitionNew,
     PartitionsAdded,
@@ -151,7 +151,7 @@ def _evidence_by_topic(gathered: EvidenceIndex) -> Iterator[tuple[str, TopicEvid
     for kind in (TopicsChanged, PartitionsAdded, PartitionNew, AssignmentUpdated, TopicDeleted):
         for at in gathered.others[kind]:
             match at.says:
-                case TopicsChanged(_, assignments, deleted):
+                case TopicsChanged(_, assignments, deleted, _):
                     for topic in deleted:
                         yield topic, TopicEvidence(at.t_ms, TopicEvidenceKind.GONE, at.place, {})
                     for topic, of_topic in _by_topic(assignments):

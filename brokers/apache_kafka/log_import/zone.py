@@ -11,7 +11,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from kcsim.brokers.apache_kafka.log_import.evidence import TimedMessage
-from kcsim.brokers.apache_kafka.log_import.messages import ClockRead
+from kcsim.brokers.apache_kafka.log_lines.messages import ClockRead
 
 ToUtc = Callable[[int], int]
 """Converts a file's own ms, read as if its zone were UTC, to ms since 1970."""

@@ -17,23 +17,23 @@ from kcsim.brokers.apache_kafka.log_import.entries import SourceLine
 from kcsim.brokers.apache_kafka.log_import.evidence import WITH_EPOCH, WithEpoch
 from kcsim.brokers.apache_kafka.log_import.kafka_logs_import import take
 from kcsim.brokers.apache_kafka.log_import.log_files import LogFilesError, lines_of
-from kcsim.brokers.apache_kafka.log_import.messages import (
+from kcsim.brokers.apache_kafka.log_import.parse_statistics import ParseStatistics
+from kcsim.brokers.apache_kafka.log_import.record_parsing import read_lines
+from kcsim.brokers.apache_kafka.log_lines.messages import (
     BecameFollower,
     BecameLeader,
     BrokerNamed,
     ControllerAtWork,
+    HistoryMessage,
     IsrChangeTried,
     IsrUpdated,
     IsrUpdatedByController,
     LeaderEpochRaised,
-    Message,
     PartitionElected,
     ReplicaRemoved,
     StateSeen,
     owner_of,
 )
-from kcsim.brokers.apache_kafka.log_import.parse_statistics import ParseStatistics
-from kcsim.brokers.apache_kafka.log_import.record_parsing import read_lines
 from kcsim.scenarios.analysis.tables.rejects_table import cut
 from kcsim.vocabulary import BrokerId, ControllerEpoch
 
@@ -66,7 +66,7 @@ class FileMessage(NamedTuple):
 
     line: int
     t_ms: int
-    says: Message
+    says: HistoryMessage
 
 
 class UnparsedLines(NamedTuple):
@@ -152,7 +152,7 @@ class _Sorter:
             ControllerEpoch, tuple[FileMessage, FileMessage, FileMessage]
         ] = {}  # the first, the earliest, the latest
 
-    def take(self, place: SourceLine, t_ms: int, says: Message) -> None:
+    def take(self, place: SourceLine, t_ms: int, says: HistoryMessage) -> None:
         owner = owner_of(says)
         if owner is not None:
             self._survey.owners.add(owner)

@@ -7,7 +7,7 @@ from typing import Any
 
 from kcsim.brokers.apache_kafka.log_feed.log_events import BrokerLog, LogEvent
 from kcsim.brokers.apache_kafka.log_feed.log_tail import LogTail, time_of
-from kcsim.brokers.apache_kafka.log_import.records import LogRecord, read_records
+from kcsim.brokers.apache_kafka.log_lines.records import LogRecord, read_records
 from kcsim.eventlog.events import EventKind
 
 VECTORS = Path(__file__).parents[3] / "vectors"

@@ -6,9 +6,9 @@ from kcsim.brokers.apache_kafka.log_import.entries import HistoryEntry, LogHisto
 from kcsim.brokers.apache_kafka.log_import.evidence import EvidenceIndex
 from kcsim.brokers.apache_kafka.log_import.history import history_of
 from kcsim.brokers.apache_kafka.log_import.kafka_logs_import import take
-from kcsim.brokers.apache_kafka.log_import.messages import Message, NoMessage
 from kcsim.brokers.apache_kafka.log_import.parse_statistics import ParseStatistics
 from kcsim.brokers.apache_kafka.log_import.record_parsing import ParsedRecord, read_lines
+from kcsim.brokers.apache_kafka.log_lines.messages import Message, NoMessage
 
 STATE_CHANGE = "state.change.logger"
 CONTROLLER = "kafka.controller.KafkaController"

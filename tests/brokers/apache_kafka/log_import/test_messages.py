@@ -4,8 +4,9 @@ import pickle
 
 import pytest
 
-from kcsim.brokers.apache_kafka.log_import.log_value_parsers import LoggedState
-from kcsim.brokers.apache_kafka.log_import.messages import (
+from kcsim.brokers.apache_kafka.log_import.record_parsing import ParsedRecord, read_lines
+from kcsim.brokers.apache_kafka.log_lines.log_value_parsers import LoggedState
+from kcsim.brokers.apache_kafka.log_lines.messages import (
     AssignmentUpdated,
     BecameFollower,
     BecameLeader,
@@ -20,6 +21,8 @@ from kcsim.brokers.apache_kafka.log_import.messages import (
     ElectionTriggered,
     IsrChangeTried,
     IsrUpdated,
+    LeaderAndIsrReceived,
+    LeaderAndIsrSent,
     LeaderEpochRaised,
     Message,
     NoMessage,
@@ -34,7 +37,6 @@ from kcsim.brokers.apache_kafka.log_import.messages import (
     TopicDeleted,
     TopicsChanged,
 )
-from kcsim.brokers.apache_kafka.log_import.record_parsing import ParsedRecord, read_lines
 from kcsim.vocabulary import BrokerId, ControllerEpoch, ReplicaAssignment, TopicPartition
 from tests.brokers.apache_kafka.log_import.lines import CONTROLLER, DELETION, PARTITION, ZK, says
 from tests.brokers.apache_kafka.log_import.recordings import RECORDINGS
@@ -117,12 +119,12 @@ def test_nobody_leads_is_minus_one_and_an_empty_isr_is_none() -> None:
 )
 def test_a_request_carries_a_state_in_every_version_s_rendering(state: str, assignment: ReplicaAssignment | None) -> None:
     sent = says(f"{PRE}Sending become-leader LeaderAndIsr request {state} to broker 2 for partition orders-0", level="TRACE")
-    assert sent == StateSeen(B1, E7, ORDERS_0, STORED, assignment)
+    assert sent == LeaderAndIsrSent(B1, E7, ORDERS_0, STORED, assignment, receiver=B2, is_new=False)
     received = says(
         f"{BY_3}Received LeaderAndIsr request {state} correlation id 5 from controller 1 epoch 7 for partition orders-0",
         level="TRACE",
     )
-    assert received == StateSeen(B1, E7, ORDERS_0, STORED, assignment, B3)
+    assert received == LeaderAndIsrReceived(B1, E7, ORDERS_0, STORED, assignment, B3)
 
 
 def test_a_request_of_newer_versions_names_its_partition_itself() -> None:
@@ -131,7 +133,7 @@ def test_a_request_of_newer_versions_names_its_partition_itself() -> None:
         "isr=[2, 3], zkVersion=9, replicas=[1, 2, 3], addingReplicas=[], removingReplicas=[], isNew=false)"
     )
     found = says(f"{BY_3}Received LeaderAndIsr request {state} correlation id 5 from controller 1 epoch 7", level="TRACE")
-    assert isinstance(found, StateSeen)
+    assert isinstance(found, LeaderAndIsrReceived)
     assert found.tp == CLICKS_4
 
 
@@ -213,7 +215,7 @@ def test_a_change_that_failed_has_its_reason_on_the_next_line() -> None:
             "state.change.logger",
             ControllerAtWork(B1, E7),
         ),
-        ("[Controller id=1] Mark replicas orders-0 on broker 2 as offline", "state.change.logger", NoMessage.NO_HISTORY),
+        ("[Controller id=1] Mark replicas orders-0 on broker 2 as offline", "state.change.logger", NoMessage.IGNORED),
         (
             "[Controller id=1] 1 successfully elected as the controller. Epoch incremented to 42 and epoch zk version is "
             "now 3",
@@ -225,12 +227,12 @@ def test_a_change_that_failed_has_its_reason_on_the_next_line() -> None:
         (
             "[Controller id=1] Newly added brokers: 4, deleted brokers: 2,3, bounced brokers: , all live brokers: 1,4",
             CONTROLLER,
-            BrokersChanged(B1, (B4,), (B2, B3), ()),
+            BrokersChanged(B1, (B4,), (B2, B3), (), (B1, B4)),
         ),
         (
             "[Controller id=1] Newly added brokers: , deleted brokers: 2, all live brokers: 1,3",
             CONTROLLER,
-            BrokersChanged(B1, (), (B2,), ()),
+            BrokersChanged(B1, (), (B2,), (), (B1, B3)),
         ),
         (
             "[Controller id=1] Updated broker epochs cache: HashMap(1 -> 26, 3 -> 62)",
@@ -252,13 +254,13 @@ def test_a_change_that_failed_has_its_reason_on_the_next_line() -> None:
             "[Set(TopicIdReplicaAssignment(orders,Some(4Wm0xXHvQp2Bc3yR1dZxAA),Map(orders-0 -> ReplicaAssignment("
             "replicas=1,2, addingReplicas=, removingReplicas=))))]",
             CONTROLLER,
-            TopicsChanged(B1, {ORDERS_0: ReplicaAssignment((B1, B2))}, ("a", "b")),
+            TopicsChanged(B1, {ORDERS_0: ReplicaAssignment((B1, B2))}, ("a", "b"), ("orders",)),
         ),
         (
             "[Controller id=1] New topics: [Set(orders)], deleted topics: [Set()], new partition replica assignment "
             "[Map(orders-0 -> Vector(1, 2))]",
             CONTROLLER,
-            TopicsChanged(B1, {ORDERS_0: ReplicaAssignment((B1, B2))}, ()),
+            TopicsChanged(B1, {ORDERS_0: ReplicaAssignment((B1, B2))}, (), ("orders",)),
         ),
         (
             "[Controller id=1] New partitions to be added Map(clicks-4 -> ReplicaAssignment(replicas=2, addingReplicas=, "
@@ -303,6 +305,7 @@ def test_a_change_that_failed_has_its_reason_on_the_next_line() -> None:
         ("[Topic Deletion Manager 1] Deletion of topic a-b successfully completed", DELETION, TopicDeleted(B1, "a-b")),
         ("[Topic Deletion Manager 1], Deletion of topic a successfully completed", DELETION, TopicDeleted(B1, "a")),
         ("[Topic Deletion Manager 1] Deletion of topic a (re)started", DELETION, BrokerNamed(B1)),
+        ("[Controller id=1] Error while moving some replicas to OfflineReplica state", CONTROLLER, BrokerNamed(B1)),
         ("[Controller id=1] A sentence of a version to come", CONTROLLER, NoMessage.UNKNOWN),
         (f"{PRE}Changed partition orders to OnlinePartition with a new word", "state.change.logger", NoMessage.UNKNOWN),
         (f"{PRE}Partition orders-0 state changed to something else", "state.change.logger", NoMessage.UNKNOWN),
@@ -407,9 +410,9 @@ def test_an_attempt_to_change_the_isr_is_not_yet_a_change(rest: str) -> None:
         ("[ZooKeeperClient Kafka server] Closed.", "kafka.zookeeper.ZooKeeperClient", BrokerSessionEnded(False)),
         ("[ZooKeeperClient] Closed.", "kafka.zookeeper.ZooKeeperClient", BrokerSessionEnded(False)),
         ("[ZooKeeperClient Kafka server] Session expired.", "kafka.zookeeper.ZooKeeperClient", BrokerSessionEnded(True)),
-        ("[ZooKeeperClient Kafka server] Closing.", "kafka.zookeeper.ZooKeeperClient", NoMessage.NO_HISTORY),
+        ("[ZooKeeperClient Kafka server] Closing.", "kafka.zookeeper.ZooKeeperClient", NoMessage.IGNORED),
         ("[KafkaServer id=2] started", SERVER, BrokerNamed(B2)),
-        ("starting", SERVER, NoMessage.NO_HISTORY),
+        ("starting", SERVER, NoMessage.IGNORED),
         ("Kafka startTimeMs: 1795236091329", "org.apache.kafka.common.utils.AppInfoParser", ClockRead(1_795_236_091_329)),
         ("[Partition orders-0 broker=1] Cached zkVersion 9 not equal to that in zookeeper", PARTITION, BrokerNamed(B1)),
         ("[Partition orders-0 broker=1] A sentence of a version to come", PARTITION, NoMessage.UNKNOWN),

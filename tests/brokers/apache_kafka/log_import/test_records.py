@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kcsim.brokers.apache_kafka.log_import.entries import StateWrite
 from kcsim.brokers.apache_kafka.log_import.record_parsing import read_lines
-from kcsim.brokers.apache_kafka.log_import.records import MOST_LINES, BrokenLines, LogRecord, read_records
+from kcsim.brokers.apache_kafka.log_lines.records import MOST_LINES, BrokenLines, LogRecord, read_records
 from tests.brokers.apache_kafka.log_import.lines import shown, writes
 from tests.brokers.apache_kafka.log_import.recordings import NAMES, RECORDINGS
 

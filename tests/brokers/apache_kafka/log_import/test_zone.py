@@ -4,8 +4,8 @@ import pytest
 
 from kcsim.brokers.apache_kafka.log_import.entries import SourceLine
 from kcsim.brokers.apache_kafka.log_import.evidence import TimedMessage
-from kcsim.brokers.apache_kafka.log_import.messages import ClockRead
 from kcsim.brokers.apache_kafka.log_import.zone import BadZoneError, local_ms, zone_named, zones_shown
+from kcsim.brokers.apache_kafka.log_lines.messages import ClockRead
 
 SUMMER = "2021-07-01 12:00:00,250"
 NOON_UTC = 1_625_140_800_250

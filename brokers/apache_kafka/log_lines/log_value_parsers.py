@@ -72,6 +72,12 @@ def ids_in(text: str) -> tuple[BrokerId, ...]:
     return tuple(BrokerId(int(one)) for one in text.strip("[]").split(",") if one.strip())
 
 
+@lru_cache(REMEMBERED)
+def broker_set_in(text: str) -> tuple[BrokerId, ...]:
+    """Parse Set(1, 2) or 1,2: any number of ids, in the order of the text."""
+    return tuple(BrokerId(int(name)) for name in names_in(text))
+
+
 def names_in(text: str) -> tuple[str, ...]:
     """Parse a,b or Set(a, b): any number of names."""
     inner = text[text.index("(") + 1 : -1] if text.endswith(")") else text

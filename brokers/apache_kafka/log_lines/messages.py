@@ -1,7 +1,8 @@
-"""The messages by which the readers of Kafka's log lines report the history of a cluster to the code that rebuilds it.
+"""The messages of Kafka's log lines that show the history of a cluster: what was written to ZooKeeper, by whom and why.
 
 Each message names the broker that printed it, as far as its own text does. Times and places are kept beside a message, not
-in it. What only one broker can know is kept apart from what it was sent: a state that was written, and one seen later.
+in it. What only one broker can know is kept apart from what it was sent: a state that was written, and one seen later. What
+controllers and brokers do besides is in activity_messages.py.
 """
 
 from collections.abc import Mapping
@@ -9,14 +10,14 @@ from enum import Enum, auto
 
 import msgspec
 
-from kcsim.brokers.apache_kafka.log_import.log_value_parsers import LoggedState
+from kcsim.brokers.apache_kafka.log_lines.log_value_parsers import LoggedState
 from kcsim.vocabulary import BrokerId, ControllerEpoch, ReplicaAssignment, TopicPartition
 
 
 class NoMessage(Enum):
-    """A record without a message about history: either known to have none, or unknown."""
+    """A text without a message for the reader of the line: known but of no use to that reader, or unknown."""
 
-    NO_HISTORY = auto()
+    IGNORED = auto()
     UNKNOWN = auto()
 
 
@@ -24,10 +25,14 @@ class Message(msgspec.Struct, frozen=True):
     """The base class of all messages."""
 
 
+class HistoryMessage(Message, frozen=True):
+    """The base class of the messages that show what was written to ZooKeeper, by whom, when or why."""
+
+
 # --- partitions
 
 
-class PartitionElected(Message, frozen=True):
+class PartitionElected(HistoryMessage, frozen=True):
     """The controller wrote a state: a partition became, or stays, online. `before`: Kafka's name of its previous state."""
 
     controller: BrokerId
@@ -37,7 +42,7 @@ class PartitionElected(Message, frozen=True):
     state: LoggedState
 
 
-class ReplicaRemoved(Message, frozen=True):
+class ReplicaRemoved(HistoryMessage, frozen=True):
     """The controller removed the replica from the ISR with a write of its own, or found it removed already."""
 
     controller: BrokerId
@@ -47,16 +52,16 @@ class ReplicaRemoved(Message, frozen=True):
     state: LoggedState
 
 
-class LeaderEpochRaised(Message, frozen=True):
+class LeaderEpochRaised(HistoryMessage, frozen=True):
     """The controller wrote the state with a higher epoch but unchanged leader and ISR (in a reassignment)."""
 
     controller: BrokerId
     tp: TopicPartition
     leader_epoch: int
-    zk_version: int | None
+    zk_version: int | None = None
 
 
-class IsrUpdated(Message, frozen=True):
+class IsrUpdated(HistoryMessage, frozen=True):
     """The leader wrote a new ISR."""
 
     broker: BrokerId
@@ -65,7 +70,7 @@ class IsrUpdated(Message, frozen=True):
     zk_version: int
 
 
-class IsrUpdatedByController(Message, frozen=True):
+class IsrUpdatedByController(HistoryMessage, frozen=True):
     """The controller wrote a new ISR for the leader that requested it (inter.broker.protocol.version 2.7 and newer)."""
 
     controller: BrokerId
@@ -73,7 +78,7 @@ class IsrUpdatedByController(Message, frozen=True):
     state: LoggedState
 
 
-class IsrChangeTried(Message, frozen=True):
+class IsrChangeTried(HistoryMessage, frozen=True):
     """The leader is about to write a new ISR; this line does not show whether it did."""
 
     broker: BrokerId
@@ -82,7 +87,7 @@ class IsrChangeTried(Message, frozen=True):
     isr: tuple[BrokerId, ...]
 
 
-class StateSeen(Message, frozen=True):
+class StateSeen(HistoryMessage, frozen=True):
     """A state that was written some time before: in a request, or in a broker's memory.
 
     `controller` and `controller_epoch` are those of the request. `assignment` is the partition's, if the line contains it.
@@ -96,7 +101,18 @@ class StateSeen(Message, frozen=True):
     seen_by: BrokerId | None = None
 
 
-class BecameLeader(Message, frozen=True):
+class LeaderAndIsrSent(StateSeen, frozen=True, kw_only=True):
+    """One partition of a LeaderAndIsr request that the controller sends. `is_new`: the partition has just been created."""
+
+    receiver: BrokerId
+    is_new: bool
+
+
+class LeaderAndIsrReceived(StateSeen, frozen=True):
+    """One partition of a LeaderAndIsr request that a broker has received."""
+
+
+class BecameLeader(HistoryMessage, frozen=True):
     """A broker leads a partition from this epoch on. `offset` is its log end offset, None where the version omits it."""
 
     broker: BrokerId
@@ -106,7 +122,7 @@ class BecameLeader(Message, frozen=True):
     high_watermark: int | None
 
 
-class BecameFollower(Message, frozen=True):
+class BecameFollower(HistoryMessage, frozen=True):
     """A broker follows a partition's leader from this epoch on."""
 
     broker: BrokerId
@@ -116,7 +132,7 @@ class BecameFollower(Message, frozen=True):
     high_watermark: int | None
 
 
-class StateChangeFailed(Message, frozen=True):
+class StateChangeFailed(HistoryMessage, frozen=True):
     """The controller could not change a partition's state. `error` is the exception's first line."""
 
     controller: BrokerId
@@ -130,22 +146,23 @@ class StateChangeFailed(Message, frozen=True):
 # --- assignments
 
 
-class TopicsChanged(Message, frozen=True):
+class TopicsChanged(HistoryMessage, frozen=True):
     """The controller found topics that are new or gone, without having created or deleted them itself."""
 
     controller: BrokerId
     assignments: Mapping[TopicPartition, ReplicaAssignment]
-    deleted: tuple[str, ...]
+    deleted_topics: tuple[str, ...]
+    new_topics: tuple[str, ...]
 
 
-class PartitionsAdded(Message, frozen=True):
+class PartitionsAdded(HistoryMessage, frozen=True):
     """The controller found new partitions in topics that it already knew."""
 
     controller: BrokerId
     assignments: Mapping[TopicPartition, ReplicaAssignment]
 
 
-class PartitionNew(Message, frozen=True):
+class PartitionNew(HistoryMessage, frozen=True):
     """The controller starts managing a partition that has no state yet."""
 
     controller: BrokerId
@@ -154,7 +171,7 @@ class PartitionNew(Message, frozen=True):
     replicas: tuple[BrokerId, ...]
 
 
-class AssignmentUpdated(Message, frozen=True):
+class AssignmentUpdated(HistoryMessage, frozen=True):
     """The controller wrote a partition's assignment."""
 
     controller: BrokerId
@@ -162,7 +179,7 @@ class AssignmentUpdated(Message, frozen=True):
     assignment: ReplicaAssignment
 
 
-class TopicDeleted(Message, frozen=True):
+class TopicDeleted(HistoryMessage, frozen=True):
     """The controller has deleted a topic, including the last of its znodes."""
 
     controller: BrokerId
@@ -172,7 +189,7 @@ class TopicDeleted(Message, frozen=True):
 # --- reasons for elections
 
 
-class ElectionTriggered(Message, frozen=True):
+class ElectionTriggered(HistoryMessage, frozen=True):
     """The controller tries to elect leaders again. `kind` PREFERRED or UNCLEAN, `trigger` as Kafka prints it."""
 
     controller: BrokerId
@@ -181,7 +198,7 @@ class ElectionTriggered(Message, frozen=True):
     partitions: tuple[TopicPartition, ...]
 
 
-class ReassignmentElects(Message, frozen=True):
+class ReassignmentElects(HistoryMessage, frozen=True):
     """The leader is not among the new replicas, so another replica is elected."""
 
     controller: BrokerId
@@ -189,7 +206,7 @@ class ReassignmentElects(Message, frozen=True):
     leader: BrokerId
 
 
-class BrokerShutsDown(Message, frozen=True):
+class BrokerShutsDown(HistoryMessage, frozen=True):
     """A broker has requested a controlled shutdown; the partitions that it leads get another leader."""
 
     controller: BrokerId
@@ -199,31 +216,36 @@ class BrokerShutsDown(Message, frozen=True):
 # --- controllers
 
 
-class ControllerElected(Message, frozen=True):
+class ControllerElected(HistoryMessage, frozen=True):
     """A broker is the controller, with this epoch. `zk_version` is that of /controller_epoch, if the line contains it."""
 
     controller: BrokerId
     controller_epoch: ControllerEpoch
-    zk_version: int | None
+    zk_version: int | None = None
 
 
-class ControllerAtWork(Message, frozen=True):
+class ControllerAtWork(HistoryMessage, frozen=True):
     """A line that a controller prints with its epoch and that says nothing else about history."""
 
     controller: BrokerId
     controller_epoch: ControllerEpoch
 
 
-class ControllerMoved(Message, frozen=True):
-    """A broker found that another broker is the controller: one of its writes was refused."""
+class ControllerMoved(HistoryMessage, frozen=True):
+    """A broker found that another broker is the controller: one of its writes was refused.
+
+    `event` is the controller event that it was processing, as Kafka prints it; None: it was moving partitions or replicas.
+    """
 
     controller: BrokerId
+    event: str | None = None
+    error: str = ""
 
 
 # --- brokers
 
 
-class Registered(Message, frozen=True):
+class Registered(HistoryMessage, frozen=True):
     """A broker registered itself. `epoch` is the czxid (None up to 2.1); `endpoints` are as printed."""
 
     broker: BrokerId
@@ -231,16 +253,17 @@ class Registered(Message, frozen=True):
     endpoints: tuple[str, ...]
 
 
-class BrokersChanged(Message, frozen=True):
-    """The controller read the registrations again and found these differences."""
+class BrokersChanged(HistoryMessage, frozen=True):
+    """The controller read the registrations again and found these differences. `alive`: all that are registered now."""
 
     controller: BrokerId
     added: tuple[BrokerId, ...]
     deleted: tuple[BrokerId, ...]
-    bounced: tuple[BrokerId, ...]
+    bounced: tuple[BrokerId, ...] = ()
+    alive: tuple[BrokerId, ...] = ()
 
 
-class BrokerEpochs(Message, frozen=True):
+class BrokerEpochs(HistoryMessage, frozen=True):
     """All registrations as a controller knows them. `at_election`: read when it took the role."""
 
     controller: BrokerId
@@ -248,32 +271,32 @@ class BrokerEpochs(Message, frozen=True):
     at_election: bool
 
 
-class BrokersAlive(Message, frozen=True):
+class BrokersAlive(HistoryMessage, frozen=True):
     """The brokers that were registered when a controller was elected."""
 
     controller: BrokerId
     brokers: tuple[BrokerId, ...]
 
 
-class BrokerSessionEnded(Message, frozen=True):
+class BrokerSessionEnded(HistoryMessage, frozen=True):
     """The session of the broker that wrote the file ended. `is_expired`: it expired earlier; else it was closed just now."""
 
     is_expired: bool
 
 
-class BrokerNamed(Message, frozen=True):
+class BrokerNamed(HistoryMessage, frozen=True):
     """A line that names the broker that wrote the file and that says nothing else about history."""
 
     broker: BrokerId
 
 
-class ClockRead(Message, frozen=True):
+class ClockRead(HistoryMessage, frozen=True):
     """A time that the line contains in ms since 1970; it shows what the line's own time stands for."""
 
     utc_ms: int
 
 
-def owner_of(message: Message) -> BrokerId | None:
+def owner_of(message: HistoryMessage) -> BrokerId | None:
     """Return the broker that wrote the line with this message, or None if the message does not contain it."""
     if isinstance(message, StateSeen):
         return message.controller if message.seen_by is None else message.seen_by
@@ -281,7 +304,7 @@ def owner_of(message: Message) -> BrokerId | None:
     return owner
 
 
-OWNERS: Mapping[type[Message], str] = dict.fromkeys(
+OWNERS: Mapping[type[HistoryMessage], str] = dict.fromkeys(
     (IsrUpdated, IsrChangeTried, BecameLeader, BecameFollower, Registered, BrokerNamed), "broker"
 )
 """Messages that are not a controller's: the attribute that names the broker that prints them."""
