@@ -127,6 +127,7 @@ class _Timeline:
         self._known: set[int] = set()
         self._is_there: bool | None = None  # None: nothing is known yet
         self._is_leaving = False
+        self._registered_ms: int | None = None  # the time of the broker's own last line about a registration
 
     def of(self, evidence_of_broker: list[RegistrationEvidence]) -> list[RegistrationChange]:
         for evidence in sorted(evidence_of_broker):
@@ -165,7 +166,7 @@ class _Timeline:
 
     def _begin(self, evidence: RegistrationEvidence, shown: Visibility) -> None:
         last = self._changes[-1] if self._changes else None
-        if self._is_there and last is not None and (evidence.epoch in (None, last.epoch) or last.epoch is None):
+        if self._is_there and last is not None and self._is_same(last, evidence):
             self._changes[-1] = _better(last, evidence, shown)
         elif evidence.epoch is None or evidence.epoch not in self._known:
             if self._is_there:
@@ -184,6 +185,19 @@ class _Timeline:
             )
         if evidence.epoch is not None:
             self._known.add(evidence.epoch)
+        if evidence.kind is RegistrationEvidenceKind.REGISTERED:
+            self._registered_ms = evidence.t_ms
+
+    def _is_same(self, last: RegistrationChange, evidence: RegistrationEvidence) -> bool:
+        """Whether the evidence can be of the last registration: by their epochs or, if one has none, by the broker's lines.
+
+        A broker logs each registration once, so two of its own lines are of one registration only if they are copies of one
+        record, in two files. A controller's line may be about any registration.
+        """
+        if None not in (last.epoch, evidence.epoch):
+            return last.epoch == evidence.epoch
+        are_both_own = last.shown is Visibility.AT_ONCE and evidence.kind is RegistrationEvidenceKind.REGISTERED
+        return not are_both_own or evidence.t_ms == self._registered_ms
 
     def _end(self, evidence: RegistrationEvidence, shown: Visibility, because: str | None, was_closed: bool = False) -> None:
         epoch = self._changes[-1].epoch if self._changes else None

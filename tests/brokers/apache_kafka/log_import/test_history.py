@@ -260,9 +260,11 @@ def test_epochs_between_two_elections_are_named() -> None:
 # --- registrations ---------------------------------------------------------------------------------------------------------
 
 
-def registered(second: float, broker: int, epoch: int) -> str:
+def registered(second: float, broker: int, epoch: int | None) -> str:
+    """Return a broker's line; without an epoch, as up to Kafka 2.1, for None."""
     where = f"at path /brokers/ids/{broker} with addresses: PLAINTEXT://h:9092"
-    return line(second, f"Registered broker {broker} {where}, czxid (broker epoch): {epoch}", ZK)
+    ending = "" if epoch is None else f", czxid (broker epoch): {epoch}"
+    return line(second, f"Registered broker {broker} {where}{ending}", ZK)
 
 
 def looked(second: float, added: str, deleted: str, bounced: str = "") -> str:
@@ -313,6 +315,30 @@ def test_a_bounce_ends_the_old_registration_before_the_new_one() -> None:
         (False, 25, Visibility.NOT),
         (True, 40, Visibility.AT_ONCE),
     ]
+
+
+def test_two_registrations_without_epochs_are_two() -> None:
+    """Up to Kafka 2.1 nothing but the broker's own line shows that a broker is back before a controller has missed it."""
+    assert changes_of({K2: [registered(1, 2, None), registered(50, 2, None)]}) == [
+        (True, None, Visibility.AT_ONCE),
+        (False, None, Visibility.NOT),
+        (True, None, Visibility.AT_ONCE),
+    ]
+
+
+def test_the_first_registration_after_an_upgrade_is_another_one() -> None:
+    """The line of Kafka 2.1 has no epoch, that of 2.2 has one."""
+    assert changes_of({K2: [registered(1, 2, None), registered(50, 2, 25)]}) == [
+        (True, None, Visibility.AT_ONCE),
+        (False, None, Visibility.NOT),
+        (True, 25, Visibility.AT_ONCE),
+    ]
+
+
+def test_a_registration_without_an_epoch_that_two_files_show_is_one() -> None:
+    """Kafka's start script writes what goes to server.log to kafkaServer.out as well; the controller sees it first here."""
+    files = {C1: [looked(0.9, "2", "")], K2: [registered(1, 2, None)], "copy": [registered(1, 2, None)]}
+    assert changes_of(files) == [(True, None, Visibility.AT_ONCE)]
 
 
 def test_a_bounce_seen_by_the_controller_alone_is_both_too() -> None:
