@@ -90,7 +90,7 @@ async def _run_on(
     logs = LogTail((slot.process.broker_id, slot.process.logs) for slot in slots)
     feed = KafkaFeed(log, EnsembleLogTail(directories), logs, lambda: session_owners(slots), wall_ms, began)
     log.follow_transactions(feed.catch_up)
-    live = LiveZooKeeper(servers.connect_string, ledger=feed)
+    live = LiveZooKeeper(servers.connect_string, ledger=feed.ledger)
     admin = await live.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
     members = FaultAttributingServers(servers, live)
     tools = KafkaAdminTools(kafka)

@@ -11,17 +11,16 @@ show a part of them: a broker that stops, or whose session expired, resigns with
 controller knows when a topic's deletion has begun, and when its last znode was deleted.
 """
 
-import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 
 from kcsim.brokers.apache_kafka.log_feed.log_causes import LogCauses
 from kcsim.brokers.apache_kafka.log_feed.log_events import LogEvent
 from kcsim.brokers.apache_kafka.log_feed.log_tail import LogTail
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import Event, EventKind
-from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import SessionId, Zxid
+from kcsim.zk.capture.cause_ledger import CauseLedger
 from kcsim.zk.capture.transaction_log_capture import TransactionTail
 from kcsim.zk.capture.zookeeper_trace import UNNUMBERED, ZooKeeperTrace
 from kcsim.zk.files.past_tree import PastChange, PastTree
@@ -39,13 +38,17 @@ LOGGED_BY_BROKERS = frozenset({EventKind.CONTROLLER_RESIGNED, EventKind.TOPIC_DE
 
 
 class KafkaFeed:
-    """Appends to the event log what the transaction log and the brokers' logs show. Also the ledger of our writes' causes.
+    """Appends to the event log what the transaction log and the brokers' logs show.
 
     Args:
         tail: of ZooKeeper's transaction log.
         logs: the brokers' own logs.
         wall_ms: the clock of all these processes, in ms since 1970.
         began: seq of the run's first event.
+
+    Attributes:
+        ledger: the causes of our own writes, and the faults of sessions. Our sessions, which are the scenario's and its
+            tools', leave no event, so it is not asked for the causes of their openings and ends.
     """
 
     def __init__(
@@ -56,8 +59,9 @@ class KafkaFeed:
         self._logs = logs
         self._wall_ms = wall_ms
         self._names = _SessionOwners(owners)
-        self._ledger = _Ledger()
-        self._trace = _RunningTrace(log, self._names, self._ledger)
+        self.ledger = CauseLedger()
+        self._expired: set[SessionId] = set()  # the sessions that faults themselves have ended
+        self._trace = _RunningTrace(log, self._names, self.ledger, self._expired)
         self._trace.join(began)
         self._causes = LogCauses(began)
         log.subscribe(self._causes.notice)
@@ -65,19 +69,7 @@ class KafkaFeed:
         self._last_ms = 0
         self._kept: list[LogEvent] = []  # lines that wait for the transactions that they may be about
 
-    # --- the ledger of our own sessions, and of the faults
-
-    def record_write(self, session_id: SessionId, xid: int, cause: Cause) -> None:
-        self._ledger.wrote(session_id, xid, cause)
-
-    def record_open(self, session_id: SessionId, cause: Cause) -> None:
-        """Do nothing: our sessions are the scenario's and its tools', and leave no event."""
-
-    def record_session_fault(self, session_id: SessionId, cause: int) -> None:
-        self._ledger.ends[session_id] = cause
-
-    def record_close(self, session_id: SessionId, cause: Cause) -> None:
-        """Do nothing: the transaction shows that the session was closed."""
+    # --- faults
 
     def attribute_session_end(self, broker: str, cause: int, *, is_expiry: bool = False) -> None:
         """Note this fault as the cause if a session that this broker has now ends without being closed by the broker.
@@ -86,9 +78,9 @@ class KafkaFeed:
             is_expiry: the fault itself ends the session: ZooKeeper is asked to end it, but not by the broker.
         """
         for session_id in self._names.of(broker):
-            self._ledger.ends[session_id] = cause
+            self.ledger.record_session_fault(session_id, cause)
             if is_expiry:
-                self._ledger.expired.add(session_id)
+                self._expired.add(session_id)
 
     # --- the log
 
@@ -163,44 +155,26 @@ class _SessionOwners:
         return [session_id for session_id, owner in self._known.items() if owner == broker]
 
 
-class _Ledger:
-    """The known causes of transactions. Connection threads of our own clients write to it."""
-
-    def __init__(self) -> None:
-        self.ends: dict[SessionId, int] = {}
-        self.expired: set[SessionId] = set()
-        self._lock = threading.Lock()
-        self._writes: dict[tuple[SessionId, int], int] = {}
-
-    def wrote(self, session_id: SessionId, xid: int, cause: Cause) -> None:
-        if isinstance(cause, int):
-            with self._lock:
-                self._writes[session_id, xid] = cause
-
-    def why(self, transaction: Transaction) -> int | None:
-        with self._lock:
-            return self._writes.pop((transaction.session_id, transaction.cxid), None)
-
-
 class _RunningTrace(ZooKeeperTrace):
     """Appends transactions to a growing event log, and knows more about their causes than the files do."""
 
-    def __init__(self, log: EventLog, names: _SessionOwners, ledger: _Ledger) -> None:
+    def __init__(self, log: EventLog, names: _SessionOwners, ledger: CauseLedger, expired: Set[SessionId]) -> None:
         super().__init__(self._put_own, names, PastTree())
         self._log = log
         self._ledger = ledger
+        self._expired = expired
 
     def _put_own(self, event: Event) -> int:
         """Append an event unless the brokers' logs report its kind; such an event is never a cause."""
         return UNNUMBERED if event.kind in LOGGED_BY_BROKERS else self._log.put(event)
 
     def cause_of_act(self, transaction: Transaction, change: PastChange, path: str) -> int:
-        cause = self._ledger.why(transaction)
-        return super().cause_of_act(transaction, change, path) if cause is None else cause
+        cause = self._ledger.take_write(transaction.session_id, transaction.cxid)
+        return cause if isinstance(cause, int) else super().cause_of_act(transaction, change, path)
 
     def cause_of_close(self, transaction: Transaction, opened: int) -> int:
-        cause = self._ledger.ends.pop(transaction.session_id, None)
+        cause = self._ledger.take_fault(transaction.session_id)
         return cause if cause is not None and self.is_expiry(transaction) else opened
 
     def is_expiry(self, transaction: Transaction) -> bool:
-        return transaction.session_id in self._ledger.expired or super().is_expiry(transaction)
+        return transaction.session_id in self._expired or super().is_expiry(transaction)

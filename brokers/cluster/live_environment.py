@@ -167,10 +167,10 @@ def _observed(
     if all(directory is not None for directory in directories):
         feed = TransactionLogCapture(log, EnsembleLogTail([d for d in directories if d is not None]))
         log.follow_transactions(feed.catch_up)
-        live = LiveZooKeeper(servers.connect_string, ledger=feed)
+        live = LiveZooKeeper(servers.connect_string, ledger=feed.ledger)
         return live, live, feed.look
     replies = ClientChangeCapture(log)
-    live = LiveZooKeeper(servers.connect_string, ledger=replies)
+    live = LiveZooKeeper(servers.connect_string, ledger=replies.ledger)
     return live, ReportingZooKeeper(live, replies), replies.look
 
 

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from kcsim.eventlog.event_log import EventLog
-from kcsim.eventlog.events import EventFields, EventKind, data_text, hexadecimal
+from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import SessionId
+from kcsim.zk.capture.cause_ledger import CauseLedger
+from kcsim.zk.capture.transaction_events import ZOOKEEPER, session_closed, session_created, znode_deleted, znode_written
 from kcsim.zk.errors import NoNodeError, ZooKeeperError
 from kcsim.zk.operations import (
     ChildrenRead,
@@ -44,8 +46,6 @@ from kcsim.zk.ports import FaultableSession, Session, ZooKeeper
 from kcsim.zk.wrapped_session import WrappedSession
 from kcsim.znodes import paths
 
-ZOOKEEPER = "zookeeper"
-
 
 class ZnodeVersion(NamedTuple):
     """A version of one znode. Versions are ordered by zxid, then version: one transaction may create and set a znode."""
@@ -58,39 +58,27 @@ NEVER = ZnodeVersion(-1, -1)
 
 
 class ClientChangeCapture:
-    """Appends to the event log what replies, watches and reads show; also the ledger of the causes of sessions' ends."""
+    """Appends to the event log what replies, watches and reads show.
+
+    Attributes:
+        ledger: the causes of our own sessions' ends. Replies come with the causes of their requests.
+    """
 
     def __init__(self, log: EventLog) -> None:
+        self.ledger = CauseLedger(keeps_writes=False)
         self._log = log
         self._changed: dict[str, ZnodeVersion] = {}  # the last change known, for each znode that exists
         self._last_gone: dict[str, ZnodeVersion] = {}  # the change at which a znode was known to be absent
         self._owner_of: dict[str, SessionId] = {}  # of each ephemeral znode that exists
         self._under_way: dict[str, list[tuple[WriteOp, Cause]]] = {}  # path -> own writes that are not answered yet
         self._left_alone: set[str] = set()  # paths that the last look skipped, because an own write was in flight
-        self._fault_causes: dict[SessionId, int] = {}
-        self._close_causes: dict[SessionId, Cause] = {}
         self._ended: dict[SessionId, int] = {}  # ended session -> seq of its SessionClosed
-
-    # --- the ledger; each call is one step on one dictionary, so the clients' threads may make it
-
-    def record_write(self, session_id: SessionId, xid: int, cause: Cause) -> None:
-        """Do nothing: `heard` gets the reply together with the request and its cause."""
-
-    def record_open(self, session_id: SessionId, cause: Cause) -> None:
-        """Do nothing: `opened` gets the cause."""
-
-    def record_session_fault(self, session_id: SessionId, cause: int) -> None:
-        self._fault_causes[session_id] = cause
-
-    def record_close(self, session_id: SessionId, cause: Cause) -> None:
-        self._close_causes[session_id] = cause
 
     # --- the simulator's own clients
 
     def opened(self, session_id: SessionId, timeout_ms: int, cause: Cause) -> None:
         """Log that one of the simulator's clients has opened a session."""
-        fields = EventFields(session_id=hexadecimal(session_id), duration_ms=timeout_ms)
-        self._log.append(ZOOKEEPER, EventKind.SESSION_CREATED, cause, fields)
+        self._log.append(ZOOKEEPER, EventKind.SESSION_CREATED, cause, session_created(session_id, timeout_ms))
 
     def noticed(self, session_id: SessionId, notice: Notice) -> None:
         """Take a notice that is about to be delivered to one of the simulator's clients."""
@@ -98,7 +86,7 @@ class ClientChangeCapture:
             return  # the clean-up after the end is not part of the run
         match notice:
             case SessionStateChanged(SessionState.CONNECTED):
-                self._fault_causes.pop(session_id, None)  # the session has survived the fault
+                self.ledger.forget_fault(session_id)
             case WatchEvent(WatchKind.NODE_DELETED, path, zxid) if not 0 < zxid <= self._zxid_of(path, zxid):
                 deleting = [cause for op, cause in self._under_way.get(path, ()) if isinstance(op, Delete)]
                 if deleting:
@@ -179,13 +167,9 @@ class ClientChangeCapture:
         change = ZnodeVersion(zxid, version)
         if change <= self._changed.get(path, self._last_gone.get(path, NEVER)):
             return  # known already, or older than the known version
-        fields = EventFields(path=path, zxid=zxid, zk_version=version)
-        if (text := data_text(data)) is not None:
-            fields["data"] = text
         if owner is not None:
             self._owner_of[path] = owner
-            fields["ephemeral"] = True
-            fields["session_id"] = hexadecimal(owner)
+        fields = znode_written(path, data, version, zxid, session_id=owner, is_ephemeral=owner is not None)
         kind = EventKind.ZNODE_CHANGED if path in self._changed else EventKind.ZNODE_CREATED
         self._changed[path] = change
         self._log.append(ZOOKEEPER, kind, cause, fields)
@@ -195,17 +179,15 @@ class ClientChangeCapture:
         owners = {path: self._owner_of.get(path) for path in gone}
         for owner in dict.fromkeys(owner for owner in owners.values() if owner is not None):
             left = [path for path, other in self._owner_of.items() if other == owner and path not in owners]
-            if owner not in self._ended and (not left or owner in self._fault_causes or owner in self._close_causes):
+            if owner not in self._ended and (not left or self.ledger.is_end_explained(owner)):
                 self._end(owner)
         for path, whose in owners.items():
             self._gone(path, None, None if whose is None else self._ended.get(whose))
 
     def _end(self, session_id: SessionId) -> None:
-        fields = EventFields(session_id=hexadecimal(session_id), detail="its ephemeral znodes are gone")
-        is_closed_by_owner = session_id in self._close_causes
-        cause = self._close_causes[session_id] if is_closed_by_owner else self._fault_causes.get(session_id)
-        if not is_closed_by_owner:
-            fields["error"] = "SESSIONEXPIRED"
+        is_closed_by_owner, cause = self.ledger.take_end(session_id)
+        fields = session_closed(session_id, is_expired=not is_closed_by_owner)
+        fields["detail"] = "its ephemeral znodes are gone"
         self._ended[session_id] = self._log.append(ZOOKEEPER, EventKind.SESSION_CLOSED, cause, fields)
 
     def _gone(self, path: str, zxid: int | None, cause: Cause) -> None:
@@ -213,12 +195,9 @@ class ClientChangeCapture:
             return
         last = self._changed.pop(path)
         self._last_gone[path] = last if zxid is None else ZnodeVersion(zxid, NEVER.version)
-        fields = EventFields(path=path)
-        if zxid is not None:
-            fields["zxid"] = zxid
-        if (owner := self._owner_of.pop(path, None)) is not None and self._ended.get(owner) == cause:
-            fields["session_id"] = hexadecimal(owner)
-        self._log.append(ZOOKEEPER, EventKind.ZNODE_DELETED, cause, fields)
+        owner = self._owner_of.pop(path, None)
+        ended = owner if owner is not None and self._ended.get(owner) == cause else None
+        self._log.append(ZOOKEEPER, EventKind.ZNODE_DELETED, cause, znode_deleted(path, zxid, session_id=ended))
 
 
 def _writes_of(requests: Iterable[Request]) -> list[WriteOp]:

@@ -5,14 +5,15 @@ can be appended before every event that names its zxid: which session wrote what
 ledger of the simulator's own writes (session, xid) also gives each change its cause.
 """
 
-import threading
 from collections.abc import Sequence
 from typing import Protocol
 
 from kcsim.eventlog.event_log import EventLog
-from kcsim.eventlog.events import EventFields, EventKind, data_text, hexadecimal
+from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import SessionId, Zxid
+from kcsim.zk.capture.cause_ledger import CauseLedger
+from kcsim.zk.capture.transaction_events import ZOOKEEPER, session_closed, session_created, znode_deleted, znode_written
 from kcsim.zk.files.transactions import (
     CloseSessionTxn,
     CreateSessionTxn,
@@ -25,8 +26,6 @@ from kcsim.zk.files.transactions import (
 from kcsim.zk.operations import Sync, Synced
 from kcsim.zk.ports import Session
 
-ZOOKEEPER = "zookeeper"
-
 
 class TransactionTail(Protocol):
     """A reader that follows a log: TransactionLogTail for one server, EnsembleLogTail for several."""
@@ -35,44 +34,24 @@ class TransactionTail(Protocol):
 
 
 class TransactionLogCapture:
-    """Appends the transactions of ZooKeeper's log to the event log; also the ledger of the causes of writes."""
+    """Appends the transactions of ZooKeeper's log to the event log.
+
+    Attributes:
+        ledger: the causes of our own clients' writes and sessions.
+    """
 
     def __init__(self, log: EventLog, tail: TransactionTail) -> None:
+        self.ledger = CauseLedger()
         self._log = log
         self._tail = tail
-        self._lock = threading.Lock()  # the ledger is written from the clients' connection threads
-        self._open_causes: dict[SessionId, Cause] = {}
-        self._write_causes: dict[tuple[SessionId, int], Cause] = {}
-        self._close_causes: dict[SessionId, Cause] = {}
-        self._fault_causes: dict[SessionId, int] = {}
         self._unreported_sessions: dict[SessionId, int] = {}  # created, with time-out; not reported until the cause is known
         self._ephemerals: dict[SessionId, dict[str, None]] = {}
-
-    # --- the ledger
-
-    def record_write(self, session_id: SessionId, xid: int, cause: Cause) -> None:
-        with self._lock:
-            self._write_causes[session_id, xid] = cause
-
-    def record_open(self, session_id: SessionId, cause: Cause) -> None:
-        with self._lock:
-            self._open_causes.setdefault(session_id, cause)
-
-    def record_session_fault(self, session_id: SessionId, cause: int) -> None:
-        with self._lock:
-            self._fault_causes[session_id] = cause
-
-    def record_close(self, session_id: SessionId, cause: Cause) -> None:
-        with self._lock:
-            self._close_causes[session_id] = cause
-
-    # --- the log
 
     def catch_up(self, zxid: Zxid) -> None:
         """Append all transactions up to this zxid that are not in the event log yet."""
         for transaction in self._tail.read_to(zxid):
             self._append(transaction)
-        for session_id in [s for s in self._unreported_sessions if s in self._open_causes]:
+        for session_id in [s for s in self._unreported_sessions if self.ledger.has_opened(s)]:
             self._report_session(session_id)
 
     async def look(self, session: Session) -> None:
@@ -84,28 +63,28 @@ class TransactionLogCapture:
     def _append(self, transaction: Transaction) -> None:
         if transaction.is_refused:
             return
-        with self._lock:
-            cause = self._write_causes.pop((transaction.session_id, transaction.cxid), None)
+        cause = self.ledger.take_write(transaction.session_id, transaction.cxid)
         if not isinstance(transaction.ops[0], CreateSessionTxn):
             self._report_session(transaction.session_id)
         for op in transaction.ops:
             self._append_op(transaction, op, cause)
 
     def _append_op(self, transaction: Transaction, op: Txn, cause: Cause) -> None:
-        fields = EventFields(zxid=transaction.zxid, session_id=hexadecimal(transaction.session_id))
+        zxid, session_id = transaction.zxid, transaction.session_id
         match op:
-            case CreateTxn(path, data, ephemeral):
-                if ephemeral:
-                    self._ephemerals.setdefault(transaction.session_id, {})[path] = None
-                self._emit(EventKind.ZNODE_CREATED, cause, _with_data(fields, path, data, 0, ephemeral))
+            case CreateTxn(path, data, is_ephemeral):
+                if is_ephemeral:
+                    self._ephemerals.setdefault(session_id, {})[path] = None
+                fields = znode_written(path, data, 0, zxid, session_id=session_id, is_ephemeral=is_ephemeral)
+                self._emit(EventKind.ZNODE_CREATED, cause, fields)
             case SetDataTxn(path, data, version):
-                self._emit(EventKind.ZNODE_CHANGED, cause, _with_data(fields, path, data, version, None))
+                self._emit(EventKind.ZNODE_CHANGED, cause, znode_written(path, data, version, zxid, session_id=session_id))
             case DeleteTxn(path):
-                self._emit(EventKind.ZNODE_DELETED, cause, EventFields(**fields, path=path))
+                self._emit(EventKind.ZNODE_DELETED, cause, znode_deleted(path, zxid, session_id=session_id))
                 for owned in self._ephemerals.values():
                     owned.pop(path, None)
             case CreateSessionTxn(timeout_ms):
-                self._unreported_sessions[transaction.session_id] = timeout_ms
+                self._unreported_sessions[session_id] = timeout_ms
             case CloseSessionTxn(deleted):
                 self._append_close(transaction, deleted)
             case _:
@@ -115,35 +94,16 @@ class TransactionLogCapture:
         """Report a session's creation, once its client has recorded the cause, or with the session's next transaction."""
         timeout_ms = self._unreported_sessions.pop(session_id, None)
         if timeout_ms is not None:
-            fields = EventFields(session_id=hexadecimal(session_id), duration_ms=timeout_ms)
-            self._emit(EventKind.SESSION_CREATED, self._open_causes.get(session_id), fields)
+            cause = self.ledger.cause_of_opening(session_id)
+            self._emit(EventKind.SESSION_CREATED, cause, session_created(session_id, timeout_ms))
 
     def _append_close(self, transaction: Transaction, deleted: Sequence[str] | None) -> None:
         session_id = transaction.session_id
         owned = self._ephemerals.pop(session_id, {})
-        with self._lock:
-            is_closed_by_owner = session_id in self._close_causes
-            cause = self._close_causes.pop(session_id, None) if is_closed_by_owner else self._fault_causes.get(session_id)
-        fields = EventFields(session_id=hexadecimal(session_id))
-        if not is_closed_by_owner:
-            fields["error"] = "SESSIONEXPIRED"
-        closed = self._emit(EventKind.SESSION_CLOSED, cause, fields)
+        is_closed_by_owner, cause = self.ledger.take_end(session_id)
+        closed = self._emit(EventKind.SESSION_CLOSED, cause, session_closed(session_id, is_expired=not is_closed_by_owner))
         for path in owned if deleted is None else deleted:
-            self._emit(
-                EventKind.ZNODE_DELETED,
-                closed,
-                EventFields(path=path, zxid=transaction.zxid, session_id=hexadecimal(session_id)),
-            )
+            self._emit(EventKind.ZNODE_DELETED, closed, znode_deleted(path, transaction.zxid, session_id=session_id))
 
     def _emit(self, kind: EventKind, cause: Cause, fields: EventFields) -> int:
         return self._log.append(ZOOKEEPER, kind, cause, fields)
-
-
-def _with_data(fields: EventFields, path: str, data: bytes | None, version: int, ephemeral: bool | None) -> EventFields:
-    filled = EventFields(**fields, path=path, zk_version=version)
-    text = data_text(data)
-    if text is not None:
-        filled["data"] = text
-    if ephemeral:
-        filled["ephemeral"] = True
-    return filled

@@ -7,6 +7,7 @@ from kcsim.eventlog.events import data_text
 from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.text import did_you_mean
 from kcsim.vocabulary import SessionId
+from kcsim.zk.capture.transaction_events import OWN
 from kcsim.zk.errors import NoNodeError, ZooKeeperError
 from kcsim.zk.files.past_tree import PastTree, PastZnode
 from kcsim.zk.live import LiveZooKeeper
@@ -18,8 +19,6 @@ from kcsim.znodes.paths import child, parent
 SESSION_TIMEOUT_MS = 10_000
 CONNECT_TIMEOUT_MS = 10_000
 BATCH = 500
-OWN = "/zookeeper"
-"""ZooKeeper's own znodes, which do not belong to a Kafka cluster."""
 
 
 class DumpedZnode(NamedTuple):

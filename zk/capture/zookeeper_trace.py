@@ -18,39 +18,32 @@ from typing import Protocol, Unpack
 from msgspec import structs
 
 from kcsim.eventlog.cluster_state import ClusterState
-from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind, data_text, hexadecimal
+from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind, hexadecimal
 from kcsim.eventlog.run_actions import SCENARIO
 from kcsim.vocabulary import SessionId, ZkVersion
 from kcsim.zk.capture.cause_inference import CauseInference
 from kcsim.zk.capture.partition_event_inference import InferredEvent, infer_reassignment_events, infer_state_event
+from kcsim.zk.capture.transaction_events import (
+    KINDS,
+    ZOOKEEPER,
+    fence_of,
+    path_of_kafka,
+    session_closed,
+    session_created,
+    znode_deleted,
+    znode_written,
+)
 from kcsim.zk.capture.zxid_or_time import time_text
 from kcsim.zk.files.past_tree import NO_OWNER, PastChange, PastChangeKind, PastTree, PastZnode
-from kcsim.zk.files.transactions import CheckVersionTxn, CloseSessionTxn, CreateSessionTxn, Transaction
+from kcsim.zk.files.transactions import CloseSessionTxn, CreateSessionTxn, Transaction
 from kcsim.znodes import paths
 from kcsim.znodes.paths import KnownPath, PathKind
 
-ZOOKEEPER = "zookeeper"
 IMPORTED = "imported-history"
-OWN = "/zookeeper"
-"""ZooKeeper's own znodes, which do not belong to a Kafka cluster."""
-
 PATHS_REMEMBERED = 100_000
 """Size of the cache of parsed paths."""
 UNNUMBERED = -1
 parsed = lru_cache(PATHS_REMEMBERED)(paths.parse)
-KINDS = {
-    PastChangeKind.CREATED: EventKind.ZNODE_CREATED,
-    PastChangeKind.CHANGED: EventKind.ZNODE_CHANGED,
-    PastChangeKind.DELETED: EventKind.ZNODE_DELETED,
-}
-
-
-def path_of_kafka(path: str, chroot: str) -> str | None:
-    """Return a path relative to Kafka's chroot (empty for the root); None for a path that is not Kafka's."""
-    if not path.startswith(f"{chroot}/"):
-        return None
-    below = path.removeprefix(chroot)
-    return None if below == "/" or below == OWN or below.startswith(f"{OWN}/") else below
 
 
 class SessionOwnerLookup(Protocol):
@@ -132,7 +125,7 @@ class ZooKeeperTrace:
         self._t_ms = max(self._t_ms, transaction.time_ms - self._began_ms)
         if transaction.is_refused or not transaction.ops:
             return
-        self._fence = self._fence_of(transaction) if transaction.is_multi else None
+        self._fence = fence_of(transaction, self._chroot) if transaction.is_multi else None
         op, session_id = transaction.ops[0], transaction.session_id
         if isinstance(op, CreateSessionTxn):
             self._open(session_id, op.timeout_ms, transaction.zxid)
@@ -142,22 +135,14 @@ class ZooKeeperTrace:
             if (path := self._below_chroot(change.path)) is not None:
                 self._emit_change(path, change, transaction, cause)
 
-    def _fence_of(self, transaction: Transaction) -> ZkVersion | None:
-        fence = f"{self._chroot}{paths.CONTROLLER_EPOCH}"
-        checks = (op.version for op in transaction.ops if isinstance(op, CheckVersionTxn) and op.path == fence)
-        return next(checks, None)
-
     def _open(self, session_id: SessionId, timeout_ms: int, zxid: int | None) -> None:
-        fields = EventFields(session_id=hexadecimal(session_id), duration_ms=timeout_ms)
-        if zxid is not None:
-            fields["zxid"] = zxid
+        fields = session_created(session_id, timeout_ms, zxid)
         self._sessions[session_id] = self._emit(ZOOKEEPER, EventKind.SESSION_CREATED, self._began, **fields)
 
     def _close(self, transaction: Transaction) -> int:
-        fields = EventFields(session_id=hexadecimal(transaction.session_id), zxid=transaction.zxid)
-        if self.is_expiry(transaction):
-            fields["error"] = "SESSIONEXPIRED"
-        opened = self._sessions.pop(transaction.session_id, self._began)
+        session_id = transaction.session_id
+        fields = session_closed(session_id, is_expired=self.is_expiry(transaction), zxid=transaction.zxid)
+        opened = self._sessions.pop(session_id, self._began)
         return self._emit(ZOOKEEPER, EventKind.SESSION_CLOSED, self.cause_of_close(transaction, opened), **fields)
 
     def is_expiry(self, transaction: Transaction) -> bool:
@@ -179,14 +164,11 @@ class ZooKeeperTrace:
 
     def cause_of_act(self, transaction: Transaction, change: PastChange, path: str) -> int:
         """Emit the admin action that a write of a session without a broker follows from, and return its seq."""
-        return self._emit(
-            SCENARIO,
-            EventKind.ADMIN_ACT,
-            None,
-            op=change.kind.value,
-            path=path,
-            session_id=hexadecimal(transaction.session_id),
-        )
+        return self._emit_admin_act(change.kind, path, transaction.session_id)
+
+    def _emit_admin_act(self, kind: PastChangeKind, path: str, session_id: SessionId) -> int:
+        fields = EventFields(op=kind.value, path=path, session_id=hexadecimal(session_id))
+        return self._emit(SCENARIO, EventKind.ADMIN_ACT, None, **fields)
 
     # --- znodes
 
@@ -218,15 +200,14 @@ class ZooKeeperTrace:
         )
 
     def _event(self, path: str, change: PastChange, transaction: Transaction) -> Event:
-        fields = EventFields(path=path, zxid=transaction.zxid, session_id=hexadecimal(transaction.session_id))
+        zxid, session_id = transaction.zxid, transaction.session_id
+        if change.kind is PastChangeKind.DELETED:
+            fields = znode_deleted(path, zxid, session_id=session_id)
+        else:
+            is_ephemeral = change.owner != NO_OWNER
+            fields = znode_written(path, change.data, change.version, zxid, session_id=session_id, is_ephemeral=is_ephemeral)
         if self._fence is not None:
             fields["controller_epoch_zk_version"] = self._fence
-        if change.kind is not PastChangeKind.DELETED:
-            fields["zk_version"] = change.version
-            if (text := data_text(change.data)) is not None:
-                fields["data"] = text
-            if change.owner != NO_OWNER:
-                fields["ephemeral"] = True
         return Event(seq=UNNUMBERED, t_ms=self._t_ms, node=ZOOKEEPER, kind=KINDS[change.kind], **fields)
 
     def _apply(self, path: str, event: Event) -> tuple[list[InferredEvent], Callable[[int], int] | None]:
@@ -282,17 +263,13 @@ class ZooKeeperTrace:
 
     def _emit_existing_znode(self, path: str, znode: PastZnode) -> None:
         """Emit the creation of a znode that existed before the first transaction, and a change if it was set since."""
-        session = hexadecimal(znode.ephemeral_owner) if znode.ephemeral_owner != NO_OWNER else None
-        created = EventFields(path=path, zxid=znode.czxid, zk_version=0)
-        if session is not None:
-            created["session_id"], created["ephemeral"] = session, True
+        owner = znode.ephemeral_owner if znode.ephemeral_owner != NO_OWNER else None
+        # The data with which the znode was created are not known if it was set since.
+        first_data = None if znode.version else znode.data
+        created = znode_written(path, first_data, 0, znode.czxid, session_id=owner, is_ephemeral=owner is not None)
         events = [(EventKind.ZNODE_CREATED, created)]
-        text = data_text(znode.data)
         if znode.version:
-            # The data with which the znode was created are not known.
-            events.append((EventKind.ZNODE_CHANGED, EventFields(path=path, zxid=znode.mzxid, zk_version=znode.version)))
-        if text is not None:
-            events[-1][1]["data"] = text
+            events.append((EventKind.ZNODE_CHANGED, znode_written(path, znode.data, znode.version, znode.mzxid)))
         for kind, fields in events:
             event = Event(seq=UNNUMBERED, t_ms=0, node=ZOOKEEPER, kind=kind, cause=self._began, **fields)
             self._state.apply(event)

@@ -109,7 +109,7 @@ def test_after_a_fault_the_first_znode_that_goes_ends_the_session_and_the_fault_
     log: EventLog, feed: ClientChangeCapture
 ) -> None:
     """The watch on /controller fires before the registration has been read."""
-    feed.record_session_fault(OURS, FAULT)
+    feed.ledger.record_session_fault(OURS, FAULT)
     feed.noticed(OTHER, WatchEvent(WatchKind.NODE_DELETED, CONTROLLER, Zxid(9)))
     look(feed)
     assert appended(log) == [
@@ -126,21 +126,21 @@ def test_a_session_that_holds_others_still_lives_on(log: EventLog, feed: ClientC
 
 
 def test_a_fault_that_the_session_came_through_is_no_sign_of_its_end(log: EventLog, feed: ClientChangeCapture) -> None:
-    feed.record_session_fault(OURS, FAULT)
+    feed.ledger.record_session_fault(OURS, FAULT)
     feed.noticed(OURS, SessionStateChanged(SessionState.CONNECTED))
     look(feed, registration=(OURS, 5))
     assert appended(log) == [(EventKind.ZNODE_DELETED, CONTROLLER, None)]
 
 
 def test_a_session_that_its_owner_closed_has_not_expired(log: EventLog, feed: ClientChangeCapture) -> None:
-    feed.record_close(OURS, ACT)
+    feed.ledger.record_close(OURS, ACT)
     look(feed)
     assert (closed(log).cause, closed(log).error) == (ACT, None)
 
 
 def test_a_successor_that_created_the_znode_shows_that_it_was_gone(log: EventLog, feed: ClientChangeCapture) -> None:
     """Between two reads the session ended and another broker was elected."""
-    feed.record_session_fault(OURS, FAULT)
+    feed.ledger.record_session_fault(OURS, FAULT)
     feed.heard(OTHER, Create(CONTROLLER, None, ephemeral=True), Created(CONTROLLER, None, Zxid(9)), 0)
     assert appended(log) == [
         (EventKind.SESSION_CLOSED, None, FAULT),
@@ -150,7 +150,7 @@ def test_a_successor_that_created_the_znode_shows_that_it_was_gone(log: EventLog
 
 
 def test_a_successor_that_a_look_finds_shows_it_too(log: EventLog, feed: ClientChangeCapture) -> None:
-    feed.record_session_fault(OURS, FAULT)
+    feed.ledger.record_session_fault(OURS, FAULT)
     look(feed, controller=(OTHER, 9), registration=(OURS, 5))
     assert [kind for kind, _, _ in appended(log)] == [
         EventKind.SESSION_CLOSED,

@@ -25,7 +25,7 @@ from kcsim.scenarios.analysis.importing.zookeeper.operation import OF_THE_CLUSTE
 from kcsim.scenarios.analysis.importing.zookeeper.path_importer import PathImporter
 from kcsim.scenarios.analysis.tables.rejects_table import Reject
 from kcsim.vocabulary import Zxid
-from kcsim.zk.capture.zookeeper_trace import path_of_kafka
+from kcsim.zk.capture.transaction_events import path_of_kafka
 from kcsim.zk.files.data_directory import DataDirectory, DataDirectoryError
 from kcsim.zk.files.past_tree import PastTree
 from kcsim.zk.files.transaction_log import NO_BOUND, BadLogError

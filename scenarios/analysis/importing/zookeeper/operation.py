@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from kcsim.zk.capture.zookeeper_trace import path_of_kafka
+from kcsim.zk.capture.transaction_events import fence_of, path_of_kafka
 from kcsim.zk.files.past_tree import PastZnode
 from kcsim.zk.files.transactions import (
-    CheckVersionTxn,
     CloseSessionTxn,
     CreateSessionTxn,
     CreateTxn,
@@ -162,7 +161,8 @@ def ends(close: Operation, gone: Sequence[str | None]) -> Iterator[Operation]:
 
 
 def _changes(whole: Operation, transaction: Transaction, chroot: str) -> Iterator[Operation]:
-    operations = [op for op in _znode_operations(transaction.ops, whole, chroot) if op is not None]
+    of = whole._replace(fence=fence_of(transaction, chroot)) if len(transaction.ops) > 1 else whole
+    operations = [op for op in _znode_operations(transaction.ops, of, chroot) if op is not None]
     place = FIRST_PLACE
     for number, op in enumerate(operations):
         act = (
@@ -172,9 +172,7 @@ def _changes(whole: Operation, transaction: Transaction, chroot: str) -> Iterato
         place += op.room + 1 + AFTER_A_CHANGE
 
 
-def _znode_operations(ops: Sequence[Txn], whole: Operation, chroot: str) -> Iterator[Operation | None]:
-    checks = (op.version for op in ops if isinstance(op, CheckVersionTxn) and op.path == f"{chroot}{paths.CONTROLLER_EPOCH}")
-    of = whole._replace(fence=next(checks, None)) if len(ops) > 1 else whole
+def _znode_operations(ops: Sequence[Txn], of: Operation, chroot: str) -> Iterator[Operation | None]:
     for op in ops:
         match op:
             case CreateTxn(path, data, ephemeral):

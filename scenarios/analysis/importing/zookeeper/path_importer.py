@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind, hexadecimal
-from kcsim.eventlog.run_actions import SCENARIO
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.scenarios.analysis.importing.zookeeper.import_context import AsOf, ImportContext
 from kcsim.scenarios.analysis.importing.zookeeper.operation import AdminActEmission, Op, Operation
 from kcsim.vocabulary import SessionId, ZkVersion, Zxid
@@ -103,7 +102,8 @@ class PathImporter(ZooKeeperTrace):
                     and operation.act == AdminActEmission.ALWAYS
                     and self._names.broker(transaction.session_id) is None
                 ):
-                    self._emit_admin_act(operation)
+                    # Its first operation changed nothing, but others of its operations may still follow from it.
+                    self._emit_admin_act(WHAT_WAS_DONE[Op(operation.op)], operation.path or "", transaction.session_id)
 
     def cause_of_act(self, transaction: Transaction, change: PastChange, path: str) -> int:
         """Return the seq of the AdminAct, which the importer of the transaction's first operation emits."""
@@ -111,12 +111,6 @@ class PathImporter(ZooKeeperTrace):
         if self._at.act:
             return super().cause_of_act(transaction, change, path)
         return self._context.numbering.seq(transaction.zxid, 0)
-
-    def _emit_admin_act(self, operation: Operation) -> None:
-        """Emit the AdminAct of a transaction whose first operation changed nothing; others may still follow from it."""
-        op = WHAT_WAS_DONE[Op(operation.op)].value
-        session_id = hexadecimal(SessionId(operation.session_id))
-        self._emit(SCENARIO, EventKind.ADMIN_ACT, None, op=op, path=operation.path or "", session_id=session_id)
 
     def _close(self, transaction: Transaction) -> int:
         assert self._at is not None
