@@ -79,7 +79,7 @@ def _concerned(run: LessonRun, query: Query, asked: int) -> list[int]:
     partition = query.subject if isinstance(query, LookupTerm) and SUBJECT_OF[query.word] is TermSubject.PARTITION else None
     if isinstance(query, ValueQuery) and "topic" in query.of.fields and "partition" in query.of.fields:
         partition = f"{query.of.fields['topic']}-{query.of.fields['partition']}"
-    assignment = run.as_of(asked).of_topics.assignment(parse_partition(partition)) if partition else None
+    assignment = run.as_of(asked).state.of_topics.assignment(parse_partition(partition)) if partition else None
     return sorted(assignment.replicas) if assignment else []
 
 
@@ -113,7 +113,7 @@ def _orders(labels: list[str], right: str, seed: str) -> tuple[str, ...]:
 
 def _sets(run: LessonRun, query: Query, right: LessonAnswer, asked: int) -> tuple[str, ...]:
     """Return plausible sets for an ISR or a similar value: the present one, without one broker, one broker alone."""
-    state = run.as_of(asked)
+    state = run.as_of(asked).state
     replicas = _concerned(run, query, asked) or sorted(state.registered)
     isr: Sequence[int] = replicas
     if isinstance(query, LookupTerm) and SUBJECT_OF[query.word] is TermSubject.PARTITION:
@@ -136,7 +136,7 @@ def _sets(run: LessonRun, query: Query, right: LessonAnswer, asked: int) -> tupl
 
 def _words(run: LessonRun, query: Query, right: LessonAnswer, asked: int) -> tuple[str, ...]:
     """Return values of the same phrase elsewhere in the run, or values of consumers."""
-    consumption = run.as_of(asked).of_consumers
+    consumption = run.as_of(asked).state.of_consumers
     match query:
         case LookupTerm(word="owner"):
             return (*_sorted_with(right.text, sorted(consumption.owned), NO_HOLDER), NO_HOLDER)

@@ -10,6 +10,7 @@ from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event, EventKind
+from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
 from kcsim.scenarios.engine.expectations.verdict import Verdict
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.event_pattern import EventPattern
@@ -50,18 +51,15 @@ class LessonRun:
         kept = tuple(events[: ended + 1])
         return cls(kept, dict(aliases), brokers, tuple(_holders(kept)))
 
-    def as_of(self, seq: int) -> ClusterState:
-        """Return the state of the cluster after an event."""
-        state = ClusterState()
-        for event in self.events[: seq + 1]:
+    def as_of(self, seq: int) -> EvaluationContext:
+        """Return what conditions are evaluated on after an event: the events so far, the state and the names then."""
+        events, state = self.events[: seq + 1], ClusterState()
+        for event in events:
             state.apply(event)
-        return state
-
-    def node(self, name: str, seq: int) -> str:
-        """Return the node that a name stands for after an event."""
-        return self._names(seq).get(name, name)
+        return EvaluationContext(events, state, self.brokers, self.aliases)
 
     def _names(self, seq: int) -> Mapping[str, str]:
+        """Return name -> node as of an event: a pattern that names the controller means the one of that time."""
         holder = self.holders[seq]
         return self.aliases if holder is None else {**self.aliases, CONTROLLER: holder}
 

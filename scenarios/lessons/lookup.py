@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 
-from kcsim.eventlog.cluster_state import ClusterState
-from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.eventlog.node_names import consumer_node
+from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
 from kcsim.scenarios.language.value_types import parse_partition
 from kcsim.scenarios.lessons import answers
 from kcsim.scenarios.lessons.answers import LessonAnswer
@@ -24,37 +24,33 @@ ABOUT_GROUPS = frozenset({EventKind.GROUP_REBALANCE, EventKind.GROUP_GENERATION,
 OWNING = frozenset({EventKind.PARTITIONS_ASSIGNED, EventKind.PARTITIONS_REVOKED, EventKind.PARTITIONS_LOST})
 
 
-class LookupContext:
-    """The run and its state as of one event."""
+def _latest(
+    context: EvaluationContext, kinds: Collection[EventKind], matches: Callable[[Event], bool] = lambda _: True
+) -> Event | None:
+    """Return the latest event of these kinds that satisfies a condition."""
+    found = (next(filter(matches, reversed(context.of_kind(kind))), None) for kind in kinds)
+    return max((event for event in found if event is not None), key=lambda event: event.seq, default=None)
 
-    def __init__(self, run: LessonRun, seq: int) -> None:
-        self.run, self.seq = run, seq
-        self.state: ClusterState = run.as_of(seq)
 
-    def last(self, matches: Callable[[Event], bool]) -> Event | None:
-        """Return the latest event that satisfies a condition."""
-        return next(filter(matches, reversed(self.run.events[: self.seq + 1])), None)
+def _last_change(context: EvaluationContext, path: str) -> Event | None:
+    """Return the latest creation, change or deletion of a znode."""
+    return next(reversed(context.changes_of(path)), None)
 
-    def last_change(self, path: str) -> Event | None:
-        """Return the latest creation, change or deletion of a znode."""
-        return self.last(lambda event: event.path == path and event.node == "zookeeper")
 
-    def last_creation_or_deletion(self, path: str) -> Event | None:
-        """Return the latest creation or deletion of a znode."""
-        kinds = (EventKind.ZNODE_CREATED, EventKind.ZNODE_DELETED)
-        return self.last(lambda event: event.path == path and event.kind in kinds)
+def _last_creation_or_deletion(context: EvaluationContext, path: str) -> Event | None:
+    changes = reversed(context.changes_of(path))
+    return next((event for event in changes if event.kind is not EventKind.ZNODE_CHANGED), None)
 
-    def last_decision(self, partition: TopicPartition, kinds: Collection[EventKind]) -> Event | None:
-        """Return the latest decision of these kinds about a partition."""
-        about = (partition.topic, partition.partition)
-        found = self.last(
-            lambda event: (
-                event.kind in kinds
-                and (event.topic, event.partition) == about
-                and (kinds is not SETS_LEADER or _concerns_leader(event))
-            )
-        )
-        return found or self.last_change(paths.topic_partition_state(partition))
+
+def _last_decision(context: EvaluationContext, partition: TopicPartition, kinds: Collection[EventKind]) -> Event | None:
+    """Return the latest decision of these kinds about a partition, or else the latest change of its state znode."""
+    about = (partition.topic, partition.partition)
+    found = _latest(
+        context,
+        kinds,
+        lambda event: (event.topic, event.partition) == about and (kinds is not SETS_LEADER or _concerns_leader(event)),
+    )
+    return found or _last_change(context, paths.topic_partition_state(partition))
 
 
 def _concerns_leader(event: Event) -> bool:
@@ -63,157 +59,159 @@ def _concerns_leader(event: Event) -> bool:
 
 def look_up(run: LessonRun, term: LookupTerm, seq: int) -> LessonAnswer:
     """Return the value of a term after an event."""
-    return _LOOK_UPS[term.word](LookupContext(run, seq), term.subject)
+    return _LOOK_UPS[term.word](run.as_of(seq), term.subject)
 
 
 # --- the cluster -----------------------------------------------------------------------------------------------------------
 
 
-def _controller(context: LookupContext, _: str) -> LessonAnswer:
-    won = context.last(lambda event: event.kind is EventKind.ELECTION_WON)
-    changed = context.last_change(paths.CONTROLLER)
+def _controller(context: EvaluationContext, _: str) -> LessonAnswer:
+    won = _latest(context, (EventKind.ELECTION_WON,))
+    changed = _last_change(context, paths.CONTROLLER)
     # If the znode changed after the last election was won, that election no longer decides: the change is the evidence.
     return answers.broker(context.state.controller_id, won if won and changed and changed.seq < won.seq else changed)
 
 
-def _controller_epoch(context: LookupContext, _: str) -> LessonAnswer:
-    return answers.number(context.state.controller_epoch, context.last_change(paths.CONTROLLER_EPOCH))
+def _controller_epoch(context: EvaluationContext, _: str) -> LessonAnswer:
+    return answers.number(context.state.controller_epoch, _last_change(context, paths.CONTROLLER_EPOCH))
 
 
-def _registered(context: LookupContext, _: str) -> LessonAnswer:
+def _registered(context: EvaluationContext, _: str) -> LessonAnswer:
     below = f"{paths.BROKER_IDS}/"
-    changed = context.last(lambda event: event.node == "zookeeper" and (event.path or "").startswith(below))
+    changed = _latest(context, ZNODE_CHANGES, lambda event: (event.path or "").startswith(below))
     return answers.brokers(context.state.registered, changed)
 
 
-def _offline(context: LookupContext, _: str) -> LessonAnswer:
+def _offline(context: EvaluationContext, _: str) -> LessonAnswer:
     return answers.number(len(context.state.of_topics.offline(context.state.registered)))
 
 
-def _under_replicated(context: LookupContext, _: str) -> LessonAnswer:
+def _under_replicated(context: EvaluationContext, _: str) -> LessonAnswer:
     return answers.number(len(context.state.of_topics.under_replicated()))
 
 
-def _time(context: LookupContext, _: str) -> LessonAnswer:
-    return answers.word(f"{context.run.events[context.seq].t_ms / 1000:.3f} s")
+def _time(context: EvaluationContext, _: str) -> LessonAnswer:
+    return answers.word(f"{context.events[-1].t_ms / 1000:.3f} s")
 
 
 # --- partitions ------------------------------------------------------------------------------------------------------------
 
 
-def _leader(context: LookupContext, subject: str) -> LessonAnswer:
+def _leader(context: EvaluationContext, subject: str) -> LessonAnswer:
     partition = parse_partition(subject)
-    return answers.broker(context.state.of_topics.leader(partition), context.last_decision(partition, SETS_LEADER))
+    return answers.broker(context.state.of_topics.leader(partition), _last_decision(context, partition, SETS_LEADER))
 
 
-def _leader_epoch(context: LookupContext, subject: str) -> LessonAnswer:
+def _leader_epoch(context: EvaluationContext, subject: str) -> LessonAnswer:
     partition = parse_partition(subject)
     state = context.state.of_topics.states.get(partition)
-    return answers.number(state.leader_and_isr.leader_epoch if state else None, context.last_decision(partition, SETS_EPOCH))
+    return answers.number(
+        state.leader_and_isr.leader_epoch if state else None, _last_decision(context, partition, SETS_EPOCH)
+    )
 
 
-def _isr(context: LookupContext, subject: str) -> LessonAnswer:
+def _isr(context: EvaluationContext, subject: str) -> LessonAnswer:
     partition = parse_partition(subject)
-    return answers.brokers(context.state.of_topics.isr(partition), context.last_decision(partition, SETS_ISR))
+    return answers.brokers(context.state.of_topics.isr(partition), _last_decision(context, partition, SETS_ISR))
 
 
-def _stored_isr(context: LookupContext, subject: str) -> LessonAnswer:
+def _stored_isr(context: EvaluationContext, subject: str) -> LessonAnswer:
     """Return the ISR in the order in which it is stored."""
     partition = parse_partition(subject)
-    return answers.replicas(context.state.of_topics.isr(partition), context.last_decision(partition, SETS_ISR))
+    return answers.replicas(context.state.of_topics.isr(partition), _last_decision(context, partition, SETS_ISR))
 
 
-def _replicas(context: LookupContext, subject: str) -> LessonAnswer:
+def _replicas(context: EvaluationContext, subject: str) -> LessonAnswer:
     partition = parse_partition(subject)
     assignment = context.state.of_topics.assignment(partition)
-    return answers.replicas(assignment.replicas if assignment else (), context.last_change(paths.topic(partition.topic)))
+    return answers.replicas(assignment.replicas if assignment else (), _last_change(context, paths.topic(partition.topic)))
 
 
-def _preferred(context: LookupContext, subject: str) -> LessonAnswer:
+def _preferred(context: EvaluationContext, subject: str) -> LessonAnswer:
     return answers.broker(context.state.of_topics.broker_in_role("preferred", parse_partition(subject)))
 
 
 # --- brokers ---------------------------------------------------------------------------------------------------------------
 
 
-def _session(context: LookupContext, subject: str) -> LessonAnswer:
-    node = context.run.node(subject, context.seq)
-    last = context.last(lambda event: event.kind is EventKind.SESSION_STATE and event.node == node)
+def _session(context: EvaluationContext, subject: str) -> LessonAnswer:
+    node = context.node(subject)
+    last = _latest(context, (EventKind.SESSION_STATE,), lambda event: event.node == node)
     return answers.word(last.state or "" if last else "none", last)
 
 
-def _process(context: LookupContext, subject: str) -> LessonAnswer:
-    node = context.run.node(subject, context.seq)
-    last = context.last(lambda event: event.kind is EventKind.PROCESS_STATE and event.node == node)
+def _process(context: EvaluationContext, subject: str) -> LessonAnswer:
+    node = context.node(subject)
+    last = _latest(context, (EventKind.PROCESS_STATE,), lambda event: event.node == node)
     return answers.word(context.state.processes.get(node, "not started"), last)
 
 
-def _broker_epoch(context: LookupContext, subject: str) -> LessonAnswer:
-    node = context.run.node(subject, context.seq)
+def _broker_epoch(context: EvaluationContext, subject: str) -> LessonAnswer:
+    node = context.node(subject)
     broker_id = node.removeprefix("broker-")
     epoch = context.state.registered.get(int(broker_id)) if broker_id.isdecimal() else None
-    return answers.number(epoch, context.last_creation_or_deletion(f"{paths.BROKER_IDS}/{broker_id}"))
+    return answers.number(epoch, _last_creation_or_deletion(context, f"{paths.BROKER_IDS}/{broker_id}"))
 
 
-def _name(context: LookupContext, subject: str) -> LessonAnswer:
-    return answers.word(context.run.node(subject, context.seq))
+def _name(context: EvaluationContext, subject: str) -> LessonAnswer:
+    return answers.word(context.node(subject))
 
 
 # --- consumers -------------------------------------------------------------------------------------------------------------
 
 
-def _owner(context: LookupContext, subject: str) -> LessonAnswer:
+def _owner(context: EvaluationContext, subject: str) -> LessonAnswer:
     partition, _, wanted = subject.partition(IN)
     groups = context.state.of_consumers.groups
     owners = sorted({owner for name in groups if wanted in ("", name) for owner in groups[name].owners.get(partition, ())})
-    last = context.last(
-        lambda event: event.kind in OWNING and partition in (event.partitions or ()) and (not owners or event.node in owners)
+    last = _latest(
+        context, OWNING, lambda event: partition in (event.partitions or ()) and (not owners or event.node in owners)
     )
     return answers.word(", ".join(owners) or answers.NO_HOLDER, last)
 
 
-def _owned(context: LookupContext, subject: str) -> LessonAnswer:
+def _owned(context: EvaluationContext, subject: str) -> LessonAnswer:
     node = consumer_node(subject)
-    last = context.last(lambda event: event.kind in OWNING and event.node == node)
+    last = _latest(context, OWNING, lambda event: event.node == node)
     return answers.word(", ".join(context.state.of_consumers.owned.get(node, ())) or "nothing", last)
 
 
-def _generation(context: LookupContext, subject: str) -> LessonAnswer:
+def _generation(context: EvaluationContext, subject: str) -> LessonAnswer:
     group = context.state.of_consumers.groups.get(subject)
     return answers.number(group.generation if group else 0, _group_event(context, subject))
 
 
-def _group_state(context: LookupContext, subject: str) -> LessonAnswer:
+def _group_state(context: EvaluationContext, subject: str) -> LessonAnswer:
     group = context.state.of_consumers.groups.get(subject)
     return answers.word(group.state if group else "Empty", _group_event(context, subject))
 
 
-def _group_event(context: LookupContext, group: str) -> Event | None:
-    return context.last(lambda event: event.kind in ABOUT_GROUPS and event.group == group)
+def _group_event(context: EvaluationContext, group: str) -> Event | None:
+    return _latest(context, ABOUT_GROUPS, lambda event: event.group == group)
 
 
 # --- znodes ----------------------------------------------------------------------------------------------------------------
 
 
-def _existence(context: LookupContext, subject: str) -> LessonAnswer:
-    return answers.yes_or_no(subject in context.state.znodes, context.last_creation_or_deletion(subject))
+def _existence(context: EvaluationContext, subject: str) -> LessonAnswer:
+    return answers.yes_or_no(subject in context.state.znodes, _last_creation_or_deletion(context, subject))
 
 
-def _data(context: LookupContext, subject: str) -> LessonAnswer:
+def _data(context: EvaluationContext, subject: str) -> LessonAnswer:
     znode = context.state.znodes.get(subject)
-    return answers.word((znode.data or "nothing") if znode else "no such znode", context.last_change(subject))
+    return answers.word((znode.data or "nothing") if znode else "no such znode", _last_change(context, subject))
 
 
-def _version(context: LookupContext, subject: str) -> LessonAnswer:
+def _version(context: EvaluationContext, subject: str) -> LessonAnswer:
     znode = context.state.znodes.get(subject)
-    return answers.number(znode.zk_version if znode else None, context.last_change(subject))
+    return answers.number(znode.zk_version if znode else None, _last_change(context, subject))
 
 
-def _children(context: LookupContext, subject: str) -> LessonAnswer:
+def _children(context: EvaluationContext, subject: str) -> LessonAnswer:
     return answers.number(len(context.state.children(subject)))
 
 
-_LOOK_UPS: Mapping[str, Callable[[LookupContext, str], LessonAnswer]] = MappingProxyType(
+_LOOK_UPS: Mapping[str, Callable[[EvaluationContext, str], LessonAnswer]] = MappingProxyType(
     {
         "controller": _controller,
         "controller-epoch": _controller_epoch,
