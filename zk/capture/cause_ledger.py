@@ -58,10 +58,6 @@ class CauseLedger:
     def cause_of_opening(self, session_id: SessionId) -> Cause:
         return self._openings.get(session_id)
 
-    def forget_fault(self, session_id: SessionId) -> None:
-        """Forget the fault of a session, which has survived it."""
-        self.take_fault(session_id)
-
     def take_fault(self, session_id: SessionId) -> int | None:
         """Return the latest fault of a session; None if there was none."""
         with self._lock:

@@ -86,7 +86,7 @@ class ClientChangeCapture:
             return  # the clean-up after the end is not part of the run
         match notice:
             case SessionStateChanged(SessionState.CONNECTED):
-                self.ledger.forget_fault(session_id)
+                self.ledger.take_fault(session_id)  # the session has survived the fault
             case WatchEvent(WatchKind.NODE_DELETED, path, zxid) if not 0 < zxid <= self._zxid_of(path, zxid):
                 deleting = [cause for op, cause in self._under_way.get(path, ()) if isinstance(op, Delete)]
                 if deleting:

@@ -42,6 +42,6 @@ def test_a_fault_that_a_session_has_survived_explains_no_later_end() -> None:
     ledger = CauseLedger()
     ledger.record_session_fault(OURS, FAULT)
     assert ledger.is_end_explained(OURS)
-    ledger.forget_fault(OURS)
+    assert ledger.take_fault(OURS) == FAULT
     assert not ledger.is_end_explained(OURS)
     assert ledger.take_end(OURS) == (False, None)
