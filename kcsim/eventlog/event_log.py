@@ -5,16 +5,16 @@ changes come from ZooKeeper's own transaction log (transaction_log_capture.py). 
 refers to a transaction, it appends the events of that transaction: a cause always stands before what follows from it.
 """
 
-import types
-import typing
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import UnionType
 from typing import IO, Any, Protocol, Unpack
 
 import msgspec
 from msgspec import structs
 
+from kcsim.eventlog.arrow_types import arrow_fields
 from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, ZNODE_CHANGES, Event, EventFields, EventKind, TransactionRef
 from kcsim.eventlog.schema_upgrade import LAST_VERSION_WITHOUT_COLUMNS, upgraded
 from kcsim.eventlog.sink import Cause, EventSink
@@ -239,21 +239,8 @@ def arrow_schema() -> Any:
     """Return the event log's columns as a pyarrow.Schema, derived from Event."""
     import pyarrow as pa
 
-    arrow_types = {
-        int: pa.int64(),
-        str: pa.string(),
-        EventKind: pa.string(),
-        bool: pa.bool_(),
-        Sequence[int]: pa.list_(pa.int64()),
-        Sequence[str]: pa.list_(pa.string()),
-    }
-    fields = []
-    for field in msgspec.structs.fields(Event):
-        wanted = field.type
-        is_optional = isinstance(wanted, types.UnionType)
-        if is_optional:
-            wanted = next(t for t in typing.get_args(wanted) if t is not types.NoneType)
-        fields.append(pa.field(field.name, arrow_types[wanted], nullable=is_optional))
+    required = {field.name for field in structs.fields(Event) if not isinstance(field.type, UnionType)}
+    fields = [field.with_nullable(field.name not in required) for field in arrow_fields(Event)]
     return pa.schema(fields, metadata={"kcsim.schema_version": str(EVENT_SCHEMA_VERSION)})
 
 

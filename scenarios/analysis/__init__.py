@@ -4,8 +4,7 @@ Only this package imports PySpark. Its functions take a SparkSession and DataFra
 Spark (folding/, and the cores of the other packages) is pure Python, and Spark runs it unchanged.
 
 Where to begin reading: tables/ says what a dataset is. folding/ replays one partition's history. replay.py replays a table
-of events; replay_files.py replays the files of a dataset that need no shuffling (partitioned_files.py); one_process.py
-replays those files without Spark; `kcsim spark replay` calls replay_dataset.py. Datasets are made from runs
-(tables/ingest.py), from clusters (importing/) and from seeds (generate.py, campaigns/). The analyses/ read transitions, and
-the report/ reads the analyses.
+of events; replay_files.py replays the files of a dataset that need no shuffling (partitioned_files.py); `kcsim spark
+replay` calls replay_dataset.py. Datasets are made from runs (tables/ingest.py), from clusters (importing/) and from seeds
+(generate.py, campaigns/). The analyses/ read transitions, and the report/ reads the analyses.
 """

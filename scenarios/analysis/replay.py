@@ -8,11 +8,15 @@ A partition's result depends only on its own events and on its run's, so that th
 """
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark import Broadcast
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kcsim.eventlog.events import ZNODE_CHANGES
 from kcsim.scenarios.analysis.folding.arrow_rows import (
     COLUMNS,
     MISMATCH,
@@ -25,17 +29,16 @@ from kcsim.scenarios.analysis.folding.folding_runs import FoldPartition, fold_fa
 from kcsim.scenarios.analysis.folding.folds import fold_for
 from kcsim.scenarios.analysis.folding.mismatch import mismatches_arrow_schema
 from kcsim.scenarios.analysis.folding.replay_fact import (
-    CLUSTER_KINDS,
-    CLUSTER_PATHS_PATTERN,
-    EVENTS_BEGUN,
+    CLUSTER_FACTS,
     FACT_COLUMNS,
-    PARTITION_KINDS,
-    STATE_PATH_SQL,
-    ZNODE_KINDS,
+    PARTITION_FACTS,
+    STATE_PATH,
+    FactRule,
 )
 from kcsim.scenarios.analysis.folding.timeline import Run, Timeline
 from kcsim.scenarios.analysis.folding.timeline_builder import timelines_of
 from kcsim.scenarios.analysis.folding.what_if import WhatIf
+from kcsim.scenarios.analysis.gc_pause import gc_paused
 from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN, spark_schema
 
 MANY_RUNS = 64
@@ -74,7 +77,7 @@ def replayed(
         order = [F.col(BATCH), F.col(RUN), F.col("partition").isNotNull(), F.col("topic"), F.col("partition"), F.col("seq")]
         grouped = facts.repartition(BATCH, RUN).sortWithinPartitions(*order)
         return grouped.mapInArrow(_whole_runs(fold), schema)
-    timelines = spark.sparkContext.broadcast(_timelines(facts))
+    timelines = broadcast_timelines(facts.where(F.col("partition").isNull()))
     key = [BATCH, RUN, "topic", "partition"]
     own = facts.where(F.col("partition").isNotNull()).repartition(*key).sortWithinPartitions(*key, "seq")
     return own.mapInArrow(_partitions(fold, timelines), schema)
@@ -95,29 +98,35 @@ def mismatches_of(rows: DataFrame) -> DataFrame:
 
 def facts_of(events: DataFrame) -> DataFrame:
     """Return the rows and columns of a table of events that a fold reads (folding/replay_fact.py)."""
-    path, event, kind = F.col("path"), F.col("event"), F.col("kind")
-    is_znode = kind.isin(*ZNODE_KINDS)
-    is_of_state = is_znode & path.rlike(STATE_PATH_SQL)
+    path, is_znode = F.col("path"), F.col("kind").isin(*sorted(ZNODE_CHANGES))
+    is_of_state = is_znode & path.rlike(STATE_PATH)
     named = {
-        "topic": F.when(is_of_state, F.regexp_extract(path, STATE_PATH_SQL, 1)).otherwise(F.col("topic")),
-        "partition": F.when(is_of_state, F.regexp_extract(path, STATE_PATH_SQL, 2).cast("bigint")).otherwise(
+        "topic": F.when(is_of_state, F.regexp_extract(path, STATE_PATH, 1)).otherwise(F.col("topic")),
+        "partition": F.when(is_of_state, F.regexp_extract(path, STATE_PATH, 2).cast("bigint")).otherwise(
             F.when(~is_znode, F.col("partition"))
         ),
     }
-    of_partition = F.col("partition").isNotNull() & ~is_znode & kind.isin(*PARTITION_KINDS)
-    of_cluster = (
-        F.col("partition").isNull()
-        & kind.isin(*CLUSTER_KINDS)
-        & (event.isNull() | event.rlike(f"^({'|'.join(EVENTS_BEGUN)})"))
-    )
-    of_tree = is_znode & path.rlike(CLUSTER_PATHS_PATTERN)
-    wanted = events.where(is_of_state | of_partition | of_cluster | of_tree)
+    wanted = events.where(reduce(or_, map(_covered, (*PARTITION_FACTS, *CLUSTER_FACTS))))
     return wanted.select(BATCH, RUN, *(named[c].alias(c) if c in named else F.col(c) for c in FACT_COLUMNS))
 
 
-def _timelines(facts: DataFrame) -> dict[Run, Timeline]:
-    rows = facts.where(F.col("partition").isNull()).select(*COLUMNS).toArrow()
-    return timelines_of(facts_in(rows.to_batches()))
+def _covered(rule: FactRule) -> Column:
+    path, event, partition = F.col("path"), F.col("event"), F.col("partition")
+    covered = F.col("kind").isin(*sorted(rule.kinds))
+    if rule.path is not None:
+        covered &= path.rlike(rule.path)
+    if rule.event is not None:
+        covered &= event.isNull() | event.rlike(rule.event)
+    if rule.names_partition is not None:
+        covered &= partition.isNotNull() if rule.names_partition else partition.isNull()
+    return covered
+
+
+def broadcast_timelines(facts: DataFrame) -> Broadcast[dict[Run, Timeline]]:
+    """Broadcast the timelines of all runs, which the driver makes of the facts that are of no partition."""
+    rows = facts.select(*COLUMNS).toArrow().to_batches()
+    with gc_paused():
+        return facts.sparkSession.sparkContext.broadcast(timelines_of(facts_in(rows)))
 
 
 # --- in the executors ------------------------------------------------------------------------------------------------------

@@ -19,9 +19,9 @@ from kcsim.scenarios.analysis.folding.mismatch import Mismatch, mismatches_arrow
 from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
 from kcsim.scenarios.analysis.folding.what_if import WhatIf
 from kcsim.scenarios.analysis.folding.what_if_replay import PASSED_OVER
-from kcsim.scenarios.analysis.partitioned_files import ReplayCounts, are_partitioned
+from kcsim.scenarios.analysis.partitioned_files import are_partitioned
 from kcsim.scenarios.analysis.replay import mismatches_of, replayed, transitions_of
-from kcsim.scenarios.analysis.replay_files import replay_files_to, replayed_files
+from kcsim.scenarios.analysis.replay_files import ReplayCounts, replay_files_to, replayed_files
 from kcsim.scenarios.analysis.replay_summary import ReplayComparison, by_partition, compare, counts, ends_of
 from kcsim.scenarios.analysis.tables.dataset import Dataset, being_written, refuse_existing
 from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN

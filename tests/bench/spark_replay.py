@@ -16,13 +16,12 @@ from pyspark.sql import SparkSession
 from kcsim.scenarios.analysis.generate import generate_dataset
 from kcsim.scenarios.analysis.generating.portions import length_for
 from kcsim.scenarios.analysis.generating.settings import Settings
-from kcsim.scenarios.analysis.one_process import replay_to_in_one_process
-from kcsim.scenarios.analysis.partitioned_files import ReplayCounts
-from kcsim.scenarios.analysis.replay_files import replay_files_to
+from kcsim.scenarios.analysis.replay_files import ReplayCounts, replay_files_to
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.spark_session import spark_session
 from tests.bench.report import Measured, measure
 from tests.bench.spark_work import print_work
+from tests.scenarios.analysis.one_process import replay_to_in_one_process
 
 LARGEST = 10_000_000
 TIMES = 10

@@ -14,12 +14,12 @@ from kcsim.controller.decisions.election import ElectionRule
 from kcsim.controller.partition_state_machine import PartitionLeaderElectionStrategy
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.facts import IN_A_RUN, ZNODES
+from kcsim.scenarios.analysis.folding.replay_fact import STATE_PATH
 from kcsim.scenarios.analysis.folding.transition import Transition
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 from kcsim.znodes import paths
 
 PARTITION = ("batch", "run", "topic", "partition")
-STATE_PATH = rf"^{paths.BROKER_TOPICS}/([^/]+)/partitions/([0-9]+)/state$"
 TOPIC_PATH = rf"^{paths.BROKER_TOPICS}/([^/]+)$"
 STATE_JSON = "leader BIGINT, leader_epoch BIGINT, isr ARRAY<BIGINT>, controller_epoch BIGINT"
 TOPIC_JSON = ", ".join(

@@ -1,7 +1,8 @@
 """Conversion between Arrow's record batches and the rows that a fold reads and returns."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise, repeat
+from functools import reduce
+from itertools import pairwise, repeat, starmap
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from kcsim.eventlog.event_log import arrow_schema
 from kcsim.scenarios.analysis.folding.folding_runs import Rows
 from kcsim.scenarios.analysis.folding.mismatch import Mismatch
-from kcsim.scenarios.analysis.folding.replay_fact import FACT_COLUMNS, ReplayFact
+from kcsim.scenarios.analysis.folding.replay_fact import FACT_COLUMNS, FactRule, ReplayFact
 from kcsim.scenarios.analysis.folding.transition import Transition, transitions_arrow_schema
 from kcsim.scenarios.analysis.gc_pause import gc_paused
 
@@ -35,11 +36,9 @@ def replayed_arrow_schema() -> Any:
 
 def facts_in(batches: Iterable[Any]) -> Iterator[tuple[str, str, ReplayFact]]:
     """Yield (batch, run, fact) of each row of record batches with COLUMNS."""
-    make = ReplayFact._make
     for batch in batches:
-        columns = [values(batch.column(name)) for name in COLUMNS]
-        for row in zip(*columns, strict=True):
-            yield row[0], row[1], make(row[2:])
+        names, runs, *columns = (values(batch.column(name)) for name in COLUMNS)
+        yield from zip(names, runs, starmap(ReplayFact, zip(*columns, strict=True)), strict=True)
 
 
 def facts_arrow_schema() -> Any:
@@ -51,11 +50,26 @@ def facts_arrow_schema() -> Any:
     return pa.schema([*own, *(pa.field(name, log.field(name).type) for name in FACT_COLUMNS)])
 
 
-def facts_batches(rows: Iterable[tuple[str, str, ReplayFact]]) -> Iterator[Any]:
-    """Yield record batches of facts_arrow_schema."""
-    schema, remaining = facts_arrow_schema(), iter(rows)
-    while portion := [(batch, run, *fact) for batch, run, fact in islice(remaining, ROWS_PER_BATCH)]:
-        yield _of_tuples(portion, schema)
+def fact_mask(rows: Any, rules: Iterable[FactRule]) -> Any:
+    """Return which rows of a record batch of events one of the rules covers, as a column of booleans."""
+    import pyarrow.compute as pc
+
+    return reduce(pc.or_, (_covered(rows, rule) for rule in rules))
+
+
+def _covered(rows: Any, rule: FactRule) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    covered = pc.is_in(rows.column("kind"), pa.array(sorted(rule.kinds), pa.string()))
+    if rule.path is not None:
+        covered = pc.and_(covered, pc.fill_null(pc.match_substring_regex(rows.column("path"), rule.path), False))
+    if rule.event is not None:
+        covered = pc.and_(covered, pc.fill_null(pc.match_substring_regex(rows.column("event"), rule.event), True))
+    if rule.names_partition is not None:
+        is_named = rows.column("partition").is_valid()
+        covered = pc.and_(covered, is_named if rule.names_partition else pc.invert(is_named))
+    return covered
 
 
 def values(column: Any) -> Iterable[Any]:
@@ -99,13 +113,9 @@ def batches_of(folded: Iterable[Rows]) -> Iterator[Any]:
 
 def record_batch(rows: Sequence[msgspec.Struct], schema: Any) -> Any:
     """Return rows of one kind, at least one, as a record batch; their attributes are the columns."""
-    return _of_tuples(map(msgspec.structs.astuple, rows), schema)
-
-
-def _of_tuples(rows: Iterable[tuple[Any, ...]], schema: Any) -> Any:
     import pyarrow as pa
 
-    columns = zip(*rows, strict=True)
+    columns = zip(*map(msgspec.structs.astuple, rows), strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

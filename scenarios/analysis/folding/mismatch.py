@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from kcsim.eventlog.arrow_types import arrow_fields
+
 
 class Mismatch(msgspec.Struct, frozen=True):
     """One row of the table of mismatches.
@@ -34,5 +36,4 @@ def mismatches_arrow_schema() -> Any:
     """Return the columns as a pyarrow.Schema, in the order of Mismatch."""
     import pyarrow as pa
 
-    ints = {"partition", "seq", "t_ms"}
-    return pa.schema([(name, pa.int64() if name in ints else pa.string()) for name in Mismatch.__struct_fields__])
+    return pa.schema(arrow_fields(Mismatch))

@@ -1,127 +1,121 @@
-"""One row of the event log as the fold reads it: the columns that it needs, and the partition that the row concerns."""
+"""One row of the event log as a fold reads it: which events and which columns, and the partition that a row concerns.
+
+The rows are declared once, as rules: here for events, in arrow_rows.py for record batches, in replay.py for Spark.
+"""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kcsim.eventlog.events import Event, EventKind
+from msgspec import defstruct, structs
+
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
+from kcsim.znodes import paths
+
+FACT_COLUMNS = (
+    *("seq", "t_ms", "node", "kind", "cause", "path", "data", "zk_version", "session_id", "count", "broker_id"),
+    *("controller_epoch", "topic", "partition", "leader", "leader_epoch", "isr", "replicas", "brokers", "partitions"),
+    *("event", "state", "step", "error", "rule", "started", "stopped", "bounced", "new_topics", "deleted_topics"),
+    *("adding_replicas", "removing_replicas", "unclean_leader_election_enable"),
+)
+"""The columns of the event log that a fold reads."""
+
+if TYPE_CHECKING:
+    ReplayFact = Event
+else:
+    _columns = {field.name: (field.name, field.type, field.default) for field in structs.fields(Event)}
+    ReplayFact = defstruct("ReplayFact", [_columns[name] for name in FACT_COLUMNS], module=__name__, frozen=True)
+"""An event with FACT_COLUMNS only: no other column can be read. Where it was read from a table, `kind` is plain text.
+
+`topic` and `partition` also name the partition whose state znode changed, where the event log has only the path.
+"""
 
 
-class ReplayFact(NamedTuple):
-    """The columns of the event log that a fold reads, under their names there.
+class FactRule(NamedTuple):
+    """Events that a fold reads: those that meet all conditions.
 
-    `topic` and `partition` also name the partition whose state znode changed, where the event log has only the path.
+    Attributes:
+        kinds: of the events.
+        path: a regular expression for all of the column `path`; None: any path, or none.
+        event: a regular expression for the beginning of the column `event`, where it is set; None: anything.
+        names_partition: whether the column `partition` is set; None: either.
     """
 
-    seq: int
-    t_ms: int
-    node: str
-    kind: str
-    cause: int | None = None
+    kinds: frozenset[EventKind]
     path: str | None = None
-    data: str | None = None
-    zk_version: int | None = None
-    session_id: str | None = None
-    how_many: int | None = None  # the column `count`; tuples have a method of that name
-    broker_id: int | None = None
-    controller_epoch: int | None = None
-    topic: str | None = None
-    partition: int | None = None
-    leader: int | None = None
-    leader_epoch: int | None = None
-    isr: Sequence[int] | None = None
-    replicas: Sequence[int] | None = None
-    brokers: Sequence[int] | None = None
-    partitions: Sequence[str] | None = None
     event: str | None = None
-    state: str | None = None
-    step: str | None = None
-    error: str | None = None
-    rule: str | None = None
-    started: Sequence[int] | None = None
-    stopped: Sequence[int] | None = None
-    bounced: Sequence[int] | None = None
-    new_topics: Sequence[str] | None = None
-    deleted_topics: Sequence[str] | None = None
-    adding_replicas: Sequence[int] | None = None
-    removing_replicas: Sequence[int] | None = None
-    unclean_leader_election_enable: bool | None = None
+    names_partition: bool | None = None
+
+    def covers(self, event: Event) -> bool:
+        return (
+            event.kind in self.kinds
+            and (self.path is None or re.fullmatch(self.path, event.path or "") is not None)
+            and (self.event is None or event.event is None or re.match(self.event, event.event) is not None)
+            and self.names_partition in (None, event.partition is not None)
+        )
 
 
-FACT_COLUMNS = tuple("count" if name == "how_many" else name for name in ReplayFact._fields)
-
-CREATED, CHANGED, DELETED = (str(k) for k in (EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED, EventKind.ZNODE_DELETED))
-ZNODE_KINDS = frozenset({CREATED, CHANGED, DELETED})
-
-STATE_PATH = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
-STATE_PATH_SQL = "^/brokers/topics/([^/]+)/partitions/([0-9]+)/state$"
-"""STATE_PATH for Spark SQL."""
-
-PARTITION_KINDS = frozenset(
-    str(kind)
-    for kind in (
-        EventKind.LEADER_ELECTION,
-        EventKind.REPLICA_REMOVED_FROM_ISR,
-        EventKind.LEADER_EPOCH_BUMPED,
-        EventKind.PARTITION_REASSIGNMENT,
-        EventKind.PARTITION_STATE_CHANGE,
-        EventKind.REPLICA_STATE_CHANGE,
-    )
-)
-"""The kinds of a partition's own events that are read, besides the changes of its state znode."""
-
-CLUSTER_KINDS = frozenset(
-    str(kind)
-    for kind in (
-        EventKind.ELECTION_WON,
-        EventKind.CONTROLLER_FAILOVER,
-        EventKind.CONTROLLER_RESIGNED,
-        EventKind.CONTROLLER_EVENT_QUEUED,
-        EventKind.CONTROLLER_EVENT_BEGUN,
-        EventKind.BROKER_CHANGE,
-        EventKind.TOPIC_CHANGE,
-        EventKind.TOPIC_DELETION,
-        EventKind.CONTROLLED_SHUTDOWN,
-        EventKind.LEADER_REBALANCE,
-        EventKind.LOG_DIR_FAILED,
-        EventKind.PARTITION_STATE_CHANGE,
-        EventKind.REPLICA_STATE_CHANGE,
-    )
-)
-"""The kinds of events of no single partition that are read, besides the changes of the znodes below."""
-
-CLUSTER_PATHS_PATTERN = (
-    r"^(/brokers/ids/[^/]+|/brokers/topics/[^/]+|/config/topics/[^/]+|/config/brokers/[^/]+|/controller_epoch)$"
-)
+STATE_PATH = f"^{paths.BROKER_TOPICS}/([^/]+)/partitions/([0-9]+)/state$"
+CLUSTER_PATHS = r"^(/brokers/ids/[^/]+|/brokers/topics/[^/]+|/config/topics/[^/]+|/config/brokers/[^/]+|/controller_epoch)$"
 """The znodes whose changes a timeline reads: registrations, topics, settings of topics and brokers."""
-
 EVENTS_BEGUN = (
-    "ControlledShutdown",
-    "ReplicaLeaderElection",
-    "UncleanLeaderElectionEnable",
-    "TopicUncleanLeaderElectionEnable",
-    "TopicDeletion",
+    "^(ControlledShutdown|ReplicaLeaderElection|UncleanLeaderElectionEnable|TopicUncleanLeaderElectionEnable|TopicDeletion)"
 )
 """The controller events of which the begin event, or the queued event, is read."""
 
+PARTITION_FACTS = (
+    FactRule(ZNODE_CHANGES, path=STATE_PATH),
+    FactRule(
+        frozenset(
+            {
+                EventKind.LEADER_ELECTION,
+                EventKind.REPLICA_REMOVED_FROM_ISR,
+                EventKind.LEADER_EPOCH_BUMPED,
+                EventKind.PARTITION_REASSIGNMENT,
+                EventKind.PARTITION_STATE_CHANGE,
+                EventKind.REPLICA_STATE_CHANGE,
+            }
+        ),
+        names_partition=True,
+    ),
+)
+"""What is read of a partition: the changes of its state znode, and its own events."""
 
-_CLUSTER_PATH = re.compile(CLUSTER_PATHS_PATTERN)
+CLUSTER_FACTS = (
+    FactRule(ZNODE_CHANGES, path=CLUSTER_PATHS),
+    FactRule(
+        frozenset(
+            {
+                EventKind.ELECTION_WON,
+                EventKind.CONTROLLER_FAILOVER,
+                EventKind.CONTROLLER_RESIGNED,
+                EventKind.CONTROLLER_EVENT_QUEUED,
+                EventKind.CONTROLLER_EVENT_BEGUN,
+                EventKind.BROKER_CHANGE,
+                EventKind.TOPIC_CHANGE,
+                EventKind.TOPIC_DELETION,
+                EventKind.CONTROLLED_SHUTDOWN,
+                EventKind.LEADER_REBALANCE,
+                EventKind.LOG_DIR_FAILED,
+                EventKind.PARTITION_STATE_CHANGE,
+                EventKind.REPLICA_STATE_CHANGE,
+            }
+        ),
+        event=EVENTS_BEGUN,
+        names_partition=False,
+    ),
+)
+"""What is read of no single partition."""
 
 
 def fact_of(event: Event) -> ReplayFact | None:
     """Return the row of an event; None for an event that no fold reads."""
-    kind = str(event.kind)
-    if kind in ZNODE_KINDS:
-        path = event.path or ""
-        of_state = STATE_PATH.fullmatch(path)
-        if of_state is None:
-            return _fact(event) if _CLUSTER_PATH.match(path) else None
-        return _fact(event)._replace(topic=of_state[1], partition=int(of_state[2]))
-    if event.partition is not None:
-        return _fact(event) if kind in PARTITION_KINDS else None
-    if kind not in CLUSTER_KINDS or (event.event is not None and not event.event.startswith(EVENTS_BEGUN)):
+    if not any(rule.covers(event) for rule in (*PARTITION_FACTS, *CLUSTER_FACTS)):
         return None
-    return _fact(event)
+    columns: Iterator[Any] = (getattr(event, name) for name in FACT_COLUMNS)
+    fact = ReplayFact(*columns)
+    of_state = re.fullmatch(STATE_PATH, event.path or "") if event.kind in ZNODE_CHANGES else None
+    return fact if of_state is None else structs.replace(fact, topic=of_state[1], partition=int(of_state[2]))
 
 
 def facts_in_order(facts: Iterable[ReplayFact]) -> Iterator[ReplayFact]:
@@ -133,7 +127,3 @@ def _place(fact: ReplayFact) -> tuple[bool, str, int, int]:
     if fact.partition is None:
         return (False, "", -1, fact.seq)
     return (True, fact.topic or "", fact.partition, fact.seq)
-
-
-def _fact(event: Event) -> ReplayFact:
-    return ReplayFact._make(str(event.kind) if name == "kind" else getattr(event, name) for name in FACT_COLUMNS)

@@ -8,10 +8,10 @@ registered at that time are used.
 from collections.abc import Callable, Iterable, Mapping
 
 from kcsim import znodes
-from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, EventKind
 from kcsim.jvm_hash_order import hash_order
 from kcsim.scenarios.analysis.folding.controller_action import ControllerAction, ControllerActionKind, ControllerView
-from kcsim.scenarios.analysis.folding.replay_fact import CREATED, DELETED, ZNODE_KINDS, ReplayFact
+from kcsim.scenarios.analysis.folding.replay_fact import ReplayFact
 from kcsim.scenarios.analysis.folding.timeline import ControllerViews, Run, Timeline, TopicTimeline
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 from kcsim.vocabulary import BrokerId, TopicState
@@ -67,7 +67,7 @@ class TimelineBuilder:
     def take(self, fact: ReplayFact) -> None:
         """Take in one fact that is not of one partition."""
         self.timeline.ended_ms = fact.t_ms
-        if fact.kind in ZNODE_KINDS:
+        if fact.kind in ZNODE_CHANGES:
             self._on_znode(fact)
             return
         handler = self._handlers.get(fact.kind)
@@ -82,34 +82,34 @@ class TimelineBuilder:
         if parent == paths.BROKER_IDS and name.isdigit():
             self._on_registration(fact, int(name))
         elif parent == paths.BROKER_TOPICS:
-            content = None if fact.kind == DELETED else _topic(path, fact.data)
+            content = None if fact.kind == EventKind.ZNODE_DELETED else _topic(path, fact.data)
             self._topic_timeline(name).versions.append((fact.seq, fact.t_ms, fact.cause, content))
             replicas = () if content is None else (b for a in content.assignments.values() for b in a.replicas)
             self._hosts[name] = frozenset(replicas)
             self.timeline.triggers[fact.seq] = Trigger.TOPIC_CREATED
         elif path.startswith("/config/topics/"):
-            allowed = None if fact.kind == DELETED else _unclean(path, fact.data)
+            allowed = None if fact.kind == EventKind.ZNODE_DELETED else _unclean(path, fact.data)
             self._topic_timeline(name).unclean.append((fact.seq, allowed))
         elif path.startswith("/config/brokers/"):
             self._on_broker_settings(fact, name)
 
     def _on_registration(self, fact: ReplayFact, broker: int) -> None:
         bit = self.timeline.brokers.bit(broker)
-        if fact.kind == DELETED:
+        if fact.kind == EventKind.ZNODE_DELETED:
             self._registered &= ~bit
             self._may_happen(fact, ControllerActionKind.STOPPED, (broker,), Trigger.BROKER_FAILED)
         else:
             self._registered |= bit
-        if fact.kind == CREATED:
+        if fact.kind == EventKind.ZNODE_CREATED:
             self._may_happen(fact, ControllerActionKind.STARTED, (broker,), Trigger.BROKER_STARTED)
-        if fact.kind == CREATED and fact.session_id is not None:
+        if fact.kind == EventKind.ZNODE_CREATED and fact.session_id is not None:
             self.timeline.owners[fact.session_id] = broker
         if fact.data is not None:
             self.timeline.racks[broker] = _rack(fact.path or "", broker, fact.data)
 
     def _on_broker_settings(self, fact: ReplayFact, name: str) -> None:
         """Record that unclean elections are no longer allowed. Only the opposite has an event of its own: see _on_queued."""
-        if fact.kind == DELETED or _unclean(fact.path or "", fact.data) is not False:
+        if fact.kind == EventKind.ZNODE_DELETED or _unclean(fact.path or "", fact.data) is not False:
             return
         nodes = [f"broker-{name}"] if name.isdigit() else list(self._defaults)
         for node in nodes:
@@ -289,7 +289,7 @@ class TimelineBuilder:
 
     def _on_rebalance(self, fact: ReplayFact) -> None:
         self.timeline.triggers[fact.seq] = Trigger.LEADER_REBALANCE
-        if fact.broker_id is not None and fact.how_many != 0:  # 0: no preferred leader could be elected
+        if fact.broker_id is not None and fact.count != 0:  # 0: no preferred leader could be elected
             view = self._views(fact.node).last
             self._happens(fact, ControllerActionKind.REBALANCE, view, (fact.broker_id,), Trigger.LEADER_REBALANCE)
 

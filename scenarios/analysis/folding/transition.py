@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from kcsim.eventlog.arrow_types import arrow_fields
+
 
 class Transition(msgspec.Struct, frozen=True):
     """One row of the table of transitions. Within (batch, run, topic, partition), `n` counts from 0 without gaps.
@@ -60,10 +62,4 @@ def transitions_arrow_schema() -> Any:
     """Return the columns as a pyarrow.Schema, in the order of Transition."""
     import pyarrow as pa
 
-    ints = {"partition", "n", "seq", "t_ms", "leader", "leader_epoch", "controller_epoch", "zk_version", "cause"}
-    lists = {"isr", "replicas", "adding", "removing"}
-    types = {
-        name: pa.int64() if name in ints else pa.list_(pa.int64()) if name in lists else pa.string()
-        for name in Transition.__struct_fields__
-    } | {"clean": pa.bool_(), "derived": pa.bool_()}
-    return pa.schema(list(types.items()))
+    return pa.schema(arrow_fields(Transition))

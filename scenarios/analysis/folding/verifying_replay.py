@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from kcsim import znodes
 from kcsim.controller.partition_state_machine import PartitionLeaderElectionStrategy
-from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, EventKind
 from kcsim.scenarios.analysis.folding.controller_action import ControllerView
 from kcsim.scenarios.analysis.folding.controller_assignment_view import (
     ControllerAssignmentView,
@@ -34,7 +34,7 @@ from kcsim.scenarios.analysis.folding.decision_cache import (
 )
 from kcsim.scenarios.analysis.folding.mismatch import Mismatch
 from kcsim.scenarios.analysis.folding.partition_state import UNASSIGNED, PartitionKey, StateZnode, TransitionLog
-from kcsim.scenarios.analysis.folding.replay_fact import CREATED, DELETED, ZNODE_KINDS, ReplayFact
+from kcsim.scenarios.analysis.folding.replay_fact import ReplayFact
 from kcsim.scenarios.analysis.folding.timeline import NO_VIEW, Timeline
 from kcsim.scenarios.analysis.folding.timeline_builder import OF_BROKERS
 from kcsim.scenarios.analysis.folding.transition import Transition
@@ -112,7 +112,7 @@ class VerifyingReplay:
             return
         self._last_seq = fact.seq
         self._follow_topic(fact.seq)
-        if fact.kind in ZNODE_KINDS:
+        if fact.kind in ZNODE_CHANGES:
             self._on_state(fact)
             return
         handler = self._handlers.get(fact.kind)
@@ -319,7 +319,7 @@ class VerifyingReplay:
 
     def _on_state(self, fact: ReplayFact) -> None:
         log = self._log
-        if fact.kind == DELETED:
+        if fact.kind == EventKind.ZNODE_DELETED:
             self._remember(fact.seq)
             log.stored = self._version = None
             self._decided.clear()
@@ -329,7 +329,7 @@ class VerifyingReplay:
             log.append(fact.seq, fact.t_ms, fact.kind, trigger, fact.cause)
             return
         version = fact.zk_version or 0
-        expected = 0 if fact.kind == CREATED else -1 if self._version is None else self._version + 1
+        expected = 0 if fact.kind == EventKind.ZNODE_CREATED else -1 if self._version is None else self._version + 1
         if version != expected:
             wanted = "no such change of a znode that is not there" if expected < 0 else f"version {expected}"
             self._mismatch(fact, "a record is missing", f"{fact.kind} to version {version}", wanted)
@@ -362,7 +362,7 @@ class VerifyingReplay:
         before = self._log.stored
         now = self._with_other_isr(before, fact.data, version) or _read(fact, version)
         owner = self._timeline.owners.get(fact.session_id or "")
-        kind, trigger = fact.kind, Trigger.WRITTEN
+        kind, trigger = str(fact.kind), Trigger.WRITTEN
         if before is not None and now is not None and _is_of_leader(before, now) and owner in (None, before.leader):
             kind, trigger = _isr_kind(before, now), Trigger.LEADER
         elif owner is not None and self._timeline.has_decisions:

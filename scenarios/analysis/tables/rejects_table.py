@@ -7,6 +7,8 @@ sentence.
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from kcsim.eventlog.arrow_types import arrow_fields
+
 TEXT_LENGTH = 1_000
 
 
@@ -56,4 +58,4 @@ def rejects_arrow_schema() -> Any:
     """Return the columns as a pyarrow.Schema."""
     import pyarrow as pa
 
-    return pa.schema([(name, pa.int64() if name == "line" else pa.string()) for name in Reject._fields])
+    return pa.schema(arrow_fields(Reject))

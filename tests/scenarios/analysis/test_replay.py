@@ -17,7 +17,6 @@ from kcsim.scenarios.analysis.folding.mismatch import Mismatch, mismatches_arrow
 from kcsim.scenarios.analysis.folding.replay_fact import fact_of
 from kcsim.scenarios.analysis.folding.transition import Transition, transitions_arrow_schema
 from kcsim.scenarios.analysis.folding.what_if import WhatIf
-from kcsim.scenarios.analysis.one_process import replay_in_one_process, replay_to_in_one_process
 from kcsim.scenarios.analysis.partitioned_files import are_partitioned
 from kcsim.scenarios.analysis.replay import mismatches_of, replayed, transitions_of
 from kcsim.scenarios.analysis.replay_dataset import replay_to
@@ -30,6 +29,7 @@ from kcsim.scenarios.analysis.tables.writing import write_events
 from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.language.scenario_file import library_names
 from tests.scenarios.analysis.folding.simulated_runs import library_run
+from tests.scenarios.analysis.one_process import replay_in_one_process, replay_to_in_one_process
 
 A_SHARE = library_names()[::8]
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from kcsim.eventlog.arrow_types import arrow_fields
 from kcsim.zk.capture.transaction_events import fence_of, path_of_kafka
 from kcsim.zk.files.past_tree import PastZnode
 from kcsim.zk.files.transactions import (
@@ -96,10 +97,7 @@ def operations_arrow_schema() -> Any:
     """Return the columns as a pyarrow.Schema."""
     import pyarrow as pa
 
-    special = {"data": pa.binary(), "is_ephemeral": pa.bool_()}
-    texts = {"run", "key", "op", "path", "act"}
-    types = {name: special.get(name, pa.string() if name in texts else pa.int64()) for name in Operation._fields}
-    return pa.schema(list(types.items()))
+    return pa.schema(arrow_fields(Operation))
 
 
 def operations_batch(operations: Sequence[Operation]) -> Any:

@@ -1,8 +1,4 @@
-"""The replay in one Python process, without Spark: for histories of ordinary size, and for comparison with Spark's replay.
-
-The files are laid out as partitioned_files.py describes: `DIR/events/batch=NAME/part-*.parquet` of a generated dataset. They
-are read twice, the first time for the timelines. Only one partition is in memory at a time.
-"""
+"""The replay of partitioned files in this process, without Spark, to compare Spark's replay with."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,8 +8,8 @@ from kcsim.scenarios.analysis.folding.folds import fold_for
 from kcsim.scenarios.analysis.folding.timeline import Run, Timeline
 from kcsim.scenarios.analysis.folding.timeline_builder import timelines_of
 from kcsim.scenarios.analysis.folding.what_if import WhatIf
-from kcsim.scenarios.analysis.gc_pause import gc_paused
-from kcsim.scenarios.analysis.partitioned_files import ReplayCounts, replay_file, rows_of_files, sum_counts
+from kcsim.scenarios.analysis.partitioned_files import rows_of_files
+from kcsim.scenarios.analysis.replay_files import ReplayCounts, replay_file, sum_counts
 
 
 def replay_in_one_process(files: Iterable[Path | str], what_if: WhatIf | None = None) -> Iterator[Rows]:
@@ -30,5 +26,4 @@ def replay_to_in_one_process(files: Iterable[Path | str], to: Path | str, what_i
 
 
 def _timelines(paths: Iterable[Path | str]) -> dict[Run, Timeline]:
-    with gc_paused():
-        return timelines_of(rows_of_files(paths, of_partitions=False))
+    return timelines_of(rows_of_files(paths, of_partitions=False))
