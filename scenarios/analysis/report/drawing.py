@@ -1,6 +1,8 @@
-"""Pieces of SVG and HTML as text. Data are escaped here and nowhere else."""
+"""Pieces of SVG as text, with all data escaped."""
 
 from html import escape
+
+from kcsim.scenarios.views.html.single_file import printable
 
 ELLIPSIS = "…"
 CHARACTER = 6.6
@@ -20,7 +22,7 @@ def tag(name: str, content: str = "", /, **attributes: object) -> str:
     return f"<{name}{rendered}/>" if not content and name in _EMPTY else f"<{name}{rendered}>{content}</{name}>"
 
 
-_EMPTY = {"rect", "line", "path", "circle", "use", "meta", "br"}
+_EMPTY = {"rect", "line", "path"}
 
 
 def _plain(value: object) -> str:
@@ -28,8 +30,8 @@ def _plain(value: object) -> str:
 
 
 def text(content: object) -> str:
-    """Return escaped text. Characters that are invisible or change the text's direction become replacement characters."""
-    return escape("".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(content)))
+    """Return escaped text, without characters that are invisible or change the text's direction."""
+    return escape(str(printable(str(content))))
 
 
 def shortened(content: str, width: float) -> str:

@@ -1,0 +1,1 @@
+"""HTML pages in single files: the template and the style sheet that all pages extend."""
