@@ -33,7 +33,7 @@ POLL_S = 0.02
 NO_LOG = "the reason is unknown, because its libs folder has no binding of slf4j to log4j (slf4j-log4j12 or slf4j-reload4j)"
 
 # ApiVersions (key 18) version 0, correlation id 0, client id "kcsim", preceded by its length. Any broker answers it.
-QUESTION = b"\x00\x00\x00\x0f" + b"\x00\x12\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x05kcsim"
+API_VERSIONS_REQUEST = b"\x00\x00\x00\x0f" + b"\x00\x12\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x05kcsim"
 
 
 class KafkaBroker:
@@ -74,7 +74,7 @@ class KafkaBroker:
         self._last_state: State | None = None
         self._log_starts: dict[Path, int] = {}
 
-    # --- looking ----------------------------------------------------------------------------------------------------------
+    # --- state ------------------------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> State | None:
@@ -190,7 +190,7 @@ class KafkaBroker:
             guarded, self._guarded = self._guarded, None
             await asyncio.to_thread(guarded.close)
 
-    # --- standing still ---------------------------------------------------------------------------------------------------
+    # --- pausing ----------------------------------------------------------------------------------------------------------
 
     async def pause(self) -> None:
         """Pause the process with SIGSTOP; its connections stay open and silent. Raises: BrokerExitedError."""
@@ -207,7 +207,7 @@ class KafkaBroker:
         if isinstance(self._last_state, int):
             raise self._exited(self._last_state)
 
-    # --- what goes wrong --------------------------------------------------------------------------------------------------
+    # --- errors -----------------------------------------------------------------------------------------------------------
 
     def _guard(self) -> GuardedProcesses:
         assert self._guarded is not None, "a process that runs has a guard"
@@ -238,7 +238,7 @@ async def first_answer(port: int) -> None:
         try:
             reader, writer = await asyncio.open_connection(HOST, port)
             try:
-                writer.write(QUESTION)
+                writer.write(API_VERSIONS_REQUEST)
                 await reader.readexactly(4)
                 return
             finally:

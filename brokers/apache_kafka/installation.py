@@ -50,7 +50,7 @@ class KafkaInstallation:
 
     @property
     def writes_logs(self) -> bool:
-        """Whether its brokers write log files. Kafka's jars alone log nothing: they need a binding of slf4j to log4j."""
+        """Return whether its brokers write log files. Kafka's jars log nothing without a binding of slf4j to log4j."""
         return any(LOG4J_BINDING.fullmatch(jar.name) for jar in self.jars())
 
 

@@ -113,23 +113,23 @@ class ControllerLines:
         self.broker_id = broker_id
         self.term = term
 
-    def read(self, message: str, exception: str) -> list[ParsedEvent]:
+    def read(self, printed: str, exception: str) -> list[ParsedEvent]:
         """Return the events that a message describes."""
-        found = speaker_and_text(message, exception)
+        found = speaker_and_text(printed, exception)
         if found is None:
             return []
         speaker, text = found
-        says = TABLE.read(text, speaker)
-        if isinstance(says, NoMessage):
+        message = TABLE.read(text, speaker)
+        if isinstance(message, NoMessage):
             return []
-        if isinstance(says, RoleMessage):
-            return list(self._of_role(says, text))
-        return list(self._of_brokers(says, text) if isinstance(says, BrokerMessage) else self._of_topics(says))
+        if isinstance(message, RoleMessage):
+            return list(self._of_role(message, text))
+        return list(self._of_brokers(message, text) if isinstance(message, BrokerMessage) else self._of_topics(message))
 
     # --- the role
 
-    def _of_role(self, says: RoleMessage, text: str) -> Iterator[ParsedEvent]:
-        match says:
+    def _of_role(self, message: RoleMessage, text: str) -> Iterator[ParsedEvent]:
+        match message:
             case ControllerTermBegun(epoch):
                 self.term.begin(epoch)
             case ElectionLost(holder, error):
@@ -163,7 +163,7 @@ class ControllerLines:
                 fields = EventFields(state=after, error=error, detail=f"moving {what} to {after} failed: {why}")
                 yield ParsedEvent(EventKind.STATE_CHANGE_FAILED, fields)
             case _:
-                assert_never(says)
+                assert_never(message)
 
     def _ready(self, epoch: int) -> ParsedEvent:
         fields = EventFields(
@@ -205,12 +205,12 @@ class ControllerLines:
 
     # --- brokers
 
-    def _of_brokers(self, says: BrokerMessage, text: str) -> Iterator[ParsedEvent]:
-        match says:
+    def _of_brokers(self, message: BrokerMessage, text: str) -> Iterator[ParsedEvent]:
+        match message:
             case BrokersAlive(_, brokers):
                 self.term.alive = set(brokers)
             case BrokersChanged():
-                yield _brokers_changed(says)
+                yield _brokers_changed(message)
             case BrokersStarted(brokers):
                 self.term.alive.update(brokers)
             case BrokersFailed(brokers):
@@ -223,7 +223,7 @@ class ControllerLines:
                 fields = EventFields(broker_id=broker, error="NETWORK_EXCEPTION", detail=text)
                 yield ParsedEvent(EventKind.REQUEST_FAILED, fields)
             case _:
-                assert_never(says)
+                assert_never(message)
 
     def _shutdown_answered(self, leaders: Sequence[tuple[TopicPartition, int]]) -> Iterator[ParsedEvent]:
         """Report the answer to a controlled shutdown: the broker may still lead partitions that other replicas could lead.
@@ -242,8 +242,8 @@ class ControllerLines:
 
     # --- topics and the balance of leaders
 
-    def _of_topics(self, says: TopicMessage) -> Iterator[ParsedEvent]:
-        match says:
+    def _of_topics(self, message: TopicMessage) -> Iterator[ParsedEvent]:
+        match message:
             case TopicsChanged(_, assignments, deleted_topics, new_topics):
                 new, gone = sorted(new_topics), sorted(deleted_topics)
                 detail = f"new topics {new}, gone {gone}"
@@ -266,18 +266,18 @@ class ControllerLines:
             case ImbalanceMeasured(broker):
                 self.term.imbalanced = broker
             case ElectionTriggered():
-                yield from self._rebalance(says)
+                yield from self._rebalance(message)
             case _:
-                assert_never(says)
+                assert_never(message)
 
-    def _rebalance(self, says: ElectionTriggered) -> Iterator[ParsedEvent]:
+    def _rebalance(self, message: ElectionTriggered) -> Iterator[ParsedEvent]:
         """Report a rebalance for the broker of the last logged imbalance ratio: the controller checks brokers one by one.
 
         Elections that an administrator has requested are no rebalance.
         """
-        if self.term.imbalanced is None or (says.kind, says.trigger) != ("PREFERRED", "AutoTriggered"):
+        if self.term.imbalanced is None or (message.kind, message.trigger) != ("PREFERRED", "AutoTriggered"):
             return
-        tps = says.partitions
+        tps = message.partitions
         detail = f"elect the preferred leader of {summarize(tps)}" if tps else "none of them can be led by it"
         yield ParsedEvent(
             EventKind.LEADER_REBALANCE, EventFields(broker_id=self.term.imbalanced, count=len(tps), detail=detail)
@@ -288,10 +288,10 @@ def _election_lost(holder: int, rule: str, detail: str) -> ParsedEvent:
     return ParsedEvent(EventKind.ELECTION_LOST, EventFields(controller_id=holder, rule=rule, detail=detail))
 
 
-def _brokers_changed(says: BrokersChanged) -> ParsedEvent:
-    started, stopped, bounced = list(says.added), list(says.deleted), list(says.bounced)
+def _brokers_changed(message: BrokersChanged) -> ParsedEvent:
+    started, stopped, bounced = list(message.added), list(message.deleted), list(message.bounced)
     fields = EventFields(
-        brokers=list(says.alive),
+        brokers=list(message.alive),
         started=started,
         stopped=stopped,
         bounced=bounced,

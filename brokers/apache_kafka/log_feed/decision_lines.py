@@ -78,8 +78,8 @@ class DecisionLines:
 
     def read(self, text: str, speaker: Speaker) -> list[ParsedEvent]:
         """Return the events that a message describes."""
-        says = TABLE.read(text, speaker)
-        return [] if isinstance(says, NoMessage) else list(self._events(says, text))
+        message = TABLE.read(text, speaker)
+        return [] if isinstance(message, NoMessage) else list(self._events(message, text))
 
     def end_before(self, text: str) -> list[ParsedEvent]:
         """Return the event of the collected lines if this message does not belong to them. Call it before `read`.
@@ -93,12 +93,12 @@ class DecisionLines:
         gathered = self._gathered
         return [] if gathered is None else list(self._sent(gathered.api, gathered.brokers, len(gathered.words)))
 
-    def _events(self, says: DecisionMessage, text: str) -> Iterator[ParsedEvent]:
-        match says:
+    def _events(self, message: DecisionMessage, text: str) -> Iterator[ParsedEvent]:
+        match message:
             case LeaderAndIsrSent():
-                if says.assignment is not None:
-                    self.term.replica_counts[says.tp] = len(says.assignment.replicas)
-                yield from self._gather(LEADER_AND_ISR, (says.receiver,), _described(says))
+                if message.assignment is not None:
+                    self.term.replica_counts[message.tp] = len(message.assignment.replicas)
+                yield from self._gather(LEADER_AND_ISR, (message.receiver,), _described(message))
             case UpdateMetadataSent(receivers):
                 yield from self._gather(UPDATE_METADATA, tuple(sorted(receivers)), "a partition")
             case StopReplicaSent(receiver, tp, epoch, deletes):
@@ -107,7 +107,7 @@ class DecisionLines:
             case RequestSummary(api, receivers, count):
                 yield from self._sent(api, tuple(sorted(receivers)), count)
             case ResponseLogged():
-                yield from _answered(says)
+                yield from _answered(message)
             case ReplicaChanged(tp, after):
                 yield from self._replica_changed(tp.topic, after)
             case StateChangeFailed(tp=tp, after=after, error=error):
@@ -119,7 +119,7 @@ class DecisionLines:
                 detail = f"replicas of {summarize(tps)} on {broker} are in a failed log directory"
                 yield ParsedEvent(EventKind.LOG_DIR_FAILED, EventFields(broker_id=broker, count=len(tps), detail=detail))
             case _:
-                assert_never(says)
+                assert_never(message)
 
     def _gather(self, api: str, brokers: tuple[int, ...], described: str) -> Iterator[ParsedEvent]:
         gathered = self._gathered
@@ -153,20 +153,20 @@ class DecisionLines:
             yield ParsedEvent(EventKind.TOPIC_DELETION, EventFields(topic=topic, step="completing", detail=detail))
 
 
-def _described(says: LeaderAndIsrSent) -> str:
-    state = says.state
+def _described(message: LeaderAndIsrSent) -> str:
+    state = message.state
     leader = "no leader" if state.leader < 0 else f"leader {state.leader}"
-    is_new = ", new" if says.is_new else ""
-    return f"{says.tp}: {leader}, leader epoch {state.leader_epoch}, ISR {list(state.isr)}{is_new}"
+    is_new = ", new" if message.is_new else ""
+    return f"{message.tp}: {leader}, leader epoch {state.leader_epoch}, ISR {list(state.isr)}{is_new}"
 
 
-def _answered(says: ResponseLogged) -> Iterator[ParsedEvent]:
+def _answered(message: ResponseLogged) -> Iterator[ParsedEvent]:
     """Report a response, unless it has an error code that our own controller does not know."""
-    fields = EventFields(broker_id=says.broker, event=says.api)
+    fields = EventFields(broker_id=message.broker, event=message.api)
     try:
-        if says.error:
-            fields["error"] = ErrorCode(says.error).name
-        refusals: list[tuple[TopicPartition, ErrorCode]] = [(tp, ErrorCode(code)) for tp, code in says.refusals]
+        if message.error:
+            fields["error"] = ErrorCode(message.error).name
+        refusals: list[tuple[TopicPartition, ErrorCode]] = [(tp, ErrorCode(code)) for tp, code in message.refusals]
     except ValueError:
         return
     if refusals:

@@ -39,7 +39,7 @@ class FollowedFile:
         order of the file, and such a record gets the latest time so far.
         """
         if self._read_new():
-            self._take_apart()
+            self._parse_new()
         found = []
         while self._records and self._records[0][0] <= until_ms:
             found.append(self._records.popleft())
@@ -58,7 +58,7 @@ class FollowedFile:
         self._unread += new
         return True
 
-    def _take_apart(self) -> None:
+    def _parse_new(self) -> None:
         whole, _, unfinished = self._unread.rpartition(b"\n")
         lines = whole.decode(errors="replace").split("\n") if whole else []
         records = list(read_records(lines))

@@ -47,8 +47,8 @@ class ReplicaLines:
 
     def read(self, text: str, speaker: Speaker) -> list[ParsedEvent]:
         """Return the events that a message describes."""
-        says = TABLE.read(text, speaker)
-        return [] if isinstance(says, NoMessage) else list(self._events(says))
+        message = TABLE.read(text, speaker)
+        return [] if isinstance(message, NoMessage) else list(self._events(message))
 
     def end_before(self, text: str) -> list[ParsedEvent]:
         """Return the events of the collected lines if this message does not belong to them. Call it before `read`."""
@@ -59,10 +59,10 @@ class ReplicaLines:
         stopping, self._stopping = self._stopping, {}
         return [_stopped(tp, fields) for tp, fields in stopping.items()]
 
-    def _events(self, says: ReplicaMessage) -> Iterator[ParsedEvent]:
-        match says:
+    def _events(self, message: ReplicaMessage) -> Iterator[ParsedEvent]:
+        match message:
             case LeaderAndIsrReceived():  # B2
-                self._requested[says.tp] = _requested(says)
+                self._requested[message.tp] = _requested(message)
             case ReplicaRoleTaken(tp, is_leader):  # B6, B7; B8 up to 2.5
                 yield from self._became(EventKind.BECAME_LEADER if is_leader else EventKind.BECAME_FOLLOWER, tp)
             case LeaderAndIsrIgnored(tp):  # B10, B12, B18 to B21: the completion line (B8) of this partition means nothing
@@ -76,7 +76,7 @@ class ReplicaLines:
             case ReplicaStops(tp, deletes):  # B13 up to 2.5
                 yield _stopped(tp, _stop_fields(deletes))
             case _:
-                assert_never(says)
+                assert_never(message)
 
     def _became(self, kind: EventKind, tp: TopicPartition) -> Iterator[ParsedEvent]:
         asked = self._requested.pop(tp, None)
@@ -84,17 +84,17 @@ class ReplicaLines:
             yield ParsedEvent(kind, asked)
 
 
-def _requested(says: LeaderAndIsrReceived) -> EventFields:
+def _requested(message: LeaderAndIsrReceived) -> EventFields:
     """Return the replica's state that a LeaderAndIsr request asks for."""
-    state = says.state
+    state = message.state
     fields = EventFields(
-        topic=says.tp.topic,
-        partition=says.tp.partition,
+        topic=message.tp.topic,
+        partition=message.tp.partition,
         leader=state.leader,
         leader_epoch=state.leader_epoch,
-        controller_epoch=says.controller_epoch,
+        controller_epoch=message.controller_epoch,
         isr=list(state.isr),
-        replicas=list(says.assignment.replicas) if says.assignment is not None else [],
+        replicas=list(message.assignment.replicas) if message.assignment is not None else [],
     )
     if state.zk_version is not None:
         fields["zk_version"] = state.zk_version

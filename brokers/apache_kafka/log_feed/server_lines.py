@@ -39,13 +39,13 @@ class ServerLines:
         self._session_id: str | None = None
         self._is_connected = False
 
-    def read(self, logger: str, message: str) -> list[ParsedEvent]:
-        """Return the events that a message of this logger describes."""
-        says = _message(logger, message)
-        return [] if isinstance(says, NoMessage) else list(self._events(says, message))
+    def read(self, logger: str, text: str) -> list[ParsedEvent]:
+        """Return the events that a text of this logger describes."""
+        message = _message(logger, text)
+        return [] if isinstance(message, NoMessage) else list(self._events(message, text))
 
-    def _events(self, says: ServerMessage, text: str) -> Iterator[ParsedEvent]:
-        match says:
+    def _events(self, message: ServerMessage, text: str) -> Iterator[ParsedEvent]:
+        match message:
             case SessionEstablished(session_id, timeout_ms):
                 self._session_id, self._is_connected = f"0x{session_id:016x}", True
                 fields = EventFields(state=SessionState.CONNECTED.value, session_id=self._session_id, duration_ms=timeout_ms)
@@ -68,7 +68,7 @@ class ServerLines:
                 fields = EventFields(broker_id=self.broker_id, step="proceeding with an unclean shutdown")
                 yield ParsedEvent(EventKind.CONTROLLED_SHUTDOWN, fields)
             case _:
-                assert_never(says)
+                assert_never(message)
 
     def _session(self, state: SessionState) -> Iterator[ParsedEvent]:
         self._is_connected = False
@@ -78,11 +78,11 @@ class ServerLines:
             self._session_id = None
 
 
-def _message(logger: str, message: str) -> ServerMessage | NoMessage:
-    if logger == CONNECTION_LOGGER and isinstance(lost := read_connection(message), ConnectionLost):
+def _message(logger: str, text: str) -> ServerMessage | NoMessage:
+    if logger == CONNECTION_LOGGER and isinstance(lost := read_connection(text), ConnectionLost):
         return lost
-    prefix = SERVER_PREFIX.match(message)
+    prefix = SERVER_PREFIX.match(text)
     nobody = Speaker(UNKNOWN_BROKER)
     if prefix is None:
-        return WITHOUT_PREFIX.read(message, nobody)
-    return AFTER_PREFIX.read(message[prefix.end() :], nobody)
+        return WITHOUT_PREFIX.read(text, nobody)
+    return AFTER_PREFIX.read(text[prefix.end() :], nobody)

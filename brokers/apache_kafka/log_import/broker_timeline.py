@@ -67,7 +67,7 @@ def _evidence_by_broker(gathered: EvidenceIndex) -> dict[BrokerId, list[Registra
     found: dict[BrokerId, list[RegistrationEvidence]] = defaultdict(list)
     for broker, evidence in _all(gathered):
         found[broker].append(evidence)
-    for t_ms, place, alive in _rolls(gathered):
+    for t_ms, place, alive in _broker_lists(gathered):
         for broker in sorted(found.keys() - alive):
             found[broker].append(RegistrationEvidence(t_ms, RegistrationEvidenceKind.ABSENT, place))
     return found
@@ -75,47 +75,49 @@ def _evidence_by_broker(gathered: EvidenceIndex) -> dict[BrokerId, list[Registra
 
 def _all(gathered: EvidenceIndex) -> Iterator[tuple[BrokerId, RegistrationEvidence]]:
     for at in gathered.others[Registered]:
-        if isinstance(says := at.says, Registered):
+        if isinstance(message := at.message, Registered):
             yield (
-                says.broker,
-                RegistrationEvidence(at.t_ms, RegistrationEvidenceKind.REGISTERED, at.place, says.epoch, says.endpoints),
+                message.broker,
+                RegistrationEvidence(
+                    at.t_ms, RegistrationEvidenceKind.REGISTERED, at.place, message.epoch, message.endpoints
+                ),
             )
     for at in gathered.others[BrokersChanged]:
-        if isinstance(says := at.says, BrokersChanged):
+        if isinstance(message := at.message, BrokersChanged):
             for kind, brokers in (
-                (RegistrationEvidenceKind.ADDED, says.added),
-                (RegistrationEvidenceKind.DELETED, says.deleted),
-                (RegistrationEvidenceKind.BOUNCED, says.bounced),
+                (RegistrationEvidenceKind.ADDED, message.added),
+                (RegistrationEvidenceKind.DELETED, message.deleted),
+                (RegistrationEvidenceKind.BOUNCED, message.bounced),
             ):
                 yield from ((broker, RegistrationEvidence(at.t_ms, kind, at.place)) for broker in brokers)
     for at in gathered.others[BrokerEpochs]:
-        if isinstance(says := at.says, BrokerEpochs):
-            for broker, epoch in sorted(says.epochs.items()):
+        if isinstance(message := at.message, BrokerEpochs):
+            for broker, epoch in sorted(message.epochs.items()):
                 yield broker, RegistrationEvidence(at.t_ms, RegistrationEvidenceKind.PRESENT, at.place, epoch)
     for at in gathered.others[BrokersAlive]:
-        if isinstance(says := at.says, BrokersAlive):
+        if isinstance(message := at.message, BrokersAlive):
             yield from (
                 (broker, RegistrationEvidence(at.t_ms, RegistrationEvidenceKind.PRESENT, at.place))
-                for broker in says.brokers
+                for broker in message.brokers
             )
     for at in gathered.others[BrokerShutsDown]:
-        if isinstance(says := at.says, BrokerShutsDown):
-            yield says.broker, RegistrationEvidence(at.t_ms, RegistrationEvidenceKind.LEAVING, at.place)
+        if isinstance(message := at.message, BrokerShutsDown):
+            yield message.broker, RegistrationEvidence(at.t_ms, RegistrationEvidenceKind.LEAVING, at.place)
     for at in gathered.others[BrokerSessionEnded]:
         owners = gathered.owners[at.place.file]
-        if isinstance(says := at.says, BrokerSessionEnded) and len(owners) == 1:
-            kind = RegistrationEvidenceKind.EXPIRED if says.is_expired else RegistrationEvidenceKind.CLOSED
+        if isinstance(message := at.message, BrokerSessionEnded) and len(owners) == 1:
+            kind = RegistrationEvidenceKind.EXPIRED if message.is_expired else RegistrationEvidenceKind.CLOSED
             yield next(iter(owners)), RegistrationEvidence(at.t_ms, kind, at.place)
 
 
-def _rolls(gathered: EvidenceIndex) -> Iterator[tuple[int, SourceLine, set[BrokerId]]]:
+def _broker_lists(gathered: EvidenceIndex) -> Iterator[tuple[int, SourceLine, set[BrokerId]]]:
     """Yield the complete list of registered brokers each time that a controller read it at its election."""
     for at in gathered.others[BrokerEpochs]:
-        if isinstance(says := at.says, BrokerEpochs) and says.at_election:
-            yield at.t_ms, at.place, set(says.epochs)
+        if isinstance(message := at.message, BrokerEpochs) and message.at_election:
+            yield at.t_ms, at.place, set(message.epochs)
     for at in gathered.others[BrokersAlive]:
-        if isinstance(says := at.says, BrokersAlive):
-            yield at.t_ms, at.place, set(says.brokers)
+        if isinstance(message := at.message, BrokersAlive):
+            yield at.t_ms, at.place, set(message.brokers)
 
 
 class _Timeline:
@@ -160,14 +162,14 @@ class _Timeline:
                 pass
 
     def _is_new(self, evidence: RegistrationEvidence) -> bool:
-        """Whether the last registration is already the one after the bounce, shown by the broker's own line."""
+        """Return whether the last registration is already the one after the bounce, shown by the broker's own line."""
         last = self._changes[-1] if self._changes else None
         return last is not None and last.is_registered and last.shown is Visibility.AT_ONCE and len(self._changes) > 1
 
     def _begin(self, evidence: RegistrationEvidence, shown: Visibility) -> None:
         last = self._changes[-1] if self._changes else None
         if self._is_there and last is not None and self._is_same(last, evidence):
-            self._changes[-1] = _better(last, evidence, shown)
+            self._changes[-1] = _completed(last, evidence, shown)
         elif evidence.epoch is None or evidence.epoch not in self._known:
             if self._is_there:
                 self._end(evidence, Visibility.NOT, AGAIN)
@@ -189,7 +191,7 @@ class _Timeline:
             self._registered_ms = evidence.t_ms
 
     def _is_same(self, last: RegistrationChange, evidence: RegistrationEvidence) -> bool:
-        """Whether the evidence can be of the last registration: by their epochs or, if one has none, by the broker's lines.
+        """Return whether evidence can be of the last registration: by epochs or, if one has none, by the broker's own lines.
 
         A broker logs each registration once, so two of its own lines are of one registration only if they are copies of one
         record, in two files. A controller's line may be about any registration.
@@ -216,7 +218,7 @@ class _Timeline:
         )
 
 
-def _better(known: RegistrationChange, evidence: RegistrationEvidence, shown: Visibility) -> RegistrationChange:
+def _completed(known: RegistrationChange, evidence: RegistrationEvidence, shown: Visibility) -> RegistrationChange:
     """Return the registration with another line's epoch, and with place and endpoints if it is the broker's own line."""
     epoch = known.epoch if evidence.epoch is None else evidence.epoch
     if known.shown is Visibility.LATER and shown is Visibility.AT_ONCE:

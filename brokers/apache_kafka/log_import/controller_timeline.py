@@ -38,7 +38,7 @@ class ControllerTimeline:
         return max(of_broker, default=None)
 
     def is_zombie(self, epoch: ControllerEpoch | None, t_ms: int) -> bool:
-        """Whether a higher epoch existed before this time."""
+        """Return whether a higher epoch existed before this time."""
         return epoch is not None and any(e > epoch and change.t_ms < t_ms for e, change in self.elections.items())
 
     def with_their_sessions(self, registrations: Iterable[RegistrationChange]) -> Iterator[RegistrationChange]:
@@ -79,9 +79,9 @@ class ControllerTimeline:
     def _elections(self) -> dict[ControllerEpoch, ControllerRoleChange]:
         found: dict[ControllerEpoch, ControllerRoleChange] = {}
         for at in self._gathered.others[ControllerElected]:
-            if isinstance(says := at.says, ControllerElected):
-                epoch = says.controller_epoch
-                found.setdefault(epoch, _election(at, says.controller, epoch, says.zk_version))
+            if isinstance(message := at.message, ControllerElected):
+                epoch = message.controller_epoch
+                found.setdefault(epoch, _election(at, message.controller, epoch, message.zk_version))
         for epoch, span in self._gathered.spans.items():
             if epoch not in found:
                 found[epoch] = _election(span.first, span.controller, epoch, None, Visibility.LATER)

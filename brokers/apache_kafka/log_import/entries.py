@@ -70,7 +70,7 @@ class StateWrite(HistoryEntry):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the znode's whole content is known."""
+        """Return whether the znode's whole content is known."""
         return None not in (self.leader, self.leader_epoch, self.isr, self.controller_epoch)
 
 

@@ -76,7 +76,7 @@ class TimedMessage(msgspec.Struct, frozen=True):
 
     t_ms: int
     place: SourceLine
-    says: HistoryMessage
+    message: HistoryMessage
 
 
 class ControllerEpochSpan(msgspec.Struct):
@@ -108,32 +108,32 @@ class EvidenceIndex:
         self.owners: dict[str, set[BrokerId]] = defaultdict(set)
         self._again: dict[tuple[EvidenceKind, TopicPartition, LoggedState], list[Evidence]] = defaultdict(list)
 
-    def take(self, place: SourceLine, t_ms: int, says: HistoryMessage) -> None:
+    def take(self, place: SourceLine, t_ms: int, message: HistoryMessage) -> None:
         """Add the message of one line."""
-        owner = owner_of(says)
+        owner = owner_of(message)
         if owner is not None:
             self.owners[place.file].add(owner)
-        if isinstance(says, WITH_EPOCH):
-            self._work(place, t_ms, says)
-        match says:
+        if isinstance(message, WITH_EPOCH):
+            self._work(place, t_ms, message)
+        match message:
             case ControllerAtWork() | BrokerNamed():
-                pass  # the line says nothing else
+                pass  # the line shows nothing else
             case StateSeen():
-                self._see(place, t_ms, says)
+                self._see(place, t_ms, message)
             case PartitionElected() | ReplicaRemoved() | LeaderEpochRaised() | IsrUpdated() | IsrUpdatedByController():
-                self._write(place, t_ms, says)
+                self._write(place, t_ms, message)
             case IsrChangeTried():
-                known = self.tried.get((says.tp, says.broker))
+                known = self.tried.get((message.tp, message.broker))
                 if known is None or known.t_ms <= t_ms:
-                    self.tried[says.tp, says.broker] = TimedMessage(t_ms, place, says)
+                    self.tried[message.tp, message.broker] = TimedMessage(t_ms, place, message)
             case BecameLeader() | BecameFollower():
-                self.roles.append(TimedMessage(t_ms, place, says))
+                self.roles.append(TimedMessage(t_ms, place, message))
             case _:
-                self.others[type(says)].append(TimedMessage(t_ms, place, says))
+                self.others[type(message)].append(TimedMessage(t_ms, place, message))
 
-    def _write(self, place: SourceLine, t_ms: int, says: Written) -> None:
-        states = self.states[says.tp]
-        match says:
+    def _write(self, place: SourceLine, t_ms: int, message: Written) -> None:
+        states = self.states[message.tp]
+        match message:
             case PartitionElected(controller, epoch, _, before, state):
                 is_first = before == "NewPartition"
                 states.append(_evidence(EvidenceKind.ELECTED, t_ms, place, controller, state, epoch, is_first))
@@ -150,10 +150,10 @@ class EvidenceIndex:
             case IsrUpdated(broker, _, isr, version):
                 states.append(Evidence(EvidenceKind.ISR_UPDATED, t_ms, place, broker, broker, None, isr, None, version))
 
-    def _see(self, place: SourceLine, t_ms: int, says: StateSeen) -> None:
-        if says.state.leader != BEING_DELETED:
-            found = _evidence(EvidenceKind.SEEN, t_ms, place, says.controller, says.state)
-            self._keep_first(EvidenceKind.SEEN, says.tp, found, says.state)
+    def _see(self, place: SourceLine, t_ms: int, message: StateSeen) -> None:
+        if message.state.leader != BEING_DELETED:
+            found = _evidence(EvidenceKind.SEEN, t_ms, place, message.controller, message.state)
+            self._keep_first(EvidenceKind.SEEN, message.tp, found, message.state)
 
     def _keep_first(self, kind: EvidenceKind, tp: TopicPartition, found: Evidence, state: LoggedState) -> None:
         """Keep evidence that may be repeated; repetitions within A_WHILE_MS count as one."""
@@ -166,16 +166,16 @@ class EvidenceIndex:
         known.append(found)
         self.states[tp].append(found)
 
-    def _work(self, place: SourceLine, t_ms: int, says: WithEpoch) -> None:
+    def _work(self, place: SourceLine, t_ms: int, message: WithEpoch) -> None:
         """Record when each controller was active."""
-        span = self.spans.get(says.controller_epoch)
+        span = self.spans.get(message.controller_epoch)
         if span is None:
-            at = TimedMessage(t_ms, place, ControllerAtWork(says.controller, says.controller_epoch))
-            self.spans[says.controller_epoch] = ControllerEpochSpan(says.controller, at, at)
+            at = TimedMessage(t_ms, place, ControllerAtWork(message.controller, message.controller_epoch))
+            self.spans[message.controller_epoch] = ControllerEpochSpan(message.controller, at, at)
         elif t_ms < span.first.t_ms:
-            span.first = TimedMessage(t_ms, place, says)
+            span.first = TimedMessage(t_ms, place, message)
         elif t_ms > span.last.t_ms:
-            span.last = TimedMessage(t_ms, place, says)
+            span.last = TimedMessage(t_ms, place, message)
 
 
 def _evidence(

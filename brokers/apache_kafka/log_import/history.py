@@ -164,7 +164,7 @@ class _Partitions:
 
 
 def _is_of_another(one: Evidence, first: Evidence) -> bool:
-    """Whether earlier evidence is from before a deletion. A later version may only seem earlier, if a clock is behind."""
+    """Return whether earlier evidence is from before a deletion. A later version may seem so if a clock is behind."""
     is_same_clock = one.place.file == first.place.file
     is_later_version = bool(one.zk_version) and (is_same_clock or first.t_ms - one.t_ms > A_WHILE_MS)
     return one.is_first or is_later_version
@@ -173,8 +173,8 @@ def _is_of_another(one: Evidence, first: Evidence) -> bool:
 def _leads(gathered: EvidenceIndex) -> Callable[[TopicPartition, BrokerId, int], int | None]:
     taken: dict[tuple[TopicPartition, BrokerId], list[tuple[int, int]]] = defaultdict(list)
     for at in gathered.roles:
-        if isinstance(says := at.says, BecameLeader):
-            taken[says.tp, says.broker].append((at.t_ms, says.leader_epoch))
+        if isinstance(message := at.message, BecameLeader):
+            taken[message.tp, message.broker].append((at.t_ms, message.leader_epoch))
     for epochs in taken.values():
         epochs.sort()
 
@@ -194,7 +194,7 @@ def _reasons(gathered: EvidenceIndex) -> dict[Subject, list[tuple[int, str]]]:
     found: dict[Subject, list[tuple[int, str]]] = defaultdict(list)
     for kind in (ElectionTriggered, ReassignmentElects, BrokerShutsDown):
         for at in gathered.others[kind]:
-            match at.says:
+            match at.message:
                 case ElectionTriggered(_, of, trigger, partitions):
                     for tp in partitions:
                         found[tp].append((at.t_ms, f"{of} election, {trigger}"))
@@ -219,14 +219,14 @@ def _by_broker(changes: list[RegistrationChange]) -> Iterator[list[HistoryEntry]
 
 def _roles_taken(gathered: EvidenceIndex) -> Iterator[RoleTaken]:
     for at in gathered.roles:
-        match at.says:
+        match at.message:
             case BecameLeader(broker, tp, epoch, offset, mark) | BecameFollower(broker, tp, epoch, offset, mark):
                 yield RoleTaken(
                     t_ms=at.t_ms,
                     place=at.place,
                     tp=tp,
                     broker=broker,
-                    is_leader=isinstance(at.says, BecameLeader),
+                    is_leader=isinstance(at.message, BecameLeader),
                     leader_epoch=epoch,
                     offset=offset,
                     high_watermark=mark,
@@ -237,16 +237,16 @@ def _roles_taken(gathered: EvidenceIndex) -> Iterator[RoleTaken]:
 
 def _failures(gathered: EvidenceIndex) -> Iterator[ChangeFailed]:
     for at in gathered.others[StateChangeFailed]:
-        if isinstance(says := at.says, StateChangeFailed):
+        if isinstance(message := at.message, StateChangeFailed):
             yield ChangeFailed(
                 t_ms=at.t_ms,
                 place=at.place,
-                tp=says.tp,
-                controller=says.controller,
-                controller_epoch=says.controller_epoch,
-                before=says.before,
-                after=says.after,
-                error=says.error,
+                tp=message.tp,
+                controller=message.controller,
+                controller_epoch=message.controller_epoch,
+                before=message.before,
+                after=message.after,
+                error=message.error,
             )
 
 
@@ -259,13 +259,13 @@ def _unshown_ends(changes: list[RegistrationChange]) -> Iterator[NotShown]:
 
 def _tried(gathered: EvidenceIndex) -> Iterator[NotShown]:
     for at in gathered.tried.values():
-        if isinstance(says := at.says, IsrChangeTried) and not _was_written(gathered, says, at.t_ms):
-            what = f"whether broker-{says.broker} wrote the ISR {comma_separated(says.isr)} of {says.tp}, as it intended"
-            yield NotShown(what, at.place)
+        if isinstance(message := at.message, IsrChangeTried) and not _was_written(gathered, message, at.t_ms):
+            isr = f"the ISR {comma_separated(message.isr)} of {message.tp}"
+            yield NotShown(f"whether broker-{message.broker} wrote {isr}, as it intended", at.place)
 
 
 def _was_written(gathered: EvidenceIndex, tried: IsrChangeTried, t_ms: int) -> bool:
-    """Whether the leader wrote an ISR after that, or a later line shows its state with this ISR."""
+    """Return whether the leader wrote an ISR after that, or a later line shows its state with this ISR."""
     for one in gathered.states.get(tried.tp, ()):
         is_own = one.kind is EvidenceKind.ISR_UPDATED and one.speaker == tried.broker
         is_seen = one.leader == tried.broker and one.isr is not None and sorted(one.isr) == sorted(tried.isr)

@@ -66,7 +66,7 @@ def surveyed(
     """Return the survey of files that have been read. Raises: LogFilesError when none contains any history."""
     history = history_of(gathered)
     if not history.entries:
-        raise LogFilesError(_nothing(files, statistics))
+        raise LogFilesError(_no_history_text(files, statistics))
     not_shown = (*statistics.not_shown(gathered, brokers_of(history)), *history.not_shown)
     zones = zones_shown(gathered.others[ClockRead])
     return LogSurvey(LogHistory(history.entries, not_shown), statistics, zones, tuple(remarks))
@@ -75,7 +75,7 @@ def surveyed(
 class MessageCollector(Protocol):
     """Collects the messages of lines."""
 
-    def take(self, place: SourceLine, t_ms: int, says: HistoryMessage) -> None:
+    def take(self, place: SourceLine, t_ms: int, message: HistoryMessage) -> None:
         """Add the message of one line."""
         ...
 
@@ -85,14 +85,14 @@ def take(
 ) -> BrokenLines | None:
     """Collect and count one record. A record with an invalid time counts as broken. Return the broken lines, if any."""
     if isinstance(found, ParsedRecord):
-        record, says = found
-        if not isinstance(says, NoMessage):
+        record, message = found
+        if not isinstance(message, NoMessage):
             try:
                 t_ms = local_ms(record.time)
             except ValueError:
                 found = BrokenLines(record.line, 1, f"{record.time} is no time")
             else:
-                gathered.take(SourceLine(file, record.line), t_ms, says)
+                gathered.take(SourceLine(file, record.line), t_ms, message)
     statistics.take(file, found)
     return found if isinstance(found, BrokenLines) else None
 
@@ -138,7 +138,7 @@ def events_of(entries: Sequence[HistoryEntry], to_utc: ToUtc, where: str) -> Ite
     yield from pending
 
 
-def _nothing(files: Sequence[Path], statistics: ParseStatistics) -> str:
+def _no_history_text(files: Sequence[Path], statistics: ParseStatistics) -> str:
     where = str(files[0]) if len(files) == 1 else f"these {len(files)} files, {files[0]} and so on"
     if not statistics.records:
         lines = f"{statistics.broken} lines, and none begins" if statistics.broken else "no line, and so none that begins"

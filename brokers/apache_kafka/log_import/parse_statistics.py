@@ -12,7 +12,7 @@ from kcsim.brokers.apache_kafka.log_lines.messages import BrokerNamed, Controlle
 from kcsim.brokers.apache_kafka.log_lines.records import BrokenLines
 from kcsim.vocabulary import BrokerId
 
-QUIET = ("INFO", "WARN", "ERROR", "FATAL")
+INFO_AND_ABOVE = ("INFO", "WARN", "ERROR", "FATAL")
 
 
 class Source(StrEnum):
@@ -56,7 +56,7 @@ class ParseStatistics:
         self.first: str | None = None
         self.last: str | None = None
         self.sources: dict[str, set[Source]] = defaultdict(set)
-        self._loud: set[Source] = set()  # with lines below INFO
+        self._detailed: set[Source] = set()  # with lines below INFO
         self._source_of: dict[str, Source] = {}
 
     @property
@@ -69,20 +69,20 @@ class ParseStatistics:
             self.broken += found.count
             self.first_broken = self.first_broken or (SourceLine(file, found.line), found.reason)
             return
-        record, says = found
+        record, message = found
         source = self._source_of.get(record.logger)
         if source is None:
             source = self._source_of[record.logger] = source_of(record.logger)
         self.sources[file].add(source)
-        if record.level not in QUIET:
-            self._loud.add(source)
+        if record.level not in INFO_AND_ABOVE:
+            self._detailed.add(source)
         if self.first is None or record.time < self.first:
             self.first = record.time
         if self.last is None or record.time > self.last:
             self.last = record.time
-        if says is NoMessage.UNKNOWN:
+        if message is NoMessage.UNKNOWN:
             self.unknown[record.logger] += 1
-        elif isinstance(says, NoMessage | BrokerNamed | ControllerAtWork):
+        elif isinstance(message, NoMessage | BrokerNamed | ControllerAtWork):
             self.no_history += 1
         else:
             self.history += 1
@@ -98,7 +98,7 @@ class ParseStatistics:
         self.last = max(filter(None, (self.last, later.last)), default=None)
         for file, sources in later.sources.items():
             self.sources[file] |= sources
-        self._loud |= later._loud
+        self._detailed |= later._detailed
 
     def not_shown(self, gathered: EvidenceIndex, brokers: set[BrokerId]) -> Iterator[NotShown]:
         """Yield what these files as a whole cannot show, because files or log levels are missing."""
@@ -118,7 +118,7 @@ class ParseStatistics:
                 if source not in has[broker]:
                     yield NotShown(f"of broker-{broker}, {MISSED[source]}: no {source} of it is here")
         is_there = any(Source.STATE_CHANGE in sources for sources in self.sources.values())
-        if is_there and Source.STATE_CHANGE not in self._loud:
+        if is_there and Source.STATE_CHANGE not in self._detailed:
             yield NotShown(
                 "since when a partition was offline, the states of replicas, and what requests said: state-change.log has "
                 "no lines below INFO"

@@ -151,7 +151,7 @@ class PartitionStateHistory:
 def _is_unclean(
     group: list[Evidence], leader: int | None, isr: tuple[BrokerId, ...] | None, before: StateWrite | None
 ) -> bool:
-    """Whether a leader from outside the ISR was elected. Only the ISR shows it: it then holds the new leader alone."""
+    """Return whether a leader from outside the ISR was elected. Only the ISR shows it: it is then the new leader alone."""
     is_election = any(one.kind is EvidenceKind.ELECTED and not one.is_first for one in group)
     was_in = before is None or before.isr is None or leader in before.isr
     return is_election and isr == (leader,) and not was_in
@@ -181,10 +181,10 @@ def _in_order(evidence: Iterable[Evidence]) -> list[tuple[int | None, list[Evide
     ordered: list[tuple[int | None, list[Evidence]]] = [(version, by_version[version]) for version in sorted(by_version)]
     for epoch in sorted(by_epoch):
         _insert(ordered, epoch, by_epoch[epoch])
-    return [(version, sorted(group, key=_worth)) for version, group in ordered]
+    return [(version, sorted(group, key=_reliability)) for version, group in ordered]
 
 
-def _worth(one: Evidence) -> tuple[bool, int, SourceLine]:
+def _reliability(one: Evidence) -> tuple[bool, int, SourceLine]:
     """Return the sort key: an election's line, which is right in all values, comes first, then lines in order of time.
 
     Of lines without an election, the earliest has the most reliable controller epoch.
@@ -210,7 +210,7 @@ def _epoch(group: list[Evidence]) -> int | None:
 
 
 def _is_gap(ordered: list[tuple[int | None, list[Evidence]]], place: int) -> bool:
-    """Whether a version is missing before this place."""
+    """Return whether a version is missing before this place."""
     if place == 0 or place >= len(ordered):
         return place >= len(ordered) or (ordered[0][0] or 0) > 0
     before, after = ordered[place - 1][0], ordered[place][0]

@@ -25,11 +25,11 @@ class ParsedRecord(NamedTuple):
     """A record and its message; broken lines have none."""
 
     record: LogRecord
-    says: HistoryMessage | NoMessage
+    message: HistoryMessage | NoMessage
 
 
 def read_message(record: LogRecord) -> HistoryMessage | NoMessage:
-    """Return what a record says of a cluster's history. Pure: it depends on nothing but the record."""
+    """Return what a record shows of a cluster's history. Pure: it depends on nothing but the record."""
     logger = record.logger
     if logger == state_change_log.LOGGER:
         return _read_state_change(record)
@@ -41,7 +41,7 @@ def read_message(record: LogRecord) -> HistoryMessage | NoMessage:
 
 
 def _read_state_change(record: LogRecord) -> HistoryMessage | NoMessage:
-    """Return the message of a line of state-change.log: a controller's line at least shows when that was at work."""
+    """Return the message of a line of state-change.log. A controller's line at least shows the controller active."""
     role, speaker, text = state_change_log.role_and_text(record.message, record.continuation)
     table = STATE_CHANGES.get(role)
     if table is None:

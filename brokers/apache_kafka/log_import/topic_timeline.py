@@ -150,7 +150,7 @@ def _write(
 def _evidence_by_topic(gathered: EvidenceIndex) -> Iterator[tuple[str, TopicEvidence]]:
     for kind in (TopicsChanged, PartitionsAdded, PartitionNew, AssignmentUpdated, TopicDeleted):
         for at in gathered.others[kind]:
-            match at.says:
+            match at.message:
                 case TopicsChanged(_, assignments, deleted, _):
                     for topic in deleted:
                         yield topic, TopicEvidence(at.t_ms, TopicEvidenceKind.GONE, at.place, {})

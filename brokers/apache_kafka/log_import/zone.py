@@ -66,8 +66,8 @@ def zones_shown(clocks: Iterable[TimedMessage]) -> dict[str, set[str]]:
     """Return the UTC offsets that the files show, in the form that --zone takes, with the files of each."""
     found: dict[str, set[str]] = {}
     for at in clocks:
-        if isinstance(at.says, ClockRead):
-            ahead_ms = round((at.t_ms - at.says.utc_ms) / QUARTER_MS) * QUARTER_MS
+        if isinstance(at.message, ClockRead):
+            ahead_ms = round((at.t_ms - at.message.utc_ms) / QUARTER_MS) * QUARTER_MS
             found.setdefault(_offset_text(ahead_ms), set()).add(at.place.file)
     return found
 

@@ -225,7 +225,7 @@ class ControllerElected(HistoryMessage, frozen=True):
 
 
 class ControllerAtWork(HistoryMessage, frozen=True):
-    """A line that a controller prints with its epoch and that says nothing else about history."""
+    """A line that a controller prints with its epoch and shows nothing else of history."""
 
     controller: BrokerId
     controller_epoch: ControllerEpoch
@@ -285,7 +285,7 @@ class BrokerSessionEnded(HistoryMessage, frozen=True):
 
 
 class BrokerNamed(HistoryMessage, frozen=True):
-    """A line that names the broker that wrote the file and that says nothing else about history."""
+    """A line that names the broker that wrote the file and shows nothing else of history."""
 
     broker: BrokerId
 

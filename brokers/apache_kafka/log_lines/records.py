@@ -44,30 +44,30 @@ class BrokenLines(msgspec.Struct, frozen=True):
 
 def read_records(lines: Iterable[str]) -> Iterator[LogRecord | BrokenLines]:
     """Yield everything in the lines of one file, in order, omitting nothing. Lines may come with or without line ends."""
-    begun: _Begun | None = None
+    record: _OpenRecord | None = None
     first_stray = strays = 0
     for number, line in enumerate(lines, start=1):
         text = line.rstrip("\r\n")
         header = HEADER.match(text)
         if header is not None:
-            if begun is not None:
-                yield begun.ended()
+            if record is not None:
+                yield record.closed()
             elif strays:
                 yield BrokenLines(first_stray, strays, STRAY)
                 strays = 0
-            begun = _Begun(number, header, text)
-        elif begun is not None:
-            begun.take(text)
+            record = _OpenRecord(number, header, text)
+        elif record is not None:
+            record.add_line(text)
         else:
             first_stray = first_stray or number
             strays += 1
-    if begun is not None:
-        yield begun.ended()
+    if record is not None:
+        yield record.closed()
     elif strays:
         yield BrokenLines(first_stray, strays, STRAY)
 
 
-class _Begun:
+class _OpenRecord:
     """A record that may continue: with lines of its message until the logger is found, then with those of a stack trace."""
 
     __slots__ = ("_after", "_count", "_header", "_line", "_logger", "_message", "_size")
@@ -82,7 +82,7 @@ class _Begun:
         end = len(text) if self._logger is None else -len(self._logger) - len(" ()")
         self._message = text[header.end() : end]
 
-    def take(self, text: str) -> None:
+    def add_line(self, text: str) -> None:
         self._count += 1
         self._size += len(text)
         if self._count > MOST_LINES or self._size > MOST_CHARACTERS:
@@ -93,7 +93,7 @@ class _Begun:
         self._logger = _logger_at_end(text)
         self._message += "\n" + (text if self._logger is None else text[: -len(self._logger) - len(" ()")])
 
-    def ended(self) -> LogRecord | BrokenLines:
+    def closed(self) -> LogRecord | BrokenLines:
         if self._logger is None:
             return BrokenLines(self._line, self._count, "the message does not end with its logger")
         time, level = self._header.groups()

@@ -66,8 +66,8 @@ class ShareGatherer:
         self._gathered = EvidenceIndex()
 
     def take(self, file: str, messages: Iterable[FileMessage]) -> None:
-        for line, t_ms, says in messages:
-            self._gathered.take(SourceLine(file, line), t_ms, says)
+        for line, t_ms, message in messages:
+            self._gathered.take(SourceLine(file, line), t_ms, message)
 
     def share(self) -> EvidenceShare:
         """Return everything that was gathered."""
@@ -89,8 +89,8 @@ class ClusterGatherer:
 
     def take_messages(self, file: str, messages: Iterable[FileMessage]) -> None:
         """Take all messages of a file that are not in a share, in any order. Files must come in their order."""
-        for line, t_ms, says in sorted(messages, key=lambda message: message.line):
-            self.gathered.take(SourceLine(file, line), t_ms, says)
+        for line, t_ms, message in sorted(messages, key=lambda message: message.line):
+            self.gathered.take(SourceLine(file, line), t_ms, message)
 
     def take_survey(self, survey: LogFileSurvey) -> None:
         """Take the survey of a file. Files must come in their order."""

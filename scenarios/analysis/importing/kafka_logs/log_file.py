@@ -66,7 +66,7 @@ class FileMessage(NamedTuple):
 
     line: int
     t_ms: int
-    says: HistoryMessage
+    message: HistoryMessage
 
 
 class UnparsedLines(NamedTuple):
@@ -152,18 +152,18 @@ class _Sorter:
             ControllerEpoch, tuple[FileMessage, FileMessage, FileMessage]
         ] = {}  # the first, the earliest, the latest
 
-    def take(self, place: SourceLine, t_ms: int, says: HistoryMessage) -> None:
-        owner = owner_of(says)
+    def take(self, place: SourceLine, t_ms: int, message: HistoryMessage) -> None:
+        owner = owner_of(message)
         if owner is not None:
             self._survey.owners.add(owner)
-        if isinstance(says, OF_ONE_PARTITION):
-            if isinstance(says, WITH_EPOCH):
-                self._work(place, t_ms, says)
-            self._put(crc32(str(says.tp).encode()) % SHARES, FileMessage(place.line, t_ms, says))
-        elif isinstance(says, ControllerAtWork):
-            self._work(place, t_ms, says)
-        elif not isinstance(says, BrokerNamed):
-            self._put(OF_THE_CLUSTER, FileMessage(place.line, t_ms, says))
+        if isinstance(message, OF_ONE_PARTITION):
+            if isinstance(message, WITH_EPOCH):
+                self._work(place, t_ms, message)
+            self._put(crc32(str(message.tp).encode()) % SHARES, FileMessage(place.line, t_ms, message))
+        elif isinstance(message, ControllerAtWork):
+            self._work(place, t_ms, message)
+        elif not isinstance(message, BrokerNamed):
+            self._put(OF_THE_CLUSTER, FileMessage(place.line, t_ms, message))
 
     def full(self) -> Iterator[LogPortion]:
         """Yield the portions that are complete, and forget them."""
@@ -190,21 +190,21 @@ class _Sorter:
         content = pickle.dumps(self._shares.pop(share), pickle.HIGHEST_PROTOCOL)
         return LogPortion(share, number, content)
 
-    def _work(self, place: SourceLine, t_ms: int, says: WithEpoch) -> None:
+    def _work(self, place: SourceLine, t_ms: int, message: WithEpoch) -> None:
         """Remember when a controller was at work, as far as it can matter among all files."""
-        known = self._at_work.get(says.controller_epoch)
+        known = self._at_work.get(message.controller_epoch)
         if known is not None and known[1].t_ms <= t_ms <= known[2].t_ms:
             return
-        message = FileMessage(place.line, t_ms, ControllerAtWork(says.controller, says.controller_epoch))
+        at_work = FileMessage(place.line, t_ms, ControllerAtWork(message.controller, message.controller_epoch))
         if known is None:
-            self._at_work[says.controller_epoch] = (message, message, message)
+            self._at_work[message.controller_epoch] = (at_work, at_work, at_work)
             return
         first, earliest, latest = known
         is_earlier = t_ms < earliest.t_ms
-        self._at_work[says.controller_epoch] = (
+        self._at_work[message.controller_epoch] = (
             first,
-            message if is_earlier else earliest,
-            latest if is_earlier else message,
+            at_work if is_earlier else earliest,
+            latest if is_earlier else at_work,
         )
 
 

@@ -24,7 +24,7 @@ def says(message: str, logger: str = STATE_CHANGE, level: str = "INFO") -> Messa
     """Return what one message says."""
     (found,) = read_lines([f"[2021-05-04 10:15:30,012] {level} {message} ({logger})\n"])
     assert isinstance(found, ParsedRecord), found
-    return found.says
+    return found.message
 
 
 def line(second: float, message: str, logger: str = STATE_CHANGE) -> str:

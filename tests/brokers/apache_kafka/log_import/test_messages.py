@@ -188,7 +188,7 @@ def test_a_change_that_failed_has_its_reason_on_the_next_line() -> None:
     assert isinstance(found, ParsedRecord)
     error = "kafka.common.StateChangeFailedException: Failed to elect leader for partition audit-2"
     tp = TopicPartition("audit", 2)
-    assert found.says == StateChangeFailed(B1, E7, tp, "OfflinePartition", "OnlinePartition", error)
+    assert found.message == StateChangeFailed(B1, E7, tp, "OfflinePartition", "OnlinePartition", error)
 
 
 @pytest.mark.parametrize(
