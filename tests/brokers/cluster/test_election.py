@@ -155,6 +155,7 @@ def test_a_controller_epoch_that_is_no_number_leaves_nobody_who_tries_again(on: 
     async def script(cluster: Cluster) -> None:
         await start_and_elect(cluster)
         await cluster.wait_until(until_found(cluster.log, EventKind.ELECTION_LOST, at_least=2), WITHIN_MS)
+        await cluster.wait_until(until_idle(cluster.log), WITHIN_MS)  # each loser has armed its watch again
         await cluster.znodes.set("/controller_epoch", "many")
         await cluster.znodes.delete("/controller")
         await cluster.wait_until(
