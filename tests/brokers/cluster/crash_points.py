@@ -23,6 +23,7 @@ from tests.brokers.cluster.environments import WITHIN_MS, Settings, find, play, 
 QUIET_MS = 8_000
 """Longer than any silent delay between an event and its consequences: ISR changes are reported after 7.5 s."""
 MOMENTARILY_QUIET_MS = 200
+QUIET_WAIT_MS = 50
 """Longer than an election, and far shorter than a session."""
 LIVE_WITHIN_MS = 120_000
 SETTINGS: Settings = {"zookeeper.session.timeout.ms": 2000, "auto.leader.rebalance.enable": False}
@@ -294,14 +295,21 @@ async def bring_back(cluster: Cluster) -> None:
 
 
 async def until_quiet(cluster: Cluster, unless: Callable[[], bool] = lambda: False, for_ms: int = QUIET_MS) -> bool:
-    """Wait until nothing has happened for for_ms; return False as soon as `unless` is true."""
-    while True:
+    """Wait until nothing has happened for for_ms; return False as soon as `unless` is true.
+
+    The time passes in short waits, all of which must end without news: where the process is starved, these are late as well.
+    """
+    quiet_ms = 0
+    while quiet_ms < for_ms:
         if unless():
             return False
         try:
-            await cluster.wait_until(partial(_no_news, cluster, len(cluster.log.events)), for_ms)
+            await cluster.wait_until(partial(_no_news, cluster, len(cluster.log.events)), QUIET_WAIT_MS)
         except TimedOutError:
-            return True
+            quiet_ms += QUIET_WAIT_MS
+        else:
+            quiet_ms = 0
+    return True
 
 
 def _no_news(cluster: Cluster, seen: int) -> str | None:
