@@ -46,7 +46,7 @@ CONNECTED, SUSPENDED, EXPIRED, CLOSED = (
 
 
 @pytest.mark.parametrize(
-    ("asked_ms", "granted_ms"),
+    ("requested_ms", "granted_ms"),
     [(1, 2 * TICK_MS), (1_001, 1_001), (3_600_000, LONGEST_TIMEOUT_MS)],
     ids=["short", "fitting", "long"],
 )

@@ -169,11 +169,11 @@ def _bare(line: str) -> str:
             "acknowledged: >= 100",
         ),
         (
-            "claim: Somebody",
-            "claim: Here: somebody",
-            f"- claim: Here: somebody else leads, and the crashed one is in sync again. | not YAML: a second colon: "
+            "claim: Another broker leads",
+            "claim: Here: another broker leads",
+            f"- claim: Here: another broker leads, and the crashed one is in sync again. | not YAML: a second colon: "
             f"{UNFITTING}; or, if the colon is part of a text, put the text in quotes: "
-            "- claim: Here: somebody else leads, and the crashed one is in sync again.",
+            "- claim: Here: another broker leads, and the crashed one is in sync again.",
         ),
         ("expect:", "name: twice\nexpect:", "name: twice | key 'name' is there twice"),
     ],
