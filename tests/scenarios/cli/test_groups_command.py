@@ -163,7 +163,7 @@ def test_options_add_to_a_file(tmp_path: Path) -> None:
         ),
         ("topics: {t0: 1}\nmembers: {C0: t0}\nthen: [7]", ":3: then: 7 is no change; write leave C1"),
         ("topics: {t0: 1", ":1: not YAML: while parsing a flow mapping"),
-        ("[" * 5000, ": not a group: lists within lists without end"),
+        ("[" * 700, ": not a group: lists within lists without end"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_reported_with_its_line(tmp_path: Path, text: str, problem: str) -> None:
