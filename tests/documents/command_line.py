@@ -116,9 +116,9 @@ def _argument_in_usage(argument: Any) -> str:
 
 
 def _option_row(option: Any) -> tuple[str, str, str]:
-    spellings = ", ".join(code(opt) for opt in (*option.opts, *option.secondary_opts))
+    names = ", ".join(code(opt) for opt in (*option.opts, *option.secondary_opts))
     value = "" if option.is_flag else f" {code(_value(option))}"
-    return spellings + value, _default(option), _literal(option.help or "") + _repeatable(option)
+    return names + value, _default(option), _literal(option.help or "") + _repeatable(option)
 
 
 def _repeatable(option: Any) -> str:

@@ -91,20 +91,20 @@ class _OutageTracker:
         self._since: dict[tuple[OutageView, TopicPartition], int] = {}
         self._outages: list[Outage] = []
         self._now_ms = 0
-        self._is_stale = False
+        self._has_changed = False
 
     def see(self, event: Event) -> None:
         if event.t_ms != self._now_ms:
             self._look()
             self._now_ms = event.t_ms
         self._state.apply(event)
-        self._is_stale = self._is_stale or any(isinstance(change, _DECISIVE) for change in self._state.changes)
+        self._has_changed = self._has_changed or any(isinstance(change, _DECISIVE) for change in self._state.changes)
 
     def _look(self) -> None:
         """Judge the state after all events of one millisecond. Outages shorter than 1 ms are ignored."""
-        if not self._is_stale:
+        if not self._has_changed:
             return
-        self._is_stale = False
+        self._has_changed = False
         topics, registered, processes = self._state.of_topics, self._state.registered, self._state.processes
         there = set(topics.partitions())
         for partition in sorted(there):

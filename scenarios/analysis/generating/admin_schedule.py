@@ -40,7 +40,7 @@ def completed_ms(replication_factor: int) -> int:
 
 
 class ScheduledReassignment(NamedTuple):
-    """A reassignment. It is requested at `asked_ms`; at `caught_up_ms` the last replica of the target joins the ISR."""
+    """A reassignment. It is requested at `requested_ms`; at `caught_up_ms` the last replica of the target joins the ISR."""
 
     partition: int
     target: Replicas

@@ -1,4 +1,4 @@
-"""A parser for the output of `kafka-topics --describe`: tabs or blanks, the spellings of all versions from 0.8 to 3.x."""
+"""A parser for the output of `kafka-topics --describe`: tabs or blanks, the forms of all versions from 0.8 to 3.x."""
 
 import re
 from collections import Counter

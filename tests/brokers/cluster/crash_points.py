@@ -23,8 +23,9 @@ from tests.brokers.cluster.environments import WITHIN_MS, Settings, find, play, 
 QUIET_MS = 8_000
 """Longer than any silent delay between an event and its consequences: ISR changes are reported after 7.5 s."""
 MOMENTARILY_QUIET_MS = 200
-QUIET_WAIT_MS = 50
 """Longer than an election, and far shorter than a session."""
+QUIET_WAIT_MS = 50
+"""Length of the waits of which a quiet time consists."""
 LIVE_WITHIN_MS = 120_000
 SETTINGS: Settings = {"zookeeper.session.timeout.ms": 2000, "auto.leader.rebalance.enable": False}
 MOMENTS: tuple[Moment, ...] = ("before", "after")

@@ -20,10 +20,12 @@ from tests.conformance.replayed.tools.placements import placements
 QUIET_MS = 1_500
 """A step begins when ZooKeeper has had no transaction for this long."""
 QUIET_SLEEP_MS = 50
-"""The quiet time is spent in sleeps of this length, and a fixed number of them must have passed without a transaction.
+"""The quiet time is spent in sleeps of this length.
 
 Brokers run in the player's process: where that is starved, they are late, and so is the end of each sleep.
 """
+LEAST_QUIET_SLEEPS = QUIET_MS // QUIET_SLEEP_MS - 1
+"""Sleeps that must pass without a transaction: one less than fit, as the first may begin before the last transaction."""
 QUIET_WITHIN_MS = 60_000
 
 
@@ -151,15 +153,14 @@ class Player:
         runtime = self._cluster.runtime
         began_ms = runtime.now_ms()  # the latest transactions of a real ZooKeeper may not be in the event log yet
         self._quiet_sleeps = 0
-        # One sleep less than the quiet time consists of: the first one may have begun before the last transaction.
-        while (
-            left_ms := max(began_ms, self._last_transaction_ms) + QUIET_MS - runtime.now_ms()
-        ) > 0 or self._quiet_sleeps < QUIET_MS // QUIET_SLEEP_MS - 1:
+        while True:
+            left_ms = max(began_ms, self._last_transaction_ms) + QUIET_MS - runtime.now_ms()
+            if left_ms <= 0 and self._quiet_sleeps >= LEAST_QUIET_SLEEPS:
+                return None
             if runtime.now_ms() - began_ms >= self._quiet_within_ms:
                 return f"not quiet within {self._quiet_within_ms} ms: the last transaction was {QUIET_MS - left_ms} ms ago"
-            await runtime.sleep_ms(QUIET_SLEEP_MS if left_ms <= 0 else min(left_ms, QUIET_SLEEP_MS))
+            await runtime.sleep_ms(min(left_ms, QUIET_SLEEP_MS) if left_ms > 0 else QUIET_SLEEP_MS)
             self._quiet_sleeps += 1
-        return None
 
     def _look_around(self) -> None:
         state = self._cluster.state
