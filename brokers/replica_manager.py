@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from kcsim.brokers.api.epoch_checks import leader_and_isr_error, stop_replica_error
 from kcsim.brokers.data_path import DataPath
-from kcsim.brokers.lock import Lock
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.ports import BrokerPorts
@@ -31,6 +30,7 @@ from kcsim.controller.requests import (
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.sink import Cause
 from kcsim.jvm_hash_order import HashedKeys, string_hash
+from kcsim.runtime.lock import Lock
 from kcsim.vocabulary import BrokerId, ControllerEpoch, TopicPartition
 from kcsim.zk.kafka.configs import ConfigZnodes
 from kcsim.znodes import BadZnodeError

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import assert_never
 
-from kcsim.controller.broker_request_batch import BrokerRequestBatch, KafkaControllerRequestBatch
-from kcsim.controller.channel_manager import ControllerChannelManager
+from kcsim.controller.channels.broker_request_batch import BrokerRequestBatch, KafkaControllerRequestBatch
+from kcsim.controller.channels.channel_manager import ControllerChannelManager
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.context import NO_EPOCH, ControllerContext
 from kcsim.controller.decisions.decision_rules import DecisionRule
@@ -68,14 +68,14 @@ from kcsim.controller.metrics import (
     as_json,
     reading_of,
 )
-from kcsim.controller.partition_state_machine import PartitionStateMachine
 from kcsim.controller.ports import ControllerPorts
-from kcsim.controller.replica_state_machine import ReplicaStateMachine
 from kcsim.controller.requests import ControlledShutdownResponse, ErrorCode
 from kcsim.controller.scope import ControllerScope
-from kcsim.controller.state_machines import StateMachines
+from kcsim.controller.state_machines.both_machines import StateMachines
+from kcsim.controller.state_machines.partition_state_machine import PartitionStateMachine
+from kcsim.controller.state_machines.replica_state_machine import ReplicaStateMachine
+from kcsim.controller.state_machines.unclean_setting import UNCLEAN_SETTING, UncleanElectionSetting
 from kcsim.controller.topic_deletion_manager import DeletedTopicZnodes, TopicDeletionManager
-from kcsim.controller.unclean_setting import UNCLEAN_SETTING, UncleanElectionSetting
 from kcsim.controller.watches import ControllerWatches
 from kcsim.eventlog.events import EventFields, EventKind, with_reason
 from kcsim.eventlog.sink import Cause

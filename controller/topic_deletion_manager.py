@@ -10,16 +10,16 @@ Source: Kafka 2.8, TopicDeletionManager and KafkaController.processTopicDeletion
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from kcsim.controller.broker_request_batch import KafkaControllerRequestBatch
+from kcsim.controller.channels.broker_request_batch import KafkaControllerRequestBatch
 from kcsim.controller.context import Replicas
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.errors import IllegalStateError
 from kcsim.controller.events import TopicDeletion
-from kcsim.controller.replica_state_machine import replicas_by_broker
 from kcsim.controller.requests import ErrorCode, StopReplicaResponse
 from kcsim.controller.scope import ControllerScope
-from kcsim.controller.state_machines import StateMachines
+from kcsim.controller.state_machines.both_machines import StateMachines
+from kcsim.controller.state_machines.replica_state_machine import replicas_by_broker
 from kcsim.controller.watches import ControllerWatches
 from kcsim.eventlog.events import EventFields, EventKind, with_reason
 from kcsim.text import summarize

@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kcsim.brokers.lock import Lock
 from kcsim.brokers.ports import BrokerConnection, Network
 from kcsim.brokers.requests import MetadataRequest, MetadataResponse
 from kcsim.controller.ports import BrokerConnectionError
 from kcsim.controller.requests import ErrorCode
 from kcsim.errors import TimedOutError
+from kcsim.runtime.lock import Lock
 from kcsim.runtime.ports import Runtime
 from kcsim.vocabulary import BrokerId, TopicPartition
 

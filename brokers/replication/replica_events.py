@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from kcsim.brokers.replication.partition import Partition
-from kcsim.controller.request_descriptions import MAX_PARTITIONS_LISTED, describe_refusals
+from kcsim.controller.channels.request_descriptions import MAX_PARTITIONS_LISTED, describe_refusals
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.eventlog.sink import EventSink

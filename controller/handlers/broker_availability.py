@@ -6,12 +6,12 @@ docs/kafka/controller.md 6.
 
 from collections.abc import Sequence
 
-from kcsim.controller.broker_request_batch import KafkaControllerRequestBatch
+from kcsim.controller.channels.broker_request_batch import KafkaControllerRequestBatch
 from kcsim.controller.context import ControllerContext, Replicas
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.handlers.reassignment import ReassignmentHandlers
-from kcsim.controller.state_machines import StateMachines
+from kcsim.controller.state_machines.both_machines import StateMachines
 from kcsim.controller.topic_deletion_manager import TopicDeletionManager
 from kcsim.vocabulary import BrokerId
 

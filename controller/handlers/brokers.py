@@ -6,7 +6,7 @@ Source: Kafka 2.8, KafkaController.processBrokerChange, processBrokerModificatio
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from kcsim.controller.channel_manager import ControllerChannelManager
+from kcsim.controller.channels.channel_manager import ControllerChannelManager
 from kcsim.controller.decisions.broker_changes import BrokerChanges, diff_brokers
 from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.events import BrokerChange, BrokerModifications

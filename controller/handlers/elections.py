@@ -17,9 +17,13 @@ from kcsim.controller.events import (
     ElectionType,
     ReplicaLeaderElection,
 )
-from kcsim.controller.partition_state_machine import PartitionLeaderElectionStrategy, PartitionStateMachine, Results
 from kcsim.controller.requests import ErrorCode
 from kcsim.controller.scope import ControllerScope
+from kcsim.controller.state_machines.partition_state_machine import (
+    PartitionLeaderElectionStrategy,
+    PartitionStateMachine,
+    Results,
+)
 from kcsim.controller.watches import ControllerWatches
 from kcsim.eventlog.events import EventKind
 from kcsim.runtime.ports import Runtime, Task

@@ -3,7 +3,7 @@
 Source: Kafka 2.8, KafkaController.processIsrChangeNotification; docs/kafka/controller.md 9.
 """
 
-from kcsim.controller.broker_request_batch import KafkaControllerRequestBatch
+from kcsim.controller.channels.broker_request_batch import KafkaControllerRequestBatch
 from kcsim.controller.context import ControllerContext
 from kcsim.controller.events import IsrChangeNotification
 from kcsim.controller.handlers.reassignment import ReassignmentHandlers

@@ -7,9 +7,9 @@ docs/kafka/controller.md 11.
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.events import LogDirEventNotification
 from kcsim.controller.handlers.broker_availability import BrokerAvailability
-from kcsim.controller.replica_state_machine import ReplicaStateMachine
 from kcsim.controller.requests import ErrorCode, LeaderAndIsrResponse
 from kcsim.controller.scope import ControllerScope
+from kcsim.controller.state_machines.replica_state_machine import ReplicaStateMachine
 from kcsim.controller.watches import ControllerWatches
 from kcsim.eventlog.events import EventKind
 from kcsim.text import summarize

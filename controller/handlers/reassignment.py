@@ -9,7 +9,7 @@ KafkaController.onPartitionReassignment (KIP-455); docs/kafka/controller.md 12.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from kcsim.controller.broker_request_batch import KafkaControllerRequestBatch
+from kcsim.controller.channels.broker_request_batch import KafkaControllerRequestBatch
 from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.reassignment import reassigned_to
@@ -17,10 +17,10 @@ from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.errors import IllegalStateError, StateChangeFailedError
 from kcsim.controller.events import PartitionReassignmentIsrChange, ReassignmentTargets, ZkPartitionReassignment
 from kcsim.controller.failures import EXPECTED_FAILURES, name_of_error, reason_of_error
-from kcsim.controller.partition_state_machine import PartitionLeaderElectionStrategy
 from kcsim.controller.requests import ErrorCode
 from kcsim.controller.scope import ControllerScope
-from kcsim.controller.state_machines import StateMachines
+from kcsim.controller.state_machines.both_machines import StateMachines
+from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
 from kcsim.controller.topic_deletion_manager import TopicDeletionManager
 from kcsim.controller.watches import ControllerWatches
 from kcsim.eventlog.events import EventFields, EventKind, with_reason

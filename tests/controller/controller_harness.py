@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from kcsim import znodes
-from kcsim.controller.channel_manager import Callback
+from kcsim.controller.channels.channel_manager import Callback
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.kafka_controller import KafkaController
 from kcsim.controller.ports import ControllerPorts

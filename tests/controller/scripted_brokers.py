@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Mapping
 from enum import Enum
 
+from kcsim.controller.channels.request_descriptions import name_of_request
 from kcsim.controller.ports import BrokerConnectionError
-from kcsim.controller.request_descriptions import name_of_request
 from kcsim.controller.requests import (
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,

@@ -10,16 +10,16 @@ from functools import partial
 from typing import Any
 
 from kcsim import znodes
-from kcsim.controller.broker_request_batch import BrokerRequestBatch
-from kcsim.controller.channel_manager import Callback, ControllerChannelManager
+from kcsim.controller.channels.broker_request_batch import BrokerRequestBatch
+from kcsim.controller.channels.channel_manager import Callback, ControllerChannelManager
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.context import ControllerContext
 from kcsim.controller.metrics import ControllerMetrics
-from kcsim.controller.partition_state_machine import PartitionStateMachine
-from kcsim.controller.replica_state_machine import ReplicaStateMachine
 from kcsim.controller.requests import StateChangeRequest
 from kcsim.controller.scope import ControllerScope
-from kcsim.controller.unclean_setting import UncleanElectionSetting
+from kcsim.controller.state_machines.partition_state_machine import PartitionStateMachine
+from kcsim.controller.state_machines.replica_state_machine import ReplicaStateMachine
+from kcsim.controller.state_machines.unclean_setting import UncleanElectionSetting
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.runtime.simulated import SimulatedRuntime

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kcsim.controller.request_descriptions import name_of_request
+from kcsim.controller.channels.request_descriptions import name_of_request
 from kcsim.controller.requests import (
     LeaderAndIsrRequest,
     StateChangeRequest,

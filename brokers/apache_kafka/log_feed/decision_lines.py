@@ -33,7 +33,7 @@ from kcsim.brokers.apache_kafka.log_lines.state_change_log import (
     STOP_REPLICA,
     UPDATE_METADATA,
 )
-from kcsim.controller.request_descriptions import MAX_PARTITIONS_LISTED, refusal_fields
+from kcsim.controller.channels.request_descriptions import MAX_PARTITIONS_LISTED, refusal_fields
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.text import summarize

@@ -18,7 +18,7 @@ from kcsim.controller.decisions.election import (
     may_be_unclean,
 )
 from kcsim.controller.decisions.isr_removal import without_replica
-from kcsim.controller.partition_state_machine import PartitionLeaderElectionStrategy
+from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
 from kcsim.vocabulary import BrokerId, LeaderAndIsr, LeaderEpoch, ZkVersion
 
 REMEMBERED = 1 << 16

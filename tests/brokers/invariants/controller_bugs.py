@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from kcsim.controller import partition_state_machine, replica_state_machine
-from kcsim.controller.broker_request_batch import KafkaControllerRequestBatch
-from kcsim.controller.channel_manager import Callback, ControllerChannelManager
+from kcsim.controller.channels.broker_request_batch import KafkaControllerRequestBatch
+from kcsim.controller.channels.channel_manager import Callback, ControllerChannelManager
 from kcsim.controller.decisions.election import Election, ElectionRule
 from kcsim.controller.decisions.election import elect_for_new_partition as elect_for_new_partition_rightly
 from kcsim.controller.decisions.election import elect_offline as elect_offline_rightly
@@ -18,14 +17,15 @@ from kcsim.controller.events import ElectionTrigger, ElectionType
 from kcsim.controller.handlers.elections import ElectionHandlers
 from kcsim.controller.handlers.reassignment import ReassignmentHandlers
 from kcsim.controller.kafka_controller import KafkaController
-from kcsim.controller.partition_state_machine import PartitionStateMachine
-from kcsim.controller.replica_state_machine import ReplicaStateMachine
 from kcsim.controller.requests import (
     LeaderAndIsrRequest,
     StateChangeRequest,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
 )
+from kcsim.controller.state_machines import partition_state_machine, replica_state_machine
+from kcsim.controller.state_machines.partition_state_machine import PartitionStateMachine
+from kcsim.controller.state_machines.replica_state_machine import ReplicaStateMachine
 from kcsim.controller.topic_deletion_manager import TopicDeletionManager
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import ANY_VERSION, BrokerId, ControllerEpoch, LeaderAndIsr, TopicPartition

@@ -7,7 +7,7 @@ from typing import Any
 
 from kcsim.brokers.network.network import SIMULATED_DELAY_MS, MemoryNetwork
 from kcsim.brokers.network.process import Process
-from kcsim.controller.channel_manager import ControllerChannelManager
+from kcsim.controller.channels.channel_manager import ControllerChannelManager
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.requests import UpdateMetadataRequest, UpdateMetadataResponse
 from kcsim.eventlog.event_log import EventLog

@@ -1,7 +1,7 @@
 """Runs written by hand, one idea each; test_handwritten_runs.py works out what the analyses compute from them."""
 
 from kcsim.controller.decisions.election import ElectionRule
-from kcsim.controller.partition_state_machine import PartitionLeaderElectionStrategy
+from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.scope import HOUR_MS
 from kcsim.scenarios.analysis.folding.trigger import Trigger

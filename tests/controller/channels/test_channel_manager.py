@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kcsim.controller.channel_manager import ControllerChannelManager
+from kcsim.controller.channels.channel_manager import ControllerChannelManager
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.requests import (
     ErrorCode,

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from kcsim.controller.partition_state_machine import PartitionStateMachine
-from kcsim.controller.replica_state_machine import ReplicaStateMachine
+from kcsim.controller.state_machines.partition_state_machine import PartitionStateMachine
+from kcsim.controller.state_machines.replica_state_machine import ReplicaStateMachine
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kcsim.controller.request_descriptions import describe_refusals, describe_request, name_of_request, refusals_in
+from kcsim.controller.channels.request_descriptions import describe_refusals, describe_request, name_of_request, refusals_in
 from kcsim.controller.requests import (
     EPOCH_DURING_DELETE,
     LEADER_DURING_DELETE,

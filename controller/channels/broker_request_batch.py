@@ -9,7 +9,7 @@ docs/kafka/requests.md 2.
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import assert_never
 
-from kcsim.controller.channel_manager import ControllerChannelManager
+from kcsim.controller.channels.channel_manager import ControllerChannelManager
 from kcsim.controller.decisions import request_recipients as recipients_of
 from kcsim.controller.decisions.request_batch import (
     ClusterView,

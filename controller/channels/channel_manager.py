@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from kcsim.controller.config import ControllerConfig
-from kcsim.controller.ports import BrokerConnectionError, ControllerChannel, Transport
-from kcsim.controller.request_descriptions import (
+from kcsim.controller.channels.request_descriptions import (
     describe_request,
     name_of_request,
     refusal_fields,
     refusals_in,
 )
+from kcsim.controller.config import ControllerConfig
+from kcsim.controller.ports import BrokerConnectionError, ControllerChannel, Transport
 from kcsim.controller.requests import ErrorCode, StateChangeRequest, StateChangeResponse, UpdateMetadataRequest
 from kcsim.errors import Killed, TimedOutError
 from kcsim.eventlog.events import EventFields, EventKind

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from kcsim.controller.broker_request_batch import BrokerRequestBatch
+from kcsim.controller.channels.broker_request_batch import BrokerRequestBatch
 from kcsim.controller.decisions.election import (
     Election,
     elect_at_controlled_shutdown,
@@ -28,9 +28,9 @@ from kcsim.controller.decisions.partition_states import (
 from kcsim.controller.errors import StateChangeFailedError
 from kcsim.controller.failures import EXPECTED_FAILURES, READ_FAILURES, name_of_error, reason_of_error
 from kcsim.controller.metrics import ControllerMetrics
-from kcsim.controller.recent_state_changes import RecentStateChanges
 from kcsim.controller.scope import ControllerScope
-from kcsim.controller.unclean_setting import UncleanElectionSetting
+from kcsim.controller.state_machines.recent_state_changes import RecentStateChanges
+from kcsim.controller.state_machines.unclean_setting import UncleanElectionSetting
 from kcsim.eventlog.events import EventFields, EventKind, with_reason
 from kcsim.runtime.ports import Runtime
 from kcsim.text import summarize

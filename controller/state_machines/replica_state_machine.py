@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from kcsim.controller.broker_request_batch import BrokerRequestBatch
+from kcsim.controller.channels.broker_request_batch import BrokerRequestBatch
 from kcsim.controller.context import Replicas
 from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.decisions.isr_removal import without_replica
 from kcsim.controller.decisions.replica_states import REPLICA_PREVIOUS_STATES, ReplicaMachineState, next_replica_state
 from kcsim.controller.errors import StateChangeFailedError
 from kcsim.controller.failures import EXPECTED_FAILURES, READ_FAILURES, name_of_error, reason_of_error
-from kcsim.controller.recent_state_changes import RecentStateChanges
 from kcsim.controller.scope import ControllerScope
+from kcsim.controller.state_machines.recent_state_changes import RecentStateChanges
 from kcsim.eventlog.events import EventFields, EventKind, with_reason
 from kcsim.jvm_hash_order import hash_order
 from kcsim.runtime.ports import Runtime
