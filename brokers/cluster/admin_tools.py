@@ -32,7 +32,8 @@ class KafkaAdminTools:
     ) -> dict[TopicPartition, ErrorCode]:
         """Start, replace or (None) cancel reassignments."""
         if self._installation.release < FIRST_TO_ALTER:
-            raise ClusterError(f"the reassignment command of Kafka {self._installation.version} asks no controller")
+            version = self._installation.version
+            raise ClusterError(f"the reassignment command of Kafka {version} sends the controller no request")
         wanted = {tp: replicas for tp, replicas in targets.items() if replicas is not None}
         cancelled: dict[TopicPartition, Sequence[int]] = {tp: () for tp, to in targets.items() if to is None}
         if wanted:

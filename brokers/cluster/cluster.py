@@ -95,7 +95,7 @@ class Cluster:
         self._clients: list[Process] = []
         self.network_faults = NetworkFaults(runtime, self._actions, self._network, self.broker_names)
         self.consumers = ConsumerFleet(runtime, log, self._actions, self.client_process, lambda: tuple(self.bootstrap))
-        self._controller_requests = ControllerRequests(runtime, self._actions, self._holder_of_the_role)
+        self._controller_requests = ControllerRequests(runtime, self._actions, self._active_controller)
         _emit_switched_off(spec.protections, log)
 
     # --- what is seen of it
@@ -383,7 +383,7 @@ class Cluster:
         """Elect leaders for these partitions, or for all. Return a result for each. Raises: ClusterError."""
         return await self._controller_requests.elect_leaders(election_type, partitions)
 
-    def _holder_of_the_role(self) -> tuple[Broker, Process]:
+    def _active_controller(self) -> tuple[Broker, Process]:
         holder = self.state.controller_id
         if holder is None:
             raise ClusterError("no broker is the controller")

@@ -1,4 +1,4 @@
-"""The environment of a cluster: what is there before its first broker."""
+"""The environment of a cluster: what exists before its first broker."""
 
 from dataclasses import dataclass
 

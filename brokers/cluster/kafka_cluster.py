@@ -332,7 +332,7 @@ class KafkaCluster:
         """Return the bootstrap servers: the addresses of all running brokers. Raises: ClusterError if none runs."""
         running = [slot for slot in self._slots.values() if slot.state is KafkaProcessState.RUNNING]
         if not running:
-            raise ClusterError("no broker is running that could be asked")
+            raise ClusterError("no broker is running to send a request to")
         return ",".join(f"127.0.0.1:{slot.process.port}" for slot in running)
 
     # --- sessions and connections

@@ -15,7 +15,7 @@ from kcsim.brokers.cluster.cluster_spec import ClusterSpec
 from kcsim.brokers.cluster.environment import ClusterEnvironment
 from kcsim.brokers.cluster.kafka_cluster import KafkaBrokerSlot, KafkaCluster, session_owners
 from kcsim.brokers.cluster.kafka_feed import KafkaFeed
-from kcsim.brokers.cluster.live_environment import FaultAttributingServers, keep_log, observe, servers_of
+from kcsim.brokers.cluster.live_environment import FaultAttributingServers, keep_log, observed, servers_of
 from kcsim.brokers.cluster.run_setup import (
     ADMIN_CONNECT_TIMEOUT_MS,
     ADMIN_SESSION_TIMEOUT_MS,
@@ -23,11 +23,8 @@ from kcsim.brokers.cluster.run_setup import (
     Subscribers,
     begin_run,
 )
-from kcsim.brokers.cluster.stalls import watch_for_stalls
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.eventlog.event_log import EventLog
-from kcsim.eventlog.events import EventFields, EventKind
-from kcsim.eventlog.run_actions import SCENARIO
 from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.zk.files.ensemble_log import EnsembleLogTail
 from kcsim.zk.live import LiveZooKeeper
@@ -97,15 +94,10 @@ async def _run_on(
     environment = ClusterEnvironment(runtime, log, live, admin, members, wall_ms())
     settle = partial(feed.settle, admin)
     cluster = KafkaCluster(environment, slots, tools, feed.attribute_session_end, settle, servers.connect_string)
-    observer = runtime.spawn("observer", observe(runtime, admin, feed.look))
-    stalls = runtime.spawn("stalls", watch_for_stalls(runtime, log, spec.session_timeout_ms))  # our proxies would stall, too
     try:
-        await script(cluster)
+        async with observed(runtime, log, spec, partial(feed.look, admin)):
+            await script(cluster)
     finally:
-        stalls.kill()
-        observer.kill()
-        await observer.join()
-        log.append(SCENARIO, EventKind.RUN_ENDED, began, EventFields())
         await cluster.close()
         await admin.close()
         guarded.close()

@@ -2,9 +2,10 @@
 
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from kcsim.brokers.cluster.cluster import Cluster
@@ -22,7 +23,7 @@ from kcsim.brokers.cluster.stalls import watch_for_stalls
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventFields, EventKind, data_text
-from kcsim.eventlog.run_actions import SCENARIO
+from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, SCENARIO
 from kcsim.runtime.ports import Runtime
 from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.zk.capture.client_change_capture import ClientChangeCapture, ReportingZooKeeper
@@ -115,20 +116,15 @@ async def _run_on(
     script: Script,
     began: int,
 ) -> None:
-    live, zookeeper, look = _observed(servers, log)
+    live, zookeeper, look = _client_with_capture(servers, log)
     admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
     environment = ClusterEnvironment(runtime, log, zookeeper, admin, members, int(time.time() * 1000))
     cluster = Cluster(spec, environment)
-    observer = runtime.spawn("observer", observe(runtime, admin, look))
-    stalls = runtime.spawn("stalls", watch_for_stalls(runtime, log, spec.session_timeout_ms))
     try:
-        await script(cluster)
+        async with observed(runtime, log, spec, partial(look, admin)):
+            await script(cluster)
     finally:
-        stalls.kill()
-        observer.kill()
-        await observer.join()
-        log.append(SCENARIO, EventKind.RUN_ENDED, began, EventFields())
         await cluster.close()
         await admin.close()
 
@@ -156,7 +152,7 @@ async def _check_external(servers: ExternalZooKeeper) -> str:
         await session.close()
 
 
-def _observed(
+def _client_with_capture(
     servers: ZooKeeperServers, log: EventLog
 ) -> tuple[LiveZooKeeper, ZooKeeper, Callable[[Session], Awaitable[None]]]:
     """Return a client, a ZooKeeper port on it whose changes reach the event log, and a look for changes by others.
@@ -174,11 +170,30 @@ def _observed(
     return live, ReportingZooKeeper(live, replies), replies.look
 
 
-async def observe(runtime: Runtime, admin: Session, look: Callable[[Session], Awaitable[None]]) -> None:
-    """Call `look` periodically. It only reads; what it appends to the log wakes the tasks that wait for it."""
-    while True:
-        await look(admin)
-        await runtime.sleep_ms(LOOK_EVERY_MS)
+@asynccontextmanager
+async def observed(
+    runtime: Runtime, log: EventLog, spec: ClusterSpec, look: Callable[[], Awaitable[None]]
+) -> AsyncIterator[None]:
+    """Observe a run until its end, which is then appended to the log: changes by others, and stalls of this process.
+
+    Args:
+        look: called periodically. It only reads; what it appends to the log wakes the tasks that wait for it.
+    """
+
+    async def observe() -> None:
+        while True:
+            await look()
+            await runtime.sleep_ms(LOOK_EVERY_MS)
+
+    observer = runtime.spawn("observer", observe())
+    stalls = runtime.spawn("stalls", watch_for_stalls(runtime, log, spec.session_timeout_ms))
+    try:
+        yield
+    finally:
+        stalls.kill()
+        observer.kill()
+        await observer.join()
+        log.append(SCENARIO, EventKind.RUN_ENDED, RUN_STARTED_SEQ, EventFields())
 
 
 class FaultAttributingServers:

@@ -1,4 +1,4 @@
-"""What every run has, in all environments: a description, a script, subscribers, and a first event."""
+"""The parts of every run, in all environments: a description, a script, subscribers, and a first event."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, SCENARIO, ClusterError, 
 from kcsim.runtime.ports import Promise
 from kcsim.vocabulary import NO_LEADER, TopicPartition
 
-PATIENCE_MS = 60 * 60 * 1_000
+LONGEST_WORK_MS = 60 * 60 * 1_000
 """Time limit for a number of records in all, in the time of the run; each batch is bounded by delivery.timeout.ms."""
 ACKS = {0: "0", 1: "1", -1: "all"}
 
@@ -61,7 +61,7 @@ class Workload:
         """The producers that write records, or wait for responses to records."""
         return [name for name, done in self._under_way.items() if not done.is_settled]
 
-    async def stop(self, names: Sequence[str], within_ms: int = PATIENCE_MS) -> None:
+    async def stop(self, names: Sequence[str], within_ms: int = LONGEST_WORK_MS) -> None:
         """Let producers make no more records, and wait until all are acknowledged or given up. Finished ones stay finished.
 
         Raises: ClusterError when one was never started; TimedOutError.
@@ -91,7 +91,7 @@ class Workload:
             raise ClusterError(str(error)) from None
         self._under_way[name] = done
 
-    async def _finish(self, name: str, within_ms: int = PATIENCE_MS) -> None:
+    async def _finish(self, name: str, within_ms: int = LONGEST_WORK_MS) -> None:
         try:
             await self._under_way[name].wait(within_ms)
         except TimedOutError:

@@ -1,11 +1,11 @@
-"""Whose ZooKeeper a run is on: what --zookeeper says."""
+"""The choice of a run's ZooKeeper: the value of --zookeeper."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class ZooKeeperKind(StrEnum):
-    """Whose ZooKeeper: the values are those of --zookeeper."""
+    """Who runs the ZooKeeper, and how; the values are those of --zookeeper."""
 
     EMBEDDED = "embedded"
     ENSEMBLE = "ensemble"
@@ -16,7 +16,7 @@ class ZooKeeperKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperChoice:
-    """`connect` only for EXTERNAL; `members` 1 or 3, for those that we start."""
+    """A ZooKeeper. `connect` is set only for EXTERNAL; `members`, 1 or 3, counts the servers that the run starts."""
 
     kind: ZooKeeperKind
     connect: str | None = None
