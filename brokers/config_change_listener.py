@@ -1,12 +1,13 @@
 """Processes the notifications of changed settings, of which every broker sees every one.
 
 A client that changes the settings of a topic or broker writes them, and then a notification below /config/changes. Every
-broker processes the notifications that it has not seen, in order, and re-reads the settings that they name. The first
-notification that cannot be processed stops it: later ones wait until the next notification or session, when the broker tries
-again. Source: Kafka 2.8, ZkNodeChangeNotificationListener; docs/kafka/znodes.md 8.
+broker processes the notifications that it has not seen, in order, and re-reads the settings that they name. A notification
+that cannot be processed is reported and skipped; only a name without a number stops the broker, until the next notification
+or session, when it tries again. Source: Kafka 2.8, ZkNodeChangeNotificationListener; docs/kafka/znodes.md 8.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from kcsim import znodes
 from kcsim.eventlog.events import EventFields, EventKind, with_reason
@@ -67,7 +68,7 @@ class ConfigChangeListener:
             await self._process_notifications(await self._wake.get())
 
     async def _process_notifications(self, cause: Cause) -> None:
-        """Process the new notifications; those that cannot be processed are left for the next time. Arms the watch."""
+        """Process the new notifications in order, up to a name without a number. Arms the watch."""
         try:
             names = await self._changes.names(register_watch=True, cause=cause)
             for name in names:
@@ -82,14 +83,20 @@ class ConfigChangeListener:
             self._report(error, cause)
 
     async def _process(self, name: str, cause: Cause) -> None:
+        """Process one notification; skip it if it, or the settings that it names, cannot be read."""
         found = await self._changes.read_data(name, cause)
         if found is None:
             return
-        entity = znodes.decode_config_change(
-            found.path, found.data, lambda where, why: self._report(BadZnodeError(where, why), cause)
-        )
+        try:
+            entity = znodes.decode_config_change(
+                found.path, found.data, lambda where, why: self._report(BadZnodeError(where, why), cause)
+            )
+        except BadZnodeError as error:
+            self._report(error, cause)
+            return
         if entity is not None:
-            await self._apply(entity, cause)
+            with suppress(BadZnodeError):  # reading the settings has reported it
+                await self._apply(entity, cause)
 
     def _report(self, error: BadZnodeError, cause: Cause) -> None:
         fields = EventFields(path=error.path, detail=error.reason)

@@ -8,7 +8,7 @@ from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import BrokerId
 from kcsim.zk.memory.server import EPOCH_MS
-from kcsim.zk.operations import Create, Delete
+from kcsim.zk.operations import Create, Delete, SetData
 from kcsim.znodes import paths
 from tests.zk.kafka.scripted import Bench
 
@@ -178,27 +178,64 @@ def test_notifications_older_than_a_quarter_of_an_hour_are_deleted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "is_in_the_way"),
-    [(b"no json", False), (b'{"version":2}', True), (b'{"version":2,"entity_path":"planets/mars"}', True)],
+    "data",
+    [
+        b"no json",
+        b"[]",
+        b'{"version":2}',
+        b'{"version":3,"entity_path":"topics/orders"}',
+        b'{"version":2,"entity_path":"planets/mars"}',
+        b'{"version":1,"entity_type":"topics"}',
+    ],
 )
-def test_a_notification_that_makes_no_sense_is_reported_and_may_hold_up_what_follows(
-    data: bytes, is_in_the_way: bool
-) -> None:
-    """What is not JSON is skipped; any other error ends the scan, and later notifications wait until it is gone."""
+def test_a_notification_that_cannot_be_processed_is_reported_and_skipped(data: bytes) -> None:
+    """Recorded from Kafka 2.8.2: the broker logs the error, and processes the notification after it in the same scan."""
+    bench = ConfigBench()
+
+    async def script() -> None:
+        await bench.begin()
+        await bench.tree(Create(paths.CONFIG_CHANGE_PREFIX, data, sequential=True))
+        await bench.set("topics/orders", unclean_leader_election_enable="true")
+        await bench.start()
+
+    bench.runtime.run(script())
+    assert bench.switches.calls == ["on for orders"]
+    assert [e.path for e in bench.log.events if e.kind is EventKind.BAD_ZNODE] == [f"{paths.CONFIG_CHANGE_PREFIX}0000000000"]
+
+
+def test_settings_that_cannot_be_read_are_reported_and_skipped() -> None:
+    bench = ConfigBench()
+
+    async def script() -> None:
+        await bench.begin()
+        await bench.by_hand.configs.set_or_create("topics", "broken", {})
+        await bench.tree(SetData("/config/topics/broken", b'{"version":1,"config":{"retention.ms":5}}'))
+        await bench.by_hand.config_changes.create("topics/broken")
+        await bench.set("topics/orders", unclean_leader_election_enable="true")
+        await bench.start()
+
+    bench.runtime.run(script())
+    assert bench.switches.calls == ["on for orders"]
+    assert [e.path for e in bench.log.events if e.kind is EventKind.BAD_ZNODE] == ["/config/topics/broken"]
+
+
+def test_a_name_without_a_number_ends_each_scan() -> None:
+    """Recorded from Kafka 2.8.2: notifications whose names come before it are processed, those after it are not."""
     bench = ConfigBench()
 
     async def script() -> None:
         await bench.begin()
         await bench.start()
-        await bench.tree(Create(paths.CONFIG_CHANGE_PREFIX, data, sequential=True))
+        in_the_way = f"{paths.CONFIG_CHANGES}/config_change_"
+        await bench.tree(Create(in_the_way, b"{}"))
         await bench.set("topics/orders", unclean_leader_election_enable="true")
-        assert bench.switches.calls == ([] if is_in_the_way else ["on for orders"])
-        await bench.tree(Delete(f"{paths.CONFIG_CHANGE_PREFIX}0000000000"))
+        assert bench.switches.calls == []
+        await bench.tree(Delete(in_the_way))
         await bench.runtime.sleep_ms(NOW_MS)
 
     bench.runtime.run(script())
     assert bench.switches.calls == ["on for orders"]
-    assert {e.path for e in bench.log.events if e.kind is EventKind.BAD_ZNODE} == {f"{paths.CONFIG_CHANGE_PREFIX}0000000000"}
+    assert {e.path for e in bench.log.events if e.kind is EventKind.BAD_ZNODE} == {f"{paths.CONFIG_CHANGES}/config_change_"}
 
 
 def test_a_closed_broker_hears_no_more() -> None:
