@@ -32,6 +32,8 @@ from kcsim.znodes import paths
 BELOW_BROKER_IDS = f"{paths.BROKER_IDS}/"
 ENDED = ("dead", "stopped")
 """States of a process that has ended."""
+READY_STEP = "Ready to serve as the new controller"
+"""The step of a failover after which the controller has sent its brokers what they need, and begins to process events."""
 SERVER_PREFIX = "member-"
 """How the name of a ZooKeeper server begins."""
 SERVER_STATES = {"kill": "dead", "stop": "stopped", "start": "running", "pause": "paused", "resume": "running"}
@@ -60,6 +62,8 @@ class ClusterState:
         controller_id: the broker id in /controller; None if the znode does not exist or cannot be read.
         controller_epoch: the number in /controller_epoch; None if the znode does not exist or holds no number.
         roles: node -> the controller epoch under which it believes to be the controller.
+        fences: node in `roles` -> the version of /controller_epoch that its writes check; None if the trace does not say.
+        ready: the nodes in `roles` that have completed the essential part of their failover.
         of_topics: topics and partitions, read from their znodes.
         of_consumers: groups, and what their members consume.
         of_metrics: the controller's metrics.
@@ -78,6 +82,8 @@ class ClusterState:
     controller_id: int | None = None
     controller_epoch: int | None = None
     roles: dict[str, int] = field(default_factory=dict)
+    fences: dict[str, int | None] = field(default_factory=dict)
+    ready: set[str] = field(default_factory=set)
     of_topics: TopicsState = field(default_factory=TopicsState)
     of_consumers: Consumption = field(default_factory=Consumption)
     of_metrics: MetricsState = field(default_factory=MetricsState)
@@ -109,7 +115,11 @@ class ClusterState:
                 self._set_process(self.producers, event.node, "running" if is_started else "stopped")
             case EventKind.ELECTION_WON:
                 self.roles[event.node] = event.controller_epoch or 0
+                self.fences[event.node] = event.controller_epoch_zk_version
+                self.ready.discard(event.node)
                 changes.append(RoleChanged(event.node))
+            case EventKind.CONTROLLER_FAILOVER if event.step == READY_STEP and event.node in self.roles:
+                self.ready.add(event.node)
             case EventKind.CONTROLLER_RESIGNED:
                 self._lose_role(event.node)
             case EventKind.METRICS:
@@ -184,6 +194,8 @@ class ClusterState:
 
     def _lose_role(self, node: str) -> None:
         self.roles.pop(node, None)
+        self.fences.pop(node, None)
+        self.ready.discard(node)
         self.changes.append(RoleChanged(node))
 
     def _apply_to_metrics(self, event: Event) -> None:
@@ -195,6 +207,24 @@ class ClusterState:
         """Return the names of a znode's children, sorted; empty if the znode has no children or does not exist."""
         prefix = "/" if path == "/" else path + "/"
         return sorted(p[len(prefix) :] for p in self.znodes if p.startswith(prefix) and "/" not in p[len(prefix) :])
+
+    @property
+    def working_controller(self) -> int | None:
+        """Return the broker that works as the controller; None if no broker does.
+
+        It is named in /controller, has completed its failover up to "Ready to serve as the new controller", its process runs,
+        it sees its connection to ZooKeeper as up, and its fence is valid: /controller_epoch has the version that its writes
+        check. A broker that dies, freezes, loses its connection or resigns ceases to be a working controller at that moment,
+        although /controller still names it until its session ends.
+        """
+        node = f"broker-{self.controller_id}"
+        if node not in self.ready or self.processes.get(node, "running") != "running":
+            return None
+        link, fence = self.links.get(node), self.fences.get(node)
+        if link is not None and link.state != "connected":
+            return None
+        epoch = self.znodes.get(paths.CONTROLLER_EPOCH)
+        return None if fence is not None and epoch is not None and epoch.zk_version != fence else self.controller_id
 
     @property
     def registered(self) -> dict[int, int]:

@@ -3,13 +3,6 @@
 from enum import StrEnum
 
 
-class OutageView(StrEnum):
-    """Whose view decides that a partition is not served (outages.py)."""
-
-    CLIENTS = "clients"
-    ZOOKEEPER = "zookeeper"
-
-
 class Traces(StrEnum):
     """The runs whose events are kept."""
 

@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from kcsim.eventlog.arrow_types import arrow_type
-from kcsim.scenarios.analysis.campaigns.campaign_options import OutageView
+from kcsim.eventlog.outage_view import OutageView
 from kcsim.scenarios.analysis.campaigns.trial import Records, Trial
 from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN
 

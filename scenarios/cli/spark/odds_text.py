@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from kcsim.scenarios.analysis.campaigns.campaign_options import OutageView
+from kcsim.eventlog.outage_view import OutageView
 from kcsim.scenarios.analysis.campaigns.intervals import Estimate, Share
 from kcsim.scenarios.analysis.campaigns.odds import Odds, WorstRun
 from kcsim.scenarios.language.value_types import duration_text

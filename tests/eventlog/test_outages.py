@@ -5,8 +5,8 @@ import json
 import pytest
 
 from kcsim.eventlog.events import Event, EventKind
-from kcsim.scenarios.analysis.campaigns.campaign_options import OutageView
-from kcsim.scenarios.analysis.campaigns.outages import Outage, OutageTotals, RunOutages, outage_totals, outages_in
+from kcsim.eventlog.outage_view import OutageView
+from kcsim.eventlog.outages import Outage, OutageTotals, RunOutages, outage_totals, outages_in
 
 STATE = "/brokers/topics/orders/partitions/0/state"
 TOPIC = "/brokers/topics/orders"

@@ -19,13 +19,11 @@ from kcsim.eventlog.state_changes import (
     TopicChanged,
     TopicDeletionChanged,
 )
-from kcsim.scenarios.analysis.campaigns.campaign_options import OutageView
-from kcsim.vocabulary import TopicPartition
+from kcsim.eventlog.outage_view import OutageView
+from kcsim.vocabulary import PartitionState, TopicPartition, TopicState
 
+BROKER_PREFIX = "broker-"
 RUNNING = "running"
-
-_DECISIVE = (PartitionChanged, ProcessChanged, RegistrationChanged, TopicChanged, TopicDeletionChanged)
-"""Changes after which a partition may be served, or not be served any more."""
 
 
 class Outage(msgspec.Struct, frozen=True):
@@ -77,44 +75,85 @@ def outage_totals(outages: Iterable[Outage], view: OutageView) -> OutageTotals:
 
 def outages_in(events: Iterable[Event]) -> RunOutages:
     """Fold the event log of a whole run."""
-    watch = _OutageTracker()
+    state = ClusterState()
+    tracker = OutageTracker(state)
     for event in events:
-        watch.see(event)
-    return watch.finish()
+        tracker.advance_to(event.t_ms)
+        state.apply(event)
+        tracker.follow_changes()
+    return tracker.finish()
 
 
-class _OutageTracker:
-    def __init__(self) -> None:
-        self._state = ClusterState()
+class OutageTracker:
+    """Follows the outages of a run through the changes of its cluster state.
+
+    For each event call `advance_to` before the state has the event, and `follow_changes` after it.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._led_by: dict[int | None, set[TopicPartition]] = {}
+        self._doubtful: set[TopicPartition] = set()  # partitions that may be served, or not be served any more
         self._served: set[TopicPartition] = set()  # since they were created
         self._ever: set[TopicPartition] = set()
         self._since: dict[tuple[OutageView, TopicPartition], int] = {}
         self._outages: list[Outage] = []
         self._now_ms = 0
-        self._has_changed = False
 
-    def see(self, event: Event) -> None:
-        if event.t_ms != self._now_ms:
+    def advance_to(self, t_ms: int) -> None:
+        """Judge the state after all events of the millisecond that is over."""
+        if t_ms != self._now_ms:
             self._look()
-            self._now_ms = event.t_ms
-        self._state.apply(event)
-        self._has_changed = self._has_changed or any(isinstance(change, _DECISIVE) for change in self._state.changes)
+            self._now_ms = t_ms
+
+    def follow_changes(self) -> None:
+        """Note the partitions that the state's latest changes concern."""
+        for change in self._state.changes:
+            match change:
+                case PartitionChanged(partition, before, after):
+                    self._led_by.get(_leader(before), set()).discard(partition)
+                    self._led_by.setdefault(_leader(after), set()).add(partition)
+                    self._doubtful.add(partition)
+                case ProcessChanged(node) if node.startswith(BROKER_PREFIX):
+                    self._doubt_leader(node.removeprefix(BROKER_PREFIX))
+                case RegistrationChanged(broker):
+                    self._doubt_leader(str(broker))
+                case TopicChanged(topic, before, after):
+                    for known in (before, after):
+                        self._doubt_topic(topic, known)
+                case TopicDeletionChanged(topic):
+                    self._doubt_topic(topic, self._state.of_topics.topics.get(topic))
+                case _:
+                    pass
+
+    def _doubt_leader(self, broker: str) -> None:
+        if broker.isdigit():
+            self._doubtful |= self._led_by.get(int(broker), set())
+
+    def _doubt_topic(self, topic: str, known: TopicState | None) -> None:
+        self._doubtful.update(TopicPartition(topic, number) for number in (known.assignments if known else ()))
 
     def _look(self) -> None:
-        """Judge the state after all events of one millisecond. Outages shorter than 1 ms are ignored."""
-        if not self._has_changed:
+        """Judge the partitions in doubt after all events of one millisecond. Outages shorter than 1 ms are ignored."""
+        if not self._doubtful:
             return
-        self._has_changed = False
         topics, registered, processes = self._state.of_topics, self._state.registered, self._state.processes
-        there = set(topics.partitions())
-        for partition in sorted(there):
+        for partition in sorted(self._doubtful):
+            if topics.assignment(partition) is None or partition.topic in topics.deleting:
+                self._forget(partition)
+                continue
             leader = topics.leader(partition)
             is_led = leader in registered
             self._note(OutageView.ZOOKEEPER, partition, is_led)
-            self._note(OutageView.CLIENTS, partition, is_led and processes.get(f"broker-{leader}", RUNNING) == RUNNING)
-        for view, partition in [key for key in self._since if key[1] not in there]:
+            is_running = processes.get(f"{BROKER_PREFIX}{leader}", RUNNING) == RUNNING
+            self._note(OutageView.CLIENTS, partition, is_led and is_running)
+        self._doubtful.clear()
+
+    def _forget(self, partition: TopicPartition) -> None:
+        """End the outages of a partition that is gone; if it is created again, it has to be served first."""
+        for view in OutageView:
             self._end(view, partition, is_over=True)
-        self._served &= there  # a partition that is created again has to be served first
+        self._served.discard(partition)
 
     def _note(self, view: OutageView, partition: TopicPartition, is_served: bool) -> None:
         if is_served:
@@ -131,8 +170,13 @@ class _OutageTracker:
             self._outages.append(Outage(view, *partition, since, self._now_ms, is_over))
 
     def finish(self) -> RunOutages:
+        """Return all outages; those that last are not over."""
         self._look()
         for view, partition in list(self._since):
             self._end(view, partition, is_over=False)
         ordered = sorted(self._outages, key=lambda o: (o.view, o.topic, o.partition, o.from_ms))
         return RunOutages(len(self._ever), tuple(ordered))
+
+
+def _leader(state: PartitionState | None) -> int | None:
+    return state.leader_and_isr.leader if state else None

@@ -1,0 +1,49 @@
+"""The story of a run: three sentences with durations, made from its events.
+
+The first sentence says what failed and when. The second says what that cost: for how long no broker was a working controller,
+how many partitions had no working leader, how many acknowledged records were lost. The third says who took over, what became
+of the writes of the former controller, and how the run ended. A run without a fault is described by what was done in it.
+
+Pure and deterministic: the same events give the same words.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kcsim.eventlog.controller_intervals import ControllerInterval
+from kcsim.eventlog.events import Event
+from kcsim.scenarios.views.narration.cost_phrases import costs_sentence
+from kcsim.scenarios.views.narration.incident_phrases import incidents_sentence
+from kcsim.scenarios.views.narration.outcome_phrases import outcome_sentence
+from kcsim.scenarios.views.narration.run_facts import FactCollector, RunFacts
+from kcsim.scenarios.views.narration.story_words import sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The story of a run.
+
+    Attributes:
+        sentences: what happened, what it cost, how it ended.
+        controllers: the intervals with and without a working controller, for the timeline of a page.
+        opens_at: seq of the event at which a page opens: the first incident, else the first election, else the first event.
+    """
+
+    sentences: tuple[str, ...]
+    controllers: tuple[ControllerInterval, ...]
+    opens_at: int
+
+
+def story_of(events: Iterable[Event]) -> Story:
+    """Return the story of a whole run."""
+    collector = FactCollector()
+    for event in events:
+        collector.see(event)
+    return story_from(collector.facts())
+
+
+def story_from(facts: RunFacts) -> Story:
+    """Return the story of a run with these facts."""
+    texts = (incidents_sentence(facts), costs_sentence(facts), outcome_sentence(facts))
+    opening = facts.incidents[0].seq if facts.incidents else facts.first_elected.seq if facts.first_elected else facts.first_seq
+    return Story(tuple(sentence(text) for text in texts if text), facts.controllers, opening)
