@@ -212,10 +212,10 @@ class ClusterState:
     def working_controller(self) -> int | None:
         """Return the broker that works as the controller; None if no broker does.
 
-        It is named in /controller, has completed its failover up to "Ready to serve as the new controller", its process runs,
+        /controller names it, it has completed its failover up to "Ready to serve as the new controller", its process runs,
         it sees its connection to ZooKeeper as up, and its fence is valid: /controller_epoch has the version that its writes
-        check. A broker that dies, freezes, loses its connection or resigns ceases to be a working controller at that moment,
-        although /controller still names it until its session ends.
+        check. A broker that dies, freezes, loses its connection or resigns ceases to be a working controller at that
+        moment, although /controller still names it until its session ends.
         """
         node = f"broker-{self.controller_id}"
         if node not in self.ready or self.processes.get(node, "running") != "running":

@@ -1,4 +1,4 @@
-"""The intervals in which a broker worked as the controller, and those in which no broker did: a pure fold over the event log.
+"""The intervals with and without a working controller: a pure fold over the event log.
 
 `ClusterState.working_controller` says what a working controller is. An interval without one begins when the controller dies,
 freezes, loses its connection to ZooKeeper or its role, and ends when a broker has completed its failover, or when the former
@@ -57,7 +57,7 @@ class ControllerIntervalTracker:
         self._last = event
 
     def finish(self) -> tuple[ControllerInterval, ...]:
-        """Return all intervals from the first working controller to the last event; intervals shorter than 1 ms are ignored."""
+        """Return all intervals of 1 ms or more, from the first working controller to the last event."""
         if self._since is not None and self._last is not None:
             self._close(self._since, self._last, is_over=False)
             self._since = None

@@ -12,6 +12,7 @@ import msgspec
 
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event
+from kcsim.eventlog.outage_view import OutageView
 from kcsim.eventlog.state_changes import (
     PartitionChanged,
     ProcessChanged,
@@ -19,7 +20,6 @@ from kcsim.eventlog.state_changes import (
     TopicChanged,
     TopicDeletionChanged,
 )
-from kcsim.eventlog.outage_view import OutageView
 from kcsim.vocabulary import PartitionState, TopicPartition, TopicState
 
 BROKER_PREFIX = "broker-"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kcsim.brokers.apache_kafka.installation import KafkaInstallation
     from kcsim.brokers.cluster.cluster_spec import ClusterSpec
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+    from kcsim.eventlog.events import Event
     from kcsim.scenarios.engine.expectations.verdict import ExpectationResult, Verdict
     from kcsim.scenarios.language.scenario_file import LoadedScenario
     from kcsim.scenarios.views.narration.timeline import ConsoleTimeline
@@ -88,7 +89,7 @@ def run(
 ) -> None:
     """Run a scenario: a cluster, actions on it, and expectations.
 
-    Prints events as they happen, then each expectation with the events that decided it.
+    Prints events as they happen, then the run in three sentences, then each expectation with the events that decided it.
 
     \b
     kcsim run controller-failover
@@ -101,6 +102,7 @@ def run(
     command is invalid (nothing was started then).
     """
     from kcsim.scenarios.engine.runner import cluster_spec
+    from kcsim.scenarios.views.narration.story import story_of
 
     loaded = load(scenario)
     check_protections(without or ())
@@ -120,8 +122,15 @@ def run(
         return
     spec = cluster_spec(loaded.scenario, without or ())
     verdict, timeline, events = _run(loaded, spec, choice, zookeeper, seed, trace, output, zk_log, kafka)
-    facts = {"brokers": brokers.value, "zookeeper": zookeeper, "seed": seed, "events": events, "trace": trace and str(trace)}
-    _show(verdict, timeline, output, {**facts, "without": [protection.name for protection in spec.protections.off]})
+    facts = {
+        "brokers": brokers.value,
+        "zookeeper": zookeeper,
+        "seed": seed,
+        "events": len(events),
+        "trace": trace and str(trace),
+    }
+    story = story_of(events).sentences
+    _show(verdict, story, timeline, output, {**facts, "without": [protection.name for protection in spec.protections.off]})
     raise CommandExit(verdict.exit_status)
 
 
@@ -209,7 +218,7 @@ def _run(
     output: OutputFormat,
     zk_log: Path | None,
     kafka: "KafkaInstallation | None",
-) -> "tuple[Verdict, ConsoleTimeline, int]":
+) -> "tuple[Verdict, ConsoleTimeline, Sequence[Event]]":
     from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
     from kcsim.brokers.cluster.run_setup import RunInfo
     from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
@@ -246,14 +255,16 @@ def _run(
         if zk_log is None:
             raise
         fail(f"--zk-log: {zk_log}: {error.strerror or error}", ExitStatus.UNDECIDED)
-    return verdicts[0], timeline, len(log.events)
+    return verdicts[0], timeline, log.events
 
 
-def _show(verdict: "Verdict", timeline: "ConsoleTimeline", output: OutputFormat, run_facts: dict[str, Any]) -> None:
+def _show(
+    verdict: "Verdict", story: Sequence[str], timeline: "ConsoleTimeline", output: OutputFormat, run_facts: dict[str, Any]
+) -> None:
     from kcsim.scenarios.views.narration.timeline import console_on, show_verdict
 
     if output is OutputFormat.TABLE:
-        show_verdict(console_on(sys.stdout), verdict, timeline.evidence)
+        show_verdict(console_on(sys.stdout), verdict, timeline.evidence, story)
         if run_facts["trace"]:
             print(f"trace: {run_facts['trace']}, {run_facts['events']} events")
         return
@@ -261,6 +272,7 @@ def _show(verdict: "Verdict", timeline: "ConsoleTimeline", output: OutputFormat,
     result = {
         "scenario": verdict.scenario,
         **run_facts,
+        "story": list(story),
         "exit_status": verdict.exit_status,
         "failure": failure and {"file": failure.file, "line": failure.line, "step": failure.step, "reason": failure.reason},
         "expectations": [_judged(judged, timeline) for judged in verdict.results],

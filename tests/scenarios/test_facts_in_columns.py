@@ -29,6 +29,7 @@ from kcsim.scenarios.language.event_pattern import COLUMNS, TEXTS_FOR_PEOPLE
 from kcsim.scenarios.language.scenario_file import library_names
 from kcsim.scenarios.lessons.lesson_pages import LessonPage, lesson_pages
 from kcsim.scenarios.lessons.lesson_run import LessonRun, run_lesson
+from kcsim.scenarios.views.narration.story import story_of
 from kcsim.scenarios.views.terminal.run_digest import RunDigest
 from kcsim.scenarios.views.trace.entity_feed import ENTITY_TYPES, EntityFeed
 from kcsim.scenarios.views.trace.event_importance import EventRanker
@@ -164,11 +165,12 @@ def test_a_history_is_replayed_from_columns(name: str, what_if: WhatIf | None) -
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_what_is_shown_is_chosen_by_columns(name: str) -> None:
-    """Which events are worth a line, what changes on the page, and what differs between two runs."""
+    """Which events are worth a line, what changes on the page, what differs between two runs, and the story."""
     events, blank = both(name)
     assert ranks(blank) == ranks(events)
     assert changes(blank) == changes(events)
     assert digest(blank) == digest(events)
+    assert story_of(blank) == story_of(events)
 
 
 @pytest.mark.parametrize("name", tiered(NAMES, fast=4))

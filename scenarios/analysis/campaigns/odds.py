@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kcsim.scenarios.analysis.campaigns.campaign_options import TrialOutcome
 from kcsim.eventlog.outage_view import OutageView
+from kcsim.scenarios.analysis.campaigns.campaign_options import TrialOutcome
 from kcsim.scenarios.analysis.campaigns.intervals import DEFAULT_CONFIDENCE, Estimate, Share, mean, quantile, share
 
 QUANTILES = (0.5, 0.9, 0.99)

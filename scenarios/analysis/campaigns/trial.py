@@ -9,10 +9,10 @@ from typing import Protocol
 import msgspec
 
 from kcsim.eventlog.events import Event, EventKind
-from kcsim.scenarios.analysis.campaigns.alarm import TooLongError, at_most
-from kcsim.scenarios.analysis.campaigns.campaign_options import DEFAULT_LIMIT_SECONDS, Traces, TrialOutcome
 from kcsim.eventlog.outage_view import OutageView
 from kcsim.eventlog.outages import Outage, OutageTotals, outage_totals, outages_in
+from kcsim.scenarios.analysis.campaigns.alarm import TooLongError, at_most
+from kcsim.scenarios.analysis.campaigns.campaign_options import DEFAULT_LIMIT_SECONDS, Traces, TrialOutcome
 from kcsim.scenarios.explore.generator import Tree, generate
 from kcsim.scenarios.explore.known_bugs import KnownBug
 from kcsim.scenarios.explore.profile import Profile

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kcsim.scenarios.analysis.campaigns.campaign_options import DEFAULT_FOR, DEFAULT_LIMIT_SECONDS
 from kcsim.eventlog.outage_view import OutageView
+from kcsim.scenarios.analysis.campaigns.campaign_options import DEFAULT_FOR, DEFAULT_LIMIT_SECONDS
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.explore import chosen_profile, seed_range
 from kcsim.scenarios.cli.run import load

@@ -17,7 +17,8 @@ def _without_controller(facts: RunFacts) -> str:
         won = facts.first_elected
         if won is None:
             return ""
-        return f"{won.node} won the election with epoch {won.controller_epoch} {at(won.t_ms, 'at ')}, and the run ended before it was ready"
+        election = f"{won.node} won the election with epoch {won.controller_epoch} {at(won.t_ms, 'at ')}"
+        return f"{election}, and the run ended before it was ready"
     first = facts.controllers[0]
     if not gaps:
         if facts.incidents and facts.incidents[0].t_ms < first.from_ms:

@@ -1,14 +1,15 @@
 """The incidents of a run in words: the first sentence of its story."""
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 
+from kcsim.eventlog.cluster_state import SERVER_PREFIX
 from kcsim.scenarios.views.narration.run_facts import RunFacts
 from kcsim.scenarios.views.narration.run_incidents import (
     BROKER_PREFIX,
     CONSUMER_PREFIX,
     NETWORK_FAULTS,
     PRODUCER_PREFIX,
-    SERVER_PREFIX,
     Incident,
 )
 from kcsim.scenarios.views.narration.story_words import at, for_time, listed, plural
@@ -68,7 +69,9 @@ def _preparations(facts: RunFacts) -> str:
     done = [f"{plural(brokers, 'broker')} started"] if brokers else []
     topics = [i.subjects[0] for i in facts.preparations if i.what == "create-topic"]
     if topics:
-        done.append(f"{'topic' if len(topics) == 1 else 'topics'} {listed(topics)} {'was' if len(topics) == 1 else 'were'} created")
+        done.append(
+            f"{'topic' if len(topics) == 1 else 'topics'} {listed(topics)} {'was' if len(topics) == 1 else 'were'} created"
+        )
     producers = sorted({n for i in facts.preparations for n in i.subjects if n.startswith(PRODUCER_PREFIX)})
     if producers:
         done.append(f"{plural(len(producers), 'producer')} wrote records")
@@ -112,7 +115,7 @@ def _belongs(group: Sequence[Incident], incident: Incident) -> bool:
 
 def _is_sequence(group: Sequence[Incident]) -> bool:
     """Whether these are restarts, each begun after the one before had ended."""
-    pairs = zip(group, group[1:], strict=False)
+    pairs = pairwise(group)
     return all(i.what == "stopped" and i.until_ms is not None for i in group) and all(
         (before.until_ms or 0) <= after.t_ms for before, after in pairs
     )
@@ -172,7 +175,8 @@ def _predicate(group: Sequence[Incident]) -> str:
         return f"{verb} {when}{for_time(first.t_ms, last)}"
     if last - first.t_ms <= SAME_TIME_MS:
         return f"{was} restarted {when}" if first.what == "stopped" else f"{verb} and started again {when}"
-    return f"{verb} {when} and started again {at(last, 'at ')}"
+    by = "at " if len(set(ends)) == 1 else "by "
+    return f"{verb} {when} and started again {at(last, by)}"
 
 
 def _links(incident: Incident) -> str:

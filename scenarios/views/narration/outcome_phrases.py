@@ -1,5 +1,7 @@
 """How a run went on after its incidents, in words: the third sentence of its story."""
 
+from itertools import pairwise
+
 from kcsim.eventlog.controller_intervals import ControllerInterval
 from kcsim.scenarios.views.narration.run_facts import LateWrite, RunFacts
 from kcsim.scenarios.views.narration.run_incidents import BROKER_PREFIX
@@ -28,14 +30,14 @@ def _takeovers(facts: RunFacts) -> list[str]:
     terms = [interval for interval in facts.controllers if interval.broker is not None]
     if not terms:
         return []
-    words = [_takeover(before, term) for before, term in zip(terms, terms[1:], strict=False)]
+    words = [_takeover(before, term) for before, term in pairwise(terms)]
     unfinished = facts.elections - len({(term.broker, term.epoch) for term in terms})
     more = f" (after {plural(unfinished, 'election')} whose winner did not complete its failover)" if unfinished > 0 else ""
     if facts.controllers[-1].broker is None:
         words.append("no broker took over before the end of the run")
     if len(words) > TAKEOVERS_NAMED:
-        last = terms[-1]
-        return [f"{len(words)} controllers followed, the last of them broker-{last.broker} with epoch {last.epoch} {at(last.from_ms, 'at ')}{more}"]
+        last = f"broker-{terms[-1].broker} with epoch {terms[-1].epoch} {at(terms[-1].from_ms, 'at ')}"
+        return [f"{len(words)} controllers followed, the last of them {last}{more}"]
     return [f"{', then '.join(words)}{more}"] if words else []
 
 
@@ -48,11 +50,11 @@ def _takeover(before: ControllerInterval, term: ControllerInterval) -> str:
 
 
 def _late_writes(facts: RunFacts) -> list[str]:
-    words = [_late_write(late) for late in facts.late_writes]
-    words += [
-        f"{plural(count, 'request')} of {node} {'was' if count == 1 else 'were'} refused by brokers that knew a higher controller epoch"
-        for node, count in sorted(facts.stale_requests.items())
-    ]
+    applied = {late.node for late in facts.late_writes if late.fate == "applied"}
+    words = [_late_write(late) for late in facts.late_writes if late.fate != "refused" or late.node not in applied]
+    for node, count in sorted(facts.stale_requests.items()):
+        was = "was" if count == 1 else "were"
+        words.append(f"{plural(count, 'request')} of {node} {was} refused by brokers that knew a higher controller epoch")
     words += [f"a write that {node} had begun was not answered" for node in facts.unanswered]
     heard = {late.node for late in facts.late_writes} | facts.stale_requests.keys() | set(facts.unanswered)
     return words + [f"the old controller {node} wrote nothing after that" for node in _replaced(facts) if node not in heard]
@@ -60,6 +62,8 @@ def _late_writes(facts: RunFacts) -> list[str]:
 
 def _replaced(facts: RunFacts) -> list[str]:
     """Return the former controller that ran on after a single failover."""
+    if not facts.is_fenced:
+        return []  # not all writes of a controller can be recognised
     ended = {node for i in facts.incidents if i.what in ("killed", "stopped") for node in i.subjects}
     terms = [interval.broker for interval in facts.controllers if interval.broker is not None]
     node = f"{BROKER_PREFIX}{terms[0]}" if len(terms) == 2 and terms[0] != terms[1] else None
@@ -110,7 +114,10 @@ def _moved(facts: RunFacts) -> list[str]:
         if now_count != before:
             words.append(f"topic {topic} has {now_count} partitions instead of {before}")
     words += [f"topic {topic} was deleted" for topic in facts.deleted]
-    words += [f"the deletion of topic {topic} was not complete at the end" for topic in sorted(topics.deleting & topics.topics.keys())]
+    words += [
+        f"the deletion of topic {topic} was not complete at the end"
+        for topic in sorted(topics.deleting & topics.topics.keys())
+    ]
     return words
 
 
@@ -144,7 +151,11 @@ def _groups(facts: RunFacts) -> list[str]:
         if not rebalances:
             continue
         often = "" if len(rebalances) == 1 else f" {len(rebalances)} times, the last"
-        state = f"was stable in generation {history.generation}" if history.state == "Stable" else f"was in state {history.state}"
+        state = (
+            f"was stable in generation {history.generation}"
+            if history.state == "Stable"
+            else f"was in state {history.state}"
+        )
         moved = {move.partition for move in history.moves if move.t_ms >= since}
         what = f", and {plural(len(moved), 'partition')} moved to other consumers" if moved else ""
         words.append(f"group {group} rebalanced{often} {at(rebalances[-1], 'at ')} and then {state}{what}")
@@ -158,12 +169,18 @@ def _end(facts: RunFacts) -> str:
         is_about_controllers = len(facts.controllers) > 1
         return "" if is_about_controllers else f"at the end {plural(len(state.registered), 'broker')} were registered"
     unled = [partition for partition in partitions if not _has_working_leader(facts, partition)]
-    incomplete = [partition for partition in partitions if partition not in unled and not _has_complete_isr(facts, partition)]
+    incomplete = [
+        partition for partition in partitions if partition not in unled and not _has_complete_isr(facts, partition)
+    ]
     if len(partitions) == 1:
         isr = "an incomplete ISR" if incomplete else "a complete ISR"
         return f"at the end {partitions[0]} had {'no working leader' if unled else f'a working leader and {isr}'}"
     everyone = "both partitions" if len(partitions) == 2 else f"all {len(partitions):,} partitions"
-    text = f"{len(unled):,} of {len(partitions):,} partitions had no working leader" if unled else f"{everyone} had a working leader"
+    text = (
+        f"{len(unled):,} of {len(partitions):,} partitions had no working leader"
+        if unled
+        else f"{everyone} had a working leader"
+    )
     if incomplete:
         return f"at the end {text}, and {len(incomplete):,} an incomplete ISR"
     return f"at the end {text}{'' if unled else ' and a complete ISR'}"

@@ -1,7 +1,7 @@
 """The facts of a run that its story is made of: a pure fold over the event log.
 
-Beside the cluster's state at the end, these are what failed, who worked as the controller, what was not served or consumed and
-for how long, and what became of the writes of former controllers. The clean-up after the end of a run is left out.
+Beside the cluster's state at the end, these are what failed, who worked as the controller, what was not served or consumed
+and for how long, and what became of the writes of former controllers. The clean-up after the end of a run is left out.
 """
 
 import json
@@ -17,7 +17,11 @@ from kcsim.eventlog.outages import Outage, OutageTracker
 from kcsim.eventlog.state_changes import PartitionChanged, TopicChanged
 from kcsim.scenarios.views.narration.run_incidents import BROKER_PREFIX, Incident, Incidents
 from kcsim.vocabulary import TopicPartition
+from kcsim.znodes import paths
 
+FENCE = "controller-epoch-fence"
+"""The name of the protection (controller/protections.py)."""
+CONTROLLERS_PATHS = (f"{paths.BROKER_TOPICS}/", "/admin/")
 FENCE_ERROR = "BADVERSION"
 STALE_EPOCH = "STALE_CONTROLLER_EPOCH"
 LONG_WAIT_MS = 200
@@ -55,6 +59,7 @@ class RunFacts:
         first_leader_waits: new partitions that waited long for their first leader, or never got one -> for how many ms.
         never_led: of these, the ones that never got one.
         rebalances: group -> when its rebalances began.
+        is_fenced: whether the writes of controllers are fenced, as they are unless that protection is off.
         late_writes: the fate of the writes of former controllers.
         unanswered: brokers that were the controller and had begun a write that ZooKeeper neither applied nor answered.
         stale_requests: node -> how many of its requests brokers refused because its controller epoch was too low.
@@ -78,6 +83,7 @@ class RunFacts:
     first_leader_waits: dict[TopicPartition, int]
     never_led: frozenset[TopicPartition]
     rebalances: dict[str, list[int]]
+    is_fenced: bool
     late_writes: tuple[LateWrite, ...]
     unanswered: tuple[str, ...]
     stale_requests: dict[str, int]
@@ -99,6 +105,7 @@ class FactCollector:
 
     _state: ClusterState = field(default_factory=ClusterState)
     _is_over: bool = False
+    _is_fenced: bool = True
     _first: Event | None = None
     _last: Event | None = None
     _first_elected: Event | None = None
@@ -171,6 +178,8 @@ class FactCollector:
 
     def _count(self, event: Event) -> None:
         match event.kind:
+            case EventKind.PROTECTION_OFF if event.rule == FENCE:
+                self._is_fenced = False
             case EventKind.ELECTION_WON:
                 self._elections += 1
                 self._first_elected = self._first_elected or event
@@ -193,9 +202,9 @@ class FactCollector:
                 pass
 
     def _see_write(self, event: Event) -> None:
-        """Follow a controller's write from ZkWrite to its outcome; an attempt without an answer may be followed by another."""
+        """Follow a controller's write to its outcome; an attempt without an answer may be followed by another."""
         if event.kind is EventKind.ZK_WRITE:
-            if event.controller_epoch_zk_version is not None and event.node in self._state.roles:
+            if event.node in self._state.roles and self._is_of_controller(event):
                 self._writes[event.seq] = event.node, self._state.roles[event.node]
             return
         self._reached.discard(event.cause or -1)
@@ -216,6 +225,16 @@ class FactCollector:
             self._late[node, epoch, "expired", is_in_office] += 1
         elif not is_in_office and self._state.controller_id is not None:
             self._late[node, epoch, "refused", False] += 1
+
+    def _is_of_controller(self, write: Event) -> bool:
+        """Return whether a broker that has the role writes as the controller.
+
+        Without the fence, a controller's write to a partition's state looks like one of the leader, and does not count.
+        """
+        if self._is_fenced:
+            return write.controller_epoch_zk_version is not None
+        path = write.path or ""
+        return path.startswith(CONTROLLERS_PATHS) and not (write.op == "set" and path.endswith("/state"))
 
     def _unanswered(self) -> tuple[str, ...]:
         """Return the former controllers with a write that was neither applied nor answered."""
@@ -239,6 +258,7 @@ class FactCollector:
             first_leader_waits=self._waits | never_led,
             never_led=frozenset(never_led),
             rebalances=self._rebalances,
+            is_fenced=self._is_fenced,
             late_writes=tuple(LateWrite(*key[:3], count, key[3]) for key, count in self._late.items()),
             unanswered=self._unanswered(),
             stale_requests=dict(self._stale),

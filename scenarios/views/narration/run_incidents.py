@@ -1,7 +1,7 @@
 """The incidents of a run: what failed in it and what was done to it, each with its end if it had one.
 
-A fault counts from the moment at which it took effect. What every run begins with (starting brokers, creating topics, writing
-records) is no incident; a run in which nothing else happens is described by its preparations (`Incidents.preparations`).
+A fault counts from the moment at which it took effect. What every run begins with (starting brokers, creating topics,
+writing records) is no incident; a run in which nothing else happens is described by its preparations.
 """
 
 from dataclasses import dataclass, field, replace

@@ -1,8 +1,9 @@
 """The story of a run: three sentences with durations, made from its events.
 
-The first sentence says what failed and when. The second says what that cost: for how long no broker was a working controller,
-how many partitions had no working leader, how many acknowledged records were lost. The third says who took over, what became
-of the writes of the former controller, and how the run ended. A run without a fault is described by what was done in it.
+The first sentence says what failed and when. The second says what that cost: for how long no broker was a working
+controller, how many partitions had no working leader, how many acknowledged records were lost. The third says who took
+over, what became of the writes of the former controller, and how the run ended. A run without a fault is described by what
+was done in it.
 
 Pure and deterministic: the same events give the same words.
 """
@@ -20,7 +21,7 @@ from kcsim.scenarios.views.narration.story_words import sentence
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class RunStory:
     """The story of a run.
 
     Attributes:
@@ -34,7 +35,7 @@ class Story:
     opens_at: int
 
 
-def story_of(events: Iterable[Event]) -> Story:
+def story_of(events: Iterable[Event]) -> RunStory:
     """Return the story of a whole run."""
     collector = FactCollector()
     for event in events:
@@ -42,8 +43,13 @@ def story_of(events: Iterable[Event]) -> Story:
     return story_from(collector.facts())
 
 
-def story_from(facts: RunFacts) -> Story:
+def story_from(facts: RunFacts) -> RunStory:
     """Return the story of a run with these facts."""
     texts = (incidents_sentence(facts), costs_sentence(facts), outcome_sentence(facts))
-    opening = facts.incidents[0].seq if facts.incidents else facts.first_elected.seq if facts.first_elected else facts.first_seq
-    return Story(tuple(sentence(text) for text in texts if text), facts.controllers, opening)
+    return RunStory(tuple(sentence(text) for text in texts if text), facts.controllers, _opening(facts))
+
+
+def _opening(facts: RunFacts) -> int:
+    if facts.incidents:
+        return facts.incidents[0].seq
+    return facts.first_elected.seq if facts.first_elected else facts.first_seq

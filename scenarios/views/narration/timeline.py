@@ -6,7 +6,7 @@ A line has time, node and sentence. Colour only repeats the node's name; without
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import IO
 
 from rich.console import Console
@@ -130,8 +130,13 @@ class ConsoleTimeline:
         return [lines[0], f"… {left_out} more …", *lines[1 - EVIDENCE_SHOWN :]]
 
 
-def show_verdict(console: Console, verdict: Verdict, evidence: Callable[[ExpectationResult], list[str]]) -> None:
-    """Print each expectation, held or not, with the evidence; then one line that sums up the verdict."""
+def show_verdict(
+    console: Console,
+    verdict: Verdict,
+    evidence: Callable[[ExpectationResult], list[str]],
+    story: Sequence[str] = (),
+) -> None:
+    """Print the story of the run, then each expectation with its outcome and evidence, then the verdict in one line."""
     table = Table(
         title=f"Verdict on {verdict.scenario}",
         title_justify="left",
@@ -147,6 +152,10 @@ def show_verdict(console: Console, verdict: Verdict, evidence: Callable[[Expecta
         claim = result.claim if result.invariant is None else f"{result.claim} ({result.invariant})"
         table.add_row(Text(result.outcome.value, style=OUTCOME_STYLES[result.outcome]), Text(claim), details)
     console.print()
+    for sentence in story:
+        console.print("\n".join(_wrapped(sentence, min(console.width, TABLE_WIDTH))), soft_wrap=True)
+    if story:
+        console.print()
     console.print(table)
     console.print(Text(summary(verdict)))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kcsim.scenarios.analysis.campaigns.campaign_options import Traces
 from kcsim.eventlog.outage_view import OutageView
+from kcsim.scenarios.analysis.campaigns.campaign_options import Traces
 from kcsim.scenarios.analysis.campaigns.exploring import explore
 from kcsim.scenarios.analysis.campaigns.gathering import sum_up, write_campaign
 from kcsim.scenarios.analysis.campaigns.odds import OddsQuery, odds
