@@ -17,6 +17,7 @@ from kcsim.scenarios.views.narration.cost_phrases import costs_sentence
 from kcsim.scenarios.views.narration.incident_phrases import incidents_sentence
 from kcsim.scenarios.views.narration.outcome_phrases import outcome_sentence
 from kcsim.scenarios.views.narration.run_facts import FactCollector, RunFacts
+from kcsim.scenarios.views.narration.run_incidents import ACTIONS_OF_NOTE
 from kcsim.scenarios.views.narration.story_words import sentence
 
 
@@ -27,7 +28,7 @@ class RunStory:
     Attributes:
         sentences: what happened, what it cost, how it ended.
         controllers: the intervals with and without a working controller, for the timeline of a page.
-        opens_at: seq of the event at which a page opens: the first incident, else the first election, else the first event.
+        opens_at: seq of the event at which a page opens: the first fault, else the first action, else the first election.
     """
 
     sentences: tuple[str, ...]
@@ -50,6 +51,7 @@ def story_from(facts: RunFacts) -> RunStory:
 
 
 def _opening(facts: RunFacts) -> int:
-    if facts.incidents:
-        return facts.incidents[0].seq
+    faults = [incident for incident in facts.incidents if incident.what not in ACTIONS_OF_NOTE]
+    if faults or facts.incidents:
+        return (faults or facts.incidents)[0].seq
     return facts.first_elected.seq if facts.first_elected else facts.first_seq

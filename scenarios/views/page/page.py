@@ -1,6 +1,6 @@
 """The page of a run."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 
 from markupsafe import Markup
@@ -12,6 +12,7 @@ SCRIPTS = (
     "elements.js",
     "payload.js",
     "histories.js",
+    "controllers.js",
     "scale.js",
     "lanes.js",
     "picture.js",
@@ -19,18 +20,20 @@ SCRIPTS = (
     "znodes.js",
     "event_list.js",
     "story.js",
+    "partitions.js",
+    "messages.js",
     "page.js",
 )
 """In the order of their dependencies."""
 
 
-def page(title: str, payload: str, diagrams: Iterable[str]) -> str:
+def page(title: str, payload: str, diagrams: Mapping[str, str]) -> str:
     """Return the complete page.
 
     Args:
         title: plain text.
         payload: as PagePayload.encoded returns it.
-        diagrams: SVG texts of our own making.
+        diagrams: name of a state machine -> its diagram, an SVG text of our own making.
     """
-    drawn = list(map(Markup, diagrams))
+    drawn = {name: Markup(text) for name, text in diagrams.items()}
     return render_page(ASSETS, "page.html", ["page.css"], SCRIPTS, title=title, payload=Markup(payload), diagrams=drawn)

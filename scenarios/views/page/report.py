@@ -9,6 +9,8 @@ from typing import Any
 from kcsim.eventlog.event_log import read_trace
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.views.diagrams import MACHINES, svg
+from kcsim.scenarios.views.narration.run_facts import FactCollector
+from kcsim.scenarios.views.narration.story import RunStory, story_from
 from kcsim.scenarios.views.page.page import page
 from kcsim.scenarios.views.page.payload import PagePayload
 from kcsim.scenarios.views.page.selection import Selection, select
@@ -57,19 +59,21 @@ def report(
     Raises: OSError; EmptyTraceError; what `select_range` raises.
     """
     reading = TraceReading(trace)
-    index = index_trace(reading)
+    facts = FactCollector()
+    index = index_trace(reading, facts.see)
     if reading.nothing_read is not None:
         raise EmptyTraceError(reading.nothing_read)
+    story = story_from(facts.facts())
     requested = select_range(index) if select_range else None
     while True:
         selection = select(index, most_events, requested)
-        made = _page_of(trace, index, selection, made_by)
+        made = _page_of(trace, index, selection, story, made_by)
         if made is not None:
             return PageReport(made, len(index), selection.count, index.problem)
         most_events //= 2
 
 
-def _page_of(trace: Path, index: TraceIndex, selection: Selection, made_by: str) -> str | None:
+def _page_of(trace: Path, index: TraceIndex, selection: Selection, story: RunStory, made_by: str) -> str | None:
     """Return the page with these events; None if it would be too large."""
     payload, started = _payload_of(trace, index, selection)
     if payload is None:
@@ -86,9 +90,19 @@ def _page_of(trace: Path, index: TraceIndex, selection: Selection, made_by: str)
         "last_ms": index.times_ms[-1],
         "problem": index.problem,
         "stretches": _ranges_in_page(selection),
+        "story": _story_in_page(story),
     }
-    made = page(f"{name}: what happened", payload.encoded(about), map(svg, MACHINES))
+    made = page(f"{name}: what happened", payload.encoded(about), {name: svg(name) for name in MACHINES})
     return made if len(made.encode()) <= MOST_BYTES else None
+
+
+def _story_in_page(story: RunStory) -> dict[str, Any]:
+    """Return the story, its working controllers for the timeline, and the event at which the page opens."""
+    return {
+        "sentences": story.sentences,
+        "opens_at": story.opens_at,
+        "controllers": [[i.broker, i.epoch, i.from_seq, i.until_seq, i.is_over] for i in story.controllers],
+    }
 
 
 def _began_at_ms(started: Event | None) -> int | None:

@@ -5,6 +5,7 @@ Ten million events take about 200 MB; the events themselves are not kept.
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Callable
 
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.views.trace.event_importance import EventRanker
@@ -61,10 +62,18 @@ class TraceIndex:
         return bisect_left(self.times_ms, t_ms)
 
 
-def index_trace(reading: TraceReading) -> TraceIndex:
-    """Read a trace to its end, or as far as possible: `problem` of the index says what stopped it. Raises: OSError."""
+def index_trace(reading: TraceReading, observe: Callable[[Event], None] | None = None) -> TraceIndex:
+    """Read a trace to its end, or as far as possible: `problem` of the index says what stopped it.
+
+    Args:
+        observe: called with each event, in order.
+
+    Raises: OSError.
+    """
     index, ranker = TraceIndex(), EventRanker()
     for event in reading:
         index.add(event, ranker.rank(event).rank)
+        if observe is not None:
+            observe(event)
     index.problem = reading.problem
     return index

@@ -3,6 +3,14 @@
 
 const MOST_CHIPS = 16;
 const MOST_ROWS = 100;
+const NOT_WORKING = {
+  frozen: "frozen, decides nothing",
+  dead: "dead, decides nothing",
+  stopped: "stopped",
+  "cut off": "cut off from ZooKeeper",
+  "not ready": "not yet ready",
+  "out of office": "its writes are refused",
+};
 const STATES = {
   running: ["●", "up"],
   paused: ["‖", "frozen"],
@@ -12,20 +20,20 @@ const STATES = {
   unseen: ["○", "not there"], // for a trace without process events
 };
 
-function showCluster(panel, run, histories, place) {
+function showCluster(panel, run, histories, controllers, place) {
   if (!run.isKnown(place)) {
     panel.replaceChildren(element("p", { class: "notice" }, outsideText(run, place)));
     return;
   }
   const partitions = histories.allAt(place, "partition");
-  const brokers = brokersAt(histories, place, partitions);
+  const brokers = brokersAt(histories, controllers, place, partitions);
   const clients = [...histories.allAt(place, "owned")].sort((a, b) => byName(a[0], b[0]));
   panel.replaceChildren(
-    summary(histories, place, partitions, brokers),
+    summary(run, histories, controllers, place, partitions, brokers),
     clients.length ? consumersPart(histories, place, clients) : "",
     element("ul", { class: brokers.length > 12 ? "cards small" : "cards", "aria-label": "Brokers" }, brokers.map(brokerCard)),
     members(histories, place),
-    partitions.size ? partitionTable(partitions) : "",
+    partitions.size ? partitionTable(histories, place, partitions) : "",
     metricsPart(histories, place),
   );
 }
@@ -38,7 +46,7 @@ function outsideText(run, place) {
 }
 
 /** Every broker that occurs in the run: its state, and the partitions that it leads and follows. */
-function brokersAt(histories, place, partitions) {
+function brokersAt(histories, controllers, place, partitions) {
   const found = new Map();
   const broker = (id) => {
     if (!found.has(id)) found.set(id, { id, leads: [], follows: [], behind: [] });
@@ -62,28 +70,42 @@ function brokersAt(histories, place, partitions) {
     about.link = histories.at(place, "link", name);
     about.role = histories.at(place, "role", name);
     about.isController = histories.at(place, "controller") === id;
+    about.isWorking = controllers.isWorking(id, place);
+    about.why = whyNotWorking(histories, controllers, name, place);
     about.epoch = histories.at(place, "epoch");
   }
   return [...found.values()].sort((a, b) => a.id - b.id);
 }
 
-function summary(histories, place, partitions, brokers) {
+function summary(run, histories, controllers, place, partitions, brokers) {
   const controller = histories.at(place, "controller");
   const epoch = histories.at(place, "epoch");
   const registered = brokers.filter((broker) => broker.registered).length;
   const counted = (flag) => [...partitions.values()].filter((value) => value[4].includes(flag)).length;
   const [offline, under] = [counted("o"), counted("u")];
+  const isUnled = ([, leader, , , flags]) => flags.includes("o") || haltedLeader(histories, leader, place) !== null;
+  const halted = [...partitions.values()].filter(isUnled).length;
   const fact = (what, text, isBad = false) => element("div", { class: isBad ? "bad" : null }, element("dt", {}, what), element("dd", {}, text));
   return element(
     "dl",
     { class: "facts" },
-    fact("Controller", controller === null ? "✖ none" : `★ broker-${controller}`, controller === null),
+    fact("Working controller", ...workingController(run, controllers, place)),
+    fact("/controller names", controller === null ? "nobody" : `broker-${controller}`),
     fact("Controller epoch", epoch === null ? "none yet" : String(epoch)),
     fact("Registered", `${registered} of ${plural(brokers.length, "broker")}`, registered < brokers.length),
     fact("Partitions", partitions.size.toLocaleString("en")),
+    fact("No working leader", `${halted ? "✖ " : ""}${halted}`, halted > 0),
     fact("Offline", `${offline ? "✖ " : ""}${offline}`, offline > 0),
     fact("Under-replicated", `${under ? "▽ " : ""}${under}`, under > 0),
   );
+}
+
+/** Return the working controller as text, and whether its absence is a problem: not before the first one. */
+function workingController(run, controllers, place) {
+  const now = controllers.at(place);
+  if (now === null) return ["none yet"];
+  if (now.broker !== null) return [`★ broker-${now.broker}`];
+  return [`✖ none since ${seconds(run.times[now.first])}`, true];
 }
 
 function brokerCard(broker) {
@@ -91,7 +113,7 @@ function brokerCard(broker) {
   const rack = broker.registered?.[1];
   return element(
     "li",
-    { class: `card ${broker.state}${broker.isController ? " controller" : ""}`, "data-broker": broker.id },
+    { class: `card ${broker.state}${broker.isWorking ? " controller" : broker.isController ? " in-office" : ""}`, "data-broker": broker.id },
     element("h3", {}, broker.name, element("span", { class: "state" }, `${sign} ${word}`)),
     roleOf(broker),
     element("p", { class: "muted" }, registrationOf(broker), rack ? `, rack ${rack}` : ""),
@@ -101,8 +123,9 @@ function brokerCard(broker) {
   );
 }
 
-function roleOf({ isController, role, epoch }) {
-  if (isController) return element("p", { class: "role" }, `★ controller, epoch ${role ?? epoch}`);
+function roleOf({ isController, isWorking, role, epoch, why }) {
+  if (isWorking) return element("p", { class: "role" }, `★ controller, epoch ${role ?? epoch}`);
+  if (isController) return element("p", { class: "role idle" }, `☆ named in /controller, epoch ${role ?? epoch}: ${NOT_WORKING[why]}`);
   if (role !== null) return element("p", { class: "role zombie" }, `☆ still thinks that it is controller, epoch ${role}`);
   return null;
 }
@@ -149,20 +172,24 @@ function members(histories, place) {
   return element("p", {}, `ZooKeeper servers with a fault or an action: ${states}`);
 }
 
-function partitionTable(partitions) {
-  const sorted = [...partitions].sort((a, b) => (b[1][4] !== "") - (a[1][4] !== "") || byName(a[0], b[0]));
+/** Return a table of partitions, those in trouble first. With `choose`, a name is a button that calls it. */
+function partitionTable(histories, place, partitions, most = MOST_ROWS, choose = null) {
+  const halted = ([, leader]) => haltedLeader(histories, leader, place);
+  const isBad = (value) => Number(value[4] !== "" || halted(value) !== null);
+  const sorted = [...partitions].sort((a, b) => isBad(b[1]) - isBad(a[1]) || byName(a[0], b[0]));
   const row = ([name, [replicas, leader, epoch, isr, flags, adding, removing]]) => {
-    const words = [flags.includes("d") && "to be deleted", flags.includes("o") && "✖ offline", flags.includes("u") && "▽ under-replicated"];
+    const words = [flags.includes("d") && "to be deleted", flags.includes("o") ? "✖ offline" : halted([0, leader]) && `✖ leader is ${halted([0, leader])}`, flags.includes("u") && "▽ under-replicated"];
     if (adding.length || removing.length) words.push(`moves: + ${adding.join(", ") || "none"}, − ${removing.join(", ") || "none"}`);
-    const cells = [name, leader < 0 ? "none" : leader, epoch ?? "", isr.join(", "), replicas.join(", "), words.filter(Boolean).join(", ")];
-    return element("tr", { class: flags ? "bad" : null }, cells.map((cell) => element("td", {}, cell)));
+    const label = choose ? element("button", { type: "button", class: "link", onclick: () => choose(name) }, name) : name;
+    const cells = [label, leader < 0 ? "none" : leader, epoch ?? "", isr.join(", "), replicas.join(", "), words.filter(Boolean).join(", ")];
+    return element("tr", { class: flags || halted([0, leader]) ? "bad" : null }, cells.map((cell) => element("td", {}, cell)));
   };
   const head = ["Partition", "Leader", "Epoch", "ISR", "Replicas", ""].map((name) => element("th", { scope: "col" }, name));
-  const left = sorted.length - MOST_ROWS;
+  const left = sorted.length - most;
   return element(
     "div",
     { class: "scroll" },
-    element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, sorted.slice(0, MOST_ROWS).map(row))),
+    element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, sorted.slice(0, most).map(row))),
     left > 0 ? element("p", { class: "muted" }, `… and ${plural(left, "more partition")}; those in trouble come first`) : "",
   );
 }

@@ -25,6 +25,14 @@ function seconds(t_ms) {
   return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} m ${((t_ms % 60_000) / 1000).toFixed(3).padStart(6, "0")} s`;
 }
 
+/** Return a length of time as text: 98 ms, 2.1 s, 3 min 12 s. */
+function duration(length_ms) {
+  if (length_ms < 1000) return `${length_ms} ms`;
+  if (length_ms < 60_000) return `${(length_ms / 1000).toFixed(1)} s`;
+  if (length_ms < 3_600_000) return `${Math.floor(length_ms / 60_000)} min ${Math.floor((length_ms % 60_000) / 1000)} s`;
+  return `${Math.floor(length_ms / 3_600_000)} h ${String(Math.floor((length_ms % 3_600_000) / 60_000)).padStart(2, "0")} min`;
+}
+
 const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
 /** Return a znode's data or other JSON in readable form; text that is not JSON is returned unchanged. */

@@ -1,5 +1,10 @@
 "use strict";
-// The list of events. Only the visible rows exist as elements, however many events there are.
+// The list of events. Only the visible rows exist as elements, however many events there are. A row is as high as its text,
+// which wraps: heights are computed from the widths of the words, so that rows need not exist to be placed.
+
+const ROW_PADDING = 5;
+const NARROW_LIST = 420;
+const COLUMNS_WIDTH = 88; // time, sign, gaps and padding of a row
 
 class EventList {
   /** `go` is called with the index of the event that the user has chosen. */
@@ -11,6 +16,9 @@ class EventList {
     this.found = byId("found");
     this.inputs = ["search", "by-node", "by-kind", "by-partition", "of-note"].map(byId);
     this.now = 0;
+    this.tops = [0]; // where each listed row begins, and where the last one ends
+    this.pen = document.createElement("canvas").getContext("2d");
+    this.widths = new Map(); // font and word -> its width
     this.fillChoices();
     this.box.addEventListener("scroll", () => this.draw());
     byId("filter").addEventListener("submit", (event) => event.preventDefault());
@@ -64,21 +72,84 @@ class EventList {
   }
 
   resize() {
-    this.height = parseFloat(getComputedStyle(this.box).getPropertyValue("--row"));
-    this.rows.style.height = `${this.places.length * this.height}px`;
+    this.place();
+    this.rows.style.height = `${this.tops.at(-1)}px`;
+    this.box.classList.toggle("narrow", this.isNarrow);
     this.reveal();
     this.draw();
   }
 
+  /** Compute where each row begins. */
+  place() {
+    const { run } = this;
+    const style = getComputedStyle(this.box);
+    const size = parseFloat(style.fontSize);
+    this.line = Math.round(size * 1.3);
+    this.fonts = [`${size}px ${style.fontFamily}`, `600 ${size}px ${style.fontFamily}`];
+    this.isNarrow = this.box.clientWidth < NARROW_LIST;
+    const room = this.box.clientWidth - (this.isNarrow ? 12 : COLUMNS_WIDTH);
+    this.tops = new Float64Array(this.places.length + 1);
+    for (const [i, place] of this.places.entries()) {
+      const indent = this.isNarrow ? 0 : this.width(run.node(place), 1) + this.width("\u00a0", 0);
+      const lines = this.lines(run.says(place), room, run.ranks[place] === KEY_EVENT ? 1 : 0, indent) + Number(this.isNarrow);
+      this.tops[i + 1] = this.tops[i] + lines * this.line + ROW_PADDING;
+    }
+  }
+
+  width(word, font) {
+    const key = `${font}${word}`;
+    if (!this.widths.has(key)) {
+      this.pen.font = this.fonts[font];
+      this.widths.set(key, this.pen.measureText(word).width);
+    }
+    return this.widths.get(key);
+  }
+
+  /** Return how many lines a text takes whose first line begins after an indent. Words that are longer than a line are broken, as the style sheet does. */
+  lines(text, room, font, indent) {
+    const space = this.width("\u00a0", font);
+    let lines = 1;
+    let used = indent;
+    for (const word of text.split(" ")) {
+      const width = this.width(word, font);
+      if (used > 0 && used + space + width > room - 1) {
+        lines += 1;
+        used = 0;
+      }
+      used += (used > indent || lines > 1 ? space : 0) + width;
+      if (used > room) {
+        lines += Math.floor(used / (room - 8));
+        used %= room - 8;
+      }
+    }
+    return lines;
+  }
+
   draw() {
-    const first = Math.max(Math.floor(this.box.scrollTop / this.height) - 4, 0);
-    const end = Math.min(first + Math.ceil(this.box.clientHeight / this.height) + 8, this.places.length);
+    const { scrollTop, clientHeight } = this.box;
+    const first = Math.max(lastNotAbove(this.tops, scrollTop) - 4, 0);
+    const end = Math.min(lastNotAbove(this.tops, scrollTop + clientHeight) + 5, this.places.length);
     const rows = [];
     for (let i = first; i < end; i++) rows.push(this.row(i));
     this.rows.replaceChildren(...rows);
+    if (this.correct(rows, first)) return this.draw();
     const isListed = this.places[this.nowListed] === this.now && first <= this.nowListed && this.nowListed < end;
     if (isListed) this.box.setAttribute("aria-activedescendant", `row-${this.nowListed}`);
     else this.box.removeAttribute("aria-activedescendant");
+    return undefined;
+  }
+
+  /** Make room for rows that need more than was computed: browsers also break words at signs. Return whether there were any. */
+  correct(rows, first) {
+    const lacking = rows.map((row, k) => Math.max(row.scrollHeight - Math.round(this.tops[first + k + 1] - this.tops[first + k]), 0));
+    if (!lacking.some((height) => height > 1)) return false;
+    let shift = 0;
+    for (let i = first + 1; i < this.tops.length; i++) {
+      shift += lacking[i - first - 1] ?? 0;
+      this.tops[i] += shift;
+    }
+    this.rows.style.height = `${this.tops.at(-1)}px`;
+    return true;
   }
 
   row(i) {
@@ -86,6 +157,8 @@ class EventList {
     const place = this.places[i];
     const isNow = place === this.now;
     const sign = run.ranks[place] === KEY_EVENT ? SIGNS[signOf(run, place)][0] : "";
+    const node = element("span", { class: "node" }, run.node(place));
+    const says = element("span", { class: "says" }, run.says(place));
     const made = element(
       "div",
       {
@@ -94,10 +167,11 @@ class EventList {
       },
       element("span", { class: "when" }, seconds(run.times[place]).replace(/ s$/, "")),
       element("span", { class: "sign", "aria-hidden": "true" }, sign),
-      element("span", { class: "node" }, run.node(place)),
-      element("span", { class: "says" }, run.says(place)),
+      ...(this.isNarrow ? [node, says] : [element("span", { class: "text" }, node, " ", says)]),
     );
-    made.style.top = `${i * this.height}px`;
+    made.style.top = `${this.tops[i]}px`;
+    made.style.height = `${this.tops[i + 1] - this.tops[i]}px`;
+    made.style.lineHeight = `${this.line}px`;
     return made;
   }
 
@@ -113,9 +187,9 @@ class EventList {
   }
 
   reveal() {
-    const top = Math.max(this.nowListed, 0) * this.height;
+    const [top, bottom] = [this.tops[Math.max(this.nowListed, 0)], this.tops[Math.max(this.nowListed, 0) + 1] ?? 0];
     const { scrollTop, clientHeight } = this.box;
-    if (top < scrollTop || top + this.height > scrollTop + clientHeight) this.box.scrollTop = Math.max(top - clientHeight / 2, 0);
+    if (top < scrollTop || bottom > scrollTop + clientHeight) this.box.scrollTop = Math.max(top - clientHeight / 2, 0);
   }
 
   /** Return the event of the row before (-1) or after (+1) the current event; null if there is none. */

@@ -53,8 +53,8 @@ function signOf(run, place) {
 }
 
 /**
- * Return the lanes from top to bottom: {type, name, label, note, of}; type: marks, process, group, partition, topic and, if
- * there are many brokers, also controller and rack. In that case the lanes of racks come first, and each broker below them.
+ * Return the lanes from top to bottom: {type, name, label, note, of}; type: marks, controller, process, group, partition, topic
+ * and, if there are many brokers, also rack. In that case the lanes of racks come first, and each broker below them.
  */
 function lanesOf(run, histories) {
   const processes = new Set([...histories.namesOf("process"), ...histories.namesOf("registered")]);
@@ -67,8 +67,9 @@ function lanesOf(run, histories) {
   return [
     { type: "marks", name: "scenario", label: "scenario" },
     { type: "marks", name: "zookeeper", label: "zookeeper" },
+    { type: "controller", name: "controller", label: "controller" },
     ...named(MEMBER).map(process),
-    ...(isCrowd ? [{ type: "controller", name: "controller", label: "controller" }, ...racks(brokers)] : each),
+    ...(isCrowd ? racks(brokers) : each),
     ...CLIENTS.flatMap(named).map(process),
     ...groupsOf(histories),
     ...strips(histories),
@@ -144,18 +145,19 @@ function marksOf(run) {
   return marks;
 }
 
-/** Yield the parts of a broker's lane as controller: {captions, isInOffice, isFrozen, first, end}. */
-function* reigns(histories, name, length) {
+/** Yield the parts of a broker's lane as controller: {captions, isWorking, isInOffice, first, end}. */
+function* terms(histories, controllers, name, length) {
   const broker = Number(name.slice(BROKER.length));
   const borders = new Set([0]);
   for (const [family, of] of [["role", name], ["process", name], ["controller", ""], ["epoch", ""]]) {
     for (const place of histories.history(family, of).at) borders.add(place);
   }
+  for (const { first } of controllers.intervals) borders.add(first);
   const sorted = [...borders].sort((a, b) => a - b);
   let part = null;
   for (const [i, first] of sorted.entries()) {
     const end = i + 1 < sorted.length ? sorted[i + 1] : length;
-    const now = reignAt(histories, name, broker, first);
+    const now = termAt(histories, controllers, name, broker, first);
     if (part && now && part.captions[0] === now.captions[0]) part.end = end;
     else {
       if (part) yield part;
@@ -165,17 +167,28 @@ function* reigns(histories, name, length) {
   if (part) yield part;
 }
 
-function reignAt(histories, name, broker, place) {
+function termAt(histories, controllers, name, broker, place) {
   const isInOffice = histories.at(place, "controller") === broker;
   const believes = histories.at(place, "role", name);
   if (!isInOffice && believes === null) return null;
-  const state = histories.at(place, "process", name);
+  const isWorking = controllers.isWorking(broker, place);
   const number = believes ?? histories.at(place, "epoch") ?? "?";
   const epoch = `epoch ${number}`;
-  const more = { paused: ", frozen", dead: ", dead", stopped: ", stopped" }[state] ?? "";
-  const [sign, says] = isInOffice ? ["★", "controller"] : ["☆", "thinks it is controller"];
-  const captions = [`${sign} ${says}, ${epoch}${more}`, `${sign} ${epoch}${more}`, `${sign} ${epoch}`, `${sign} ${number}`];
-  return { captions, isInOffice, isFrozen: state === "paused" };
+  if (isWorking) return { captions: [`★ controller, ${epoch}`, `★ ${epoch}`, `★ ${number}`], isWorking, isInOffice };
+  const why = whyNotWorking(histories, controllers, name, place);
+  const says = isInOffice ? `named in /controller, ${why === "out of office" ? "its writes are refused" : why}` : `thinks it is controller, ${epoch}, ${why}`;
+  return { captions: [`☆ ${says}`, `☆ ${epoch}, ${why}`, `☆ ${why}`], isWorking, isInOffice };
+}
+
+/** Return in a few words why a broker that has or thinks it has the role does not work as the controller. */
+function whyNotWorking(histories, controllers, name, place) {
+  const state = histories.at(place, "process", name);
+  if (state === "paused") return "frozen";
+  if (state === "dead" || state === "stopped") return state;
+  if (["suspended", "expired"].includes(histories.at(place, "link", name)?.[1])) return "cut off";
+  const [broker, epoch] = [Number(name.slice(BROKER.length)), histories.at(place, "role", name)];
+  const hasWorked = controllers.intervals.some((each) => each.broker === broker && each.epoch === epoch && each.first <= place);
+  return hasWorked ? "out of office" : "not ready";
 }
 
 /** Count the partitions that are offline, only under-replicated, and existing: [[offline, under, all], first, end). */
@@ -208,10 +221,31 @@ function* countsOf(histories, family, names, length, judge) {
   }
 }
 
+/** Yield the parts of a partition's strip, also divided where the process of its leader changes: [value, first, end, halted]. */
+function* partitionParts(histories, name, length) {
+  for (const [value, first, end] of histories.parts("partition", name, length)) {
+    const leader = value?.[1] ?? -1;
+    if (leader < 0) {
+      yield [value, first, end, null];
+      continue;
+    }
+    const process = histories.history("process", `${BROKER}${leader}`).at.filter((place) => first < place && place < end);
+    const borders = [first, ...process, end];
+    for (let i = 0; i + 1 < borders.length; i++) yield [value, borders[i], borders[i + 1], haltedLeader(histories, leader, borders[i])];
+  }
+}
+
+/** Return why the process of a leader does not run: frozen, dead or stopped; null if it runs, or the trace does not say. */
+function haltedLeader(histories, leader, place) {
+  const state = histories.at(place, "process", `${BROKER}${leader}`);
+  return { paused: "frozen", dead: "dead", stopped: "stopped" }[state] ?? null;
+}
+
 /** Return texts about a partition for its strip, from the longest to the shortest. */
-function leaderWords([replicas, leader, epoch, isr, flags]) {
+function leaderWords([replicas, leader, epoch, isr, flags], halted) {
   if (flags.includes("d")) return ["to be deleted"];
-  const who = leader < 0 ? "no leader" : flags.includes("o") ? `${leader} is gone` : `leader ${leader}`;
+  const gone = flags.includes("o") ? `${leader} is gone` : `leader ${leader} is ${halted}`;
+  const who = leader < 0 ? "no leader" : flags.includes("o") || halted ? gone : `leader ${leader}`;
   const inSync = flags.includes("u") ? `, ISR ${isr.length} of ${replicas.length}` : "";
   return [`${who}${epoch === null ? "" : `, epoch ${epoch}`}${inSync}`, `${who}${inSync}`, who, leader < 0 ? "none" : String(leader)];
 }

@@ -4,6 +4,16 @@
 const SLOWEST_MS = 1600;
 const FASTEST_MS = 300;
 const ADDRESS_EVERY_MS = 300;
+/** State machine -> the kinds of event that are its transitions. */
+const KINDS_OF_MACHINES = {
+  "partition-states": ["PartitionStateChange"],
+  "replica-states": ["ReplicaStateChange"],
+  "session-states": ["SessionState"],
+  "group-states": ["GroupMemberJoined", "GroupRebalance", "GroupGeneration", "GroupStable"],
+  "process-states": ["ProcessState"],
+  "kafka-process-states": ["ProcessState"],
+};
+const UNUSED_PROCESSES = { true: "process-states", false: "kafka-process-states" }; // whether the brokers are Kafka's own
 const THEMES = ["auto", "light", "dark"];
 
 class Page {
@@ -16,12 +26,15 @@ class Page {
     this.picture = new Picture(run, histories, this.scale, byId("lanes"), byId("axis"));
     this.list = new EventList(run, (place) => this.go(place));
     this.tree = new Tree(byId("tree"), byId("path"), run, histories);
+    this.partitions = new PartitionPanel(byId("partition-list"), byId("partition-search"), run, histories, (name) => this.listEventsOf(name));
+    this.diagram = new Diagram(byId("messages"), run);
+    this.showSummary();
     this.showAbout();
     this.showVerdicts();
     this.showSigns();
     this.listen();
     this.resize();
-    this.go(this.placeInAddress() ?? 0, false);
+    this.go(this.placeInAddress() ?? run.placeFrom(run.about.story.opens_at), false);
   }
 
   // --- the current event
@@ -53,22 +66,36 @@ class Page {
   /** Update the panels of the cluster, the znodes and the state machines that are visible. */
   showState() {
     const isSeen = (id) => byId(id).offsetParent !== null;
-    if (isSeen("cluster")) showCluster(byId("cluster"), this.run, this.histories, this.place);
+    if (isSeen("cluster")) showCluster(byId("cluster"), this.run, this.histories, this.picture.controllers, this.place);
+    if (isSeen("partitions")) this.partitions.show(this.place);
+    if (isSeen("messages")) this.diagram.show(this.place);
     if (isSeen("znodes")) this.tree.show(this.place);
     if (isSeen("states")) this.showMachines();
   }
 
-  /** Mark the state that the current event is about, in the diagrams that have it. */
+  /** Mark the state that the current event leads into. Machines that the run never uses are not shown. */
   showMachines() {
     const { run, place } = this;
-    const state = run.value(place, "state");
+    this.kinds ??= new Set(run.content.kind.map((kind) => run.texts[kind]));
+    const isKafka = run.value(0, "broker_software") !== undefined;
+    const state = run.value(place, "state")?.toLowerCase();
     let isThere = false;
-    for (const drawn of document.querySelectorAll("#states .state")) {
-      const isNow = state !== undefined && drawn.querySelector("text").textContent.toLowerCase() === state.toLowerCase();
-      drawn.classList.toggle("now", isNow);
-      isThere ||= isNow;
+    let hidden = 0;
+    for (const figure of document.querySelectorAll("#states figure")) {
+      const { machine } = figure.dataset;
+      const kinds = KINDS_OF_MACHINES[machine];
+      figure.hidden = machine === UNUSED_PROCESSES[isKafka] || !kinds.some((kind) => this.kinds.has(kind));
+      hidden += Number(figure.hidden);
+      const isAbout = kinds.includes(run.kind(place));
+      for (const drawn of figure.querySelectorAll(".state")) {
+        const isNow = isAbout && state !== undefined && drawn.querySelector("text").textContent.toLowerCase() === state;
+        drawn.classList.toggle("now", isNow);
+        isThere ||= isNow;
+      }
     }
-    byId("states-now").textContent = isThere ? `${run.node(place)} ${run.says(place)}` : "A step into one of these states is marked in them.";
+    const now = isThere ? `${run.node(place)} ${run.says(place)}` : "An event that leads into one of these states marks it.";
+    const rest = hidden ? ` Not shown: ${plural(hidden, "state machine")} that this run never uses.` : "";
+    byId("states-now").textContent = `${now}${rest}`;
   }
 
   /** Return the index of the next notable event in a direction; the end of the run if there is none. */
@@ -153,6 +180,20 @@ class Page {
     }
   }
 
+  /** Show the run in its three sentences. */
+  showSummary() {
+    byId("summary").append(...this.run.about.story.sentences.map((sentence) => element("li", {}, sentence)));
+  }
+
+  /** List the events about a partition. */
+  listEventsOf(name) {
+    const select = byId("by-partition");
+    if (![...select.options].some((option) => option.value === name)) select.append(element("option", { value: name }, name));
+    select.value = name;
+    this.list.filter();
+    if (!this.isWide) this.panel("events");
+  }
+
   notice(text) {
     byId("notices").append(element("li", { class: "notice" }, text));
   }
@@ -192,17 +233,28 @@ class Page {
     );
   }
 
+  /** Explain the bars of the lanes, and the signs and bars that occur in this run. */
   showSigns() {
+    const { run, histories } = this;
     const bar = (words, name) => element("li", {}, element("span", { class: `swatch ${name}`, "aria-hidden": "true" }), words);
+    const states = new Set(histories.namesOf("process").flatMap((name) => histories.history("process", name).values));
+    const flags = histories.namesOf("partition").flatMap((name) => histories.history("partition", name).values.map((value) => value?.[4] ?? "")).join("");
+    const isLost = this.picture.controllers.intervals.some(({ broker }) => broker === null);
+    byId("bars").append(
+      bar("a process runs", "up"),
+      bar("works as the controller", "controller"),
+      ...(isLost ? [bar("named in /controller, but dead, frozen or not ready", "in-office"), bar("no working controller", "offline")] : []),
+      ...(states.has("paused") ? [bar("frozen: the process stands still", "paused")] : []),
+      ...(states.has("dead") || states.has("stopped") ? [bar("dead or stopped", "gone")] : []),
+      ...(histories.namesOf("partition").length ? [bar("a partition without a leader, or whose leader is dead or frozen", "offline")] : []),
+      ...(flags.includes("u") ? [bar("under-replicated: replicas are missing in the ISR", "under")] : []),
+    );
+    const used = new Set([...this.picture.marks.values()].flat().map((place) => signOf(run, place)));
     byId("signs").append(
-      ...Object.entries(SIGNS).map(([name, [sign, words]]) => element("li", {}, element("span", { class: `glyph sign-${name}` }, sign), words)),
-      bar("a process is up; the line below it: registered in ZooKeeper", "up"),
-      bar("its connection to ZooKeeper is lost, or its session and it does not know", "doubt"),
-      bar("frozen: its process stands still", "paused"),
-      bar("controller, as /controller names it", "controller"),
+      ...Object.entries(SIGNS).filter(([name]) => used.has(name)).map(([name, [sign, words]]) => element("li", {}, element("span", { class: `glyph sign-${name}` }, sign), words)),
+      bar("thin line below a broker: it is registered in ZooKeeper", "registered"),
+      bar("its connection to ZooKeeper is lost, or its session has ended and it does not know", "doubt"),
       bar("thinks that it is controller, and is not", "zombie"),
-      bar("a partition without a leader that is registered", "offline"),
-      bar("under-replicated: replicas are missing in the ISR", "under"),
     );
   }
 
@@ -226,6 +278,7 @@ class Page {
     byId("play").addEventListener("click", () => this.toggle());
     byId("slider").addEventListener("input", (event) => this.slide(Number(event.target.value) / 10000));
     byId("scale").addEventListener("change", (event) => this.look(() => (this.scale.mode = event.target.value)));
+    byId("arrows").addEventListener("click", () => this.toggleArrows());
     byId("zoom-in").addEventListener("click", () => this.look(() => this.scale.zoom(0.5, this.place)));
     byId("zoom-out").addEventListener("click", () => this.look(() => this.scale.zoom(2, this.place)));
     byId("zoom-fit").addEventListener("click", () => this.look(() => this.scale.fit()));
@@ -244,6 +297,12 @@ class Page {
   toggle() {
     if (this.isPlaying) this.pause();
     else this.play();
+  }
+
+  toggleArrows() {
+    const isShown = this.picture.arrows === null;
+    this.look(() => (this.picture.arrows = isShown ? arrowsOf(this.run) : null));
+    byId("arrows").setAttribute("aria-pressed", String(isShown));
   }
 
   slide(point) {
@@ -340,6 +399,7 @@ class Page {
       Home: () => this.move("first"),
       End: () => this.move("last"),
       "?": () => byId("help").showModal(),
+      m: () => this.toggleArrows(),
       "/": () => byId("search").focus(),
       "+": () => byId("zoom-in").click(),
       "-": () => byId("zoom-out").click(),

@@ -100,6 +100,16 @@ class Run {
     return upwards.reverse();
   }
 
+  /** Return for how long the part between two events lasts; the last part ends with the run. */
+  lasting(first, end) {
+    return duration(Math.max(this.times[Math.min(end, this.length - 1)] - this.times[first], 0));
+  }
+
+  /** Return the index of the first event that the page has from a seq on; the last event if there is none. */
+  placeFrom(seq) {
+    return Math.min(lastNotAbove(this.seqs, seq - 1) + 1, this.length - 1);
+  }
+
   /** Return whether the cluster's state is known at an event: the event is within a range that was kept in full. */
   isKnown(place) {
     return this.about.stretches.some(([first, end]) => first <= place && place < end);

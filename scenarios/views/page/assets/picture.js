@@ -8,6 +8,8 @@ class Picture {
   /** Draw on `canvas`; the axis has a canvas of its own, which does not scroll away. */
   constructor(run, histories, scale, canvas, axis) {
     Object.assign(this, { run, histories, scale, canvas, axis });
+    this.controllers = new Controllers(run);
+    this.arrows = null; // messages between lanes: pairs of events, if they are shown
     this.lanes = lanesOf(run, histories);
     this.marks = marksOf(run);
     this.counts = new Map();
@@ -76,6 +78,7 @@ class Picture {
       else if (lane.type === "controller") this.drawController(lane);
       if (lane.type === "process" || lane.type === "marks") this.drawMarks(lane);
     }
+    this.drawArrows();
     this.drawUnknown();
     this.drawAxis();
   }
@@ -111,21 +114,21 @@ class Picture {
   }
 
   /**
-   * Yield the visible parts of a history, [value, first, end). Parts that would be narrower than a pixel are merged; the
+   * Yield the visible parts of a history, [value, first, end, more). Parts that would be narrower than a pixel are merged; the
    * merged part has the value with the largest `weight`.
    */
   *visible(parts, weight) {
     let held = null;
     const right = this.labels + this.plot;
-    for (const [value, first, end] of parts) {
+    for (const [value, first, end, more = null] of parts) {
       if (this.end(end) <= this.labels && this.scale.shown(end) < 0) continue;
       if (held && this.end(end) - this.x(held[1]) < 1) {
-        if (weight(value) > weight(held[0])) held[0] = value;
+        if (weight(value, more) > weight(held[0], held[3])) [held[0], held[3]] = [value, more];
         held[2] = end;
         continue;
       }
       if (held) yield held;
-      held = [value, first, end];
+      held = [value, first, end, more];
       if (this.x(first) >= right) break;
     }
     if (held) yield held;
@@ -176,13 +179,13 @@ class Picture {
       if (state === "running") this.bar(first, end, y, bar, this.colour("up"));
       if (state === "paused") {
         const [left, width] = this.bar(first, end, y, bar, this.colour("paused"), ["/", this.colour("paused-ink")]);
-        this.caption("frozen", left, y, width, bar);
+        this.caption([`frozen ${this.run.lasting(first, end)}`, "frozen"], left, y, width, bar);
       }
       if (state === "dead" || state === "stopped") {
         const left = this.x(first);
         this.pen.fillStyle = this.colour("muted");
         for (let x = left; x < this.end(end); x += 6) this.pen.fillRect(x, y + bar / 2, 2, 1.5);
-        this.caption(state, left + 8, y, this.end(end) - left - 8, bar);
+        this.caption([`${state} ${this.run.lasting(first, end)}`, state], left + 8, y, this.end(end) - left - 8, bar);
       }
     }
     for (const [value, first, end] of this.histories.parts("registered", name, this.run.length)) {
@@ -196,7 +199,7 @@ class Picture {
       const words = value?.[0].length ? [`consumes ${value[0].join(", ")}`, `consumes ${value[0].length}`] : null;
       if (words) this.caption(words, this.x(first) + 10, y, this.end(end) - this.x(first) - 10, bar);
     }
-    if (name.startsWith(BROKER)) this.drawReigns(lane, bar);
+    if (name.startsWith(BROKER)) this.drawTerms(lane, bar);
   }
 
   mark(x, y) {
@@ -204,15 +207,18 @@ class Picture {
     this.pen.fillRect(x, y, 3, 3);
   }
 
-  drawReigns({ name, y }, bar) {
+  /** Draw where a broker is or thinks it is the controller: solid while it works as the controller, else hatched. */
+  drawTerms({ name, y }, bar) {
     const { pen } = this;
     const inset = bar > 12 ? 3 : 1;
-    for (const { captions, isInOffice, isFrozen, first, end } of reigns(this.histories, name, this.run.length)) {
-      const hatch = isFrozen ? ["/", this.colour("paused-ink")] : isInOffice ? null : ["/", this.colour("controller")];
-      const [left, width] = this.bar(first, end, y + inset, bar - 2 * inset, this.colour(isInOffice ? "controller" : "panel"), hatch);
-      pen.strokeStyle = this.colour("controller");
+    for (const { captions, isWorking, isInOffice, first, end } of terms(this.histories, this.controllers, name, this.run.length)) {
+      const ink = this.colour(isInOffice ? "offline" : "controller");
+      const hatch = isWorking ? null : ["/", ink];
+      const [left, width] = this.bar(first, end, y + inset, bar - 2 * inset, this.colour(isWorking ? "controller" : "panel"), hatch);
+      pen.strokeStyle = isWorking ? this.colour("controller") : ink;
       pen.strokeRect(left + 0.5, y + inset + 0.5, Math.max(width - 1, 0), bar - 2 * inset - 1);
-      this.caption(captions, left + 18, y, width - 18, bar, isInOffice && !isFrozen);
+      const timed = isWorking ? captions : captions.map((words) => `${words} ${this.run.lasting(first, end)}`).concat(captions);
+      this.caption(timed, left + 10, y, width - 10, bar, isWorking);
     }
   }
 
@@ -233,16 +239,19 @@ class Picture {
   }
 
   drawPartition({ name, y, height }) {
-    const parts = this.histories.parts("partition", name, this.run.length);
-    for (const [value, first, end] of this.visible(parts, (value) => value?.[4].length ?? 0)) {
+    const parts = partitionParts(this.histories, name, this.run.length);
+    const weight = (value, halted) => (value?.[4].length ?? 0) + (halted ? 2 : 0);
+    for (const [value, first, end, halted] of this.visible(parts, weight)) {
       if (value === null) continue;
       const [, leader, , , flags] = value;
-      const isOffline = flags.includes("o");
-      const hatch = isOffline ? ["x", this.colour("offline")] : flags.includes("u") ? ["/", this.colour("under")] : null;
-      const [left, width] = this.bar(first, end, y, height, isOffline ? this.colour("panel") : this.ofBroker(leader), hatch);
+      const isUnled = flags.includes("o") || halted !== null;
+      const hatch = isUnled ? ["x", this.colour("offline")] : flags.includes("u") ? ["/", this.colour("under")] : null;
+      const [left, width] = this.bar(first, end, y, height, isUnled ? this.colour("panel") : this.ofBroker(leader), hatch);
       this.pen.fillStyle = this.colour("background");
       this.pen.fillRect(left, y, 1, height);
-      this.caption(leaderWords(value), left + 2, y, width - 2, height);
+      const words = leaderWords(value, halted);
+      const timed = isUnled ? words.map((text) => `${text} ${this.run.lasting(first, end)}`) : [];
+      this.caption([...timed, ...words], left + 2, y, width - 2, height);
     }
   }
 
@@ -252,17 +261,43 @@ class Picture {
     return `hsl(${hue} ${this.colour("leader")})`;
   }
 
-  /** Draw the lane that shows which broker is the controller: among many brokers its own lane is hard to find. */
+  /** Draw which broker works as the controller, and for how long no broker does. */
   drawController({ y, height }) {
-    for (const [controller, first, end] of this.histories.parts("controller", "", this.run.length)) {
-      if (controller === null) {
-        const [left, width] = this.bar(first, end, y + 2, height - 4, this.colour("panel"), ["x", this.colour("offline")]);
-        this.caption("no controller", left, y, width, height);
+    for (const { broker, epoch, first, end } of this.controllers.intervals) {
+      if (broker === null) {
+        const [left, width] = this.bar(first, end, y + 1, height - 2, this.colour("panel"), ["x", this.colour("offline")]);
+        const lasts = this.run.lasting(first, end);
+        this.caption([`no working controller ${lasts}`, `no controller ${lasts}`, `none ${lasts}`, lasts], left, y, width, height);
         continue;
       }
       const [left, width] = this.bar(first, end, y + 1, height - 2, this.colour("controller"));
-      this.caption(`★ ${BROKER}${controller}`, left + 6, y, width - 6, height, true);
+      this.caption([`★ ${BROKER}${broker}, epoch ${epoch}`, `★ ${broker}`], left + 2, y, width - 2, height, true);
     }
+  }
+
+  /** Draw messages between lanes: an arrow from each cause to its effect on another node. */
+  drawArrows() {
+    const { pen } = this;
+    if (this.arrows === null) return;
+    const middle = new Map(this.lanes.filter((lane) => lane.type === "process" || lane.type === "marks").map((lane) => [lane.name, lane.y + lane.height / 2]));
+    pen.strokeStyle = pen.fillStyle = this.colour("ink");
+    pen.globalAlpha = 0.55;
+    for (const [cause, effect] of this.arrows) {
+      const [from, to] = [middle.get(this.run.node(cause)), middle.get(this.run.node(effect))];
+      const isVisible = this.scale.shown(effect) >= 0 && this.scale.shown(cause) <= 1;
+      if (from === undefined || to === undefined || !isVisible) continue;
+      const [x1, x2] = [this.x(cause), this.x(effect)];
+      pen.beginPath();
+      pen.moveTo(x1, from);
+      pen.lineTo(x2, to);
+      pen.stroke();
+      const angle = Math.atan2(to - from, x2 - x1);
+      pen.beginPath();
+      pen.moveTo(x2, to);
+      for (const turn of [2.7, -2.7]) pen.lineTo(x2 + 7 * Math.cos(angle + turn), to + 7 * Math.sin(angle + turn));
+      pen.fill();
+    }
+    pen.globalAlpha = 1;
   }
 
   /** Draw a group's lane. Above: whether the group is stable, and its generation. Below: partitions without a consumer. */
@@ -276,7 +311,8 @@ class Picture {
     }
     for (const [missing, first, end] of unconsumed(this.histories, of, this.run.length)) {
       const [left, width] = this.bar(first, end, y + half, half, this.colour("panel"), ["x", this.colour("offline")]);
-      this.caption([`not consumed: ${missing.join(", ")}`, `${missing.length} not consumed`], left + 2, y + half, width - 2, half);
+      const lasts = this.run.lasting(first, end);
+      this.caption([`not consumed ${lasts}: ${missing.join(", ")}`, `${missing.length} not consumed ${lasts}`, lasts], left + 2, y + half, width - 2, half);
     }
   }
 
@@ -300,7 +336,7 @@ class Picture {
       if (bottom) this.bar(first, end, y + height - bottom, bottom, this.colour("panel"), hatches[1]);
       if (top) this.bar(first, end, y, top, this.colour("panel"), hatches[0]);
       const text = [worse && `${worse} ${words[0]}`, bad && `${bad} ${words[1]}`].filter(Boolean).join(", ");
-      if (text) this.caption(text, left + 2, y + (height - 14) / 2, width - 2, 14);
+      if (text) this.caption([`${text} ${this.run.lasting(first, end)}`, text], left + 2, y + (height - 14) / 2, width - 2, 14);
     }
   }
 
@@ -345,19 +381,45 @@ class Picture {
     pen.clearRect(0, 0, this.width, 18);
     pen.font = `11px ${this.colour("font")}`;
     pen.textBaseline = "middle";
+    if (this.scale.mode === "time") this.drawTimes(pen);
+    else this.drawTimesOfEvents(pen);
+  }
+
+  /** Draw round times at equal distances. */
+  drawTimes(pen) {
+    const { scale } = this;
+    const [begin, whole] = [scale.clock[0], scale.clock.at(-1) - scale.clock[0]];
+    const shown = whole * (scale.to - scale.from);
+    if (shown <= 0) return;
+    const least = (shown * 96) / this.plot; // a label for each 96 pixels at most
+    const power = 10 ** Math.floor(Math.log10(least));
+    const step = Math.max([1, 2, 5, 10].map((times) => times * power).find((size) => size >= least), 1);
+    const first = Math.ceil((begin + whole * scale.from) / step) * step;
+    for (let t_ms = first; t_ms <= begin + whole * scale.to; t_ms += step) {
+      this.tick(pen, this.labels + ((t_ms - begin - whole * scale.from) / shown) * this.plot, seconds(t_ms));
+    }
+  }
+
+  /** Draw the times of the events at equal distances: for axes that are not true to time. */
+  drawTimesOfEvents(pen) {
     let free = this.labels;
     let last = null;
     for (let x = this.labels; x <= this.labels + this.plot; x += 4) {
       const label = seconds(this.run.times[this.scale.placeAt((x - this.labels) / this.plot)]);
       const width = pen.measureText(label).width;
       if (x < free || label === last || x + width > this.width) continue;
-      pen.fillStyle = this.colour("line");
-      pen.fillRect(x, 12, 1, 6);
-      pen.fillStyle = this.colour("muted");
-      pen.fillText(label, x + 3, 8);
+      this.tick(pen, x, label);
       free = x + width + 24;
       last = label;
     }
+  }
+
+  tick(pen, x, label) {
+    if (x + pen.measureText(label).width > this.width) return;
+    pen.fillStyle = this.colour("line");
+    pen.fillRect(x, 12, 1, 6);
+    pen.fillStyle = this.colour("muted");
+    pen.fillText(label, x + 3, 8);
   }
 
   // --- hit testing

@@ -1,13 +1,13 @@
 "use strict";
 // The horizontal position of events. A run has bursts of events between long waits: on an axis of time a burst is a single
-// line, on an axis of events a wait is invisible; the default axis gives half of the width to each.
+// line, on an axis of events a wait is invisible. The default axis is true to time; another gives half of the width to each.
 
 class Scale {
   constructor(run) {
     this.run = run;
     this.clock = [...run.times]; // some imported events have a time before that of the event before
     for (let i = 1; i < this.clock.length; i++) this.clock[i] = Math.max(this.clock[i], this.clock[i - 1]);
-    this.mode = "both";
+    this.mode = "time";
     this.from = 0;
     this.to = 1;
   }
@@ -31,6 +31,7 @@ class Scale {
   /** Return the event nearest to a position in the shown part. */
   placeAt(point) {
     const wanted = this.from + point * (this.to - this.from);
+    if (wanted >= 1) return this.run.length - 1; // the last one of those at the same time
     let low = 0;
     let high = this.run.length - 1;
     while (low < high) {

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from kcsim.eventlog.cluster_state import ClusterState
+from kcsim.eventlog.cluster_state import READY_STEP, ClusterState
 from kcsim.eventlog.events import EventKind
+from kcsim.scenarios.views.narration.story import story_of
 from kcsim.scenarios.views.page.report import report
 from tests.chromium import Chromium, Tab
 from tests.scenarios.evaluated_log import EvaluatedLog
@@ -69,7 +70,117 @@ def test_the_panels_say_who_rules_and_who_thinks_so(failover: Tab) -> None:
     assert "frozen" in zombie
     assert "still thinks that it is controller, epoch 1" in zombie
     assert "its session is gone, and it does not know" in zombie
-    assert "★ controller, epoch 2" in successor
+    assert "☆ named in /controller, epoch 2: not yet ready" in successor
+    stand_at(failover, seq_of(EventKind.CONTROLLER_FAILOVER, controller_epoch=2, step=READY_STEP))
+    assert "★ controller, epoch 2" in failover.text("[data-broker='3']")
+
+
+@pytest.mark.parametrize(("state", "broker", "word"), [("paused", 2, "frozen"), ("dead", 3, "dead")])
+def test_a_controller_that_does_not_run_does_not_look_like_a_working_one(
+    failover: Tab, state: str, broker: int, word: str
+) -> None:
+    """ZooKeeper names it until its session ends, but no broker decides anything."""
+    stand_at(failover, next(e.seq for e in run_of(FAILOVER) if (e.node, e.state) == (f"broker-{broker}", state)))
+    card = f"[data-broker='{broker}']"
+    assert f"named in /controller, epoch {broker - 1}: {word}, decides nothing" in failover.text(card)
+    assert failover.evaluate(f'document.querySelector("{card}").classList.contains("controller")') is False
+    assert "✖ none since" in failover.text("#cluster")
+
+
+def drawn(tab: Tab) -> list[str]:
+    """Return the texts of the lanes."""
+    return list(
+        tab.evaluate("""(() => {
+            const texts = [], pen = CanvasRenderingContext2D.prototype, own = pen.fillText;
+            pen.fillText = function (text, ...rest) { texts.push(text); own.call(this, text, ...rest); };
+            kcsim.page.picture.draw();
+            pen.fillText = own;
+            return texts;
+        })()""")
+    )
+
+
+def test_durations_stand_on_the_timeline(failover: Tab) -> None:
+    texts = drawn(failover)
+    assert {"no working controller 2.1 s", "no working controller 2.2 s"} <= set(texts)
+    assert "☆ named in /controller, frozen 2.1 s" in texts
+    assert "☆ named in /controller, dead 2.1 s" in texts
+
+
+def test_a_partition_whose_leader_is_dead_does_not_look_led(chromium: Chromium, page_of: PageOf) -> None:
+    with chromium.open(page_of("rack-loss")) as tab:
+        assert "leader 1 is dead, epoch 0 2.2 s" in drawn(tab)
+
+
+def test_distances_on_the_axis_are_times(failover: Tab) -> None:
+    """The scale can be another one; that is for who chooses it."""
+    events = run_of(FAILOVER)
+    places = [seq_of(EventKind.ELECTION_WON, controller_epoch=epoch) for epoch in (1, 2, 3)]
+    first, second, third = failover.evaluate(f"{places}.map((place) => kcsim.page.picture.x(place))")
+    ratio = (events[places[1]].t_ms - events[places[0]].t_ms) / (events[places[2]].t_ms - events[places[0]].t_ms)
+    assert (second - first) / (third - first) == pytest.approx(ratio)
+
+
+def test_the_page_opens_at_the_first_fault_with_the_story_of_the_run(chromium: Chromium, page_of: PageOf) -> None:
+    story = story_of(run_of(FAILOVER))
+    with chromium.open(page_of(FAILOVER)) as tab:
+        assert now(tab) == story.opens_at == next(e.seq for e in run_of(FAILOVER) if e.state == "paused")
+        assert tab.text("#summary").splitlines() == [*story.sentences]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_texts_of_events_are_shown_in_full(chromium: Chromium, page_of: PageOf, width: int) -> None:
+    """A row is as high as its text: its height was computed before the row existed."""
+    with chromium.open(page_of("rack-loss"), width, 800) as tab:
+        tab.evaluate("byId('of-note').checked = false; kcsim.page.list.filter()")
+        for place in range(0, len(run_of("rack-loss")), 25):
+            tab.evaluate(f"kcsim.go({place})")
+            cut = tab.evaluate("""[...document.querySelectorAll('#rows .row')]
+                .filter((row) => row.scrollHeight > row.clientHeight + 1 || row.scrollWidth > row.clientWidth)
+                .map((row) => `${row.scrollHeight} of ${row.clientHeight}: ${row.innerText}`)""")
+            assert cut == []
+
+
+def test_partitions_are_listed_and_lead_to_their_events(chromium: Chromium, page_of: PageOf) -> None:
+    with chromium.open(page_of("rack-loss")) as tab:
+        tab.click("nav [data-panel='partitions']")
+        assert "leader is dead" in tab.text("#partition-list")
+        tab.evaluate(
+            "byId('partition-search').value = 'unaware'; byId('partition-search').dispatchEvent(new Event('input'))"
+        )
+        assert "6 of 12 partitions" in tab.text("#partition-list")
+        tab.click("#partition-list .link")
+        assert tab.evaluate("byId('by-partition').value").startswith("unaware-")
+        assert tab.complaints == []
+
+
+def test_messages_between_nodes_are_drawn(failover: Tab) -> None:
+    """As arrows between the lanes, and as a space-time diagram around the current event."""
+    assert failover.evaluate("kcsim.page.picture.arrows") is None
+    failover.press("m")
+    arrows = failover.evaluate("kcsim.page.picture.arrows")
+    events = run_of(FAILOVER)
+    assert arrows
+    assert all(events[effect].cause == cause and events[effect].node != events[cause].node for cause, effect in arrows)
+    failover.press("m")
+    stand_at(failover, seq_of(EventKind.ELECTION_WON, controller_epoch=2))
+    failover.click("nav [data-panel='messages']")
+    assert "ElectionWon" in failover.evaluate("document.querySelector('#messages .now').textContent")
+    assert failover.evaluate("document.querySelectorAll('#messages .arrow').length") > 5
+    failover.click("nav [data-panel='cluster']")
+
+
+def test_state_machines_that_the_run_never_uses_are_not_shown(chromium: Chromium, page_of: PageOf) -> None:
+    def shown(tab: Tab) -> list[str]:
+        tab.click("nav [data-panel='states']")
+        return list(
+            tab.evaluate("[...document.querySelectorAll('#states figure:not([hidden])')].map((f) => f.dataset.machine)")
+        )
+
+    with chromium.open(page_of(FAILOVER)) as tab:
+        assert shown(tab) == ["session-states", "process-states"]
+    with chromium.open(page_of("consumer-crash-cooperative-sticky")) as tab:
+        assert shown(tab) == ["partition-states", "replica-states", "session-states", "group-states", "process-states"]
 
 
 def test_partitions_without_a_consumer_after_a_crash_are_shown_until_they_have_one(
@@ -132,7 +243,7 @@ def test_the_znode_tree_is_as_of_the_moment_and_keeps_what_was_opened(failover: 
 
 def test_the_slider_moves_the_state(failover: Tab) -> None:
     stand_at(failover, 0)
-    assert "✖ none" in failover.text("#cluster")
+    assert "none yet" in failover.text("#cluster")
     failover.evaluate("byId('slider').value = 10000; byId('slider').dispatchEvent(new Event('input'))")
     assert now(failover) == run_of(FAILOVER)[-1].seq
     assert "★ broker-5" in failover.text("#cluster")

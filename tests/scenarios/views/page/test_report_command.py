@@ -29,7 +29,7 @@ def test_a_trace_becomes_a_page(tmp_path: Path, name: str) -> None:
     page = tmp_path / "run.html"
     result = kcsim(written(tmp_path / name, run), "-o", page)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == f"{page}: all {len(run)} events, 0.1 MB\n"
+    assert result.stdout == f"{page}: all {len(run)} events, 0.2 MB\n"
     assert "<title>controller-failover: what happened</title>" in page.read_text(encoding="utf-8")
 
 
@@ -68,7 +68,7 @@ def test_part_of_a_run_can_be_asked_for(trace: Path, tmp_path: Path) -> None:
     page = tmp_path / "part.html"
     result = kcsim(trace, "-o", page, "--from", "2.2s", "--to", "2.3s")
     total = len(run_of("controller-failover"))
-    found = re.fullmatch(rf"{re.escape(str(page))}: (\d+) of {total} events, 0.1 MB; the page lists them\n", result.stdout)
+    found = re.fullmatch(rf"{re.escape(str(page))}: (\d+) of {total} events, 0.2 MB; the page lists them\n", result.stdout)
     assert found
     assert 100 < int(found[1]) < total
 
@@ -146,7 +146,7 @@ def test_of_a_broken_trace_the_page_has_what_came_before_and_says_so(trace: Path
     end = lines[100][:20] if cut == "in a line" else b"what?\n" + lines[101]
     trace.write_bytes(b"".join(lines[:100]) + end)
     result = kcsim(trace, "-o", tmp_path / "run.html")
-    assert (result.exit_code, result.stdout) == (2, f"{tmp_path / 'run.html'}: all 100 events, 0.1 MB\n")
+    assert (result.exit_code, result.stdout) == (2, f"{tmp_path / 'run.html'}: all 100 events, 0.2 MB\n")
     assert re.search(r"run.jsonl:101: not an event.*; what came after that is not in the page", result.stderr)
 
 
