@@ -5,7 +5,9 @@ follow its changes. So only the event log decides the verdict of a run.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kcsim.eventlog.consumption import Consumption
@@ -32,6 +34,9 @@ from kcsim.znodes import paths
 BELOW_BROKER_IDS = f"{paths.BROKER_IDS}/"
 ENDED = ("dead", "stopped")
 """States of a process that has ended."""
+RUNNING = "running"
+NOT_RUNNING: Mapping[str, str] = MappingProxyType({"dead": "dead", "stopped": "stopped", "paused": "frozen"})
+"""State of a process that does not run -> the adjective for it."""
 READY_STEP = "Ready to serve as the new controller"
 """The step of a failover after which the controller has sent its brokers what they need, and begins to process events."""
 SERVER_PREFIX = "member-"
@@ -202,6 +207,23 @@ class ClusterState:
         self.changes.extend(MetricChanged(name, value) for name, value in self.of_metrics.apply(event).items())
 
     # --- queries
+
+    def not_running(self, node: str) -> str | None:
+        """Return why a node cannot act: dead, stopped, frozen or not running; None if it runs, or if no process is known.
+
+        An imported trace may have no process events at all.
+        """
+        process = self.processes.get(node)
+        if process is None:
+            return "not running" if self.processes else None
+        return None if process == RUNNING else NOT_RUNNING.get(process, process)
+
+    def has_lost_session(self, node: str) -> bool:
+        """Return whether ZooKeeper has ended the latest session of a node, and the node has not closed it itself."""
+        link = self.links.get(node)
+        if link is None or link.state == "closed":
+            return False
+        return link.state == "expired" or self.sessions.get(link.session_id) == "closed"
 
     def children(self, path: str) -> list[str]:
         """Return the names of a znode's children, sorted; empty if the znode has no children or does not exist."""

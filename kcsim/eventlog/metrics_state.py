@@ -35,6 +35,10 @@ class MetricsState:
             return changed
         return {}
 
+    def by_node(self, name: str) -> dict[str, int]:
+        """Return node -> the value of a metric, for each node where it is not 0."""
+        return {node: values[name] for node, values in sorted(self._of_node.items()) if values.get(name)}
+
     def _set(self, event: Event, values: dict[str, int]) -> dict[str, int]:
         mine = self._of_node.setdefault(event.node, {})
         others = {}

@@ -4,7 +4,7 @@ They are evaluated in engine/expectations/conditions.py.
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -23,6 +23,7 @@ from kcsim.scenarios.language.topic_types import (
 )
 from kcsim.scenarios.language.value_types import BrokerNames, Duration, RoleHolder, validation_error
 from kcsim.scenarios.language.znode_types import JsonValue, ZnodePath
+from kcsim.text import comma_separated
 
 DEFAULT_WITHIN_MS = 15_000
 
@@ -85,17 +86,21 @@ class TimeBetween(Model):
 
 
 class Condition(Model):
-    """What can be true of a cluster. All keys that are given must hold at the same moment."""
+    """What can be true of a cluster. All keys that are given must hold at the same moment.
 
-    controller: RoleHolder | None = Field(None, description="The broker that holds /controller.")
+    What ZooKeeper has on record about brokers, and a coordinator about consumers, holds only if the processes that it names
+    run: a dead broker leaves its znodes behind. as-recorded takes the records as they are.
+    """
+
+    controller: RoleHolder | None = Field(None, description="The broker that holds /controller, and runs.")
     controller_epoch: Count | None = Field(None, description="The number in /controller_epoch.")
     controller_epochs: Annotated[list[int], Field(min_length=1)] | None = Field(
         None, description="The epochs of all elections won so far, in order, and no others."
     )
-    registered: BrokerNames | None = Field(None, description="These brokers are in /brokers/ids.")
+    registered: BrokerNames | None = Field(None, description="These brokers are in /brokers/ids, and run.")
     unregistered: BrokerNames | None = Field(None, description="These brokers are not in /brokers/ids.")
     re_registered: BrokerNames | None = Field(
-        None, description="These are in /brokers/ids, each with a higher broker epoch than at first."
+        None, description="These are in /brokers/ids, each with a higher broker epoch than at first, and run."
     )
     running: BrokerNames | None = Field(None, description="The processes of these brokers run.")
     paused: BrokerNames | None = Field(None, description="The processes of these brokers are frozen.")
@@ -105,21 +110,28 @@ class Condition(Model):
         None, description="ZooKeeper has expired a session of each of these brokers."
     )
     topics: TopicsThere | None = Field(None, description="Exactly these topics are in /brokers/topics.")
-    leader: Leaders | None = Field(None, description="The leaders in the partitions' states.")
+    leader: Leaders | None = Field(None, description="The leaders in the partitions' states; each of them runs.")
     leader_epoch: LeaderEpochs | None = Field(None, description="The leader epochs in the partitions' states.")
-    isr: ReplicasOfEach | None = Field(None, description="The in-sync replicas in the partitions' states, in any order.")
+    isr: ReplicasOfEach | None = Field(
+        None, description="The in-sync replicas in the partitions' states, in any order; all of them run."
+    )
     replicas: ReplicasOfEach | None = Field(
         None, description="All replicas, those being added or removed included, the preferred leader first."
     )
-    in_sync: Partitions | None = Field(None, description="Every replica of these partitions is in the ISR.")
-    leaders_preferred: Partitions | None = Field(None, description="The preferred replica leads each of these partitions.")
+    in_sync: Partitions | None = Field(None, description="Every replica of these partitions is in the ISR, and runs.")
+    leaders_preferred: Partitions | None = Field(
+        None, description="The preferred replica leads each of these partitions, and runs."
+    )
     reassigning: PartitionsMoving | None = Field(None, description="The partitions that are being reassigned.")
     offline_partitions: Count | None = Field(
         None,
-        description="Number of partitions without a registered leader; topics being deleted do not count, here and below.",
+        description="Number of partitions without a registered leader; topics being deleted do not count, here and below. No"
+        " other partition may be led by a broker that does not run.",
     )
     under_replicated: Count | None = Field(
-        None, description="Number of partitions whose ISR is smaller than their assignment."
+        None,
+        description="Number of partitions whose ISR is smaller than their assignment. No other ISR may name a broker that"
+        " does not run.",
     )
     acknowledged: Counts | None = Field(None, description="Number of records that were acknowledged; counted every second.")
     given_up: Counts | None = Field(None, description="Number of records that producers have given up.")
@@ -133,9 +145,11 @@ class Condition(Model):
     divergent: Counts | None = Field(
         None, description="Number of offsets below the high watermark at which replicas have different records."
     )
-    groups: Groups | None = Field(None, description="State and generation of consumer groups.")
+    groups: Groups | None = Field(
+        None, description="State and generation of consumer groups, as reported by a coordinator that runs."
+    )
     assignment: OwnedPartitions | None = Field(
-        None, description="Exactly the partitions that consumers consume, as the consumers see it."
+        None, description="Exactly the partitions that consumers consume, as the consumers see it; the consumers run."
     )
     moved: MovedPartitions | None = Field(
         None, description="Exactly the partitions of a group that have changed their consumer."
@@ -144,7 +158,8 @@ class Condition(Model):
         None, description="The longest time in which no consumer of a group consumed a partition, after one had."
     )
     metrics: Metrics | None = Field(
-        None, description="The controller's metrics under Kafka's names, summed over all brokers."
+        None,
+        description="The controller's metrics under Kafka's names, summed over all brokers; frozen ones may not contribute.",
     )
     znode: ZnodeCondition | None = Field(None, description="A znode's existence, data or number of children.")
     event: Pattern | None = Field(None, description="Such an event has happened.")
@@ -154,12 +169,21 @@ class Condition(Model):
         None, description="These events have happened in this order; others may be in between."
     )
     time_between: TimeBetween | None = Field(None, description="The time from one event to another.")
+    as_recorded: Literal[True] | None = Field(
+        None,
+        description="true: take what ZooKeeper has on record, and what coordinators, consumers and metrics reported last,"
+        " even if the processes that it is about do not run.",
+    )
 
     @model_validator(mode="after")
     def _says_something(self) -> "Condition":
-        if not any(True for _ in self.parts()):
+        given = [name for name, _ in self.parts()]
+        if not given:
+            raise validation_error(f"the condition is empty; write one of {', '.join(map(hyphenated, PARTS))}")
+        if self.as_recorded and not RECORDED.intersection(given):
             raise validation_error(
-                f"the condition is empty; write one of {', '.join(map(hyphenated, Condition.model_fields))}"
+                f"as-recorded changes the meaning of {comma_separated(sorted(map(hyphenated, RECORDED)))} only",
+                "as-recorded",
             )
         return self
 
@@ -175,13 +199,24 @@ class Condition(Model):
 
     def parts(self) -> Iterator[tuple[str, Any]]:
         """Yield the parts of the condition that are given: (field, value)."""
-        for name in Condition.model_fields:
+        for name in PARTS:
             if (value := getattr(self, name)) is not None:
                 yield name, value
 
 
+PARTS = tuple(name for name in Condition.model_fields if name != "as_recorded")
+"""Fields of Condition that can be true or false of a cluster."""
+RECORDED = frozenset(
+    {
+        *("controller", "registered", "re_registered", "leader", "isr", "in_sync", "leaders_preferred"),
+        *("offline_partitions", "under_replicated", "groups", "assignment", "metrics"),
+    }
+)
+"""Fields of Condition about records that a process leaves behind when it dies or freezes."""
+
+
 def _says_something(schema: dict[str, Any]) -> None:
-    schema["anyOf"] = [{"required": [hyphenated(name)]} for name in Condition.model_fields]
+    schema["anyOf"] = [{"required": [hyphenated(name)]} for name in PARTS]
 
 
 def _says_something_that_can_be_seen(schema: dict[str, Any]) -> None:

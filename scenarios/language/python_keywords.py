@@ -1,7 +1,7 @@
 """The parts of a scenario in Python, as they would be written in a file, and the keyword arguments that make them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from kcsim.scenarios.language.model import hyphenated
 
@@ -88,6 +88,7 @@ class ConditionKeywords(TypedDict, total=False):
     events: ScenarioPart
     order: Sequence[ScenarioPart]
     time_between: ScenarioPart
+    as_recorded: Literal[True]
     within: str
 
 

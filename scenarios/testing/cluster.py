@@ -101,19 +101,19 @@ class ClusterForTest:
 
     @property
     def controller(self) -> str | None:
-        """The name of the controller; None if there is none."""
-        return self._look(lambda state: _name(state.controller_id))
+        """The name of the controller; None if /controller names no broker, or one that does not run."""
+        return self._look(_running_controller)
 
     @property
     def controller_epoch(self) -> int | None:
         return self._look(lambda state: state.controller_epoch)
 
     def leader(self, topic: str, partition: int = 0) -> str | None:
-        """Return the name of a partition's leader; None if it has none."""
-        return self._look(lambda state: _name(state.of_topics.leader(TopicPartition(topic, partition))))
+        """Return the name of a partition's leader; None if its state names no broker, or one that does not run."""
+        return self._look(lambda state: _running_leader(state, TopicPartition(topic, partition)))
 
     def isr(self, topic: str, partition: int = 0) -> tuple[str, ...]:
-        """Return the names of a partition's in-sync replicas."""
+        """Return the names of the in-sync replicas in a partition's state, whether they run or not."""
         return self._look(lambda state: tuple(f"broker-{b}" for b in state.of_topics.isr(TopicPartition(topic, partition))))
 
     @property
@@ -154,28 +154,28 @@ class ClusterForTest:
         return self.call(wait)
 
     def wait_for_controller(self, other_than: str | None = None, within_s: float = CLUSTER_WITHIN_S) -> str:
-        """Wait until a registered broker is the controller, and return its name."""
+        """Wait until a registered broker that runs is the controller, and return its name."""
 
         def holds(state: ClusterState) -> bool:
-            return state.controller_id in state.registered and _name(state.controller_id) != other_than
+            return state.controller_id in state.registered and _running_controller(state) not in (None, other_than)
 
         what = f"a controller{f' other than {other_than}' if other_than else ''}"
-        name = _name(self.wait_until(holds, within_s, what).controller_id)
+        name = _running_controller(self.wait_until(holds, within_s, what))
         assert name is not None
         return name
 
     def wait_for_leader(
         self, topic: str, partition: int = 0, other_than: str | None = None, within_s: float = CLUSTER_WITHIN_S
     ) -> str:
-        """Wait until a registered broker leads a partition, and return its name."""
+        """Wait until a registered broker that runs leads a partition, and return its name."""
         which = TopicPartition(topic, partition)
 
         def holds(state: ClusterState) -> bool:
-            leader = state.of_topics.leader(which)
-            return leader in state.registered and _name(leader) != other_than
+            is_registered = state.of_topics.leader(which) in state.registered
+            return is_registered and _running_leader(state, which) not in (None, other_than)
 
         what = f"a leader of {which}{f' other than {other_than}' if other_than else ''}"
-        name = _name(self.wait_until(holds, within_s, what).of_topics.leader(which))
+        name = _running_leader(self.wait_until(holds, within_s, what), which)
         assert name is not None
         return name
 
@@ -367,6 +367,18 @@ def _name(broker: int | None) -> str | None:
     return None if broker is None else f"broker-{broker}"
 
 
+def _running_controller(state: ClusterState) -> str | None:
+    return _if_running(state, _name(state.controller_id))
+
+
+def _running_leader(state: ClusterState, partition: TopicPartition) -> str | None:
+    return _if_running(state, _name(state.of_topics.leader(partition)))
+
+
+def _if_running(state: ClusterState, name: str | None) -> str | None:
+    return None if name is None or state.not_running(name) is not None else name
+
+
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
 
@@ -384,9 +396,9 @@ def state_summary(state: ClusterState) -> str:
     processes = ", ".join(f"{name} {what}" for name, what in sorted(state.processes.items()))
     return "; ".join(
         [
-            f"controller {_name(state.controller_id) or 'nobody'}, epoch {state.controller_epoch}",
+            f"controller {_name(state.controller_id) or 'none'}, epoch {state.controller_epoch}",
             processes or "no broker was started",
-            f"registered {', '.join(map(str, state.registered)) or 'nobody'}",
+            f"registered {', '.join(map(str, state.registered)) or 'none'}",
             *_partitions(state),
         ]
     )
@@ -396,6 +408,6 @@ def _partitions(state: ClusterState) -> Iterable[str]:
     partitions = list(state.of_topics.partitions())
     for partition in partitions[:SUMMARY_PARTITIONS]:
         leader, isr = state.of_topics.leader(partition), state.of_topics.isr(partition)
-        yield f"{partition} led by {_name(leader) or 'nobody'}, ISR {list(isr)}"
+        yield f"{partition} led by {_name(leader) or 'no broker'}, ISR {list(isr)}"
     if len(partitions) > SUMMARY_PARTITIONS:
         yield f"and {len(partitions) - SUMMARY_PARTITIONS} more partitions"

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any
 
 from kcsim.eventlog.events import Event, EventKind
-from kcsim.eventlog.metrics_state import MetricsState
 from kcsim.scenarios.engine.expectations.evaluation_context import ConditionResult, EvaluationContext, each, last
 from kcsim.scenarios.engine.expectations.group_conditions import GROUP_EVALUATORS
 from kcsim.scenarios.engine.expectations.partition_conditions import PARTITION_EVALUATORS
@@ -28,6 +27,7 @@ def evaluate(condition: Condition, context: EvaluationContext) -> ConditionResul
 
     Returns: observations on the parts that do not hold, or on all parts if all hold.
     """
+    context = context.taking_records(bool(condition.as_recorded))
     findings = [_EVALUATORS[part](value, context) for part, value in condition.parts()]
     decisive = [finding for finding in findings if not finding.holds] or findings
     evidence = {event.seq: event for finding in decisive for event in finding.evidence}
@@ -42,11 +42,27 @@ def evaluate(condition: Condition, context: EvaluationContext) -> ConditionResul
 
 
 def _controller(wanted: str, context: EvaluationContext) -> ConditionResult:
+    evidence = last(context.changes_of(paths.CONTROLLER))
     holder_id = context.state.controller_id
-    holder = None if holder_id is None else f"broker-{holder_id}"
-    holds = context.role_matches(holder, wanted)
-    observed = f"{holder} is the controller" if holder else "no broker is the controller"
-    return ConditionResult(holds, observed, last(context.changes_of(paths.CONTROLLER)))
+    if holder_id is None:
+        return ConditionResult(context.role_matches(None, wanted), "no broker is the controller", evidence)
+    holder = f"broker-{holder_id}"
+    is_wanted = context.role_matches(holder, wanted)
+    if (creator := _other_creator(holder, context)) is not None:
+        observed = f"{paths.CONTROLLER} names {context.described(holder)}, but {creator} has created it"
+        return ConditionResult(is_wanted and context.as_recorded, observed, evidence)
+    described = context.described(holder)
+    observed = f"{holder} is the controller" if described == holder else f"{paths.CONTROLLER} names {described}"
+    return ConditionResult(is_wanted and context.counts(holder), observed, evidence)
+
+
+def _other_creator(holder: str, context: EvaluationContext) -> str | None:
+    """Return who has created /controller if that is not the broker that it names, as after an edit by hand."""
+    znode = context.state.znodes.get(paths.CONTROLLER)
+    if znode is None or not znode.session_id:
+        return None if znode is None or znode.ephemeral else "no session"
+    owner = context.state.session_owners.get(znode.session_id)
+    return owner if owner not in (None, holder) else None
 
 
 def _controller_epoch(wanted: int, context: EvaluationContext) -> ConditionResult:
@@ -73,8 +89,9 @@ def _registration_is(wanted: bool) -> Callable[[Iterable[str], EvaluationContext
         def look(node: str) -> ConditionResult:
             path = _registration(node)
             is_there = path in context.state.znodes
-            observed = f"{node} is {'' if is_there else 'not '}registered"
-            return ConditionResult(is_there is wanted, observed, last(context.changes_of(path)))
+            observed = f"{context.subject(node)} is registered" if is_there else f"{node} is not registered"
+            holds = is_there and context.counts(node) if wanted else not is_there
+            return ConditionResult(holds, observed, last(context.changes_of(path)))
 
         return each(context.nodes(names), look)
 
@@ -91,7 +108,8 @@ def _re_registered(names: Iterable[str], context: EvaluationContext) -> Conditio
         first = made[0].zxid or 0
         if now.czxid <= first:
             return ConditionResult(False, f"{node} has the broker epoch it had at first, {first}", (made[0],))
-        return ConditionResult(True, f"{node} has broker epoch {now.czxid}, at first {first}", (made[0], made[-1]))
+        observed = f"{context.subject(node)} has broker epoch {now.czxid}, at first {first}"
+        return ConditionResult(context.counts(node), observed, (made[0], made[-1]))
 
     return each(context.nodes(names), look)
 
@@ -134,6 +152,9 @@ def _znode(wanted: ZnodeCondition, context: EvaluationContext) -> ConditionResul
     observed = f"{wanted.path} has {'no data' if znode.data is None else f'data {znode.data}'}"
     if wanted.children is not None:
         observed += f" and {children} children"
+    owner = context.state.session_owners.get(znode.session_id or "") if znode.ephemeral else None
+    if owner is not None and context.described(owner) != owner:
+        observed += f"; it belongs to {context.described(owner)}"
     holds = _is_content(wanted.data, znode.data) and wanted.children in (None, children)
     return ConditionResult(holds, observed, evidence)
 
@@ -208,15 +229,19 @@ def _time_between(wanted: TimeBetween, context: EvaluationContext) -> ConditionR
 
 
 def _metrics(wanted: Mapping[str, MetricExpectation], context: EvaluationContext) -> ConditionResult:
-    return each(wanted, lambda name: _metric(name, wanted[name], context.state.of_metrics))
+    return each(wanted, lambda name: _metric(name, wanted[name], context))
 
 
-def _metric(name: str, wanted: MetricExpectation, metrics: MetricsState) -> ConditionResult:
+def _metric(name: str, wanted: MetricExpectation, context: EvaluationContext) -> ConditionResult:
+    metrics = context.state.of_metrics
     if wanted.is_highest:
         highest, event = metrics.highest.get(name, (0, None))
         return ConditionResult(wanted.amount.holds(highest), f"{name} was {highest} at most", (event,) if event else ())
     now, changed = metrics.now.get(name, 0), metrics.changed.get(name)
-    return ConditionResult(wanted.amount.holds(now), f"{name} is {now}", (changed,) if changed else ())
+    unable = [node for node in metrics.by_node(name) if context.state.not_running(node) is not None]
+    observed = f"{name} is {now}" + (f", also of {comma_separated(map(context.described, unable))}" if unable else "")
+    holds = wanted.amount.holds(now) and (context.as_recorded or not unable)
+    return ConditionResult(holds, observed, (changed,) if changed else ())
 
 
 def _times(count: int) -> str:

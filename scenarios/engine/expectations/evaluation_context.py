@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -29,20 +30,10 @@ class ConditionResult:
 
 
 @dataclass
-class EvaluationContext:
-    """All that a condition is evaluated on: the event log, the state folded from it, and the nodes' aliases.
-
-    Args:
-        events: the run's event log; it may grow, and new events are indexed at each evaluation.
-        state: kept up to date by its owner, with the same events.
-        brokers: names of all brokers of the cluster, running or not.
-        aliases: name given in the timetable -> node; may grow.
-    """
+class EventIndex:
+    """Events by kind, and changes of znodes by path. The log may grow: new events are indexed when events are looked up."""
 
     events: Sequence[Event]
-    state: ClusterState
-    brokers: tuple[str, ...]
-    aliases: Mapping[str, str]
     _by_kind: dict[EventKind, list[Event]] = field(init=False, default_factory=dict)
     _by_path: dict[str, list[Event]] = field(init=False, default_factory=dict)
     _indexed: int = field(init=False, default=0)
@@ -59,9 +50,61 @@ class EvaluationContext:
         return self._by_kind.get(kind, ())
 
     def changes_of(self, path: str) -> Sequence[Event]:
-        """Return the creations, changes and deletions of one znode."""
         self._index_new_events()
         return self._by_path.get(path, ())
+
+
+@dataclass
+class EvaluationContext:
+    """All that a condition is evaluated on: the event log, the state folded from it, and the nodes' aliases.
+
+    Args:
+        events: the run's event log; it may grow.
+        state: kept up to date by its owner, with the same events.
+        brokers: names of all brokers of the cluster, running or not.
+        aliases: name given in the timetable -> node; may grow.
+        as_recorded: whether records about processes that do not run count.
+    """
+
+    events: Sequence[Event]
+    state: ClusterState
+    brokers: tuple[str, ...]
+    aliases: Mapping[str, str]
+    as_recorded: bool = False
+    _index: EventIndex = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._index = EventIndex(self.events)
+
+    def taking_records(self, as_recorded: bool) -> "EvaluationContext":
+        """Return this context, or one on the same events in which records count even if they are about dead processes."""
+        if as_recorded == self.as_recorded:
+            return self
+        other = copy(self)
+        other.as_recorded = as_recorded
+        return other
+
+    def of_kind(self, kind: EventKind) -> Sequence[Event]:
+        return self._index.of_kind(kind)
+
+    def changes_of(self, path: str) -> Sequence[Event]:
+        """Return the creations, changes and deletions of one znode."""
+        return self._index.changes_of(path)
+
+    def counts(self, node: str) -> bool:
+        """Return whether a record about a node counts: the node runs, or records are taken as they are."""
+        return self.as_recorded or self.state.not_running(node) is None
+
+    def described(self, node: str) -> str:
+        """Return a node's name, and why it cannot act if it cannot: `broker-2, which is dead`."""
+        if (why := self.state.not_running(node)) is not None:
+            return f"{node}, which is {why}"
+        return f"{node}, whose session has expired" if self.state.has_lost_session(node) else node
+
+    def subject(self, node: str) -> str:
+        """Return `described`, to be followed by a verb."""
+        described = self.described(node)
+        return described if described == node else f"{described},"
 
     def matching(self, pattern: EventPattern) -> list[Event]:
         names = self.names

@@ -34,9 +34,9 @@ def _assignment(wanted: Mapping[str, tuple[TopicPartition, ...]], context: Evalu
         owned = list(context.state.of_consumers.owned.get(node, ()))
         changes = [e for kind in OWNERSHIP for e in context.of_kind(kind) if e.node == node]
         latest = last(sorted(changes, key=lambda event: event.seq))
-        return ConditionResult(
-            owned == _named(wanted[name]), f"{node} consumes {comma_separated(owned) or 'nothing'}", latest
-        )
+        observed = f"{context.subject(node)} consumes {comma_separated(owned) or 'nothing'}"
+        holds = owned == _named(wanted[name]) and (not owned or context.counts(node))
+        return ConditionResult(holds, observed, latest)
 
     return each(wanted, look)
 
@@ -48,7 +48,10 @@ def _groups(wanted: Mapping[str, Mapping[str, str | int]], context: EvaluationCo
             {"state": history.state, "generation": history.generation}[key] == is_ for key, is_ in wanted[group].items()
         )
         observed = f"group {group} is {history.state} in generation {history.generation}"
-        return ConditionResult(holds, observed, _event(history.last_event, context))
+        evidence = _event(history.last_event, context)
+        if evidence and not context.counts(coordinator := evidence[0].node):
+            return ConditionResult(False, f"{observed}, as reported last by {context.described(coordinator)}", evidence)
+        return ConditionResult(holds, observed, evidence)
 
     return each(wanted, look)
 

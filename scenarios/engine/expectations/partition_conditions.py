@@ -1,11 +1,11 @@
-"""Evaluate conditions on topics and partitions: pure functions of the content of their znodes.
+"""Evaluate conditions on topics and partitions: pure functions of the content of their znodes, and of who runs.
 
 The evidence for a leader, epoch or ISR is the partition's state znode; for replicas, the topic's znode.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.engine.expectations.evaluation_context import ConditionResult, EvaluationContext, each, last
@@ -28,7 +28,7 @@ def _topic_changes(topic: str, context: EvaluationContext) -> tuple[Event, ...]:
 
 def _of_state(
     is_wanted: Callable[[Any, LeaderAndIsr, EvaluationContext], bool],
-    describe: Callable[[LeaderAndIsr], str],
+    describe: Callable[[LeaderAndIsr, EvaluationContext], str],
     without: Callable[[Any], bool],
 ) -> Callable[[Mapping[TopicPartition, Any], EvaluationContext], ConditionResult]:
     """Return an evaluator of each partition's state; `without` says whether the condition holds without a state."""
@@ -40,7 +40,9 @@ def _of_state(
             if state is None:
                 return ConditionResult(without(wanted[partition]), f"{partition} has no state", evidence)
             of = state.leader_and_isr
-            return ConditionResult(is_wanted(wanted[partition], of, context), f"{partition} {describe(of)}", evidence)
+            return ConditionResult(
+                is_wanted(wanted[partition], of, context), f"{partition} {describe(of, context)}", evidence
+            )
 
         return each(wanted, look)
 
@@ -49,16 +51,32 @@ def _of_state(
 
 def _is_led(wanted: Sequence[str], of: LeaderAndIsr, context: EvaluationContext) -> bool:
     leader = None if of.leader is None else f"broker-{of.leader}"
-    return any(context.role_matches(leader, name) for name in wanted)
+    can_lead = leader is None or context.counts(leader)
+    return can_lead and any(context.role_matches(leader, name) for name in wanted)
 
 
-def _leader_text(of: LeaderAndIsr) -> str:
-    who = "has no leader" if of.leader is None else f"is led by broker-{of.leader}"
+def _leader_text(of: LeaderAndIsr, context: EvaluationContext) -> str:
+    who = "has no leader" if of.leader is None else f"is led by {context.described(f'broker-{of.leader}')}"
     return f"{who} (leader epoch {of.leader_epoch}, ISR {_ids(of.isr)})"
 
 
-def _has_isr(wanted: Sequence[BrokerId], of: LeaderAndIsr, _: EvaluationContext) -> bool:
-    return sorted(wanted) == sorted(of.isr)
+def _has_isr(wanted: Sequence[BrokerId], of: LeaderAndIsr, context: EvaluationContext) -> bool:
+    return sorted(wanted) == sorted(of.isr) and (context.as_recorded or not _not_running(of.isr, context))
+
+
+def _isr_text(of: LeaderAndIsr, context: EvaluationContext) -> str:
+    return f"has ISR {_ids(of.isr)}{_of_which(of.isr, context)}"
+
+
+def _not_running(brokers: Sequence[BrokerId], context: EvaluationContext) -> list[str]:
+    """Return those brokers that do not run, each with what it is: `broker-2 is dead`."""
+    states = ((f"broker-{broker}", context.state.not_running(f"broker-{broker}")) for broker in brokers)
+    return [f"{node} is {why}" for node, why in states if why is not None]
+
+
+def _of_which(brokers: Sequence[BrokerId], context: EvaluationContext) -> str:
+    amiss = _not_running(brokers, context)
+    return f", of which {comma_separated(amiss)}" if amiss else ""
 
 
 # --- replicas --------------------------------------------------------------------------------------------------------------
@@ -120,19 +138,24 @@ def _of_each(
 
 def _is_in_sync(partition: TopicPartition, context: EvaluationContext) -> bool:
     assignment = context.state.of_topics.assignment(partition)
-    return assignment is not None and set(assignment.replicas) <= set(context.state.of_topics.isr(partition))
+    if assignment is None or not set(assignment.replicas) <= set(context.state.of_topics.isr(partition)):
+        return False
+    return context.as_recorded or not _not_running(assignment.replicas, context)
 
 
 def _not_in_sync(partition: TopicPartition, context: EvaluationContext) -> str:
     assignment = context.state.of_topics.assignment(partition)
     if assignment is None:
         return f"{partition} does not exist"
-    return f"{partition} has ISR {_ids(context.state.of_topics.isr(partition))} of {_ids(assignment.replicas)}"
+    isr = context.state.of_topics.isr(partition)
+    return f"{partition} has ISR {_ids(isr)} of {_ids(assignment.replicas)}{_of_which(assignment.replicas, context)}"
 
 
 def _is_preferred(partition: TopicPartition, context: EvaluationContext) -> bool:
     preferred = context.state.of_topics.broker_in_role("preferred", partition)
-    return preferred is not None and context.state.of_topics.leader(partition) == preferred
+    if preferred is None or context.state.of_topics.leader(partition) != preferred:
+        return False
+    return context.counts(f"broker-{preferred}")
 
 
 def _not_preferred(partition: TopicPartition, context: EvaluationContext) -> str:
@@ -142,23 +165,48 @@ def _not_preferred(partition: TopicPartition, context: EvaluationContext) -> str
     )
     if preferred is None:
         return f"{partition} does not exist"
-    return f"{partition} is led by {'no broker' if leader is None else f'broker-{leader}'}, not by broker-{preferred}"
+    led = "no broker" if leader is None else context.described(f"broker-{leader}")
+    return f"{partition} is led by {led}" + ("" if leader == preferred else f", not by broker-{preferred}")
 
 
 def _offline_partitions(wanted: int, context: EvaluationContext) -> ConditionResult:
-    return _number(
-        wanted, context.state.of_topics.offline(context.state.registered), "without a leader that is registered", context
-    )
+    of_topics = context.state.of_topics
+    offline = of_topics.offline(context.state.registered)
+
+    def names_no_running_leader(partition: TopicPartition) -> bool:
+        leader = of_topics.leader(partition)
+        return leader is not None and bool(_not_running([leader], context))
+
+    misleading = [tp for tp in of_topics.partitions() if tp not in offline and names_no_running_leader(tp)]
+    what, but = "without a leader that is registered", "led by a broker that does not run"
+    return _number(wanted, _Counted(offline, what), _Counted(misleading, but), context)
 
 
 def _under_replicated(wanted: int, context: EvaluationContext) -> ConditionResult:
-    return _number(wanted, context.state.of_topics.under_replicated(), "under-replicated", context)
+    of_topics = context.state.of_topics
+    found = of_topics.under_replicated()
+    misleading = [tp for tp in of_topics.partitions() if tp not in found and _not_running(of_topics.isr(tp), context)]
+    but = "with a broker in the ISR that does not run"
+    return _number(wanted, _Counted(found, "under-replicated"), _Counted(misleading, but), context)
 
 
-def _number(wanted: int, found: Sequence[TopicPartition], what: str, context: EvaluationContext) -> ConditionResult:
-    named = f": {comma_separated(found[:MANY])}{_and_more(found)}" if found else ""
-    evidence = tuple(event for partition in found for event in _state_changes(partition, context))
-    return ConditionResult(len(found) == wanted, f"{_counted(found)} {what}{named}", evidence)
+class _Counted(NamedTuple):
+    """Partitions, and what they have in common."""
+
+    partitions: Sequence[TopicPartition]
+    what: str
+
+    def __str__(self) -> str:
+        named = f": {comma_separated(self.partitions[:MANY])}{_and_more(self.partitions)}" if self.partitions else ""
+        return f"{_counted(self.partitions)} {self.what}{named}"
+
+
+def _number(wanted: int, found: _Counted, misleading: _Counted, context: EvaluationContext) -> ConditionResult:
+    """Compare the number of partitions on record. `misleading`: others, whose records name processes that do not run."""
+    evidence = tuple(event for tp in (*found.partitions, *misleading.partitions) for event in _state_changes(tp, context))
+    observed = f"{found}; {misleading}" if misleading.partitions else str(found)
+    holds = len(found.partitions) == wanted and (context.as_recorded or not misleading.partitions)
+    return ConditionResult(holds, observed, evidence)
 
 
 # --- text ------------------------------------------------------------------------------------------------------------------
@@ -182,10 +230,10 @@ PARTITION_EVALUATORS: Mapping[str, Callable[[Any, EvaluationContext], ConditionR
         "leader": _of_state(_is_led, _leader_text, without=lambda wanted: NONE in wanted),
         "leader_epoch": _of_state(
             lambda wanted, of, _: wanted == of.leader_epoch,
-            lambda of: f"has leader epoch {of.leader_epoch}",
+            lambda of, _: f"has leader epoch {of.leader_epoch}",
             without=lambda _: False,
         ),
-        "isr": _of_state(_has_isr, lambda of: f"has ISR {_ids(of.isr)}", without=lambda _: False),
+        "isr": _of_state(_has_isr, _isr_text, without=lambda _: False),
         "replicas": _replicas,
         "in_sync": _of_each(_is_in_sync, "with every replica in the ISR", _not_in_sync),
         "leaders_preferred": _of_each(_is_preferred, "led by the first of their replicas", _not_preferred),

@@ -275,7 +275,7 @@ def test_an_expectation_can_be_about_a_moment_of_the_run(tmp_path: Path) -> None
 """
     tail = """\
 expect:
-  - {registered: broker-5, dead: broker-5, at: 2s}
+  - {registered: broker-5, dead: broker-5, as-recorded: true, at: 2s}
   - {unregistered: broker-5, at: 5s}
   - {unregistered: broker-5, at: 2s, within: 2s}
   - {registered: broker-5}

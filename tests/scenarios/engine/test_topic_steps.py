@@ -124,7 +124,8 @@ def failure(verdict: Verdict) -> str:
             LAST_MEMBER_LOST
             + """\
   - elect-unclean: orders-0
-  - wait: {leader: {orders-0: broker-2, orders-1: none}, isr: {orders-0: [2], orders-1: [3]}, leader-epoch: {orders-0: 3}}
+  - wait: {leader: {orders-0: broker-2, orders-1: none}, isr: {orders-0: [2]}, leader-epoch: {orders-0: 3}}
+  - wait: {isr: {orders-1: [3]}, as-recorded: true}
 """,
             id="elect an unclean leader",
         ),

@@ -98,6 +98,7 @@ STEPS = [
     "wait: {topics: [orders, clicks], leader: {orders-0: not broker-1, orders-1: [broker-2, none]}}",
     "wait: {topics: none, leader: {orders-0: leader-of clicks-0}, leader-epoch: {orders-0: 0}, isr: {orders-0: [1]}}",
     "wait: {replicas: {orders-0: [3, 1, 2]}, reassigning: none, in-sync: all, leaders-preferred: [orders-0]}",
+    "wait: {leader: {orders-0: broker-1}, as-recorded: true}",
     "wait: {reassigning: [orders-0], offline-partitions: 0, under-replicated: 2}",
     "wait: {acknowledged: {orders: '>= 100', clicks-0: 5}, given-up: 0}",
     "wait: {groups: {billing: {state: Stable, generation: 1}}, assignment: {c1: [orders-0, orders-1], c2: none}}",

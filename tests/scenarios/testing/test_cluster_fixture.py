@@ -214,6 +214,21 @@ def test_a_broker_that_is_not_there_is_reported(simulated: Make, who: str | int,
         simulated().kill(who)
 
 
+def test_a_broker_that_does_not_run_is_neither_controller_nor_leader(simulated: Make) -> None:
+    """ZooKeeper goes on naming it until its session expires."""
+    cluster = simulated()
+    cluster.create_topic("orders", replication_factor=3)
+    first = cluster.wait_for_controller()
+    cluster.kill("controller")
+    assert cluster.state.controller_id is not None
+    assert cluster.controller is None
+    assert cluster.wait_for_controller() != first
+    leader = cluster.wait_for_leader("orders")
+    cluster.pause(leader)
+    assert cluster.leader("orders") is None
+    assert cluster.wait_for_leader("orders") not in (first, leader)
+
+
 def test_nobody_is_paused_where_nobody_is_the_controller(simulated: Make) -> None:
     with pytest.raises(ClusterError, match="no broker is the controller now"):
         simulated(start=False).pause_controller()

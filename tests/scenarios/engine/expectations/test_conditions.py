@@ -72,6 +72,39 @@ def test_without_its_znode_nobody_is_the_controller(story: EvaluatedLog, wanted:
     assert (finding.holds, finding.observed, evidence(finding)) == (holds, "no broker is the controller", [gone])
 
 
+@pytest.mark.parametrize(("process", "why"), [("dead", "dead"), ("stopped", "stopped"), ("paused", "frozen")])
+@pytest.mark.parametrize("wanted", ["any", "none", "broker-2", "not broker-1"])
+def test_a_controller_that_does_not_run_is_none_and_is_not_yet_gone(
+    story: EvaluatedLog, process: str, why: str, wanted: str
+) -> None:
+    """/controller names it until its session expires: neither it nor another broker controls the cluster meanwhile."""
+    story.append("broker-2", EventKind.PROCESS_STATE, state=process)
+    finding = look(story.seen(), controller=wanted)
+    assert (finding.holds, finding.observed) == (False, f"/controller names broker-2, which is {why}")
+    assert look(story.seen(), controller=wanted, as_recorded=True).holds == (wanted != "none")
+
+
+def test_a_broker_that_did_not_create_the_znode_is_not_the_controller(story: EvaluatedLog) -> None:
+    """Somebody may have overwritten it by hand."""
+    for node, session in (("broker-1", "0x1"), ("broker-2", "0x2")):
+        story.append(node, EventKind.PROCESS_STATE, state="running")
+        story.append(node, EventKind.SESSION_STATE, session_id=session, state="connected")
+    story.gone("/controller")
+    story.append(
+        "zookeeper", EventKind.ZNODE_CREATED, path="/controller", data=CONTROLLER, zxid=14, ephemeral=True, session_id="0x1"
+    )
+    finding = look(story.seen(), controller="any")
+    assert (finding.holds, finding.observed) == (False, "/controller names broker-2, but broker-1 has created it")
+    assert look(story.seen(), controller="broker-2", as_recorded=True).holds
+
+
+def test_it_is_observed_that_a_session_has_expired(story: EvaluatedLog) -> None:
+    story.append("broker-2", EventKind.PROCESS_STATE, state="running")
+    story.append("broker-2", EventKind.SESSION_STATE, session_id="0x2", state="connected")
+    story.append("zookeeper", EventKind.SESSION_CLOSED, session_id="0x2")
+    assert look(story.seen(), registered=["broker-2"]).observed == "broker-2, whose session has expired, is registered"
+
+
 def test_the_controller_epoch_is_the_number_in_its_znode(story: EvaluatedLog) -> None:
     assert look(story.seen(), controller_epoch=1) == ConditionResult(True, "the controller epoch is 1", (story.events[4],))
     assert not look(story.seen(), controller_epoch=2).holds
@@ -99,6 +132,14 @@ def test_registered_brokers_are_those_with_a_znode(story: EvaluatedLog) -> None:
     assert (finding.holds, finding.observed, evidence(finding)) == (False, "broker-1 is not registered", [gone])
     assert look(story.seen(), unregistered=["broker-1"]).holds
     assert not look(story.seen(), unregistered="all").holds
+
+
+def test_a_dead_broker_is_not_registered_although_its_znode_is_still_there(story: EvaluatedLog) -> None:
+    story.append("broker-1", EventKind.PROCESS_STATE, state="dead")
+    finding = look(story.seen(), registered=["broker-1"])
+    assert (finding.holds, finding.observed) == (False, "broker-1, which is dead, is registered")
+    assert not look(story.seen(), unregistered=["broker-1"]).holds
+    assert look(story.seen(), registered=["broker-1"], as_recorded=True).holds
 
 
 def test_nobody_is_not_registered_as_controller(story: EvaluatedLog) -> None:
@@ -330,10 +371,21 @@ def test_metrics_are_summed_over_the_brokers(
     assert (finding.holds, finding.observed, evidence(finding)) == (holds, seen, seq)
 
 
+def test_the_metrics_of_a_frozen_broker_do_not_count(measured: EvaluatedLog) -> None:
+    """Nobody can read them; it still considers itself the controller."""
+    measured.append("broker-1", EventKind.PROCESS_STATE, state="running")
+    measured.append("broker-2", EventKind.PROCESS_STATE, state="paused")
+    finding = look(measured.seen(), metrics={"ActiveControllerCount": 2})
+    assert (finding.holds, finding.observed) == (False, "ActiveControllerCount is 2, also of broker-2, which is frozen")
+    assert look(measured.seen(), metrics={"ActiveControllerCount": 2}, as_recorded=True).holds
+
+
 def test_a_broker_that_is_gone_counts_no_more(measured: EvaluatedLog) -> None:
+    measured.append("broker-2", EventKind.PROCESS_STATE, state="running")
     dead = measured.append("broker-1", EventKind.PROCESS_STATE, state="dead")
     finding = look(measured.seen(), metrics={"ActiveControllerCount": 1, "OfflinePartitionsCount": 0})
     assert (finding.holds, evidence(finding)) == (True, [dead])
     assert look(measured.seen(), metrics={"ActiveControllerCount": {"highest": 2}, "GlobalTopicCount": 2}).holds
+    measured.append("broker-1", EventKind.PROCESS_STATE, state="running")
     measured.append("broker-1", EventKind.METRICS, data='{"ActiveControllerCount":1}')
     assert look(measured.seen(), metrics={"ActiveControllerCount": 2, "OfflinePartitionsCount": 0}).holds

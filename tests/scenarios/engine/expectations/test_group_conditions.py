@@ -38,13 +38,34 @@ def evidence(finding: ConditionResult) -> list[int]:
 
 
 def test_an_assignment_is_what_a_consumer_has_and_no_more(story: EvaluatedLog) -> None:
+    story.append(C2, EventKind.PROCESS_STATE, state="running")
     assert judged(story, assignment={"c1": "none", "c2": ["orders-0", "orders-1"]}).holds
     finding = judged(story, assignment={"c2": "orders-1"})
     assert (finding.holds, finding.observed) == (False, "consumer-c2 consumes orders-0, orders-1")
     assert evidence(finding) == [6]
 
 
+def test_a_consumer_that_does_not_run_consumes_nothing(story: EvaluatedLog) -> None:
+    """It may still believe to own partitions; as-recorded takes its word for it."""
+    story.append(C2, EventKind.PROCESS_STATE, state="paused")
+    owned = {"c2": ["orders-0", "orders-1"]}
+    finding = judged(story, assignment=owned)
+    assert (finding.holds, finding.observed) == (False, "consumer-c2, which is frozen, consumes orders-0, orders-1")
+    assert judged(story, assignment=owned, as_recorded=True).holds
+    assert judged(story, assignment={"c1": "none"}).holds, "it is dead, and nothing is expected of it"
+
+
+def test_a_group_is_in_no_state_that_a_dead_coordinator_reported(story: EvaluatedLog) -> None:
+    story.append("broker-1", EventKind.PROCESS_STATE, state="dead")
+    stable = {BILLING: {"state": "Stable", "generation": 2}}
+    finding = judged(story, groups=stable)
+    assert not finding.holds
+    assert finding.observed == "group billing is Stable in generation 2, as reported last by broker-1, which is dead"
+    assert judged(story, groups=stable, as_recorded=True).holds
+
+
 def test_a_group_is_in_a_state_and_a_generation(story: EvaluatedLog) -> None:
+    story.append("broker-1", EventKind.PROCESS_STATE, state="running")
     assert judged(story, groups={BILLING: {"state": "Stable", "generation": 2}}).holds
     finding = judged(story, groups={BILLING: {"generation": 3}})
     assert (finding.holds, finding.observed) == (False, "group billing is Stable in generation 2")

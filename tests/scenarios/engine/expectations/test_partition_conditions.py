@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.engine.expectations.conditions import evaluate
 from kcsim.scenarios.engine.expectations.evaluation_context import ConditionResult, EvaluationContext
 from kcsim.scenarios.language.conditions_model import Condition
@@ -253,3 +254,70 @@ def test_the_broker_that_has_the_role_now_is_judged(story: EvaluatedLog) -> None
     assert look(seen, registered="leader-of orders-1").holds
     story.changed(state_of(1), state(2, 2, [2]), zxid=3, zk_version=2)
     assert look(seen, registered="leader-of orders-1").observed == "broker-2 is not registered"
+
+
+# --- brokers that do not run -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bereft(story: EvaluatedLog) -> EvaluatedLog:
+    """Return the log of `story`, continued: brokers 1 and 2 run; broker-3, which leads orders-1, has just been killed."""
+    for broker in BROKERS[:3]:
+        story.append(broker, EventKind.PROCESS_STATE, state="running")
+    story.append("broker-3", EventKind.PROCESS_STATE, state="dead")
+    return story
+
+
+@pytest.mark.parametrize(
+    ("condition", "observed"),
+    [
+        (
+            {"leader": {"orders-1": "any"}},
+            "orders-1 is led by broker-3, which is dead (leader epoch 1, ISR [3])",
+        ),
+        (
+            {"leader": {"orders-1": "not broker-2"}},
+            "orders-1 is led by broker-3, which is dead (leader epoch 1, ISR [3])",
+        ),
+        ({"isr": {"orders-1": [3]}}, "orders-1 has ISR [3], of which broker-3 is dead"),
+        ({"in_sync": ["orders-0"]}, "orders-0 has ISR [1, 2, 3] of [1, 2, 3], of which broker-3 is dead"),
+        (
+            {"offline_partitions": 0},
+            "0 partitions without a leader that is registered; 1 partition led by a broker that does not run: orders-1",
+        ),
+        (
+            {"under_replicated": 1},
+            "1 partition under-replicated: orders-1; 1 partition with a broker in the ISR that does not run: orders-0",
+        ),
+    ],
+)
+def test_what_a_dead_broker_has_left_behind_does_not_count(
+    bereft: EvaluatedLog, condition: dict[str, Any], observed: str
+) -> None:
+    """ZooKeeper goes on naming it until the controller has dealt with it: nothing of it may pass for what is expected."""
+    finding = look(bereft.seen(BROKERS), **condition)
+    assert (finding.holds, finding.observed) == (False, observed)
+    assert look(bereft.seen(BROKERS), **condition, as_recorded=True).holds
+    bereft.append("broker-3", EventKind.PROCESS_STATE, state="running")
+    assert look(bereft.seen(BROKERS), **condition).holds
+
+
+def test_a_preferred_leader_that_is_frozen_does_not_lead(bereft: EvaluatedLog) -> None:
+    bereft.append("broker-1", EventKind.PROCESS_STATE, state="paused")
+    finding = look(bereft.seen(BROKERS), leaders_preferred=["orders-0"])
+    assert (finding.holds, finding.observed) == (False, "orders-0 is led by broker-1, which is frozen")
+    assert look(bereft.seen(BROKERS), leaders_preferred=["orders-0"], as_recorded=True).holds
+
+
+def test_no_leader_is_what_the_controller_has_decided(bereft: EvaluatedLog) -> None:
+    """A dead leader is not yet none: the controller may elect another one."""
+    assert not look(bereft.seen(BROKERS), leader={"orders-1": "none"}).holds
+    bereft.changed(state_of(1), state(-1, 2, [3]), zxid=3, zk_version=2)
+    assert look(bereft.seen(BROKERS), leader={"orders-1": "none"}).holds
+
+
+def test_a_broker_that_was_never_started_leads_nothing(story: EvaluatedLog) -> None:
+    story.append("broker-1", EventKind.PROCESS_STATE, state="running")
+    finding = look(story.seen(BROKERS), leader={"orders-1": "broker-3"})
+    assert not finding.holds
+    assert "broker-3, which is not running" in finding.observed
