@@ -7,11 +7,12 @@ class Controllers {
     this.intervals = run.about.story.controllers.map(([broker, epoch, from, until, isOver]) => ({
       broker, epoch, first: run.placeFrom(from), end: isOver ? run.placeFrom(until) : run.length,
     }));
+    this.firsts = this.intervals.map((interval) => interval.first);
   }
 
   /** Return the interval of an event: {broker, epoch, first, end}; null before the first working controller. */
   at(place) {
-    const found = lastNotAbove(this.intervals.map((interval) => interval.first), place);
+    const found = lastNotAbove(this.firsts, place);
     return found < 0 ? null : this.intervals[found];
   }
 

@@ -239,14 +239,15 @@ class Page {
     const bar = (words, name) => element("li", {}, element("span", { class: `swatch ${name}`, "aria-hidden": "true" }), words);
     const states = new Set(histories.namesOf("process").flatMap((name) => histories.history("process", name).values));
     const flags = histories.namesOf("partition").flatMap((name) => histories.history("partition", name).values.map((value) => value?.[4] ?? "")).join("");
+    const hasPartitions = histories.namesOf("partition").length > 0;
     const isLost = this.picture.controllers.intervals.some(({ broker }) => broker === null);
     byId("bars").append(
       bar("a process runs", "up"),
       bar("works as the controller", "controller"),
-      ...(isLost ? [bar("named in /controller, but dead, frozen or not ready", "in-office"), bar("no working controller", "offline")] : []),
+      ...(isLost ? [bar("named in /controller, but dead, frozen or not ready", "in-office")] : []),
       ...(states.has("paused") ? [bar("frozen: the process stands still", "paused")] : []),
       ...(states.has("dead") || states.has("stopped") ? [bar("dead or stopped", "gone")] : []),
-      ...(histories.namesOf("partition").length ? [bar("a partition without a leader, or whose leader is dead or frozen", "offline")] : []),
+      ...(isLost || hasPartitions ? [bar(isLost ? `no working controller${hasPartitions ? ", or no working leader" : ""}` : "no working leader", "offline")] : []),
       ...(flags.includes("u") ? [bar("under-replicated: replicas are missing in the ISR", "under")] : []),
     );
     const used = new Set([...this.picture.marks.values()].flat().map((place) => signOf(run, place)));

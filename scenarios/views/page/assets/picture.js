@@ -185,7 +185,8 @@ class Picture {
         const left = this.x(first);
         this.pen.fillStyle = this.colour("muted");
         for (let x = left; x < this.end(end); x += 6) this.pen.fillRect(x, y + bar / 2, 2, 1.5);
-        this.caption([`${state} ${this.run.lasting(first, end)}`, state], left + 8, y, this.end(end) - left - 8, bar);
+        const words = name.startsWith("producer-") ? ["done"] : [`${state} ${this.run.lasting(first, end)}`, state];
+        this.caption(words, left + 8, y, this.end(end) - left - 8, bar);
       }
     }
     for (const [value, first, end] of this.histories.parts("registered", name, this.run.length)) {
@@ -250,8 +251,8 @@ class Picture {
       this.pen.fillStyle = this.colour("background");
       this.pen.fillRect(left, y, 1, height);
       const words = leaderWords(value, halted);
-      const timed = isUnled ? words.map((text) => `${text} ${this.run.lasting(first, end)}`) : [];
-      this.caption([...timed, ...words], left + 2, y, width - 2, height);
+      const timed = isUnled ? words.slice(-2).map((text) => `${text} ${this.run.lasting(first, end)}`) : words;
+      this.caption([...timed, words.at(-1)], left + 2, y, width - 2, height);
     }
   }
 

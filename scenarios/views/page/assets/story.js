@@ -77,7 +77,7 @@ const FIELDS = {
 /** Return a value with names for its parts, for comparison. */
 function named(family, value) {
   if (value === null) return null;
-  if (family === "role") return { epoch: value };
+  if (family === "role") return `epoch ${value}`;
   const fields = FIELDS[family];
   if (!fields) return value;
   const parts = Object.fromEntries(fields.map((field, i) => [field, value[i]]));

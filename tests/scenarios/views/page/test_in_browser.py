@@ -109,7 +109,7 @@ def test_durations_stand_on_the_timeline(failover: Tab) -> None:
 
 def test_a_partition_whose_leader_is_dead_does_not_look_led(chromium: Chromium, page_of: PageOf) -> None:
     with chromium.open(page_of("rack-loss")) as tab:
-        assert "leader 1 is dead, epoch 0 2.2 s" in drawn(tab)
+        assert "leader 1 is dead 2.2 s" in drawn(tab)
 
 
 def test_distances_on_the_axis_are_times(failover: Tab) -> None:
