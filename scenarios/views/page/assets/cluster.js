@@ -117,7 +117,7 @@ function brokerCard(broker) {
     element("h3", {}, broker.name, element("span", { class: "state" }, `${sign} ${word}`)),
     roleOf(broker),
     element("p", { class: "muted" }, registrationOf(broker), rack ? `, rack ${rack}` : ""),
-    chips("leads", "★", broker.leads),
+    chips(["running", "unseen"].includes(broker.state) ? "leads" : "named as leader of", "★", broker.leads),
     chips("in sync", "=", broker.follows),
     chips("not in sync", "≠", broker.behind),
   );
