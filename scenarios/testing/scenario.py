@@ -27,6 +27,7 @@ from kcsim.scenarios.testing.errors import BadOptionError, FixtureUnavailableErr
 from kcsim.scenarios.testing.failure_timeline import ZooKeeperLog
 from kcsim.scenarios.testing.run_text import timeline_of, write_trace
 from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
+from kcsim.scenarios.views.narration.story import story_of
 from kcsim.scenarios.views.narration.timeline import ConsoleTimeline, console_on
 from kcsim.text import did_you_mean
 
@@ -140,11 +141,11 @@ def _loaded(scenario: "str | Path | Scenario | LoadedScenario") -> LoadedScenari
 
 
 def failure_text(ran: RunResult, loaded: LoadedScenario) -> str:
-    """Return the verdict in words: a summary in one line, then what did not hold, each with the events that decided it."""
+    """Return the verdict in words: a summary, the story of the run, then what did not hold, with the deciding events."""
     timeline = ConsoleTimeline(console_on(io.StringIO()), _brokers(loaded), clients=loaded.scenario.workload.nodes)
     for event in ran.events:
         timeline(event)
-    lines = [f"{ran.verdict.scenario}: {summary(ran.verdict)}"]
+    lines = [f"{ran.verdict.scenario}: {summary(ran.verdict)}", *(f"  {text}" for text in story_of(ran.events).sentences)]
     for judged in ran.verdict.results:
         if judged.outcome is not ExpectationOutcome.HELD:
             name = f" ({judged.invariant})" if judged.invariant else ""
