@@ -114,7 +114,7 @@ def _belongs(group: Sequence[Incident], incident: Incident) -> bool:
 
 
 def _is_sequence(group: Sequence[Incident]) -> bool:
-    """Whether these are restarts, each begun after the one before had ended."""
+    """Return whether these are restarts, each begun after the one before had ended."""
     pairs = pairwise(group)
     return all(i.what == "stopped" and i.until_ms is not None for i in group) and all(
         (before.until_ms or 0) <= after.t_ms for before, after in pairs

@@ -168,7 +168,7 @@ class Narrator:
             return f"{write} is refused, its session is gone: nothing was changed{self._fence(begun)}"
         if event.error == "CONNECTIONLOSS":
             self._unanswered[event.seq] = begun
-            return f"{write} gets no answer, the connection is gone: it will ask again on the next one"
+            return f"{write} gets no answer, the connection is gone: it will be sent again on the next one"
         if begun.controller_epoch_zk_version is None or event.error != "BADVERSION" or event.path != paths.CONTROLLER_EPOCH:
             return None
         return f"{write} is refused: nothing was changed{self._fence(begun)}"
@@ -217,13 +217,13 @@ class Narrator:
             return None
         if holder is None:
             return "loses the election; the winner is not known yet"
-        return f"comes too late for the election: {holder} is the controller"
+        return f"loses the election: {holder} is the controller"
 
     def _failover(self, event: Event) -> str | None:
         return f"is ready as controller: {event.detail}" if event.controller_id is not None else None
 
     def _moved(self, event: Event) -> str:
-        return f"finds that the controller role has moved on: {event.detail}"
+        return f"finds that the controller has moved: {event.detail}"
 
     def _resigned(self, event: Event) -> str:
         return f"resigns as controller of epoch {event.controller_epoch}"
@@ -246,7 +246,7 @@ class Narrator:
         changed = "; ".join(f"{what} {list(which)}" for what, which in known.items() if which)
         if event.step is not None or (known and not changed):
             return None
-        return f"takes note, as controller: {changed or event.detail or about(event, 'changed')}"
+        return f"sees a change, as controller: {changed or event.detail or about(event, 'changed')}"
 
 
 def describe(event: Event) -> str:
@@ -313,7 +313,7 @@ def action_text(event: Event) -> str:
 
 
 def _is_armed(event: Event) -> bool:
-    """Whether a fault waits for its trigger."""
+    """Return whether a fault waits for its trigger."""
     return event.breakpoint is not None
 
 

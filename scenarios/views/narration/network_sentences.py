@@ -21,7 +21,7 @@ def _stalled(event: Event) -> str:
 
 
 def _resumed(event: Event) -> str:
-    return f"gets through to {event.target} after all, {event.duration_ms} ms late"
+    return f"reaches {event.target} at last, {event.duration_ms} ms late"
 
 
 def _broken(event: Event) -> str:

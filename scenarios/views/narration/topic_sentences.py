@@ -80,7 +80,7 @@ def _moved(event: Event) -> str:
 
 
 def _not_moved(event: Event) -> str:
-    return f"cannot do it: {about(event, event.detail)}"
+    return f"cannot change the state: {about(event, event.detail)}"
 
 
 def _removed_from_isr(event: Event) -> str:
@@ -132,7 +132,7 @@ def _abandoned(event: Event) -> str:
 
 def _answered(event: Event) -> str:
     error = f"{event.error} " if event.error else ""
-    return f"hears from broker-{event.broker_id} about {event.event}: {error}{event.detail or ''}".rstrip(": ")
+    return f"gets an answer from broker-{event.broker_id} to {event.event}: {error}{event.detail or ''}".rstrip(": ")
 
 
 def _refused(event: Event) -> str:

@@ -40,7 +40,7 @@ def _truncated(event: Event) -> str:
         if event.rule == "high watermark"
         else f"that {leader}, does not have"
     )
-    return f"cuts off {_records(event)} of {about(event, None)} {why}{those}"
+    return f"truncates {_records(event)} of {about(event, None)} {why}{those}"
 
 
 def _ledger(event: Event) -> str:

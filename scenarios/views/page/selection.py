@@ -39,9 +39,8 @@ def select(index: TraceIndex, at_most: int, requested: tuple[int, int] | None = 
 
     Args:
         at_most: maximum number of events to keep.
-        requested: the indices [first, end) that the user wants to see in full; None: all events if that is not too much,
-            else
-            those around the faults.
+        requested: the indices [first, end) that the user wants to see in full; None: all events, or those around the faults
+            if all are too many.
     """
     total = len(index)
     if requested is None and total <= at_most:

@@ -80,7 +80,7 @@ def test_a_zombie_whose_session_is_gone() -> None:
         "broker-1: resumes where it was frozen",
         "broker-1: loses its connection to ZooKeeper; its session may or may not live on",
         f"broker-1: its write (delete {NOTIFICATION}) gets no answer, the connection is gone: "
-        "it will ask again on the next one",
+        "it will be sent again on the next one",
         "broker-1: learns that its session 0x10000aaaa000001 has expired",
         "broker-1: drops BrokerChange without having begun it: Expire clears the queue",
         f"broker-1: its write (delete {NOTIFICATION}) is refused for good, its session has expired "
@@ -127,7 +127,7 @@ def test_a_zombie_that_only_its_fence_stops() -> None:
         "scenario: deletes /controller by hand",
         f"broker-1: its write (delete {NOTIFICATION}) is refused: nothing was changed "
         "(its fence was /controller_epoch at version 1, which is at version 2 by now)",
-        "broker-1: finds that the controller role has moved on: Expected zkVersion = 1",
+        "broker-1: finds that the controller has moved: Expected zkVersion = 1",
     ]
 
 
@@ -155,11 +155,11 @@ def test_a_race_and_its_losers() -> None:
     assert narrated(story) == [
         "scenario: the run of race begins, seed 7, on ZooKeeper: embedded",
         "scenario: starts broker-1, broker-2",
-        "broker-1: comes too late for the election: broker-2 is the controller",
+        "broker-1: loses the election: broker-2 is the controller",
         "broker-1: loses the election; the winner is not known yet",
         "broker-1: finds itself named in /controller already",
         "broker-2: is ready as controller: 2 live brokers",
-        "broker-2: takes note, as controller: started [4]",
+        "broker-2: sees a change, as controller: started [4]",
         "broker-3: does not start: the id is taken",
     ]
 

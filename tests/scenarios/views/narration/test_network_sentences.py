@@ -59,7 +59,7 @@ def test_what_senders_have_of_it() -> None:
     assert narrated(story) == [
         "broker-1: sends to broker-2 a message that does not arrive: LeaderAndIsr",
         "broker-1: sends to broker-2 a message that is lost, and sends it again: answer to Fetch",
-        "broker-1: gets through to broker-2 after all, 600 ms late",
+        "broker-1: reaches broker-2 at last, 600 ms late",
         "broker-1: loses a connection to broker-2: Fetch: refused by the network",
     ]
 

@@ -26,12 +26,12 @@ CASES: list[tuple[EventKind, EventFields, str]] = [
     (
         EventKind.STATE_CHANGE_FAILED,
         {**ORDERS, "error": "StateChangeFailedError", "detail": "no leader under OfflinePartitionLeaderElectionStrategy"},
-        "cannot do it: orders-0: no leader under OfflinePartitionLeaderElectionStrategy",
+        "cannot change the state: orders-0: no leader under OfflinePartitionLeaderElectionStrategy",
     ),
     (
         EventKind.STATE_CHANGE_FAILED,
         {**ORDERS, "error": "IllegalStateException", "detail": "orders-0 should be in one of … before moving to …"},
-        "cannot do it: orders-0 should be in one of … before moving to …",
+        "cannot change the state: orders-0 should be in one of … before moving to …",
     ),
     (
         EventKind.REPLICA_REMOVED_FROM_ISR,
@@ -129,11 +129,11 @@ CASES: list[tuple[EventKind, EventFields, str]] = [
 
 DETAILS: list[tuple[EventKind, EventFields, str]] = [
     (EventKind.REQUEST_SENT, {"broker_id": 2, "event": "UpdateMetadata"}, "sends broker-2 UpdateMetadata"),
-    (EventKind.RESPONSE_RECEIVED, {"broker_id": 2, "event": "LeaderAndIsr"}, "hears from broker-2 about LeaderAndIsr"),
+    (EventKind.RESPONSE_RECEIVED, {"broker_id": 2, "event": "LeaderAndIsr"}, "gets an answer from broker-2 to LeaderAndIsr"),
     (
         EventKind.RESPONSE_RECEIVED,
         {"broker_id": 2, "event": "StopReplica", "error": "STALE_BROKER_EPOCH"},
-        "hears from broker-2 about StopReplica: STALE_BROKER_EPOCH",
+        "gets an answer from broker-2 to StopReplica: STALE_BROKER_EPOCH",
     ),
     (
         EventKind.REQUEST_REFUSED,

@@ -42,7 +42,7 @@ def event_of(kind: EventKind, fields: dict[str, Any]) -> Event:
         (
             EventKind.RECORDS_TRUNCATED,
             {**ORDERS, "count": 20, "leader": 3, "detail": "w 80..99 of epoch 0"},
-            "cuts off 20 records of orders-0 that its leader, broker-3, does not have: w 80..99 of epoch 0",
+            "truncates 20 records of orders-0 that its leader, broker-3, does not have: w 80..99 of epoch 0",
         ),
         (
             EventKind.LEDGER,
