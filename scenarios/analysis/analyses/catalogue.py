@@ -2,6 +2,7 @@
 
 from kcsim.scenarios.analysis.analyses.affected import AFFECTED_BROKERS, AFFECTED_RACKS, AFFECTED_TOPICS
 from kcsim.scenarios.analysis.analyses.analysis import Analysis
+from kcsim.scenarios.analysis.analyses.controller_gaps import CONTROLLER_GAPS
 from kcsim.scenarios.analysis.analyses.controllers import CONTROLLERS
 from kcsim.scenarios.analysis.analyses.elections import ELECTIONS, UNCLEAN_ELECTIONS
 from kcsim.scenarios.analysis.analyses.health import HEALTH, HEALTH_STEPS
@@ -15,7 +16,7 @@ _IN_ORDER = (
     *(AVAILABILITY, UNAVAILABILITY, UNDER_MIN_ISR),
     *(ELECTIONS, UNCLEAN_ELECTIONS),
     *(ISR_CHURN, ISR_CHURN_PARTITIONS, FLAPPING_REPLICAS),
-    CONTROLLERS,
+    *(CONTROLLERS, CONTROLLER_GAPS),
     *(BROKER_LOAD, SKEW),
     *(RECOVERIES, RECOVERY_TIMES),
     *(HEALTH, HEALTH_STEPS),

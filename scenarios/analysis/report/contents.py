@@ -74,7 +74,7 @@ class ReportTotals:
 
     Attributes:
         longest_ms: the longest window of one partition.
-        longest_gap_ms: the longest time without a controller once there had been one.
+        longest_gap_ms: the longest time without a working controller once there had been one; 0 if there is none on record.
     """
 
     runs: int

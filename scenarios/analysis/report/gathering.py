@@ -151,22 +151,16 @@ def _totals(history: HistoryTables) -> ReportTotals:
             F.coalesce(F.sum(F.when(F.col("outcome") == "nobody", F.col("elections"))), F.lit(0)).alias("nobody"),
         )
     )
-    terms = ANALYSES["controllers"].table(history)
-    # The gap before the first controller is no failure: the cluster is only starting.
-    after_another = F.when(F.col("from_ms") > F.col("first_ms"), F.col("gap_before_ms"))
-    first = terms.groupBy("batch", "run").agg(F.min("from_ms").alias("first_ms"))
-    rule = _one(
-        terms.join(first, ["batch", "run"]).agg(
-            F.count("*").alias("controllers"), F.coalesce(F.max(after_another), F.lit(0)).alias("longest_gap_ms")
-        )
-    )
+    terms = _one(ANALYSES["controllers"].table(history).agg(F.count("*").alias("controllers")))
+    gaps = ANALYSES["controller-gaps"].table(history)
+    longest_gap = _one(gaps.agg(F.coalesce(F.max("duration_ms"), F.lit(0)).alias("longest_gap_ms")))
     brokers = _one(
         history.brokers.agg(F.count("*").alias("brokers"), F.count_distinct("batch", "run", "rack").alias("racks"))
     )
     topics = _one(history.state_intervals.agg(F.count_distinct("batch", "run", "topic").alias("topics")))
     runs = _one(history.ends.agg(F.count("*").alias("runs"), F.count_distinct("batch").alias("batches")))
     sizes = {"events": history.events.count(), "transitions": history.all_transitions.count()}
-    return ReportTotals(**runs, **sizes, **topics, **of_runs, **elections, **rule, **brokers)
+    return ReportTotals(**runs, **sizes, **topics, **of_runs, **elections, **terms, **longest_gap, **brokers)
 
 
 def _elections(history: HistoryTables) -> dict[str, tuple[int, int, int]]:

@@ -72,7 +72,8 @@ def _tiles(contents: Contents) -> Iterator[Tile]:
     yield Tile(duration(recovery[0.5]) if recovery else "–", "from a fault to live leaders, median" + most)
     yield Tile(count(totals.elections), f"leaders elected; {count(totals.nobody)} times none could be")
     yield Tile(count(totals.unclean), "unclean elections: records may be lost", totals.unclean > 0)
-    yield Tile(count(totals.controllers), f"terms of a controller; the longest gap {duration(totals.longest_gap_ms)}")
+    longest = f"; for up to {duration(totals.longest_gap_ms)} no controller worked" if totals.longest_gap_ms else ""
+    yield Tile(count(totals.controllers), f"terms of a controller{longest}")
     worst = next(iter(contents.tables["loss-of-broker"].named()), None)
     if worst is not None:
         what = f"partitions offline if broker {worst['broker']} were lost now, the worst one"

@@ -131,6 +131,6 @@ def test_what_is_cut_off_unasked_is_not_described_as_unknown_to_the_leader() -> 
         story.append("broker-3", EventKind.RECORDS_TRUNCATED, topic="orders", partition=0, leader=2, count=50, rule=rule)
     narrator = Narrator()
     assert [narrator.narrate(event) for event in story.events] == [
-        "cuts off 50 records of orders-0 behind its high watermark, without asking its leader, broker-2",
-        "cuts off 50 records of orders-0 that its leader, broker-2, does not have",
+        "truncates 50 records of orders-0 behind its high watermark, without asking its leader, broker-2",
+        "truncates 50 records of orders-0 that its leader, broker-2, does not have",
     ]

@@ -2,6 +2,7 @@
 
 from kcsim.controller.decisions.election import ElectionRule
 from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
+from kcsim.eventlog.cluster_state import READY_STEP
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.scope import HOUR_MS
 from kcsim.scenarios.analysis.folding.trigger import Trigger
@@ -120,6 +121,23 @@ def controllers() -> Story:
     return story
 
 
+def controller_dies() -> Story:
+    """Controller 1 dies at 100, is named until 130, and 2 is ready at 160; 2 is frozen from 200 on."""
+    story = Story("controller-dies")
+    story.event(0, EventKind.RUN_STARTED, "scenario")
+    for broker, t_ms in ((1, 10), (2, 140)):
+        story.controller(t_ms, broker, zxid=t_ms, epoch=broker)
+        won = {"controller_id": broker, "controller_epoch": broker}
+        story.event(t_ms, EventKind.ELECTION_WON, f"broker-{broker}", **won)
+        story.event(t_ms + 20, EventKind.CONTROLLER_FAILOVER, f"broker-{broker}", step=READY_STEP)
+        if broker == 1:
+            story.process(100, 1, "dead")
+            story.controller(130, None, zxid=130)
+    story.process(200, 2, "paused")
+    story.ends(300)
+    return story
+
+
 def controller_from_before() -> Story:
     """The znode /controller exists when the history begins; the event of the next controller carries its epoch itself."""
     story = Story("controller-from-before")
@@ -205,5 +223,14 @@ def uneven() -> Story:
 
 ALL_BY_HAND = [
     *(leader_dies(), nobody_left(), within_a_millisecond(), deleted_while_offline(), created_again(), never_led()),
-    *(reassigned(), controllers(), controller_from_before(), unclean(), racks(), stopped_together(), uneven()),
+    *(
+        reassigned(),
+        controllers(),
+        controller_dies(),
+        controller_from_before(),
+        unclean(),
+        racks(),
+        stopped_together(),
+        uneven(),
+    ),
 ]

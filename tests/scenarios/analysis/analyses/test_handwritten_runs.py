@@ -158,6 +158,12 @@ def test_a_replica_that_is_removed_has_not_returned(results: Results) -> None:
 TERM = ("broker", "controller_epoch", "from_ms", "to_ms", "open", "ended_by", "gap_before_ms", "gap_after_ms")
 
 
+def test_no_controller_works_from_a_controllers_death_until_the_next_is_ready(results: Results) -> None:
+    """The znode lives on with the session of the dead controller, and a winner has to complete its failover first."""
+    gaps = pick(results("controller-gaps", "controller-dies"), "from_ms", "to_ms", "duration_ms", "open")
+    assert sorted(gaps) == [(100, 160, 60, False), (200, 300, 100, True)]
+
+
 def test_a_controllers_term_lasts_as_long_as_its_znode(results: Results) -> None:
     assert pick(results("controllers", "controllers"), *TERM) == [
         (1, 1, 10, 100, False, "session expired", 10, 30),

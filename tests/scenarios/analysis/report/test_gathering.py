@@ -73,6 +73,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...], list[tuple[Any, ...]]]] = {
         ("batch", "run", "from_ms"),
         [("nightly", "calm", 900, 900), ("nightly", "troubled", 9_000, 450), ("nightly", "troubled", 20, 20)],
     ),
+    "controller-gaps": ("duration_ms long", ("-duration_ms",), [(450,), (30,)]),
     "recoveries": ("to_leader_ms long", ("-to_leader_ms",), [(n,) for n in range(1, 101)] + [(None,)]),
     "recovery-times": (
         "fault string, led_again long, never_led_again long",
