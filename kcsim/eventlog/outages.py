@@ -114,6 +114,8 @@ class OutageTracker:
                     self._led_by.get(_leader(before), set()).discard(partition)
                     self._led_by.setdefault(_leader(after), set()).add(partition)
                     self._doubtful.add(partition)
+                    if self._serves(_leader(after)):  # for less than a millisecond, perhaps: the outage after it counts
+                        self._served.add(partition)
                 case ProcessChanged(node) if node.startswith(BROKER_PREFIX):
                     self._doubt_leader(node.removeprefix(BROKER_PREFIX))
                 case RegistrationChanged(broker):
@@ -126,6 +128,10 @@ class OutageTracker:
                 case _:
                     pass
 
+    def _serves(self, leader: int | None) -> bool:
+        is_running = self._state.processes.get(f"{BROKER_PREFIX}{leader}", RUNNING) == RUNNING
+        return is_running and leader in self._state.registered
+
     def _doubt_leader(self, broker: str) -> None:
         if broker.isdigit():
             self._doubtful |= self._led_by.get(int(broker), set())
@@ -137,16 +143,14 @@ class OutageTracker:
         """Judge the partitions in doubt after all events of one millisecond. Outages shorter than 1 ms are ignored."""
         if not self._doubtful:
             return
-        topics, registered, processes = self._state.of_topics, self._state.registered, self._state.processes
+        topics, registered = self._state.of_topics, self._state.registered
         for partition in sorted(self._doubtful):
             if topics.assignment(partition) is None or partition.topic in topics.deleting:
                 self._forget(partition)
                 continue
             leader = topics.leader(partition)
-            is_led = leader in registered
-            self._note(OutageView.ZOOKEEPER, partition, is_led)
-            is_running = processes.get(f"{BROKER_PREFIX}{leader}", RUNNING) == RUNNING
-            self._note(OutageView.CLIENTS, partition, is_led and is_running)
+            self._note(OutageView.ZOOKEEPER, partition, leader in registered)
+            self._note(OutageView.CLIENTS, partition, self._serves(leader))
         self._doubtful.clear()
 
     def _forget(self, partition: TopicPartition) -> None:

@@ -54,6 +54,13 @@ def outages(served: RunOutages, view: OutageView) -> list[tuple[int, int, bool]]
     return [(o.from_ms, o.until_ms, o.is_over) for o in served.outages if o.view == view]
 
 
+def test_a_leader_that_dies_in_the_millisecond_of_its_election_is_missed() -> None:
+    """Many partitions of a large cluster are created and killed in one millisecond of virtual time."""
+    log = Story().registers(0, 1, 2).at(50, EventKind.ZNODE_CREATED, TOPIC, {"version": 1, "partitions": {"0": [1, 2]}})
+    served = log.leads(100, 1, EventKind.ZNODE_CREATED).is_now(100, 1, "dead").leads(400, 2).ends(1_000)
+    assert outages(served, OutageView.CLIENTS) == [(100, 400, True)]
+
+
 def test_a_partition_that_was_never_led_is_not_missed(led: Story) -> None:
     """Between 50 and 100 ms the partition is being created, as every partition is at first: that is no outage."""
     assert led.ends(1_000) == RunOutages(1, ())

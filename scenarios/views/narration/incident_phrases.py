@@ -78,7 +78,8 @@ def _preparations(facts: RunFacts) -> str:
     consumers = {n for i in facts.preparations for n in i.subjects if n.startswith(CONSUMER_PREFIX)}
     if consumers:
         done.append(f"{plural(len(consumers), 'consumer')} started")
-    return f"no fault was injected: {', '.join(done)}" if done else "no fault was injected"
+    nothing = "no fault took effect" if facts.faults else "no fault was injected"
+    return f"{nothing}: {', '.join(done)}" if done else nothing
 
 
 def _restarts(incidents: Sequence[Incident]) -> str:

@@ -52,6 +52,7 @@ class RunFacts:
 
     Attributes:
         incidents, preparations: as Incidents describes them.
+        faults: how many faults were injected or armed; a fault without an effect is no incident.
         controllers: the intervals with and without a working controller.
         first_elected: the event of the first election that a broker won; None if there was none.
         elections: how many elections were won.
@@ -76,6 +77,7 @@ class RunFacts:
 
     incidents: tuple[Incident, ...]
     preparations: tuple[Incident, ...]
+    faults: int
     controllers: tuple[ControllerInterval, ...]
     first_elected: Event | None
     elections: int
@@ -251,6 +253,7 @@ class FactCollector:
         return RunFacts(
             incidents=tuple(self._incidents.found),
             preparations=tuple(self._incidents.preparations),
+            faults=self._incidents.faults,
             controllers=self._controllers.finish(),
             first_elected=self._first_elected,
             elections=self._elections,

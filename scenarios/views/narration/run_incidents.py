@@ -64,15 +64,18 @@ class Incidents:
     Attributes:
         found: the incidents.
         preparations: topics, producers and consumers of the run in words of the actions that made them.
+        faults: how many faults were injected or armed, whether or not they had an effect.
     """
 
     state: ClusterState
     found: list[Incident] = field(default_factory=list)
     preparations: list[Incident] = field(default_factory=list)
+    faults: int = 0
     _lasting: dict[str, int] = field(default_factory=dict)  # what ends together -> the incident's index
 
     def see(self, event: Event) -> None:
         """Add the event if it is an incident, or note that it ends one."""
+        self.faults += event.kind is EventKind.FAULT
         match event.kind:
             case EventKind.PROCESS_STATE:
                 self._see_process(event)

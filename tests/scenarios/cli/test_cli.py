@@ -71,6 +71,7 @@ def test_a_fault_that_is_never_triggered_ends_with_2(tmp_path: Path) -> None:
 def test_json_is_on_stdout_and_the_timeline_on_stderr(tmp_path: Path) -> None:
     result = kcsim("run", str(written(tmp_path, BASE)), "--zookeeper", "simulated", "--output", "json", "--seed", "7")
     document = json.loads(result.stdout)
+    assert len(document["story"]) == 3
     assert "broker-3   registers, with broker epoch" in result.stderr
     assert (document["scenario"], document["seed"], document["zookeeper"], document["exit_status"]) == (
         "try-it",

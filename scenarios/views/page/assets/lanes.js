@@ -67,7 +67,7 @@ function lanesOf(run, histories) {
   return [
     { type: "marks", name: "scenario", label: "scenario" },
     { type: "marks", name: "zookeeper", label: "zookeeper" },
-    { type: "controller", name: "controller", label: "controller" },
+    ...(run.about.story.controllers.length ? [{ type: "controller", name: "controller", label: "controller" }] : []),
     ...named(MEMBER).map(process),
     ...(isCrowd ? racks(brokers) : each),
     ...CLIENTS.flatMap(named).map(process),

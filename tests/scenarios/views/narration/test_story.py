@@ -66,6 +66,13 @@ def test_a_run_that_has_just_begun_has_a_story() -> None:
     assert story_of([]).opens_at == 0
 
 
+def test_a_fault_that_was_armed_and_never_triggered_is_not_denied() -> None:
+    log = SyntheticLog()
+    log.append("broker-1", EventKind.PROCESS_STATE, state="running")
+    log.append("scenario", EventKind.FAULT, fault="kill", target="broker-1", breakpoint="before")
+    assert story_of(log.events).sentences[0] == "No fault took effect: 1 broker started."
+
+
 def test_what_follows_the_end_of_a_run_is_not_part_of_its_story() -> None:
     """The clean-up after the end kills every broker."""
     log = SyntheticLog()

@@ -99,6 +99,15 @@ def test_the_verdict_shows_each_expectation_what_was_seen_and_why(story: Evaluat
     assert file.getvalue().splitlines()[-1] == "1 of 2 expectations violated"
 
 
+def test_the_story_stands_before_the_verdict_and_wraps_at_the_terminals_width() -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=40)
+    show_verdict(
+        console, Verdict("try-it", ()), lambda _: [], ["broker-2 froze at 0.11 s for 2.2 s, while it wrote.", "It ended."]
+    )
+    assert file.getvalue().splitlines()[1:5] == ["broker-2 froze at 0.11 s for 2.2 s,", "while it wrote.", "It ended.", ""]
+
+
 def test_of_much_evidence_the_first_and_the_last_are_shown() -> None:
     story = EvaluatedLog()
     for _ in range(20):
