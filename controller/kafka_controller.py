@@ -79,6 +79,7 @@ from kcsim.controller.topic_deletion_manager import DeletedTopicZnodes, TopicDel
 from kcsim.controller.watches import ControllerWatches
 from kcsim.eventlog.events import EventFields, EventKind, with_reason
 from kcsim.eventlog.sink import Cause
+from kcsim.eventlog.step_names import ControllerFailoverStep
 from kcsim.runtime.ports import Promise
 from kcsim.vocabulary import BrokerEpoch, BrokerId, FailureReason, ReplicaAssignment, TopicPartition
 from kcsim.zk.errors import ControllerMovedError
@@ -465,7 +466,7 @@ class KafkaController:
         self._sink.emit(
             EventKind.CONTROLLER_FAILOVER,
             won,
-            step="Registering handlers",
+            step=ControllerFailoverStep.REGISTERING_HANDLERS.value,
             controller_epoch=self.context.epoch,
             inputs=self._settings_in_force(),
             unclean_leader_election_enable=self._unclean.default,
@@ -477,21 +478,21 @@ class KafkaController:
         self._isr_changes.register()
         await self._elections.register_and_check_existence(won)
         await self._reassignments.register_and_check_existence(won)
-        deleting = self._step("Deleting log dir event and isr change notifications", won)
+        deleting = self._step(ControllerFailoverStep.DELETING_NOTIFICATIONS, won)
         await self._log_dirs.delete_all(deleting)
         await self._isr_changes.delete_all(deleting)
-        await self._initialize_controller_context(self._step("Initializing controller context", won))
+        await self._initialize_controller_context(self._step(ControllerFailoverStep.INITIALIZING_CONTEXT, won))
         known = self.context.live_or_shutting_down_broker_ids
-        await self._deletions.init(self._step("Fetching topic deletions in progress", won, brokers=known))
+        await self._deletions.init(self._step(ControllerFailoverStep.FETCHING_DELETIONS, won, brokers=known))
         # Brokers must learn which brokers are alive before any LeaderAndIsr names a leader that they do not know.
-        await self._own.send_update_metadata(self._step("Sending update metadata request", won))
-        await self._replicas.startup(self._step("Starting replica state machine", won))
-        await self._partitions.startup(self._step("Starting partition state machine", won))
+        await self._own.send_update_metadata(self._step(ControllerFailoverStep.SENDING_UPDATE_METADATA, won))
+        await self._replicas.startup(self._step(ControllerFailoverStep.STARTING_REPLICA_STATE_MACHINE, won))
+        await self._partitions.startup(self._step(ControllerFailoverStep.STARTING_PARTITION_STATE_MACHINE, won))
         context = self.context
         self._sink.emit(
             EventKind.CONTROLLER_FAILOVER,
             won,
-            step="Ready to serve as the new controller",
+            step=ControllerFailoverStep.READY.value,
             controller_id=self.broker_id,
             controller_epoch=context.epoch,
             brokers=context.live_or_shutting_down_broker_ids,
@@ -499,13 +500,13 @@ class KafkaController:
             detail=f"{len(context.live_brokers)} live brokers, {len(context.topics)} topics, "
             f"{len(context.assignments)} partitions, {len(context.topics_to_be_deleted)} topics to delete",
         )
-        await self._reassignments.resume(self._step("Resuming reassignments", won))
-        await self._deletions.resume_deletions(self._step("Resuming topic deletions", won))
-        await self._elections.resume(self._step("Starting preferred replica leader election", won))
-        self._elections.start_scheduler(self._step("Starting the controller scheduler", won))
+        await self._reassignments.resume(self._step(ControllerFailoverStep.RESUMING_REASSIGNMENTS, won))
+        await self._deletions.resume_deletions(self._step(ControllerFailoverStep.RESUMING_DELETIONS, won))
+        await self._elections.resume(self._step(ControllerFailoverStep.STARTING_PREFERRED_ELECTION, won))
+        self._elections.start_scheduler(self._step(ControllerFailoverStep.STARTING_SCHEDULER, won))
 
-    def _step(self, step: str, won: int, brokers: Sequence[BrokerId] | None = None) -> int:
-        fields = EventFields(step=step, controller_epoch=self.context.epoch)
+    def _step(self, step: ControllerFailoverStep, won: int, brokers: Sequence[BrokerId] | None = None) -> int:
+        fields = EventFields(step=step.value, controller_epoch=self.context.epoch)
         if brokers is not None:
             fields["brokers"] = brokers
         return self._sink.emit(EventKind.CONTROLLER_FAILOVER, won, **fields)

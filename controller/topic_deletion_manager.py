@@ -22,6 +22,7 @@ from kcsim.controller.state_machines.both_machines import StateMachines
 from kcsim.controller.state_machines.replica_state_machine import replicas_by_broker
 from kcsim.controller.watches import ControllerWatches
 from kcsim.eventlog.events import EventFields, EventKind, with_reason
+from kcsim.eventlog.step_names import TopicDeletionStep
 from kcsim.text import summarize
 from kcsim.vocabulary import BrokerId, FailureReason, TopicPartition
 from kcsim.zk.kafka.configs import ConfigZnodes
@@ -105,7 +106,7 @@ class TopicDeletionManager:
     async def _refuse(self, topics: Iterable[str], why: str, cause: int) -> None:
         refused = list(topics)
         for topic in refused:
-            self._emit_step(topic, "refused", why, cause)
+            self._emit_step(topic, TopicDeletionStep.REFUSED, why, cause)
         version = self._context.epoch_zk_version
         await self._znodes.deletions.delete(refused, version, cause)
 
@@ -115,7 +116,7 @@ class TopicDeletionManager:
         """Mark those of these topics that are queued as ineligible."""
         for topic in sorted(self._context.topics_to_be_deleted.intersection(topics)):
             self._context.topics_ineligible_for_deletion.add(topic)
-            self._emit_step(topic, "ineligible", why, cause, reason)
+            self._emit_step(topic, TopicDeletionStep.INELIGIBLE, why, cause, reason)
 
     async def resume_deletion_for_topics(self, topics: Collection[str], cause: int) -> None:
         """Make these topics eligible again and resume their deletion."""
@@ -159,7 +160,8 @@ class TopicDeletionManager:
     async def _on_topic_deletion(self, topics: Collection[str], cause: int) -> None:
         context = self._context
         begun = {
-            topic: self._emit_step(topic, "started", "all its replicas that are online are to go", cause) for topic in topics
+            topic: self._emit_step(topic, TopicDeletionStep.STARTED, "all its replicas that are online are to go", cause)
+            for topic in topics
         }
         by = next(iter(begun.values())) if len(begun) == 1 else cause
         unseen = [topic for topic in topics if topic not in context.topics_with_deletion_started]
@@ -225,7 +227,7 @@ class TopicDeletionManager:
 
     async def _complete_delete_topic(self, topic: str, cause: int) -> None:
         context, zk = self._context, self._znodes
-        done = self._emit_step(topic, "completing", "every replica is deleted, so its znodes go", cause)
+        done = self._emit_step(topic, TopicDeletionStep.COMPLETING, "every replica is deleted, so its znodes go", cause)
         self._watches.unwatch_node(paths.topic(topic))
         deleted = context.replica_states_of(topic)
         await self._replicas.handle_state_changes(replicas_by_broker(deleted), ReplicaMachineState.NON_EXISTENT, done)
@@ -237,8 +239,10 @@ class TopicDeletionManager:
         moving = sorted(tp for tp in context.partitions_being_reassigned if tp.topic == topic)
         rest = f", though {summarize(moving)} is still held for being reassigned" if moving else ""
         reason = FailureReason.BEING_REASSIGNED if moving else None
-        self._emit_step(topic, "completed", f"its name is free again{rest}", done, reason)
+        self._emit_step(topic, TopicDeletionStep.COMPLETED, f"its name is free again{rest}", done, reason)
 
-    def _emit_step(self, topic: str, step: str, why: str, cause: int, reason: FailureReason | None = None) -> int:
-        fields = EventFields(topic=topic, step=step, detail=f"deletion of topic {topic} {step}: {why}")
+    def _emit_step(
+        self, topic: str, step: TopicDeletionStep, why: str, cause: int, reason: FailureReason | None = None
+    ) -> int:
+        fields = EventFields(topic=topic, step=step.value, detail=f"deletion of topic {topic} {step}: {why}")
         return self._sink.emit(EventKind.TOPIC_DELETION, cause, **with_reason(fields, reason))

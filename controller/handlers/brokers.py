@@ -14,6 +14,7 @@ from kcsim.controller.handlers.broker_availability import BrokerAvailability
 from kcsim.controller.scope import ControllerScope
 from kcsim.controller.watches import ControllerWatches
 from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.step_names import BrokerChangeStep
 from kcsim.vocabulary import BrokerEpoch, BrokerId, BrokerInfo
 from kcsim.zk.kafka.brokers import BrokerZnodes
 from kcsim.znodes import paths
@@ -88,15 +89,15 @@ class BrokerHandlers:
         if changes.bounced:
             context.remove_live_brokers(changes.bounced)
             if changes.started:
-                self._emit_step("bounced: gone", changed)
+                self._emit_step(BrokerChangeStep.BOUNCED_GONE, changed)
             await self._fail(changes.bounced, changed)
             context.add_live_brokers(seen[b] for b in changes.bounced)
-            self._emit_step("bounced: back", changed)
+            self._emit_step(BrokerChangeStep.BOUNCED_BACK, changed)
             await self._start_up(changes.bounced, changed)
         if changes.stopped:
             context.remove_live_brokers(changes.stopped)
             if changes.started or changes.bounced:
-                self._emit_step("stopped", changed)
+                self._emit_step(BrokerChangeStep.STOPPED, changed)
             await self._fail(changes.stopped, changed)
 
     async def _start_up(self, started: Sequence[BrokerId], cause: int) -> None:
@@ -107,10 +108,10 @@ class BrokerHandlers:
         await self._availability.on_broker_failure(failed, cause)
         self.unregister_modifications(failed)
 
-    def _emit_step(self, step: str, cause: int) -> None:
+    def _emit_step(self, step: BrokerChangeStep, cause: int) -> None:
         """Record a step of the change. Changes are handled one after the other; later elections see these live brokers."""
         alive = self._context.live_or_shutting_down_broker_ids
-        self._sink.emit(EventKind.BROKER_CHANGE, cause, step=step, brokers=alive)
+        self._sink.emit(EventKind.BROKER_CHANGE, cause, step=step.value, brokers=alive)
 
     def _change_channels(self, changes: BrokerChanges, seen: Seen, cause: int) -> None:
         channels = self._channels

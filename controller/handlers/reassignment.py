@@ -24,6 +24,7 @@ from kcsim.controller.state_machines.partition_state_machine import PartitionLea
 from kcsim.controller.topic_deletion_manager import TopicDeletionManager
 from kcsim.controller.watches import ControllerWatches
 from kcsim.eventlog.events import EventFields, EventKind, with_reason
+from kcsim.eventlog.step_names import ReassignmentStep
 from kcsim.jvm_hash_order import partition_order
 from kcsim.text import format_ids
 from kcsim.vocabulary import (
@@ -161,7 +162,11 @@ class ReassignmentHandlers:
             reassignment = wanted[tp]
             if context.is_queued_for_deletion(tp.topic) or not context.assignment(tp).replicas:
                 self._emit_step(
-                    tp, "refused", reassignment, cause, "there is no such partition, or its topic is to be deleted"
+                    tp,
+                    ReassignmentStep.REFUSED,
+                    reassignment,
+                    cause,
+                    "there is no such partition, or its topic is to be deleted",
                 )
                 results[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
@@ -169,7 +174,7 @@ class ReassignmentHandlers:
                 await self.on_partition_reassignment(tp, reassignment, cause)
                 results[tp] = ErrorCode.NONE
             except EXPECTED_FAILURES as error:
-                self._emit_step(tp, "failed", reassignment, cause, str(error), error)
+                self._emit_step(tp, ReassignmentStep.FAILED, reassignment, cause, str(error), error)
                 results[tp] = ErrorCode.UNKNOWN_SERVER_ERROR
         return results
 
@@ -188,13 +193,17 @@ class ReassignmentHandlers:
     async def on_partition_reassignment(self, tp: TopicPartition, reassignment: ReplicaAssignment, cause: int) -> None:
         """Advance a reassignment as far as possible now."""
         self._deletions.mark_ineligible([tp.topic], "it is being reassigned", cause, FailureReason.BEING_REASSIGNED)
-        begun = self._emit_step(tp, "started", reassignment, cause, "make this the partition's assignment")
+        begun = self._emit_step(tp, ReassignmentStep.STARTED, reassignment, cause, "make this the partition's assignment")
         await self._update_current(tp, reassignment, begun)
         if await self._is_complete(tp, reassignment, begun):
-            done = self._emit_step(tp, "completing", reassignment, begun, "every replica of the target is in the ISR")
+            done = self._emit_step(
+                tp, ReassignmentStep.COMPLETING, reassignment, begun, "every replica of the target is in the ISR"
+            )
             await self._complete(tp, reassignment, done)
             return
-        waiting = self._emit_step(tp, "waiting", reassignment, begun, "not every replica of the target is in the ISR")
+        waiting = self._emit_step(
+            tp, ReassignmentStep.WAITING, reassignment, begun, "not every replica of the target is in the ISR"
+        )
         await self._update_leader_epoch_and_send_request(tp, waiting)
         for broker in reassignment.adding_replicas:
             await self._replicas.handle_state_changes({broker: [tp]}, ReplicaMachineState.NEW, waiting)
@@ -230,7 +239,7 @@ class ReassignmentHandlers:
         await self._write_topic(tp, completed, cause)
         await self._remove_from_reassigning(tp, completed, cause)
         await self._own.send_update_metadata(cause, [tp])
-        self._emit_step(tp, "completed", completed, cause, "nothing is left to add or to remove")
+        self._emit_step(tp, ReassignmentStep.COMPLETED, completed, cause, "nothing is left to add or to remove")
         await self._deletions.resume_deletion_for_topics([tp.topic], cause)
 
     async def _move_leader_if_required(self, tp: TopicPartition, completed: ReplicaAssignment, cause: int) -> None:
@@ -333,7 +342,7 @@ class ReassignmentHandlers:
     def _emit_step(
         self,
         tp: TopicPartition,
-        step: str,
+        step: ReassignmentStep,
         assignment: ReplicaAssignment,
         cause: int,
         detail: str,
@@ -342,7 +351,7 @@ class ReassignmentHandlers:
         fields = EventFields(
             topic=tp.topic,
             partition=tp.partition,
-            step=step,
+            step=step.value,
             replicas=assignment.replicas,
             adding_replicas=assignment.adding_replicas,
             removing_replicas=assignment.removing_replicas,

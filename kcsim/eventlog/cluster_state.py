@@ -28,6 +28,7 @@ from kcsim.eventlog.state_changes import (
     Znode,
     ZnodeChanged,
 )
+from kcsim.eventlog.step_names import ControllerFailoverStep
 from kcsim.eventlog.topics_state import TopicsState
 from kcsim.znodes import paths
 
@@ -37,7 +38,7 @@ ENDED = ("dead", "stopped")
 RUNNING = "running"
 NOT_RUNNING: Mapping[str, str] = MappingProxyType({"dead": "dead", "stopped": "stopped", "paused": "frozen"})
 """State of a process that does not run -> the adjective for it."""
-READY_STEP = "Ready to serve as the new controller"
+READY_STEP = ControllerFailoverStep.READY.value
 """The step of a failover after which the controller has sent its brokers what they need, and begins to process events."""
 SERVER_PREFIX = "member-"
 """How the name of a ZooKeeper server begins."""

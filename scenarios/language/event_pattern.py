@@ -8,11 +8,9 @@ from typing import Annotated, Any, Literal, get_type_hints
 from pydantic import PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema
 
 from kcsim.eventlog.events import Event, EventFields, EventKind
+from kcsim.scenarios.language.event_values import TEXTS_FOR_PEOPLE, check_columns, check_partition_number, check_value
 from kcsim.scenarios.language.value_types import CONTROLLER, KnownNames, known_names, validation_error
 from kcsim.text import did_you_mean
-
-TEXTS_FOR_PEOPLE = frozenset({"detail", "inputs"})
-"""Columns that no pattern has: what they say is in other columns, too."""
 
 Kind = Literal["a whole number", "text", "true or false", "a list of whole numbers", "a list of texts"]
 
@@ -128,8 +126,16 @@ def _pattern(value: object, info: ValidationInfo) -> EventPattern:
     for kind in kinds:
         if kind not in known:
             raise validation_error(f"unknown kind of event {kind!r}{did_you_mean(kind, known)}", "kind")
+    found = tuple(EventKind(kind) for kind in kinds)
+    check_columns(found, (_KEYS[key] for key in value if key != "kind"))
     fields = {_KEYS[key]: _field(key, wanted, info) for key, wanted in value.items() if key != "kind"}
-    return EventPattern(tuple(EventKind(kind) for kind in kinds), fields)
+    names = known_names(info)
+    for column, wanted in fields.items():
+        if wanted is not None:
+            check_value(found, column, wanted, names)
+    if fields.get("topic") is not None and fields.get("partition") is not None:
+        check_partition_number(fields["topic"], fields["partition"], names)
+    return EventPattern(found, fields)
 
 
 def _field(key: str, wanted: Any, info: ValidationInfo) -> Any:

@@ -40,8 +40,16 @@ def collect_known_names(tree: Mapping[str, Any], report: Callable[[Any, str, str
         endless_producers=tuple(_endless_producers(tree)),
         consumers=_known_consumers(tree),
         groups=_known_groups(tree),
+        znodes=tuple(_znodes(timetable)),
         report=report,
     )
+
+
+def _znodes(timetable: Any) -> Iterator[str]:
+    for step in _steps(timetable):
+        for by_hand in (step.get("zk-create"), step.get("zk-set")):
+            if isinstance(by_hand, dict) and isinstance(by_hand.get("path"), str):
+                yield by_hand["path"]
 
 
 def _names_given(step: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:

@@ -53,6 +53,7 @@ class KnownNames:
         producers: every producer of the workload. None: the producers are invalid, which is reported elsewhere.
         endless_producers: the producers without a number of records.
         consumers, groups: every consumer, and every group. None, as for producers.
+        znodes: the paths of the znodes that steps create or change by hand.
         report: called with each problem that pydantic does not find: the mapping that contains it, the key, a sentence.
     """
 
@@ -67,6 +68,7 @@ class KnownNames:
     endless_producers: tuple[str, ...] = ()
     consumers: tuple[str, ...] | None = None
     groups: tuple[str, ...] | None = None
+    znodes: tuple[str, ...] = ()
     report: Callable[[Any, str, str], None] | None = field(default=None, compare=False)
 
 

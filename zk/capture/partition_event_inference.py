@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kcsim.eventlog.events import EventFields, EventKind
+from kcsim.eventlog.step_names import ReassignmentStep
 from kcsim.text import comma_separated
 from kcsim.vocabulary import NO_LEADER, BrokerId, LeaderAndIsr, PartitionState, ReplicaAssignment, TopicPartition
 
@@ -82,7 +83,7 @@ def infer_reassignment_events(
             fields = EventFields(
                 topic=topic,
                 partition=number,
-                step=step,
+                step=step.value,
                 replicas=new.replicas,
                 adding_replicas=new.adding_replicas,
                 removing_replicas=new.removing_replicas,
@@ -93,11 +94,11 @@ def infer_reassignment_events(
             yield InferredEvent(EventKind.PARTITION_REASSIGNMENT, fields, True)
 
 
-def _step(old: ReplicaAssignment, new: ReplicaAssignment) -> str:
+def _step(old: ReplicaAssignment, new: ReplicaAssignment) -> ReassignmentStep:
     if new.is_being_reassigned:
-        return "restarted" if old.is_being_reassigned else "started"
+        return ReassignmentStep.RESTARTED if old.is_being_reassigned else ReassignmentStep.STARTED
     # Kafka before 2.4 does not write adding and removing replicas.
-    return "completed" if old.is_being_reassigned else "assigned"
+    return ReassignmentStep.COMPLETED if old.is_being_reassigned else ReassignmentStep.ASSIGNED
 
 
 def _leader(leader: BrokerId | None) -> str:

@@ -20,6 +20,7 @@ from msgspec import structs
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind, hexadecimal
 from kcsim.eventlog.run_actions import SCENARIO
+from kcsim.eventlog.step_names import TopicDeletionStep
 from kcsim.vocabulary import SessionId, ZkVersion
 from kcsim.zk.capture.cause_inference import CauseInference
 from kcsim.zk.capture.partition_event_inference import InferredEvent, infer_reassignment_events, infer_state_event
@@ -247,7 +248,9 @@ class ZooKeeperTrace:
                     self._emit(by, EventKind.CONTROLLER_RESIGNED, seq, **fields)
             case KnownPath(PathKind.TOPIC, topic=str(topic)) if event.kind is EventKind.ZNODE_DELETED and by != SCENARIO:
                 detail = f"deletion of topic {topic} completed"
-                self._emit(by, EventKind.TOPIC_DELETION, seq, topic=topic, step="completed", detail=detail)
+                self._emit(
+                    by, EventKind.TOPIC_DELETION, seq, topic=topic, step=TopicDeletionStep.COMPLETED.value, detail=detail
+                )
             case KnownPath(PathKind.CONTROLLER_EPOCH) if self._candidate is not None and state.controller_epoch is not None:
                 self._causes.elected = self._emit(
                     f"broker-{self._candidate}",

@@ -43,6 +43,7 @@ from kcsim.brokers.apache_kafka.log_lines.messages import (
 )
 from kcsim.brokers.apache_kafka.log_lines.patterns import PatternTable
 from kcsim.eventlog.events import EventFields, EventKind
+from kcsim.eventlog.step_names import ControllerFailoverStep, TopicDeletionStep
 from kcsim.text import summarize
 from kcsim.vocabulary import TopicPartition
 from kcsim.znodes import paths
@@ -81,12 +82,12 @@ TABLE: PatternTable[RoleMessage | BrokerMessage | TopicMessage] = PatternTable(
 NO_CONTROLLER = -1
 REFUSED = "/controller or /controller_epoch changed first: the multi was refused"
 FENCED = "Controller epoch zkVersion check fails."
-READY = "Ready to serve as the new controller"
+READY = ControllerFailoverStep.READY.value
 OURS = {
-    "Deleting log dir event notifications": "Deleting log dir event and isr change notifications",
-    "Initializing replica state": "Starting replica state machine",
-    "Initializing partition state": "Starting partition state machine",
-    "Partitions undergoing preferred replica election: ": "Starting preferred replica leader election",
+    "Deleting log dir event notifications": ControllerFailoverStep.DELETING_NOTIFICATIONS.value,
+    "Initializing replica state": ControllerFailoverStep.STARTING_REPLICA_STATE_MACHINE.value,
+    "Initializing partition state": ControllerFailoverStep.STARTING_PARTITION_STATE_MACHINE.value,
+    "Partitions undergoing preferred replica election: ": ControllerFailoverStep.STARTING_PREFERRED_ELECTION.value,
 }
 STEPS = {words: OURS.get(words, words) for words in FAILOVER_STEPS}
 """Kafka's wording -> the step's name in our own controller. Kafka does not log two of the steps in which our controller
@@ -255,14 +256,14 @@ class ControllerLines:
                 yield ParsedEvent(EventKind.TOPIC_CHANGE, fields)
             case DeletionStarted(topic):
                 self.term.deleting.add(topic)
-                yield _deletion(topic, "started", "all its replicas that are online are to go")
+                yield _deletion(topic, TopicDeletionStep.STARTED, "all its replicas that are online are to go")
             case DeletionHalted(topics, reason):
-                yield from (_deletion(topic, "ineligible", f"it has {reason}") for topic in topics)
+                yield from (_deletion(topic, TopicDeletionStep.INELIGIBLE, f"it has {reason}") for topic in topics)
             case DeletionRefused(topics, reason):
-                yield from (_deletion(topic, "refused", reason) for topic in topics)
+                yield from (_deletion(topic, TopicDeletionStep.REFUSED, reason) for topic in topics)
             case TopicDeleted(_, topic):
                 self.term.deleting.discard(topic)
-                yield _deletion(topic, "completed", "its name is free again")
+                yield _deletion(topic, TopicDeletionStep.COMPLETED, "its name is free again")
             case ImbalanceMeasured(broker):
                 self.term.imbalanced = broker
             case ElectionTriggered():
@@ -310,6 +311,6 @@ def _name_of_event(printed: str) -> str:
     return f"{name}({content.rpartition(',')[2]})" if name in NAMED_BY_LAST else name
 
 
-def _deletion(topic: str, step: str, why: str) -> ParsedEvent:
-    fields = EventFields(topic=topic, step=step, detail=f"deletion of topic {topic} {step}: {why}")
+def _deletion(topic: str, step: TopicDeletionStep, why: str) -> ParsedEvent:
+    fields = EventFields(topic=topic, step=step.value, detail=f"deletion of topic {topic} {step}: {why}")
     return ParsedEvent(EventKind.TOPIC_DELETION, fields)

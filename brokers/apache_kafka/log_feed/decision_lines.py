@@ -36,6 +36,7 @@ from kcsim.brokers.apache_kafka.log_lines.state_change_log import (
 from kcsim.controller.channels.request_descriptions import MAX_PARTITIONS_LISTED, refusal_fields
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import EventFields, EventKind
+from kcsim.eventlog.step_names import TopicDeletionStep
 from kcsim.text import summarize
 from kcsim.vocabulary import TopicPartition
 
@@ -150,7 +151,9 @@ class DecisionLines:
         if after == "NonExistentReplica" and topic in self.term.deleting:
             self.term.deleting.discard(topic)
             detail = f"deletion of topic {topic} completing: every replica is deleted, so its znodes go"
-            yield ParsedEvent(EventKind.TOPIC_DELETION, EventFields(topic=topic, step="completing", detail=detail))
+            yield ParsedEvent(
+                EventKind.TOPIC_DELETION, EventFields(topic=topic, step=TopicDeletionStep.COMPLETING.value, detail=detail)
+            )
 
 
 def _described(message: LeaderAndIsrSent) -> str:

@@ -11,6 +11,7 @@ from math import exp
 from kcsim.controller.decisions.broker_changes import diff_brokers
 from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.eventlog.events import EventFields, EventKind
+from kcsim.eventlog.step_names import BrokerChangeStep, ControllerFailoverStep
 from kcsim.scenarios.analysis.generating.cluster_history import (
     WRITTEN_AFTER_MS,
     ClusterHistory,
@@ -35,13 +36,17 @@ MOST_BROKERS_LISTED = 40
 EPOCH_MS = 1_577_836_800_000
 """The wall-clock time in znodes at the beginning of a history, in ms since 1970."""
 READING_STEPS = (
-    "Registering handlers",
-    "Deleting log dir event and isr change notifications",
-    "Initializing controller context",
-    "Fetching topic deletions in progress",
-    "Sending update metadata request",
+    ControllerFailoverStep.REGISTERING_HANDLERS,
+    ControllerFailoverStep.DELETING_NOTIFICATIONS,
+    ControllerFailoverStep.INITIALIZING_CONTEXT,
+    ControllerFailoverStep.FETCHING_DELETIONS,
+    ControllerFailoverStep.SENDING_UPDATE_METADATA,
 )
-LAST_STEPS = ("Resuming reassignments", "Resuming topic deletions", "Starting preferred replica leader election")
+LAST_STEPS = (
+    ControllerFailoverStep.RESUMING_REASSIGNMENTS,
+    ControllerFailoverStep.RESUMING_DELETIONS,
+    ControllerFailoverStep.STARTING_PREFERRED_ELECTION,
+)
 
 
 @dataclass
@@ -154,10 +159,10 @@ class Controllers:
         for step in READING_STEPS:
             self._step(step, won)
         self._known = dict(self._brokers.registered)
-        replicas = self._step("Starting replica state machine", won)
+        replicas = self._step(ControllerFailoverStep.STARTING_REPLICA_STATE_MACHINE, won)
         since = scheduler.now
         scheduler.now += HANDLING_MS
-        partitions = self._step("Starting partition state machine", won)
+        partitions = self._step(ControllerFailoverStep.STARTING_PARTITION_STATE_MACHINE, won)
         dead = [broker.id for broker in self._layout.brokers if broker.id not in self._known]
         self._keep(GeneratedActionKind.FAILOVER, (), replicas, since, (scheduler.now, partitions))
         for broker in sorted(self._known):
@@ -168,7 +173,7 @@ class Controllers:
             self.name,
             EventKind.CONTROLLER_FAILOVER,
             won,
-            step="Ready to serve as the new controller",
+            step=ControllerFailoverStep.READY.value,
             controller_id=self.broker or 0,
             controller_epoch=self._epoch,
             brokers=sorted(self._known),
@@ -176,15 +181,16 @@ class Controllers:
         )
         for step in LAST_STEPS:
             self._step(step, won)
-        scheduler_step = self._step("Starting the controller scheduler", won)
+        scheduler_step = self._step(ControllerFailoverStep.STARTING_SCHEDULER, won)
         self.is_ready = True
         epoch = self._epoch
         if self._settings.rebalance:
             scheduler.at(scheduler.now + FIRST_REBALANCE_AFTER_MS, lambda: self._rebalance(epoch, scheduler_step))
         self.look(won)  # process changes since the new controller read the registrations
 
-    def _step(self, step: str, won: int) -> int:
-        return self._scheduler.emit(self.name, EventKind.CONTROLLER_FAILOVER, won, step=step, controller_epoch=self._epoch)
+    def _step(self, step: ControllerFailoverStep, won: int) -> int:
+        fields = EventFields(step=step.value, controller_epoch=self._epoch)
+        return self._scheduler.emit(self.name, EventKind.CONTROLLER_FAILOVER, won, **fields)
 
     # --- what it does
 
@@ -237,9 +243,9 @@ class Controllers:
         is_first = True
         for step, kind, brokers in (
             ("started", GeneratedActionKind.STARTED, changes.started),
-            ("bounced: gone", GeneratedActionKind.STOPPED, changes.bounced),
-            ("bounced: back", GeneratedActionKind.STARTED, changes.bounced),
-            ("stopped", GeneratedActionKind.STOPPED, changes.stopped),
+            (BrokerChangeStep.BOUNCED_GONE.value, GeneratedActionKind.STOPPED, changes.bounced),
+            (BrokerChangeStep.BOUNCED_BACK.value, GeneratedActionKind.STARTED, changes.bounced),
+            (BrokerChangeStep.STOPPED.value, GeneratedActionKind.STOPPED, changes.stopped),
         ):
             if not brokers:
                 continue

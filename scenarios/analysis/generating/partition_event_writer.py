@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.decisions.election import Election, ElectionRule
 from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.step_names import ReassignmentStep
 from kcsim.scenarios.analysis.folding.transition import Transition
 from kcsim.scenarios.analysis.generating.layout import Layout
 from kcsim.scenarios.analysis.generating.rows import GeneratedRow, Ids
@@ -137,7 +138,7 @@ class PartitionEventWriter:
         )
         self._write(transition, context.session, seq)
 
-    def step(self, t_ms: int, step: str, assignment: ReplicaAssignment, controller: int, cause: int) -> int:
+    def step(self, t_ms: int, step: ReassignmentStep, assignment: ReplicaAssignment, controller: int, cause: int) -> int:
         """Add a step of a reassignment. Returns: its seq."""
         return self.add(
             t_ms,
@@ -145,7 +146,7 @@ class PartitionEventWriter:
             REASSIGNMENT,
             cause,
             replicas=assignment.replicas,
-            step=step,
+            step=step.value,
             adding_replicas=assignment.adding_replicas,
             removing_replicas=assignment.removing_replicas,
             target_replicas=assignment.target_replicas,

@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 from itertools import count
 from random import Random
 
+from kcsim.eventlog.step_names import ReassignmentStep
 from kcsim.scenarios.analysis.folding.partition_state import PartitionKey
 from kcsim.scenarios.analysis.folding.transition import Transition
 from kcsim.scenarios.analysis.generating.admin_schedule import (
@@ -223,8 +224,8 @@ class PartitionHistory:
         assert writer.last_ms == move.requested_ms, f"{writer.name} is busy at {move.requested_ms}"
         self._simulator.reassigned(move.target, requested, t_ms)
         moving = self._simulator.assignment
-        started = writer.step(t_ms + STARTED_MS, "started", moving, move.controller, requested)
-        waiting = writer.step(t_ms + WAITING_MS, "waiting", moving, move.controller, started)
+        started = writer.step(t_ms + STARTED_MS, ReassignmentStep.STARTED, moving, move.controller, requested)
+        waiting = writer.step(t_ms + WAITING_MS, ReassignmentStep.WAITING, moving, move.controller, started)
         self._decided(self._simulator.take(), DecisionContext(move.controller, move.session, *(t_ms, waiting) * 2))
 
     def _gather(self, move: ScheduledReassignment, t_ms: int) -> None:
@@ -242,11 +243,11 @@ class PartitionHistory:
         last = moving.adding_replicas[-1]
         followed = self._catch_up(last, self._cause_of(move), t_ms)
         assert followed, f"{last} does not catch up with {writer.name} in a time of calm"
-        started = writer.step(t_ms + COMPLETING_MS - 1, "started", moving, move.controller, writer.seq(t_ms))
-        completing = writer.step(t_ms + COMPLETING_MS, "completing", moving, move.controller, started)
+        started = writer.step(t_ms + COMPLETING_MS - 1, ReassignmentStep.STARTED, moving, move.controller, writer.seq(t_ms))
+        completing = writer.step(t_ms + COMPLETING_MS, ReassignmentStep.COMPLETING, moving, move.controller, started)
         self._decided(followed, DecisionContext(move.controller, move.session, *(t_ms, completing) * 2))
         completed = t_ms + completed_ms(self._layout.replication_factor)
-        writer.step(completed + 1, "completed", self._simulator.assignment, move.controller, completing)
+        writer.step(completed + 1, ReassignmentStep.COMPLETED, self._simulator.assignment, move.controller, completing)
 
     def _cause_of(self, move: ScheduledReassignment) -> int:
         """Return the cause of what replicas do because of a reassignment: the beginning of the reassignment."""

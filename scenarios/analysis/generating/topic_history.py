@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kcsim import znodes
 from kcsim.controller.decisions.reassignment import reassigned_to
 from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.step_names import TopicDeletionStep
 from kcsim.scenarios.analysis.folding.timeline_builder import UNCLEAN_SETTING
 from kcsim.scenarios.analysis.generating.admin_schedule import (
     ASSIGNED_MS,
@@ -98,9 +99,9 @@ class TopicHistory:
         yield requested
         request_znode = self._znode(at + 1, CREATED, request, None, creation.session, requested.seq)
         yield request_znode
-        started = self._step(at + DELETION_STARTED_MS, "started", deletion, request_znode.seq)
+        started = self._step(at + DELETION_STARTED_MS, TopicDeletionStep.STARTED, deletion, request_znode.seq)
         yield started
-        completing = self._step(at + DELETION_COMPLETING_MS, "completing", deletion, started.seq)
+        completing = self._step(at + DELETION_COMPLETING_MS, TopicDeletionStep.COMPLETING, deletion, started.seq)
         yield completing
         gone = (
             (paths.topic_partitions(name), 0),
@@ -111,11 +112,11 @@ class TopicHistory:
         for after, (path, version) in enumerate(gone):
             t_ms = at + DELETION_COMPLETED_MS + after
             yield self._znode(t_ms, DELETED, path, None, deletion.session, completing.seq, version)
-        yield self._step(at + DELETION_COMPLETED_MS + len(gone), "completed", deletion, completing.seq)
+        yield self._step(at + DELETION_COMPLETED_MS + len(gone), TopicDeletionStep.COMPLETED, deletion, completing.seq)
 
-    def _step(self, t_ms: int, step: str, deletion: ScheduledDeletion, cause: int) -> GeneratedRow:
+    def _step(self, t_ms: int, step: TopicDeletionStep, deletion: ScheduledDeletion, cause: int) -> GeneratedRow:
         detail = f"deletion of topic {self._topic.name} {step}"
-        return self._add(t_ms, node_of(deletion.controller), EventKind.TOPIC_DELETION, cause, step=step, detail=detail)
+        return self._add(t_ms, node_of(deletion.controller), EventKind.TOPIC_DELETION, cause, step=step.value, detail=detail)
 
     def _write(self, t_ms: int, current: Mapping[int, ReplicaAssignment], session: str, cause: int) -> GeneratedRow:
         self._zk_version += 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
 from kcsim.eventlog.events import EventFields, EventKind
-from kcsim.eventlog.run_actions import SCENARIO, ClusterError
+from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, SCENARIO, ClusterError
 from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
 from kcsim.scenarios.engine.simulated_parts import SimulatedParts
 from kcsim.scenarios.language.conditions_model import WaitFor
@@ -49,7 +49,8 @@ class StepExecution:
 
     def skip(self, step: ScenarioStep, why: str) -> None:
         """Log that a step, or a part of it, was skipped because it could not be executed."""
-        self.cluster.log.append(SCENARIO, EventKind.STEP_SKIPPED, None, EventFields(op=step.verb(), detail=why))
+        fields = EventFields(op=step.verb(), detail=why)
+        self.cluster.log.append(SCENARIO, EventKind.STEP_SKIPPED, RUN_STARTED_SEQ, fields)
 
     async def to_each(self, step: NamingStep, names: Sequence[str], act: Callable[[str], Awaitable[int]]) -> None:
         """Apply an action to each broker that a step names, and record the alias that the step gives."""

@@ -33,6 +33,11 @@ def _with_consumers(group: str) -> list[Any]:
     return [*_with_topics(1, 3), {"start-consumers": "all"}, stable, heard]
 
 
+def _naming(*paths: str) -> list[Any]:
+    """Return steps that do nothing but name znodes that nobody creates, so that expectations may name them."""
+    return [{"zk-set": {"path": path, "data": None}, "if-possible": True} for path in paths]
+
+
 _ONE_PLACED = {"version": 1, "partitions": {"0": [1, 2]}}
 _PLACED = {"version": 1, "partitions": {"0": [1, 2], "1": [2, 3], "2": [3, 4], "3": [4, 5]}}
 
@@ -63,19 +68,19 @@ HARMLESS: Mapping[str, list[Any]] = {
     "fault-deletion-stuck-in-reassignment": _with_topics(1, 3),
     "fault-deletion-without-state": _with_topics(1, 3),
     "fault-elections-without-end": _with_topics(1, 3),
-    "fault-empty-replica-list": _with_topics(1, 2),
+    "fault-empty-replica-list": [*_with_topics(1, 2), *_naming("/brokers/topics/hollow")],
     "fault-isr-names-no-replica": _with_topics(1, 4),
     "fault-left-over-state": [*_with_topics(1, 2), {"zk-set": {"path": "/brokers/topics/orders", "data": _ONE_PLACED}}],
     "fault-leftover-requests": _with_topics(1, 2),
     "fault-own-id-in-controller": _with_topics(1, 2),
     "fault-reassigned-to-nobody": _with_topics(1, 2),
     "fault-recreated-over-deleted-znodes": _with_topics(1, 2),
-    "fault-replica-named-twice": _NOTHING,
+    "fault-replica-named-twice": [*_NOTHING, *_naming("/brokers/topics/doubled")],
     "fault-request-unseen": _with_topics(1, 3),
-    "fault-unreadable-registration": _with_topics(1, 3),
+    "fault-unreadable-registration": [*_with_topics(1, 3), *_naming("/brokers/ids/7")],
     "fault-unreadable-request": _NOTHING,
     "fault-unreadable-state": _with_topics(1, 2),
-    "fault-unreadable-topic": _with_topics(1, 2),
+    "fault-unreadable-topic": [*_with_topics(1, 2), *_naming("/brokers/topics/torn")],
     "fault-reassigned-without-state": _with_topics(1, 2),
     "fault-registration-deleted": _with_topics(1, 2),
     "fault-state-deleted": _with_topics(1, 3),

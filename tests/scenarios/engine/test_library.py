@@ -19,7 +19,9 @@ from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, Verdict
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
+from kcsim.scenarios.language.event_values import VALUES, check_value
 from kcsim.scenarios.language.scenario_file import find_scenario, library_names, load_scenario
+from kcsim.scenarios.language.value_types import KnownNames
 from tests.requirements import require
 from tests.scenarios.engine.no_op_scenarios import HARMLESS, SURVIVING
 from tests.scenarios.long_timeouts import patient
@@ -44,6 +46,8 @@ A busy machine cannot keep such limits: on a real server these scenarios run nig
 """
 
 
+CLOSED = (*{column for _, column in VALUES}, "reason", "path")
+"""Columns whose values form known sets."""
 COLUMNS_OF_ALL = {"seq", "t_ms", "node", "kind", "cause"}
 ROOTS = {EventKind.RUN_STARTED, EventKind.FAULT, EventKind.ADMIN_ACT}
 
@@ -62,6 +66,7 @@ def verdict_on(path: Path, kind: ZooKeeperKind, seed: int = 1) -> Verdict:
     log = run_in_environment(choice, cluster_spec(loaded.scenario), RunInfo(loaded.scenario.name, seed, kind.value), script)
     assert_causes_are_recorded(log)
     assert_columns_are_of_the_kind(log)
+    assert_values_are_known(log)
     return verdicts[0]
 
 
@@ -81,6 +86,14 @@ def assert_columns_are_of_the_kind(log: EventLog) -> None:
         if getattr(e, c) is not None
     }
     assert sorted(found) == []
+
+
+def assert_values_are_known(log: EventLog) -> None:
+    """Assert that each event has only values that a pattern may ask for."""
+    found = {(e.kind, column, value) for e in log.events for column in CLOSED if (value := getattr(e, column)) is not None}
+    known = KnownNames(brokers=(), topics=None, groups=None)
+    for kind, column, value in found:
+        check_value([kind], column, value, known)
 
 
 def assert_held(verdict: Verdict) -> None:

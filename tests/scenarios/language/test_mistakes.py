@@ -78,6 +78,25 @@ def _bare(line: str) -> str:
             "invariants: [epoch-never-goes-back] | unknown invariant 'epoch-never-goes-back'; "
             "did you mean epochs-never-go-back?",
         ),
+        # values of events
+        *(
+            ("{controller: any}", f"{{event: {{{wrong}}}}}", f"- wait: {{event: {{{wrong}}}}} | {message}")
+            for wrong, message in (
+                ("kind: LeaderElection, topic: ordres", "no such event has topic 'ordres'; did you mean orders?"),
+                ("kind: LeaderElection, topic: orders, partition: 2", "orders has no partition 2; it has 0 to 1"),
+                ("kind: ZnodeChanged, path: /controler", "Kafka has no znode /controler; did you mean /controller?"),
+                (
+                    "kind: ZnodeChanged, path: /brokers/topics/ordres/partitions/0/state",
+                    "no such event has path 'ordres'; did you mean orders?",
+                ),
+                ("kind: ProcessState, state: died", "no such event has state 'died'; did you mean dead?"),
+                (
+                    "kind: ElectionWon, topic: orders",
+                    "ElectionWon has no column topic; it has node, controller-id, controller-epoch, "
+                    "controller-epoch-zk-version, rule",
+                ),
+            )
+        ),
         # values
         ("after: 2s", "after: 2", "after: 2 | 2 has no unit; write 2ms or 2s"),
         (

@@ -119,6 +119,56 @@ def test_one_wrong_word_is_reported_with_its_line_and_the_nearest_right_one(
         ("wait: {event: {kind: ElectionWun}}", "8: unknown kind of event 'ElectionWun'; did you mean ElectionWon?"),
         ("wait: {event: {kind: [ElectionWon, ElectionWun]}}", "8: unknown kind of event 'ElectionWun'; did you mean"),
         ("wait: {event: {kind: ElectionWon, contrler-epoch: 1}}", "8: unknown column 'contrler-epoch'; did you mean"),
+        (
+            "wait: {event: {kind: ProcessState, state: died}}",
+            "8: no such event has state 'died'; did you mean dead?",
+        ),
+        (
+            "wait: {event: {kind: ProcessState, state: frozen}}",
+            "8: no such event has state 'frozen'; there are running",
+        ),
+        ("wait: {event: {kind: SessionState, state: paused}}", "8: no such event has state 'paused'; did you mean"),
+        (
+            "wait: {event: {kind: LeaderElection, rule: Uncleen}}",
+            "8: no such event has rule 'Uncleen'; did you mean Uncl",
+        ),
+        (
+            "wait: {event: {kind: LeaderElection, leader: 9}}",
+            "8: there is no broker 9; there are broker-1",
+        ),
+        ("wait: {event: {kind: LeaderElection, isr: [1, 9]}}", "8: there is no broker 9"),
+        (
+            "wait: {event: {kind: ZnodeChanged, path: /controler}}",
+            "8: Kafka has no znode /controler; did you mean",
+        ),
+        ("wait: {event: {kind: ZnodeChanged, path: /brokers/topic}}", "8: Kafka has no znode /brokers/topic; did you mean"),
+        ("wait: {event: {kind: ZnodeDeleted, path: /brokers/ids/9}}", "8: there is no broker 9"),
+        (
+            "wait: {event: {kind: ControllerFailover, step: Ready to serve}}",
+            "8: no such event has step 'Ready to serve'",
+        ),
+        ("wait: {event: {kind: PartitionReassignment, step: done}}", "8: no such event has step 'done'; there are started,"),
+        (
+            "wait: {event: {kind: StateChangeFailed, strategy: OfflinePartition}}",
+            "8: no such event has strategy 'OfflinePartition'; did you mean OfflinePartitionLeaderElectionStrategy?",
+        ),
+        (
+            "wait: {event: {kind: RequestSent, event: LeaderAndISR}}",
+            "8: no such event has event 'LeaderAndISR'; did",
+        ),
+        (
+            "wait: {event: {kind: ControllerEventDone, event: TopicChnge}}",
+            "8: no such event has event 'TopicChnge'; did",
+        ),
+        ("wait: {event: {kind: ZkWriteRefused, outcome: failed}}", "8: no such event has outcome 'failed'; there are"),
+        (
+            "wait: {event: {kind: ElectionWon, topic: orders}}",
+            "8: ElectionWon has no column topic; it has node",
+        ),
+        (
+            "wait: {event: {kind: [ElectionWon, ElectionLost], controller-epoch: 1}}",
+            "8: ElectionLost has no column",
+        ),
         ("wait: {event: {kind: BrokerChange, detail: gone}}", "8: detail is a text for people, which no pattern"),
         ("wait: {event: {kind: ElectionWon, controller-epoch: one}}", "8: 'one' is no value of controller-epoch, which"),
         ("wait: {event: {kind: ElectionWon, node: broker-9}}", "8: unknown name 'broker-9'"),
