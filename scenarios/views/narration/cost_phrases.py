@@ -2,7 +2,7 @@
 
 from kcsim.scenarios.views.narration.run_facts import RunFacts
 from kcsim.scenarios.views.narration.run_incidents import PRODUCER_PREFIX
-from kcsim.scenarios.views.narration.story_words import at, duration, plural
+from kcsim.scenarios.views.narration.story_words import at, duration, plural, was
 
 
 def costs_sentence(facts: RunFacts) -> str:
@@ -77,10 +77,12 @@ def _records(facts: RunFacts) -> str:
     counts = facts.records
     if counts is None:
         is_writing = any(node.startswith(PRODUCER_PREFIX) for node in facts.state.producers)
-        return f"{plural(facts.acknowledged, 'record')} were acknowledged, and not counted afterwards" if is_writing else ""
-    parts = [f"{counts['lost']:,} of {plural(counts['acknowledged'], 'acknowledged record')} were lost"]
-    if counts["duplicated"]:
-        parts.append(f"{counts['duplicated']:,} were written twice")
-    if counts["given_up"]:
-        parts.append(f"{counts['given_up']:,} more were given up by their producers")
+        number = plural(facts.acknowledged, "record")
+        return f"{number} {was(facts.acknowledged)} acknowledged, and not counted afterwards" if is_writing else ""
+    lost, twice, given_up = counts["lost"], counts["duplicated"], counts["given_up"]
+    parts = [f"{lost:,} of {plural(counts['acknowledged'], 'acknowledged record')} {was(lost)} lost"]
+    if twice:
+        parts.append(f"{twice:,} {was(twice)} written twice")
+    if given_up:
+        parts.append(f"{given_up:,} more {was(given_up)} given up by their producers")
     return ", ".join(parts)

@@ -12,7 +12,7 @@ from kcsim.scenarios.views.narration.run_incidents import (
     PRODUCER_PREFIX,
     Incident,
 )
-from kcsim.scenarios.views.narration.story_words import at, for_time, listed, plural
+from kcsim.scenarios.views.narration.story_words import at, for_time, listed, plural, was
 
 INCIDENTS_NAMED = 4
 NAMED_RESTARTS = 4
@@ -35,7 +35,7 @@ OTHER_PHRASES = {
     "reassign": "the reassignment of {partitions} was requested",
     "alter-partition-reassignments": "a change of the reassignment of {partitions} was requested",
     "elect-preferred": "an election of the preferred {leaders} was requested",
-    "elect-leaders": "an election of {leaders} was requested",
+    "elect-leaders": "an election of the {leaders} was requested",
     "delete-topic": "the deletion of topic {subject} was requested",
     "create-topic": "topic {subject} was created",
     "add-partitions": "more partitions of topic {subject} were requested",
@@ -69,9 +69,7 @@ def _preparations(facts: RunFacts) -> str:
     done = [f"{plural(brokers, 'broker')} started"] if brokers else []
     topics = [i.subjects[0] for i in facts.preparations if i.what == "create-topic"]
     if topics:
-        done.append(
-            f"{'topic' if len(topics) == 1 else 'topics'} {listed(topics)} {'was' if len(topics) == 1 else 'were'} created"
-        )
+        done.append(f"{'topic' if len(topics) == 1 else 'topics'} {listed(topics)} {was(len(topics))} created")
     producers = sorted({n for i in facts.preparations for n in i.subjects if n.startswith(PRODUCER_PREFIX)})
     if producers:
         done.append(f"{plural(len(producers), 'producer')} wrote records")
@@ -167,15 +165,15 @@ def _roles(incident: Incident, former: Collection[str]) -> str:
 def _predicate(group: Sequence[Incident]) -> str:
     """Return what happened to the nodes of a group, when, and until when."""
     first, ends = group[0], [incident.until_ms for incident in group]
-    was = "was" if sum(len(incident.subjects) for incident in group) == 1 else "were"
-    verb, when = PROCESS_VERBS[first.what].format(was=was), at(first.t_ms, "at ")
+    verb_of_all = was(sum(len(incident.subjects) for incident in group))
+    verb, when = PROCESS_VERBS[first.what].format(was=verb_of_all), at(first.t_ms, "at ")
     last = max((end for end in ends if end is not None), default=None)
     if last is None or None in ends:
         return f"{verb} {when}"
     if first.what not in STARTED_AGAIN:
         return f"{verb} {when}{for_time(first.t_ms, last)}"
     if last - first.t_ms <= SAME_TIME_MS:
-        return f"{was} restarted {when}" if first.what == "stopped" else f"{verb} and started again {when}"
+        return f"{verb_of_all} restarted {when}" if first.what == "stopped" else f"{verb} and started again {when}"
     by = "at " if len(set(ends)) == 1 else "by "
     return f"{verb} {when} and started again {at(last, by)}"
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from kcsim.eventlog.controller_intervals import ControllerInterval
 from kcsim.scenarios.views.narration.run_facts import LateWrite, RunFacts
 from kcsim.scenarios.views.narration.run_incidents import BROKER_PREFIX
-from kcsim.scenarios.views.narration.story_words import at, listed, plural
+from kcsim.scenarios.views.narration.story_words import at, listed, plural, was
 from kcsim.vocabulary import TopicPartition
 
 TAKEOVERS_NAMED = 3
@@ -53,8 +53,9 @@ def _late_writes(facts: RunFacts) -> list[str]:
     applied = {late.node for late in facts.late_writes if late.fate == "applied"}
     words = [_late_write(late) for late in facts.late_writes if late.fate != "refused" or late.node not in applied]
     for node, count in sorted(facts.stale_requests.items()):
-        was = "was" if count == 1 else "were"
-        words.append(f"{plural(count, 'request')} of {node} {was} refused by brokers that knew a higher controller epoch")
+        words.append(
+            f"{plural(count, 'request')} of {node} {was(count)} refused by brokers that knew a higher controller epoch"
+        )
     words += [f"a write that {node} had begun was not answered" for node in facts.unanswered]
     heard = {late.node for late in facts.late_writes} | facts.stale_requests.keys() | set(facts.unanswered)
     return words + [f"the old controller {node} wrote nothing after that" for node in _replaced(facts) if node not in heard]
@@ -71,17 +72,17 @@ def _replaced(facts: RunFacts) -> list[str]:
 
 
 def _late_write(late: LateWrite) -> str:
-    writes, was = ("the write", "was") if late.count == 1 else (f"{late.count} writes", "were")
+    writes = "the write" if late.count == 1 else f"{late.count} writes"
     of = f"of {late.node}, still named in /controller," if late.is_in_office else f"of the old controller {late.node}"
     match late.fate:
         case "fenced":
-            return f"{writes} {of} {was} refused: /controller_epoch had changed"
+            return f"{writes} {of} {was(late.count)} refused: /controller_epoch had changed"
         case "expired":
-            return f"{writes} {of} {was} given up: its session had expired"
+            return f"{writes} {of} {was(late.count)} given up: its session had expired"
         case "applied":
-            return f"{writes} {of} {was} applied"
+            return f"{writes} {of} {was(late.count)} applied"
         case _:
-            return f"{writes} {of} {was} refused"
+            return f"{writes} {of} {was(late.count)} refused"
 
 
 def _failed_events(facts: RunFacts) -> list[str]:
@@ -150,7 +151,7 @@ def _groups(facts: RunFacts) -> list[str]:
         rebalances = [t_ms for t_ms in facts.rebalances.get(group, ()) if t_ms >= since]
         if not rebalances:
             continue
-        often = "" if len(rebalances) == 1 else f" {len(rebalances)} times, the last"
+        often = "" if len(rebalances) == 1 else f" {len(rebalances)} times, the last time"
         state = (
             f"was stable in generation {history.generation}"
             if history.state == "Stable"
@@ -158,7 +159,7 @@ def _groups(facts: RunFacts) -> list[str]:
         )
         moved = {move.partition for move in history.moves if move.t_ms >= since}
         what = f", and {plural(len(moved), 'partition')} moved to other consumers" if moved else ""
-        words.append(f"group {group} rebalanced{often} {at(rebalances[-1], 'at ')} and then {state}{what}")
+        words.append(f"group {group} rebalanced{often} {at(rebalances[-1], 'at ')}, then {state}{what}")
     return words
 
 
@@ -167,7 +168,8 @@ def _end(facts: RunFacts) -> str:
     partitions = list(topics.partitions())
     if not partitions:
         is_about_controllers = len(facts.controllers) > 1
-        return "" if is_about_controllers else f"at the end {plural(len(state.registered), 'broker')} were registered"
+        registered = f"{plural(len(state.registered), 'broker')} {was(len(state.registered))} registered"
+        return "" if is_about_controllers else f"at the end {registered}"
     unled = [partition for partition in partitions if not _has_working_leader(facts, partition)]
     incomplete = [
         partition for partition in partitions if partition not in unled and not _has_complete_isr(facts, partition)

@@ -71,6 +71,7 @@ class Incidents:
     found: list[Incident] = field(default_factory=list)
     preparations: list[Incident] = field(default_factory=list)
     faults: int = 0
+    _open_on_links: list[int] = field(default_factory=list)  # indices of the network faults since the last heal
     _lasting: dict[str, int] = field(default_factory=dict)  # what ends together -> the incident's index
 
     def see(self, event: Event) -> None:
@@ -115,7 +116,8 @@ class Incidents:
                 self._add(event, what, targets, lasts_as=targets[0])
         elif fault in NETWORK_FAULTS:
             ends = tuple(event.sources or (EVERYTHING,)), tuple(event.targets or (EVERYTHING,))
-            self._add(event, fault, ends[0], lasts_as=fault, others=ends[1], both_ways=bool(event.both_ways))
+            self._open_on_links.append(len(self.found))
+            self._add(event, fault, ends[0], others=ends[1], both_ways=bool(event.both_ways))
         elif fault == "disconnect":
             self._add(event, "disconnected", targets, lasts_as=f"{targets[0]} disconnected")
         elif fault == "expire":
@@ -136,8 +138,9 @@ class Incidents:
         elif op == "reconnect":
             self._end(f"{target} disconnected", event)
         elif op == "heal":
-            for fault in NETWORK_FAULTS:
-                self._end(fault, event)
+            if len(self._open_on_links) == 1:  # of several, the event does not say which it ends
+                self._set_end(self._open_on_links[0], event)
+            self._open_on_links.clear()
         elif op == "slow-follower":
             self._add(event, op, tuple(target.split(", ")))
         elif op in ACTIONS_OF_NOTE:
@@ -174,4 +177,7 @@ class Incidents:
     def _end(self, lasting: str, event: Event) -> None:
         index = self._lasting.pop(lasting, None)
         if index is not None:
-            self.found[index] = replace(self.found[index], until_ms=event.t_ms)
+            self._set_end(index, event)
+
+    def _set_end(self, index: int, event: Event) -> None:
+        self.found[index] = replace(self.found[index], until_ms=event.t_ms)

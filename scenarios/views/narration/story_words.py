@@ -35,6 +35,11 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
+def was(count: int) -> str:
+    """Return the verb that agrees with a number: 1 was, 2 were."""
+    return "was" if count == 1 else "were"
+
+
 def listed(names: Sequence[str], at_most: int = NAMED_AT_MOST, noun: str = "") -> str:
     """Return names as a list in a sentence: a, b and c. Too many are counted, if there is a noun for them, or cut short."""
     if len(names) > at_most:

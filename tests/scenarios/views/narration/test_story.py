@@ -73,6 +73,22 @@ def test_a_fault_that_was_armed_and_never_triggered_is_not_denied() -> None:
     assert story_of(log.events).sentences[0] == "No fault took effect: 1 broker started."
 
 
+@pytest.mark.parametrize(
+    ("faults", "words"),
+    [
+        (1, "Messages from broker-1 to broker-2 were cut at 0.00 s for 100 ms."),
+        (2, "Messages from broker-1 to broker-2 were cut at 0.00 s; messages from broker-1 to broker-2 were cut at 0.10 s."),
+    ],
+)
+def test_how_long_a_link_was_cut_is_said_only_if_it_is_known(faults: int, words: str) -> None:
+    """Of several network faults, the event of a heal does not say which it ends."""
+    log = SyntheticLog()
+    for _ in range(faults):
+        log.append("scenario", EventKind.FAULT, fault="partition", sources=["broker-1"], targets=["broker-2"])
+    log.append("scenario", EventKind.ADMIN_ACT, op="heal")
+    assert story_of(log.events).sentences[0] == words
+
+
 def test_what_follows_the_end_of_a_run_is_not_part_of_its_story() -> None:
     """The clean-up after the end kills every broker."""
     log = SyntheticLog()
