@@ -17,6 +17,10 @@ def _without_controller(facts: RunFacts) -> str:
         won = facts.first_elected
         if won is None:
             return ""
+        if not facts.has_failovers:
+            last = facts.last_elected or won
+            elections = plural(facts.elections, "election")
+            return f"{elections} {was(facts.elections)} won, the last by {last.node} with epoch {last.controller_epoch}"
         election = f"{won.node} won the election with epoch {won.controller_epoch} {at(won.t_ms, 'at ')}"
         return f"{election}, and the run ended before it was ready"
     first = facts.controllers[0]

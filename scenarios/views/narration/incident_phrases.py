@@ -23,6 +23,7 @@ PROCESS_VERBS = {
     "froze": "froze",
     "killed": "{was} killed",
     "stopped": "stopped",
+    "unregistered": "lost {its} registration",
     "disconnected": "{was} cut off from ZooKeeper",
     "fail-log-dir": "lost a log directory",
     "stall": "stopped polling",
@@ -76,6 +77,8 @@ def _preparations(facts: RunFacts) -> str:
     consumers = {n for i in facts.preparations for n in i.subjects if n.startswith(CONSUMER_PREFIX)}
     if consumers:
         done.append(f"{plural(len(consumers), 'consumer')} started")
+    if not facts.state.processes:
+        return "no broker lost its registration"
     nothing = "no fault took effect" if facts.faults else "no fault was injected"
     return f"{nothing}: {', '.join(done)}" if done else nothing
 
@@ -166,7 +169,8 @@ def _predicate(group: Sequence[Incident]) -> str:
     """Return what happened to the nodes of a group, when, and until when."""
     first, ends = group[0], [incident.until_ms for incident in group]
     verb_of_all = was(sum(len(incident.subjects) for incident in group))
-    verb, when = PROCESS_VERBS[first.what].format(was=verb_of_all), at(first.t_ms, "at ")
+    its = "its" if verb_of_all == "was" else "their"
+    verb, when = PROCESS_VERBS[first.what].format(was=verb_of_all, its=its), at(first.t_ms, "at ")
     last = max((end for end in ends if end is not None), default=None)
     if last is None or None in ends:
         return f"{verb} {when}"

@@ -55,7 +55,9 @@ class RunFacts:
         faults: how many faults were injected or armed; a fault without an effect is no incident.
         controllers: the intervals with and without a working controller.
         first_elected: the event of the first election that a broker won; None if there was none.
+        last_elected: the event of the last one.
         elections: how many elections were won.
+        has_failovers: whether the log has the steps of failovers; a log of ZooKeeper has not.
         outages: intervals in which a partition had no working leader, in the clients' view.
         first_leader_waits: new partitions that waited long for their first leader, or never got one -> for how many ms.
         never_led: of these, the ones that never got one.
@@ -80,7 +82,9 @@ class RunFacts:
     faults: int
     controllers: tuple[ControllerInterval, ...]
     first_elected: Event | None
+    last_elected: Event | None
     elections: int
+    has_failovers: bool
     outages: tuple[Outage, ...]
     first_leader_waits: dict[TopicPartition, int]
     never_led: frozenset[TopicPartition]
@@ -111,7 +115,9 @@ class FactCollector:
     _first: Event | None = None
     _last: Event | None = None
     _first_elected: Event | None = None
+    _last_elected: Event | None = None
     _elections: int = 0
+    _has_failovers: bool = False
     _late: Counter[tuple[str, int, str, bool]] = field(default_factory=Counter)
     _writes: dict[int, tuple[str, int]] = field(default_factory=dict)  # seq of a ZkWrite or a lost answer -> writer, epoch
     _reached: set[int] = field(default_factory=set)  # of these, the writes that ZooKeeper has applied
@@ -185,6 +191,9 @@ class FactCollector:
             case EventKind.ELECTION_WON:
                 self._elections += 1
                 self._first_elected = self._first_elected or event
+                self._last_elected = event
+            case EventKind.CONTROLLER_FAILOVER:
+                self._has_failovers = True
             case EventKind.ZNODE_CREATED | EventKind.ZNODE_CHANGED | EventKind.ZNODE_DELETED if event.cause in self._writes:
                 self._reached.add(event.cause or -1)
             case EventKind.ZK_WRITE | EventKind.ZK_WRITE_APPLIED | EventKind.ZK_WRITE_REFUSED:
@@ -256,7 +265,9 @@ class FactCollector:
             faults=self._incidents.faults,
             controllers=self._controllers.finish(),
             first_elected=self._first_elected,
+            last_elected=self._last_elected,
             elections=self._elections,
+            has_failovers=self._has_failovers,
             outages=tuple(o for o in self._outages.finish().outages if o.view == OutageView.CLIENTS),
             first_leader_waits=self._waits | never_led,
             never_led=frozenset(never_led),

@@ -6,7 +6,7 @@ writing records) is no incident; a run in which nothing else happens is describe
 
 from dataclasses import dataclass, field, replace
 
-from kcsim.eventlog.cluster_state import ENDED, SERVER_PREFIX, ClusterState
+from kcsim.eventlog.cluster_state import BELOW_BROKER_IDS, ENDED, SERVER_PREFIX, ClusterState
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.eventlog.node_names import consumer_node
 from kcsim.vocabulary import TopicPartition
@@ -34,7 +34,8 @@ class Incident:
     """One incident.
 
     Attributes:
-        what: froze, killed, stopped, expired, disconnected, a network fault, an action, or the operation on a znode by hand.
+        what: froze, killed, stopped, unregistered, expired, disconnected, a fault of its own name, an action, or the operation
+            on a znode by hand.
         subjects: the nodes that it happened to, a topic, a partition, or the path of a znode.
         seq, t_ms: the event that was its effect.
         others: of a network fault, the nodes at the other end of the links.
@@ -88,6 +89,8 @@ class Incidents:
                 self._add(event, "fail-log-dir", (event.node,))
             case EventKind.ADMIN_ACT:
                 self._see_action(event)
+            case EventKind.ZNODE_CREATED | EventKind.ZNODE_DELETED if not self.state.processes:
+                self._see_registration(event)
             case _:
                 pass
 
@@ -105,6 +108,17 @@ class Incidents:
                 self._add(event, "stopped", (node,), lasts_as=node)
             case _:
                 pass
+
+    def _see_registration(self, event: Event) -> None:
+        """Follow the registrations of brokers in a log that does not have their processes, such as an import."""
+        name = (event.path or "").removeprefix(BELOW_BROKER_IDS)
+        if not name.isdigit():
+            return
+        node = f"{BROKER_PREFIX}{name}"
+        if event.kind is EventKind.ZNODE_CREATED:
+            self._end(node, event)
+        else:
+            self._add(event, "unregistered", (node,), lasts_as=node)
 
     def _see_fault(self, event: Event) -> None:
         fault, targets = event.fault or "", tuple((event.target or "").split(", "))

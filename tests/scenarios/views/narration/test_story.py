@@ -62,8 +62,23 @@ def test_writes_that_an_old_controller_got_through_are_named() -> None:
 def test_a_run_that_has_just_begun_has_a_story() -> None:
     log = SyntheticLog()
     log.append("scenario", EventKind.RUN_STARTED, scenario="try-it")
-    assert story_of(log.events).sentences[0] == "No fault was injected."
+    assert story_of(log.events).sentences[0] == "No broker lost its registration."
     assert story_of([]).opens_at == 0
+
+
+def test_a_log_without_processes_is_described_by_registrations_and_elections() -> None:
+    """An import of ZooKeeper's log knows neither who was killed nor when a controller had completed its failover."""
+    log = SyntheticLog()
+    for broker in (1, 2):
+        log.znode(f"/brokers/ids/{broker}")
+    for epoch in (1, 2):
+        log.append(f"broker-{epoch}", EventKind.ELECTION_WON, controller_id=epoch, controller_epoch=epoch)
+    log.gone("/brokers/ids/1")
+    log.znode("/brokers/ids/1")
+    assert story_of(log.events).sentences[:2] == (
+        "broker-1 lost its registration at 0.40 s for 100 ms.",
+        "2 elections were won, the last by broker-2 with epoch 2; there were no partitions.",
+    )
 
 
 def test_a_fault_that_was_armed_and_never_triggered_is_not_denied() -> None:
