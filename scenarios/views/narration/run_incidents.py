@@ -34,8 +34,8 @@ class Incident:
     """One incident.
 
     Attributes:
-        what: froze, killed, stopped, unregistered, expired, disconnected, a fault of its own name, an action, or the operation
-            on a znode by hand.
+        what: froze, killed, stopped, unregistered, expired, disconnected, the name of another fault or of an action, or the
+            operation on a znode by hand.
         subjects: the nodes that it happened to, a topic, a partition, or the path of a znode.
         seq, t_ms: the event that was its effect.
         others: of a network fault, the nodes at the other end of the links.
