@@ -28,11 +28,13 @@ class RunStory:
     Attributes:
         sentences: what happened, what it cost, how it ended.
         controllers: the intervals with and without a working controller, for the timeline of a page.
+        has_failovers: whether the log has the steps of failovers, so that working controllers are known.
         opens_at: seq of the event at which a page opens: the first fault, else the first action, else the first election.
     """
 
     sentences: tuple[str, ...]
     controllers: tuple[ControllerInterval, ...]
+    has_failovers: bool
     opens_at: int
 
 
@@ -47,7 +49,7 @@ def story_of(events: Iterable[Event]) -> RunStory:
 def story_from(facts: RunFacts) -> RunStory:
     """Return the story of a run with these facts."""
     texts = (incidents_sentence(facts), costs_sentence(facts), outcome_sentence(facts))
-    return RunStory(tuple(sentence(text) for text in texts if text), facts.controllers, _opening(facts))
+    return RunStory(tuple(sentence(text) for text in texts if text), facts.controllers, facts.has_failovers, _opening(facts))
 
 
 def _opening(facts: RunFacts) -> int:

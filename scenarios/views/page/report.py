@@ -101,6 +101,7 @@ def _story_in_page(story: RunStory) -> dict[str, Any]:
     return {
         "sentences": story.sentences,
         "opens_at": story.opens_at,
+        "has_failovers": story.has_failovers,
         "controllers": [[i.broker, i.epoch, i.from_seq, i.until_seq, i.is_over] for i in story.controllers],
     }
 

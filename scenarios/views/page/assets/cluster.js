@@ -89,7 +89,7 @@ function summary(run, histories, controllers, place, partitions, brokers) {
   return element(
     "dl",
     { class: "facts" },
-    fact("Working controller", ...workingController(run, controllers, place)),
+    fact(controllers.isKnown ? "Working controller" : "Controller", ...workingController(run, controllers, place)),
     fact("/controller names", controller === null ? "nobody" : `broker-${controller}`),
     fact("Controller epoch", epoch === null ? "none yet" : String(epoch)),
     fact("Registered", `${registered} of ${plural(brokers.length, "broker")}`, registered < brokers.length),

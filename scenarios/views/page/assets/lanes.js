@@ -56,7 +56,7 @@ function signOf(run, place) {
  * Return the lanes from top to bottom: {type, name, label, note, of}; type: marks, controller, process, group, partition, topic
  * and, if there are many brokers, also rack. In that case the lanes of racks come first, and each broker below them.
  */
-function lanesOf(run, histories) {
+function lanesOf(run, histories, controllers) {
   const processes = new Set([...histories.namesOf("process"), ...histories.namesOf("registered")]);
   for (const node of new Set(run.content.node)) processes.add(run.texts[node]);
   const named = (prefix) => [...processes].filter((name) => name.startsWith(prefix)).sort(byName);
@@ -67,7 +67,7 @@ function lanesOf(run, histories) {
   return [
     { type: "marks", name: "scenario", label: "scenario" },
     { type: "marks", name: "zookeeper", label: "zookeeper" },
-    ...(run.about.story.controllers.length ? [{ type: "controller", name: "controller", label: "controller" }] : []),
+    ...(controllers.intervals.length ? [{ type: "controller", name: "controller", label: "controller" }] : []),
     ...named(MEMBER).map(process),
     ...(isCrowd ? racks(brokers) : each),
     ...CLIENTS.flatMap(named).map(process),

@@ -247,7 +247,7 @@ class Page {
       ...(isLost ? [bar("named in /controller, but dead, frozen or not ready", "in-office")] : []),
       ...(states.has("paused") ? [bar("frozen: the process stands still", "paused")] : []),
       ...(states.has("dead") || states.has("stopped") ? [bar("dead or stopped", "gone")] : []),
-      ...(isLost || hasPartitions ? [bar(isLost ? `no working controller${hasPartitions ? ", or no working leader" : ""}` : "no working leader", "offline")] : []),
+      ...(isLost || hasPartitions ? [bar(isLost ? `${this.picture.controllers.absence}${hasPartitions ? ", or no working leader" : ""}` : "no working leader", "offline")] : []),
       ...(flags.includes("u") ? [bar("under-replicated: replicas are missing in the ISR", "under")] : []),
     );
     const used = new Set([...this.picture.marks.values()].flat().map((place) => signOf(run, place)));

@@ -8,9 +8,9 @@ class Picture {
   /** Draw on `canvas`; the axis has a canvas of its own, which does not scroll away. */
   constructor(run, histories, scale, canvas, axis) {
     Object.assign(this, { run, histories, scale, canvas, axis });
-    this.controllers = new Controllers(run);
+    this.controllers = new Controllers(run, histories);
     this.arrows = null; // messages between lanes: pairs of events, if they are shown
-    this.lanes = lanesOf(run, histories);
+    this.lanes = lanesOf(run, histories, this.controllers);
     this.marks = marksOf(run);
     this.counts = new Map();
   }
@@ -268,7 +268,7 @@ class Picture {
       if (broker === null) {
         const [left, width] = this.bar(first, end, y + 1, height - 2, this.colour("panel"), ["x", this.colour("offline")]);
         const lasts = this.run.lasting(first, end);
-        this.caption([`no working controller ${lasts}`, `no controller ${lasts}`, `none ${lasts}`, lasts], left, y, width, height);
+        this.caption([`${this.controllers.absence} ${lasts}`, `no controller ${lasts}`, `none ${lasts}`, lasts], left, y, width, height);
         continue;
       }
       const [left, width] = this.bar(first, end, y + 1, height - 2, this.colour("controller"));

@@ -112,6 +112,18 @@ def test_a_partition_whose_leader_is_dead_does_not_look_led(chromium: Chromium, 
         assert "leader 1 is dead 2.2 s" in drawn(tab)
 
 
+def test_without_steps_of_failovers_the_znode_says_who_is_the_controller(chromium: Chromium, tmp_path: Path) -> None:
+    """An import of ZooKeeper's log does not know when a failover was complete: its controllers are not called idle."""
+    events = [e for e in run_of(FAILOVER) if e.kind not in (EventKind.CONTROLLER_FAILOVER, EventKind.PROCESS_STATE)]
+    page = tmp_path / "import.html"
+    page.write_text(report(written(tmp_path / "import.jsonl", events), "kcsim").html, encoding="utf-8")
+    with chromium.open(page.as_uri()) as tab:
+        texts = drawn(tab)
+        assert "★ broker-2, epoch 1" in texts
+        assert not [text for text in texts if "working" in text or "/controller" in text]
+        assert tab.complaints == []
+
+
 def test_distances_on_the_axis_are_times(failover: Tab) -> None:
     """The scale can be another one; that is for who chooses it."""
     events = run_of(FAILOVER)
