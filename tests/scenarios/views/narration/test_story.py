@@ -95,7 +95,7 @@ def test_a_fault_that_was_armed_and_never_triggered_is_not_denied() -> None:
         (2, "Messages from broker-1 to broker-2 were cut at 0.00 s; messages from broker-1 to broker-2 were cut at 0.10 s."),
     ],
 )
-def test_how_long_a_link_was_cut_is_said_only_if_it_is_known(faults: int, words: str) -> None:
+def test_how_long_a_link_was_cut_is_stated_only_if_it_is_known(faults: int, words: str) -> None:
     """Of several network faults, the event of a heal does not say which it ends."""
     log = SyntheticLog()
     for _ in range(faults):
