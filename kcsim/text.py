@@ -5,6 +5,8 @@ from difflib import get_close_matches
 from itertools import islice
 
 NAMED_AT_MOST = 5
+LONG_ENOUGH = 4
+"""A shorter beginning of a word is taken for a mistyped word."""
 
 
 def summarize(items: Collection[object], at_most: int = NAMED_AT_MOST) -> str:
@@ -15,8 +17,13 @@ def summarize(items: Collection[object], at_most: int = NAMED_AT_MOST) -> str:
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return '; did you mean …?' with the nearest known word, or empty text when no known word is near."""
-    near = get_close_matches(str(word), list(known), n=1, cutoff=0.5)
+    """Return '; did you mean …?' with the nearest known word, or empty text when no known word is near.
+
+    A word of which the beginning was written is nearer than any other: Leader means LeaderElection, not Ledger.
+    """
+    words = list(known)
+    begun = [candidate for candidate in words if len(str(word)) >= LONG_ENOUGH and candidate.startswith(str(word))]
+    near = get_close_matches(str(word), begun or words, n=1, cutoff=0.0 if begun else 0.5)
     return suggestion(near[0]) if near else ""
 
 

@@ -60,6 +60,7 @@ class _BrokerSlot:
     numbers: random.Random
     process: Process | None = None
     broker: Broker | None = None
+    paused_by: int | None = None  # seq of the fault that has frozen it last
 
 
 class Cluster:
@@ -228,27 +229,34 @@ class Cluster:
         self._actions.confirm(cause, "kill", process.name, detail)
         process.kill(cause)
 
-    async def pause(self, name: str) -> int:
-        """Freeze a broker as SIGSTOP or a long garbage collection does. Raises: ClusterError."""
+    async def pause(self, name: str, for_ms: int | None = None) -> int:
+        """Freeze a broker as SIGSTOP or a long garbage collection does, until `resume` or for `for_ms`.
+
+        Raises: ClusterError.
+        """
         slot, _ = self._running(name)
         cause = self._actions.fault("pause", name)
-        self._apply_pause(slot, cause, "between two steps")
+        self._apply_pause(slot, cause, "between two steps", for_ms)
         return cause
 
-    def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
+    def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1, for_ms: int | None = None) -> int:
         """Freeze a broker when it reaches a write to ZooKeeper; return at once.
 
         Args:
             moment: `before`: begun but not yet sent; `after`: applied, but the broker has not seen the response.
             path: only a write to this path or below it counts.
             nth: which of these writes, counted from now on; 1 is the first.
+            for_ms: how long it stays frozen; None: until `resume`.
         """
         slot, _ = self._running(name)
-        return self._arm("pause", slot, moment, path, nth, self._apply_pause)
+        return self._arm("pause", slot, moment, path, nth, partial(self._apply_pause, for_ms=for_ms))
 
-    def _apply_pause(self, slot: _BrokerSlot, cause: int, where: ArmedWrite | str) -> None:
+    def _apply_pause(self, slot: _BrokerSlot, cause: int, where: ArmedWrite | str, for_ms: int | None) -> None:
         process = slot.process
         assert process is not None
+        slot.paused_by = cause
+        if for_ms is not None:
+            self.runtime.spawn(f"resume {process.name}", self._resume_after(slot, cause, for_ms))
         process.pause(cause)
         self.log.append(process.name, EventKind.PROCESS_STATE, cause, process_state_fields("paused", where))
         self._actions.confirm(cause, "pause", process.name, f"{process.name} is frozen {where}, its heartbeats with it")
@@ -277,6 +285,13 @@ class Cluster:
 
         slot.process.break_at(WriteBreakpoint(WriteMoment(moment), matches, lambda: apply(slot, cause, where)))
         return cause
+
+    async def _resume_after(self, slot: _BrokerSlot, cause: int, for_ms: int) -> None:
+        """Resume a broker after this time, unless it was resumed or killed meanwhile."""
+        await self.runtime.sleep_ms(for_ms)
+        is_paused = slot.process is not None and slot.process.state is ProcessState.PAUSED
+        if is_paused and slot.paused_by == cause:
+            await self.resume(slot.spec.name)
 
     async def resume(self, name: str) -> int:
         """Resume a frozen broker. Raises: ClusterError."""
@@ -449,7 +464,7 @@ class Cluster:
     def _running(self, name: str) -> tuple[_BrokerSlot, Process]:
         slot, process = self._alive(name)
         if process.state is not ProcessState.RUNNING:
-            raise ClusterError(f"{name} is {process.state.value}")
+            raise ClusterError(f"{name} is {process.state.value}; resume it, or kill it")
         return slot, process
 
     def _session(self, name: str) -> FaultableSession:

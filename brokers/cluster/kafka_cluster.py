@@ -60,6 +60,7 @@ class KafkaBrokerSlot:
     state: KafkaProcessState = KafkaProcessState.STOPPED
     watch: Task | None = None
     fatal_fault: int | None = None  # the fault that may make it end by itself
+    paused_by: int | None = None  # seq of the fault that has frozen it last
 
     @property
     def name(self) -> str:
@@ -230,22 +231,25 @@ class KafkaCluster:
         left = f"session {hexadecimal(session.session_id)}" if session else "no session"
         self._actions.confirm(cause, "kill", slot.name, f"{slot.name} is dead{where and f' {where}'}; {left} left to expire")
 
-    async def pause(self, name: str) -> int:
+    async def pause(self, name: str, for_ms: int | None = None) -> int:
         slot = self._running(name)
         cause = self._actions.fault("pause", name)
-        await self._apply_pause(slot, cause, "wherever it was")
+        await self._apply_pause(slot, cause, "wherever it was", for_ms)
         return cause
 
-    def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
-        return self._arm("pause", name, moment, path, nth, self._apply_pause)
+    def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1, for_ms: int | None = None) -> int:
+        return self._arm("pause", name, moment, path, nth, partial(self._apply_pause, for_ms=for_ms))
 
-    async def _apply_pause(self, slot: KafkaBrokerSlot, cause: int, where: ArmedWrite | str) -> None:
+    async def _apply_pause(self, slot: KafkaBrokerSlot, cause: int, where: ArmedWrite | str, for_ms: int | None) -> None:
         self._attribute_session_end(slot.name, cause)
+        slot.paused_by = cause
         await slot.process.pause()
         # What it sent before it was frozen may still arrive; a frozen process sends and receives nothing any more.
         slot.proxy.hold()
         await self._settle()
         self._report(slot, KafkaProcessInput.PAUSE, cause, where)
+        if for_ms is not None:
+            self.runtime.spawn(f"resume {slot.name}", self._resume_after(slot, cause, for_ms))
         self._actions.confirm(cause, "pause", slot.name, f"{slot.name} is frozen {where}, its heartbeats with it")
 
     def _arm(
@@ -272,6 +276,12 @@ class KafkaCluster:
 
         slot.proxy.break_at(Breakpoint(moment, matches, lambda: apply(slot, cause, where)))
         return cause
+
+    async def _resume_after(self, slot: KafkaBrokerSlot, cause: int, for_ms: int) -> None:
+        """Resume a broker after this time, unless it was resumed or killed meanwhile."""
+        await self.runtime.sleep_ms(for_ms)
+        if slot.state is KafkaProcessState.PAUSED and slot.paused_by == cause:
+            await self.resume(slot.name)
 
     async def resume(self, name: str) -> int:
         slot = self._slot(name)
@@ -391,7 +401,7 @@ class KafkaCluster:
     def _running(self, name: str) -> KafkaBrokerSlot:
         slot = self._alive(name)
         if slot.state is not KafkaProcessState.RUNNING:
-            raise ClusterError(f"{name} is {slot.state.value}")
+            raise ClusterError(f"{name} is {slot.state.value}; resume it, or kill it")
         return slot
 
 

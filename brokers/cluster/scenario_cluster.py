@@ -73,17 +73,18 @@ class BrokerActions(Protocol):
         """Kill a broker when it reaches a write to ZooKeeper; return at once. Arguments as for arm_pause."""
         ...
 
-    async def pause(self, name: str) -> int:
-        """Freeze a broker as SIGSTOP or a long garbage collection does."""
+    async def pause(self, name: str, for_ms: int | None = None) -> int:
+        """Freeze a broker as SIGSTOP or a long garbage collection does, until `resume` or for `for_ms`."""
         ...
 
-    def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
+    def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1, for_ms: int | None = None) -> int:
         """Freeze a broker when it reaches a write to ZooKeeper; return at once.
 
         Args:
             moment: `before`: begun but not yet sent; `after`: applied, but the broker has not seen the response.
             path: only a write to this path or below it counts.
             nth: which of these writes, counted from now on; 1 is the first.
+            for_ms: how long it stays frozen; None: until `resume`.
         """
         ...
 

@@ -92,7 +92,8 @@ def _partition(text: str) -> TopicPartition:
 def _kind(text: str) -> EventKind:
     kinds = {kind.value: kind for kind in EventKind}
     if text not in kinds:
-        fail(f"--kind: {text!r} is no kind of event{did_you_mean(text, kinds)}", ExitStatus.USAGE)
+        hint = did_you_mean(text, kinds) or "; `kcsim events` lists them"
+        fail(f"--kind: {text!r} is no kind of event{hint}", ExitStatus.USAGE)
     return kinds[text]
 
 

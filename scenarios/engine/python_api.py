@@ -36,6 +36,8 @@ from kcsim.scenarios.language.python_parts import topic as topic
 
 start = steps.StartStep.part
 stop = steps.StopStep.part
+restart = steps.RestartStep.part
+rolling_restart = steps.RollingRestartStep.part
 kill = steps.KillStep.part
 pause = steps.PauseStep.part
 resume = steps.ResumeStep.part

@@ -65,6 +65,10 @@ def stop(s: GeneratorState) -> StepDict:
     return _to_victim(s, "stop", s.gone)
 
 
+def restart(s: GeneratorState) -> StepDict:
+    return _to_victim(s, "restart", s.up)
+
+
 def kill(s: GeneratorState) -> StepDict:
     return _to_victim(s, "kill", s.gone)
 
@@ -310,6 +314,8 @@ def stall_consumers(s: GeneratorState) -> StepDict | None:
 GENERATORS_OF: Mapping[type[ScenarioStep], Mapping[str, StepGenerator] | Absent] = {
     steps.StartStep: {"start": start},
     steps.StopStep: {"stop": stop},
+    steps.RestartStep: {"restart": restart},
+    steps.RollingRestartStep: Absent("it waits for replicas that other faults may keep out of sync"),
     steps.KillStep: {"kill": kill, "kill-rack": kill_rack, "kill-at-write": kill_at_write},
     steps.PauseStep: {"pause": pause, "pause-at-write": pause_at_write},
     steps.ResumeStep: {"resume": resume},

@@ -1,6 +1,8 @@
 """The base of all models of a scenario file: keys with hyphens, no unknown key, no key without a value."""
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from pydantic import (
     BaseModel,
@@ -32,6 +34,9 @@ def _default_of(field: FieldInfo) -> Any:
 class Model(BaseModel):
     """Frozen, strict, with a hint for each unknown key; a key without a value is an error."""
 
+    key_hints: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Unknown keys that belong elsewhere -> the hint that says where."""
+
     model_config = ConfigDict(
         frozen=True, strict=True, extra="forbid", alias_generator=hyphenated, validate_by_alias=True, validate_by_name=False
     )
@@ -57,5 +62,6 @@ class Model(BaseModel):
             if key in keys and item is None and key != "data":
                 report(value, key, f"{key} has no value")
             elif key not in keys:
-                report(value, key, f"unknown key {key!r}{did_you_mean(key, keys) or f'; known are {comma_separated(keys)}'}")
+                hint = cls.key_hints.get(str(key)) or did_you_mean(key, keys) or f"; known are {comma_separated(keys)}"
+                report(value, key, f"unknown key {key!r}{hint}")
         return {key: item for key, item in value.items() if key in keys}

@@ -24,6 +24,11 @@ class ScenarioStep(Model):
     other_words: ClassVar[tuple[str, ...]] = ()
     """Verbs of other tools that mean this step; the message about such a verb names this step's verb."""
 
+    key_hints: ClassVar[Mapping[str, str]] = {
+        "within": "; it bounds a condition: write when: {controller: any, within: 20s}",
+        "for": "; write a step that undoes this one, with `after: 10s`",
+    }
+
     at: Duration | None = Field(
         None, description="The earliest time of the step, counted from the beginning of the timetable."
     )

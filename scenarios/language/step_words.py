@@ -42,6 +42,11 @@ STEP_WORDS: Mapping[str, StepWords] = MappingProxyType(
             is_seen_in_effect=True,
             command_help="stop it as SIGTERM does: controlled shutdown, its leaders are moved away first",
         ),
+        "restart": StepWords(
+            "restarts",
+            command_help="stop it in order, as SIGTERM does, and start it again",
+        ),
+        "rolling-restart": StepWords("restarts, one after the other,"),
         "pause": StepWords(
             "pauses",
             armed="sees to it that {target} freezes {detail}",

@@ -28,6 +28,8 @@ from kcsim.scenarios.language.workload_steps import WORKLOAD_STEPS
 from kcsim.scenarios.language.znode_types import ZnodePath, ZnodeText
 from kcsim.text import comma_separated, did_you_mean, suggestion
 
+ROLLING_RESTART_WITHIN_MS = 60_000
+
 
 class StartStep(ScenarioStep):
     """Start brokers, all at once."""
@@ -45,6 +47,27 @@ class StopStep(PlainBrokersStep):
     other_words = ("shutdown", "shut-down", "terminate")
 
     stop: BrokerNames
+
+
+class RestartStep(PlainBrokersStep):
+    """Restart brokers one after the other: stop each in order, as SIGTERM does, and start it again."""
+
+    other_words = ("bounce", "reboot")
+
+    restart: BrokerNames
+
+
+class RollingRestartStep(ScenarioStep):
+    """Restart brokers one after the other, and wait each time until all replicas are in sync that were before."""
+
+    rolling_restart: BrokerNames
+    within: Duration = Field(
+        ROLLING_RESTART_WITHIN_MS, description="How long the replicas may take to be in sync, for each broker."
+    )
+
+    @classmethod
+    def part(cls, who: Names, within: str | None = None, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
+        return cls._part(who, timing, within=within)
 
 
 class MidWriteStep(NamingStep):
@@ -84,6 +107,13 @@ class PauseStep(MidWriteStep):
     other_words = ("freeze", "suspend")
 
     pause: BrokerNames
+    for_: Duration | None = Field(
+        None, description="How long they stay frozen, while the timetable goes on; until `resume` if not given."
+    )
+
+    @classmethod
+    def part(cls, who: Names, for_: str | None = None, **timing: Unpack[MidWriteStepKeywords]) -> ScenarioPart:
+        return cls._part(who, timing, for_=for_)
 
 
 class ResumeStep(PlainBrokersStep):
@@ -233,6 +263,18 @@ class WaitStep(ScenarioStep):
     """Go on when something is true; give up when it has not become so in time."""
 
     wait: WaitFor
+    within: Duration | None = Field(None, description="The time in which it must come true; the same as in the condition.")
+
+    @property
+    def within_ms(self) -> int:
+        """The time in which the condition must come true."""
+        return self.wait.within if self.within is None else self.within
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> "WaitStep":
+        if self.within is not None and "within" in self.wait.model_fields_set:
+            raise validation_error("within is there twice, here and in the condition", "within")
+        return self
 
     @classmethod
     def part(
@@ -242,8 +284,8 @@ class WaitStep(ScenarioStep):
 
 
 STEPS: tuple[type[ScenarioStep], ...] = (
-    *(StartStep, StopStep, KillStep, PauseStep, ResumeStep, ExpireStep, DisconnectStep, ReconnectStep),
-    *(SlowFollowerStep, FailLogDirStep, ServersStep),
+    *(StartStep, StopStep, RestartStep, RollingRestartStep, KillStep, PauseStep, ResumeStep, ExpireStep),
+    *(DisconnectStep, ReconnectStep, SlowFollowerStep, FailLogDirStep, ServersStep),
     *NETWORK_STEPS,
     *TOPIC_STEPS,
     *WORKLOAD_STEPS,
@@ -257,7 +299,6 @@ VERBS = tuple(step.verb() for step in STEPS)
 
 VERB_HINTS: Mapping[str, str] = {
     **{word: suggestion(step.verb()) for step in STEPS for word in step.other_words},
-    **dict.fromkeys(("restart", "bounce"), "; write two steps, stop (or kill) and start"),
     **dict.fromkeys(("isolate", "cut"), "; partition is between brokers, disconnect is from ZooKeeper"),
     **dict.fromkeys(("sleep", "delay"), "; to let time pass, write `after: 5s` at the step that comes then"),
     **dict.fromkeys(("expect", "assert", "check"), "; go on when something is true with wait, or put it into expect:"),

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from kcsim.text import comma_separated, did_you_mean
+from kcsim.text import comma_separated, did_you_mean, suggestion
 from kcsim.vocabulary import TopicPartition
 
 T = TypeVar("T")
@@ -165,10 +165,17 @@ def check_broker(value: object, info: ValidationInfo, extra: Sequence[str] = (),
         nearest = min(known.brokers, key=lambda name: abs(_number(name) - _number(value)))
         hint = f"there are {known.brokers[0]} to {known.brokers[-1]}, the nearest is {nearest}"
         raise validation_error(f"unknown broker {value!r}; {hint}", at)
-    raise validation_error(
-        f"unknown name {value!r}{did_you_mean(value, allowed) or '; write broker-1, controller, or a name given with as'}",
-        at,
-    )
+    near = _role_meant(value, known) or did_you_mean(value, allowed)
+    raise validation_error(f"unknown name {value!r}{near or '; write broker-1, controller, or a name given with as'}", at)
+
+
+def _role_meant(value: str, known: KnownNames) -> str:
+    """Return a hint for a role without its partition, or a partition without a role."""
+    partitions = [f"{topic}-0" for topic in known.topics or ()]
+    if value in ROLES:
+        return suggestion(f"{value}-of {next(iter(partitions), 'TOPIC-0')}")
+    topic = value.rpartition("-")[0]
+    return suggestion(f"leader-of {value}") if re.fullmatch(PARTITION, value) and topic in (known.topics or ()) else ""
 
 
 def _number(broker: str) -> int:

@@ -15,6 +15,7 @@ from kcsim.controller.admin.topics import NewTopic
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.eventlog.run_actions import ClusterError
+from kcsim.scenarios.engine.steps.brokers import restart
 from kcsim.scenarios.language.value_types import CONTROLLER, ROLES
 from kcsim.scenarios.testing.artefacts import TIMELINE, TRACE, unused
 from kcsim.scenarios.testing.background import condition_text
@@ -235,6 +236,10 @@ class ClusterForTest:
     def stop(self, who: BrokerRef) -> str:
         """Shut a broker down in a controlled way, as SIGTERM does."""
         return self._do(who, lambda cluster, name: cluster.stop(name))
+
+    def restart(self, who: BrokerRef) -> str:
+        """Shut a broker down in a controlled way, and start it again."""
+        return self._do(who, restart)
 
     def kill(self, who: BrokerRef) -> str:
         """Kill a broker, as SIGKILL does. Its session is left to expire."""

@@ -42,7 +42,7 @@ from kcsim.scenarios.engine.steps.registry import ALL_SPECS
 from kcsim.scenarios.engine.steps.step_spec import BrokerAction, BrokerCommand, LinksAction, LinksCommand
 from kcsim.scenarios.language.value_types import ALL, CONTROLLER, ROLES
 from kcsim.scenarios.views.narration.narrator import action_text
-from kcsim.text import comma_separated, did_you_mean
+from kcsim.text import comma_separated, did_you_mean, suggestion
 from kcsim.vocabulary import BrokerId, TopicPartition
 from kcsim.zk.servers.errors import ServerError
 
@@ -157,10 +157,18 @@ class ControlCommands:
             return self._in_role(role, _partition(partition.strip()))
         known = (*cluster.broker_names, CONTROLLER, *cluster.member_names)
         hint = (
-            did_you_mean(target, known)
+            self._role_meant(target)
+            or did_you_mean(target, known)
             or f"; there are {comma_separated(known)}, and {' or '.join(ROLES)}-of TOPIC-PARTITION"
         )
         raise DeniedError(f"unknown target {target!r}{hint}", invalid_request=True)
+
+    def _role_meant(self, target: str) -> str:
+        """Return a hint for a partition without a role, or a role without its partition."""
+        partitions = list(map(str, self._cluster.state.of_topics.partitions()))
+        if target in ROLES and partitions:
+            return suggestion(f"{target}-of {partitions[0]}")
+        return suggestion(f"leader-of {target}") if target in partitions else ""
 
     def _in_role(self, role: str, partition: TopicPartition) -> str:
         topics = self._cluster.state.of_topics

@@ -1,12 +1,14 @@
 """The steps about brokers, and about the servers of ZooKeeper."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
 
-from kcsim.brokers.cluster.scenario_cluster import Moment
+from kcsim.brokers.cluster.scenario_cluster import BrokerActions, Moment
 from kcsim.brokers.cluster.server_faults import ServerFaults
 from kcsim.brokers.network.process_states import ProcessState
+from kcsim.eventlog.run_actions import ClusterError
 from kcsim.scenarios.engine.recovery import Recovery, Undo
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
 from kcsim.scenarios.engine.steps.step_spec import SUPPORTED, Absent, BrokerAction, BrokerCommand, StepKind, StepSpec
@@ -19,15 +21,19 @@ from kcsim.scenarios.language.steps import (
     MidWriteStep,
     PauseStep,
     ReconnectStep,
+    RestartStep,
     ResumeStep,
+    RollingRestartStep,
     ServersStep,
     SlowFollowerStep,
     StartStep,
     StopStep,
 )
 from kcsim.scenarios.language.topic_types import ALL_PARTITIONS
+from kcsim.text import summarize
 
 ALIVE = (ProcessState.RUNNING.value, ProcessState.PAUSED.value)
+STARTS_AGAIN = Absent("the step itself starts the broker again")
 IS_REPAIR = Absent("it undoes a fault itself")
 S = TypeVar("S", bound=ScenarioStep)
 N = TypeVar("N", bound=NamingStep)
@@ -50,12 +56,38 @@ async def _start(on: StepExecution, step: StartStep) -> None:
         await on.cluster.start(nodes)
 
 
+async def restart(cluster: BrokerActions, name: str) -> int:
+    """Stop a broker in order, and start it again. Returns: seq of the start. Raises: ClusterError."""
+    await cluster.stop(name)
+    return await cluster.start([name])
+
+
+async def _rolling_restart(on: StepExecution, step: RollingRestartStep) -> None:
+    """Restart one broker after the other. Partitions that were not fully in sync before need not be afterwards."""
+    topics = on.cluster.state.of_topics
+    behind = set(topics.under_replicated())
+
+    def still_behind() -> str | None:
+        late = [tp for tp in topics.under_replicated() if tp not in behind]
+        return f"{summarize(late)} not in sync" if late else None
+
+    for node in on.nodes(step.rolling_restart):
+        try:
+            await restart(on.cluster, node)
+            await on.cluster.wait_until(still_behind, step.within)
+        except ClusterError as error:  # the next broker may still be restarted
+            if not step.if_possible:
+                raise
+            on.skip(step, str(error))
+
+
 async def _kill(on: StepExecution, step: KillStep) -> None:
     await _at_once_or_armed(on, step, step.kill, on.cluster.kill, on.cluster.arm_kill)
 
 
 async def _pause(on: StepExecution, step: PauseStep) -> None:
-    await _at_once_or_armed(on, step, step.pause, on.cluster.pause, on.cluster.arm_pause)
+    at_once, arm = partial(on.cluster.pause, for_ms=step.for_), partial(on.cluster.arm_pause, for_ms=step.for_)
+    await _at_once_or_armed(on, step, step.pause, at_once, arm)
 
 
 async def _at_once_or_armed(
@@ -127,6 +159,15 @@ def _plain(step: type[N], kind: StepKind, undone_by: Undo | Absent, act: BrokerA
 BROKER_SPECS = (
     _spec(StartStep, StepKind.SETUP, _start, IS_REPAIR, lambda cluster, name: cluster.start([name])),
     _plain(StopStep, StepKind.ACTION, Recovery.start_dead_brokers, lambda cluster, name: cluster.stop(name)),
+    _plain(RestartStep, StepKind.ACTION, STARTS_AGAIN, restart),
+    StepSpec(
+        RollingRestartStep,
+        StepKind.ACTION,
+        _rolling_restart,
+        STARTS_AGAIN,
+        Absent("a command acts on one broker: restart"),
+        SUPPORTED,
+    ),
     _spec(KillStep, StepKind.FAULT, _kill, Recovery.start_dead_brokers, lambda cluster, name: cluster.kill(name)),
     _spec(PauseStep, StepKind.FAULT, _pause, Recovery.resume_brokers, lambda cluster, name: cluster.pause(name)),
     _plain(ResumeStep, StepKind.ACTION, IS_REPAIR, lambda cluster, name: cluster.resume(name)),

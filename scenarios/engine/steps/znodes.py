@@ -22,9 +22,13 @@ async def _zk_delete(on: StepExecution, step: ZkDeleteStep) -> None:
     await on.cluster.znodes.delete(step.zk_delete)
 
 
+async def _wait(on: StepExecution, step: WaitStep) -> None:
+    await on.wait(step.wait.model_copy(update={"within": step.within_ms}))
+
+
 ZNODE_SPECS = (
     StepSpec(ZkCreateStep, StepKind.ACTION, _zk_create, STAYS, NO_COMMAND, SUPPORTED),
     StepSpec(ZkSetStep, StepKind.ACTION, _zk_set, STAYS, NO_COMMAND, SUPPORTED),
     StepSpec(ZkDeleteStep, StepKind.ACTION, _zk_delete, STAYS, NO_COMMAND, SUPPORTED),
-    StepSpec(WaitStep, StepKind.SETUP, lambda on, step: on.wait(step.wait), NO_ACTION, NO_ACTION, SUPPORTED),
+    StepSpec(WaitStep, StepKind.SETUP, _wait, NO_ACTION, NO_ACTION, SUPPORTED),
 )

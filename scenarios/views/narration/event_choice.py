@@ -49,7 +49,7 @@ def choose(events: Sequence[Event], text: str, criteria: EventCriteria) -> int:
         raise EventChoiceError(f"{text!r}: write {FIRST}:{name} or {LAST}:{name}")
     kinds = {kind.value: kind for kind in EventKind}
     if name not in kinds:
-        hint = did_you_mean(name, kinds) or "; write its number, or a kind of event as last:LeaderElection"
+        hint = did_you_mean(name, kinds) or "; write its number, or a kind that `kcsim events` lists, as last:LeaderElection"
         raise EventChoiceError(f"{name!r} is no number and no kind of event{hint}")
     found = [event.seq for event in events if event.kind is kinds[name] and criteria.is_met_by(event)]
     about = f" with {criteria}" if str(criteria) else ""

@@ -32,10 +32,23 @@ def _bare(line: str) -> str:
         ("timetable:", "timetabel:", "timetabel: | unknown key 'timetabel'; did you mean timetable?"),
         ("brokers: 3", "broker: 3", "broker: 3 | unknown key 'broker'; did you mean brokers?"),
         ("- kill:", "- crash:", "- crash: leader-of orders-0 | unknown verb 'crash'; did you mean kill?"),
+        ("- kill:", "- reboot:", "- reboot: leader-of orders-0 | unknown verb 'reboot'; did you mean restart?"),
+        ("leader-of orders-0", "leader", "- kill: leader | unknown name 'leader'; did you mean leader-of orders-0?"),
+        ("leader-of orders-0", "orders-1", "- kill: orders-1 | unknown name 'orders-1'; did you mean leader-of orders-1?"),
         (
-            "- kill:",
-            "- restart:",
-            "- restart: leader-of orders-0 | unknown verb 'restart'; write two steps, stop (or kill) and start",
+            "as: crashed",
+            "as: crashed\n    within: 10s",
+            "within: 10s | unknown key 'within'; it bounds a condition: write when: {controller: any, within: 20s}",
+        ),
+        (
+            "as: crashed",
+            "as: crashed\n    for: 10s",
+            "for: 10s | unknown key 'for'; write a step that undoes this one, with `after: 10s`",
+        ),
+        (
+            "- wait: {controller: any}",
+            "- wait: {controller: any, within: 5s}\n    within: 10s",
+            "within: 10s | within is there twice, here and in the condition",
         ),
         ("lost: 0", "losses: 0", "losses: 0 | unknown key 'losses'; did you mean lost?"),
         (

@@ -221,6 +221,16 @@ def test_what_invalid_request_is_denied_and_changes_nothing(verb: str, arguments
     assert find(log, EventKind.FAULT) == []
 
 
+@pytest.mark.parametrize(("target", "meant"), [("orders-1", "leader-of orders-1"), ("leader", "leader-of orders-0")])
+def test_a_partition_without_a_role_and_a_role_without_a_partition_are_understood(target: str, meant: str) -> None:
+    async def conversation(cluster: Cluster, ask: Ask) -> None:
+        await create_orders(cluster)
+        with pytest.raises(DeniedError, match=f"unknown target '{target}'; did you mean {meant}\\?"):
+            await ask("kill", target)
+
+    talk(conversation)
+
+
 def test_what_cannot_be_done_now_is_denied_as_such() -> None:
     async def conversation(cluster: Cluster, ask: Ask) -> None:
         for verb, target in (("start", "broker-1"), ("resume", "broker-1")):
