@@ -4,6 +4,7 @@ A line has time, node and sentence. Colour only repeats the node's name; without
 """
 
 import os
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,6 +23,8 @@ from kcsim.scenarios.views.narration.segment_sentences import SEGMENT_SENTENCES
 from kcsim.scenarios.views.narration.topic_sentences import TOPIC_SENTENCES, is_detail
 from kcsim.scenarios.views.narration.workload_sentences import WORKLOAD_SENTENCES
 
+NUMBER_AND_UNIT = re.compile(r"(\d) (m?s\b)")
+"""A duration in the story of a run, which is not divided between two lines."""
 TIME_WIDTH = 9
 EVIDENCE_SHOWN = 7
 TABLE_WIDTH = 125
@@ -153,7 +156,8 @@ def show_verdict(
         table.add_row(Text(result.outcome.value, style=OUTCOME_STYLES[result.outcome]), Text(claim), details)
     console.print()
     for sentence in story:
-        console.print("\n".join(_wrapped(sentence, min(console.width, TABLE_WIDTH))), soft_wrap=True)
+        lines = _wrapped(NUMBER_AND_UNIT.sub("\\1\u00a0\\2", sentence), min(console.width, TABLE_WIDTH))
+        console.print("\n".join(lines).replace("\u00a0", " "), soft_wrap=True)
     if story:
         console.print()
     console.print(table)
