@@ -17,6 +17,7 @@ from kcsim.scenarios.cli import (
     diff,
     doctor,
     elect_leaders,
+    events,
     explore,
     fault,
     groups,
@@ -69,6 +70,7 @@ app.command(help=fault.HELP)(fault.fault)
 app.command()(why.why)
 app.command()(show.show)
 app.command()(diff.diff)
+app.command()(events.events)
 app.command()(report.report)
 app.command()(learn.learn)
 app.command()(diagram.diagram)

@@ -116,6 +116,34 @@ def show(name: Annotated[str, typer.Argument(help="A name of the library, or a f
 
 
 @app.command()
+def words(
+    word: Annotated[
+        str | None, typer.Argument(metavar="[WORD]", help="A step, as pause; a condition, as in-sync; a type of values.")
+    ] = None,
+) -> None:
+    """List the words of the scenario language, or show the keys and values of one.
+
+    \b
+    kcsim scenario words
+    kcsim scenario words pause
+    kcsim scenario words in-sync
+
+    The reference page is docs/reference/scenario-schema.md.
+    """
+    from kcsim.scenarios.cli.reference_text import print_entries
+    from kcsim.scenarios.cli.scenario_words import all_words, explained
+    from kcsim.text import did_you_mean
+
+    found = all_words() if word is None else explained(word)
+    if not found:
+        known = [name for entries in all_words().values() for name, _ in entries]
+        hint = did_you_mean(word, known) or "; `kcsim scenario words` lists them"
+        fail(f"{word!r} is no word of the scenario language{hint}", ExitStatus.USAGE)
+    for heading, entries in found.items():
+        print_entries(heading, entries)
+
+
+@app.command()
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors.
 

@@ -1,14 +1,13 @@
 """docs/reference/event-log.md: the columns of the event log, and the kinds of event with the columns that each has."""
 
-import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import msgspec
 from msgspec.structs import fields as struct_fields
 
-from kcsim.eventlog import events
 from kcsim.eventlog.event_log import arrow_schema
+from kcsim.eventlog.event_reference import ALWAYS, column_meanings, columns_of, kinds_by_section, sentence
+from kcsim.eventlog.event_reference import sections as sections_of
 from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind
 from tests.documents.markdown import bullets, code, fenced, link, paragraph, table
 from tests.documents.markdown import page as page_of
@@ -51,11 +50,9 @@ KINDS_NOTE = paragraph(
     "An event of a kind has the columns of every event, and some or all of those that are named beside the kind."
 )
 
-ALWAYS = ("seq", "t_ms", "node", "kind", "cause")
-
 
 def page() -> str:
-    sections = _sections(EventKind.__name__)
+    sections = kinds_by_section()
     return page_of(
         "event-log.md",
         "Event log",
@@ -69,7 +66,7 @@ def page() -> str:
         *_columns(),
         "## Kinds of event",
         KINDS_NOTE,
-        *(part for section, names in sections.items() for part in _kinds(section, names)),
+        *(part for section, kinds in sections.items() for part in _kinds(section, kinds)),
     )
 
 
@@ -81,9 +78,9 @@ def _columns() -> Iterator[str]:
     types = {field.name: str(field.type).replace("item: ", "") for field in arrow_schema()}
     assert [*types] == [field.name for field in struct_fields(Event)]
     yield "### Columns: every event"
-    yield _column_table(types, _attributes(), ALWAYS)
-    meanings = _comments(EventFields.__name__)
-    for section, names in _sections(EventFields.__name__).items():
+    meanings = column_meanings()
+    yield _column_table(types, meanings, ALWAYS)
+    for section, names in sections_of(EventFields.__name__).items():
         yield f"### Columns: {section[:1].lower()}{section[1:]}"
         yield _column_table(types, meanings, names)
 
@@ -93,60 +90,16 @@ def _column_table(types: Mapping[str, str], meanings: Mapping[str, str], names: 
     return table(("column", "in JSON", "in Parquet", "meaning"), rows)
 
 
-def _attributes() -> Mapping[str, str]:
-    """Return the meaning of the columns that every event has: they are the attributes in the docstring of Event."""
-    found = re.findall(r"^ {4,8}(\w+): (.+?)$", Event.__doc__ or "", flags=re.MULTILINE)
-    return {name: _sentence(text) for name, text in found}
-
-
 # --- kinds -----------------------------------------------------------------------------------------------------------------
 
 
-def _kinds(section: str, names: tuple[str, ...]) -> Iterator[str]:
+def _kinds(section: str, kinds: tuple[EventKind, ...]) -> Iterator[str]:
     heading, _, note = section.partition(" (")
     yield f"### {heading}"
     if note:
-        yield _sentence(note.replace(")", ""))
-    order = [field.name for field in struct_fields(Event)]
+        yield sentence(note.replace(")", ""))
     rows = []
-    for kind in (EventKind[name] for name in names):
-        columns = ", ".join(map(code, sorted(kind.columns, key=order.index)))
+    for kind in kinds:
+        columns = ", ".join(map(code, columns_of(kind)))
         rows.append((code(kind.value), kind.meaning, columns or "none"))
     yield table(("kind", "meaning", "columns it may have"), rows)
-
-
-# --- the headings and comments in the code ---------------------------------------------------------------------------------
-
-
-def _sections(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the members of a class of events.py, under the comments that stand above them as headings."""
-    sections: dict[str, list[str]] = {}
-    for line in _body(name):
-        if heading := re.fullmatch(r"    # (.+)", line):
-            sections[_capitalized(heading[1])] = []
-        elif sections and (member := re.match(r"    (\w+)(?:: \S| = )", line)):
-            sections[[*sections][-1]].append(member[1])
-    return {heading: tuple(members) for heading, members in sections.items()}
-
-
-def _comments(name: str) -> Mapping[str, str]:
-    """Return the comment at the end of the line of each member of a class of events.py; every member has one."""
-    found = {}
-    for line in _body(name):
-        if member := re.match(r"    (\w+): [^#]+(?:# (.+))?", line):
-            assert member[2], f"events.py, {name}: {member[1]} needs a comment that explains it: docs/reference shows it"
-            found[member[1]] = _sentence(member[2])
-    return found
-
-
-def _body(name: str) -> list[str]:
-    source = Path(events.__file__).read_text(encoding="utf-8")
-    return source.partition(f"\nclass {name}(")[2].partition("\n\n\n")[0].splitlines()
-
-
-def _sentence(text: str) -> str:
-    return _capitalized(text.rstrip(".")) + "."
-
-
-def _capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -1,19 +1,10 @@
 """docs/reference/scenario-schema.md: the keys of a scenario file, from the models that read it."""
 
-import ast
-import inspect
-import re
-import sys
-import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import get_type_hints
 
-from annotated_types import Ge, Le
-from pydantic import BaseModel, Tag
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel
 
 from kcsim.brokers.clients.consumer_config import CONSUMER_SETTINGS, ConsumerConfig
 from kcsim.brokers.clients.producer_config import PRODUCER_SETTINGS, ProducerConfig
@@ -23,11 +14,19 @@ from kcsim.controller.decisions.topic_config import TOPIC_SETTINGS
 from kcsim.controller.protections import PROTECTIONS
 from kcsim.scenarios import language
 from kcsim.scenarios.language.conditions_model import Condition, Expectation, WaitFor
-from kcsim.scenarios.language.model import hyphenated
+from kcsim.scenarios.language.language_reference import (
+    ReferenceStyle,
+    documentation,
+    key_references,
+    named_in,
+    named_types,
+    reachable,
+    summary,
+)
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.step import NamingStep, ScenarioStep
-from kcsim.scenarios.language.steps import STEPS, TimetableStep
-from tests.documents.markdown import anchor, bullets, code, fenced, link, paragraph, table
+from kcsim.scenarios.language.steps import STEPS
+from tests.documents.markdown import bullets, code, fenced, link, paragraph, table
 from tests.documents.markdown import page as page_of
 
 INTRODUCTION = """A scenario is a YAML file: a cluster, a timetable of steps, and expectations. This page lists every key,
@@ -76,14 +75,14 @@ def page() -> str:
 
 def _steps() -> Iterator[str]:
     yield paragraph(STEPS_NOTE)
-    yield bullets(f"{link(step.verb())}: {_summary(step)}" for step in STEPS)
+    yield bullets(f"{link(step.verb())}: {summary(step)}" for step in STEPS)
     yield "### Keys of every step"
     yield _fields(ScenarioStep)
     yield paragraph(NAMED_NOTE)
     yield _fields(NamingStep, without=ScenarioStep)
     for step in STEPS:
         yield f"### {step.verb()}"
-        yield paragraph(_documentation(step))
+        yield paragraph(documentation(step))
         yield _fields(step, without=NamingStep if issubclass(step, NamingStep) else ScenarioStep)
         if issubclass(step, NamingStep):
             yield "May give its target a name with `as`."
@@ -93,17 +92,17 @@ def _conditions() -> Iterator[str]:
     yield paragraph(CONDITIONS_NOTE)
     yield _fields(Condition)
     yield "### Expectation"
-    yield paragraph(f"{_documentation(Expectation)} In `expect`, a condition may also have:")
+    yield paragraph(f"{documentation(Expectation)} In `expect`, a condition may also have:")
     yield _fields(Expectation, without=Condition)
     yield "### WaitFor"
-    yield paragraph(f"{_documentation(WaitFor)} In `wait` and `when`, a condition may also have:")
+    yield paragraph(f"{documentation(WaitFor)} In `wait` and `when`, a condition may also have:")
     yield _fields(WaitFor, without=Condition)
 
 
 def _mappings() -> Iterator[str]:
     yield paragraph("Mappings that stand as the value of a key.")
     models = {
-        model.__name__: model for model in _reachable(Scenario) if model not in OWN and not issubclass(model, ScenarioStep)
+        model.__name__: model for model in reachable(Scenario) if model not in OWN and not issubclass(model, ScenarioStep)
     }
     for _, model in sorted(models.items()):
         yield f"### {model.__name__}"
@@ -111,20 +110,20 @@ def _mappings() -> Iterator[str]:
 
 
 def _model(model: type[BaseModel]) -> Iterator[str]:
-    yield paragraph(_documentation(model))
+    yield paragraph(documentation(model))
     yield _fields(model)
 
 
 def _values() -> Iterator[str]:
     used = {
         name
-        for model in _reachable(Scenario)
+        for model in reachable(Scenario)
         for hint in get_type_hints(model, include_extras=True).values()
-        for name in _named(hint)
+        for name in named_in(hint)
     }
     for name in sorted(used):
         yield f"### {name}"
-        yield paragraph(_named_types()[name].documentation)
+        yield paragraph(named_types()[name].documentation)
 
 
 def _settings() -> Iterator[str]:
@@ -160,145 +159,12 @@ def _invariants() -> Iterator[str]:
     yield table(("invariant", "claim"), ((code(invariant.name), invariant.claim) for invariant in INVARIANTS))
 
 
-# --- fields ----------------------------------------------------------------------------------------------------------------
+# --- keys ------------------------------------------------------------------------------------------------------------------
 
 
 def _fields(model: type[BaseModel], without: type[BaseModel] | None = None) -> str:
-    hints = get_type_hints(model, include_extras=True)
-    own = [name for name in model.model_fields if without is None or name not in without.model_fields]
-    if issubclass(model, ScenarioStep) and model is not ScenarioStep:
-        own.sort(key=lambda name: hyphenated(name) != model.verb())  # the verb comes first
-    rows = []
-    for name in own:
-        field = model.model_fields[name]
-        rows.append((code(hyphenated(name)), _type_text(hints[name]), _default(field), field.description or ""))
+    rows = ((code(found.key), found.value, found.default, found.meaning) for found in key_references(model, LINKED, without))
     return table(("key", "value", "default", "meaning"), rows)
 
 
-def _default(field: FieldInfo) -> str:
-    if field.is_required():
-        return "required"
-    if field.default_factory is not None or field.default is None:
-        return ""
-    return code(_as_in_file(field))
-
-
-def _as_in_file(field: FieldInfo) -> str:
-    """Return a default as it is written in a file."""
-    serialized = field.default
-    for extra in field.metadata:
-        if hasattr(extra, "func") and type(extra).__name__ == "PlainSerializer":
-            serialized = extra.func(serialized)
-    return str(serialized).lower() if isinstance(serialized, bool) else str(serialized)
-
-
-# --- types -----------------------------------------------------------------------------------------------------------------
-
-
-class NamedType:
-    """A type of values with a name in the modules of the language, and the text that documents it there."""
-
-    def __init__(self, hint: object, documentation: str) -> None:
-        self.hint = hint
-        self.documentation = documentation
-
-
-@cache
-def _named_types() -> Mapping[str, NamedType]:
-    """Return the types of values that the modules of the language define and document."""
-    found: dict[str, NamedType] = {}
-    for file in sorted(Path(language.__file__).parent.glob("*.py")):
-        module = sys.modules.get(f"{language.__name__}.{file.stem}")
-        if module is None:
-            continue
-        body = ast.parse(inspect.getsource(module)).body
-        for statement, following in pairwise(body):
-            match statement, following:
-                case ast.Assign(targets=[ast.Name(name)]), ast.Expr(ast.Constant(str(text))):
-                    hint = getattr(module, name)
-                    if get_origin(hint) is Annotated:
-                        found[name] = NamedType(hint, " ".join(text.split()))
-    return found
-
-
-def _named(hint: object) -> Iterator[str]:
-    """Yield the names of the documented types in a type."""
-    name = _name_of(hint)
-    if name is not None:
-        yield name
-        return
-    for part in get_args(hint):
-        yield from _named(part)
-
-
-def _name_of(hint: object) -> str | None:
-    if get_origin(hint) is not Annotated:
-        return None
-    return next((name for name, named in _named_types().items() if named.hint is hint or named.hint == hint), None)
-
-
-def _type_text(hint: Any) -> str:
-    """Return a type for readers: a link to a named type or to a mapping, or the allowed values in words."""
-    if (name := _name_of(hint)) is not None:
-        return link(name)
-    origin, arguments = get_origin(hint), get_args(hint)
-    if hint == TimetableStep:
-        return link("Steps", "step")
-    if origin is Annotated:
-        return _type_text(arguments[0]) + _bounds(arguments[1:])
-    if origin in (Union, types.UnionType):
-        return " or ".join(_type_text(part) for part in arguments if part is not types.NoneType)
-    if origin is Literal:
-        return " or ".join(code(str(value).lower() if isinstance(value, bool) else value) for value in arguments)
-    if origin in (list, tuple, Sequence):
-        return f"list of {_type_text(arguments[0])}"
-    if origin in (dict, Mapping):
-        return f"mapping of names to {_type_text(arguments[1])}"
-    if isinstance(hint, type) and issubclass(hint, BaseModel):
-        return f"[{hint.__name__}](#{_section_of(hint)})"
-    return {str: "text", int: "whole number", bool: "`true` or `false`"}[hint]
-
-
-def _section_of(model: type[BaseModel]) -> str:
-    return "conditions" if model is Condition else "steps" if issubclass(model, ScenarioStep) else anchor(model.__name__)
-
-
-def _bounds(extras: Sequence[object]) -> str:
-    limits = [limit for extra in extras for limit in getattr(extra, "metadata", [extra])]
-    least = next((limit.ge for limit in limits if isinstance(limit, Ge)), None)
-    most = next((limit.le for limit in limits if isinstance(limit, Le)), None)
-    if least is not None:
-        return f" from {least}{f' to {most}' if most is not None else ''}"
-    return ""
-
-
-def _reachable(model: type[BaseModel]) -> list[type[BaseModel]]:
-    """Return a model and all models that its fields refer to, each once."""
-    found = [model]
-    for one in found:
-        for hint in get_type_hints(one, include_extras=True).values():
-            found += [inner for inner in dict.fromkeys(_members(hint)) if inner not in found]
-    return found
-
-
-def _members(hint: object) -> Iterator[type[Any]]:
-    """Yield the models in a type."""
-    if hint == TimetableStep:
-        yield from STEPS
-        return
-    if isinstance(hint, type) and issubclass(hint, BaseModel):
-        yield hint
-    for part in get_args(hint):
-        if not isinstance(part, Tag):
-            yield from _members(part)
-
-
-# --- texts -----------------------------------------------------------------------------------------------------------------
-
-
-def _documentation(model: type[BaseModel]) -> str:
-    return " ".join((model.__doc__ or "").split())
-
-
-def _summary(model: type[BaseModel]) -> str:
-    return re.split(r"(?<=\.) ", _documentation(model))[0]
+LINKED = ReferenceStyle(link, code)
