@@ -3,7 +3,12 @@
 import json
 import select
 import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
     from kcsim.scenarios.lessons.lesson_file import LoadedLesson
     from kcsim.scenarios.lessons.lesson_pages import LessonPage
     from kcsim.scenarios.lessons.lesson_run import LessonRun
-    from kcsim.scenarios.lessons.player import Ask
+    from kcsim.scenarios.lessons.player import Ask, Score, ShowRunPage
 
 CHECK = "check"
 STDIN = "-"
@@ -45,6 +50,12 @@ def learn(
     ] = "simulated",
     seed: Annotated[int, typer.Option(help="Seed of every random choice.", min=-MAX_SEED - 1, max=MAX_SEED)] = 1,
     trace: Annotated[Path | None, typer.Option(help="Keep the run's event log here, for kcsim why and the like.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the run's page for the browser, and its event log, into DIR.")
+    ] = None,
+    no_progress: Annotated[
+        bool, typer.Option("--no-progress", help="Neither show nor keep which lessons are done.")
+    ] = False,
     output: Annotated[
         OutputFormat, typer.Option(help="json: the list of lessons, or a lesson's questions with their right answers.")
     ] = OutputFormat.TABLE,
@@ -52,7 +63,7 @@ def learn(
     """Learn how Kafka's controller works: a story, a question before each outcome, and the run's own answer.
 
     Without a lesson: the list of them. An answer is a letter, or its text, such as 2 or 1,2; Enter alone shows the answer.
-    Ctrl-D ends a lesson early, and so does Ctrl-C.
+    `back` shows the page before, `page` writes the run's page for the browser. Ctrl-D or Ctrl-C ends a lesson early.
 
     \b
     kcsim learn
@@ -64,7 +75,7 @@ def learn(
     130 interrupted.
     """
     if lesson is None:
-        _list(output)
+        _list(output, with_progress=not no_progress)
         return
     if lesson == CHECK:
         _check(file)
@@ -73,25 +84,38 @@ def learn(
         fail(f"{file}: only `kcsim learn {CHECK}` takes a file besides", ExitStatus.USAGE)
     loaded = _load(lesson)
     ask = None if answers is None else _from_file(answers, echo=output is OutputFormat.TABLE)
+    _check_page(page, loaded)
     run, pages = _set_up(loaded, zookeeper, seed, trace)
+    written = None if page is None else _write_page(loaded, run, page)
     if output is OutputFormat.JSON:
         _print_json(loaded, run, pages, ask)
     elif printed:
         _print_handout(loaded, run, pages)
     else:
-        _play(loaded, run, pages, ask, show)
+        _play(loaded, run, pages, ask=ask, show=show, written=written, keeps_progress=not no_progress)
+    if written is not None:
+        print(f"the run: {written}, {written.with_suffix('.jsonl')}", file=sys.stderr)
 
 
 # --- the list, and the check -----------------------------------------------------------------------------------------------
 
 
-def _list(output: OutputFormat) -> None:
+def _list(output: OutputFormat, with_progress: bool) -> None:
     from kcsim.scenarios.lessons.lesson_file import course
+    from kcsim.scenarios.lessons.progress import progress_file, read_progress
 
+    progress = read_progress(progress_file()) if with_progress else {}
     lessons = [loaded.lesson for loaded in course()]
     if output is OutputFormat.JSON:
         keys = ("number", "name", "title", "minutes", "you_will_know")
-        print(json.dumps([{key: getattr(one, key) for key in keys} for one in lessons], indent=2, ensure_ascii=False))
+        listed = [
+            {
+                **{key: getattr(one, key) for key in keys},
+                "progress": asdict(progress[one.name]) if one.name in progress else None,
+            }
+            for one in lessons
+        ]
+        print(json.dumps(listed, indent=2, ensure_ascii=False))
         return
     from rich.table import Table
     from rich.text import Text
@@ -104,9 +128,12 @@ def _list(output: OutputFormat) -> None:
     table.add_column("Lesson", ratio=2)
     table.add_column("You will know", ratio=3)
     table.add_column("Min.", justify="right", no_wrap=True)
+    if progress:
+        table.add_column("Done", no_wrap=True)
     for one in lessons:
         title = Text.assemble((one.title, "bold"), f"\n{one.name}")
-        table.add_row(str(one.number or ""), title, Text(one.you_will_know), str(one.minutes))
+        done = (str(progress.get(one.name, "")),) if progress else ()
+        table.add_row(str(one.number or ""), title, Text(one.you_will_know), str(one.minutes), *done)
     console.print(table)
     console.print("kcsim learn 1 plays the first; by its number or its name each of the others.", soft_wrap=True)
 
@@ -188,7 +215,16 @@ def _print_handout(loaded: "LoadedLesson", run: "LessonRun", pages: "list[Lesson
         print(line)
 
 
-def _play(loaded: "LoadedLesson", run: "LessonRun", pages: "list[LessonPage]", ask: "Ask | None", show: bool) -> None:
+def _play(
+    loaded: "LoadedLesson",
+    run: "LessonRun",
+    pages: "list[LessonPage]",
+    *,
+    ask: "Ask | None",
+    show: bool,
+    written: Path | None,
+    keeps_progress: bool,
+) -> None:
     from rich.text import Text
 
     from kcsim.scenarios.lessons.player import Player, Style
@@ -198,17 +234,88 @@ def _play(loaded: "LoadedLesson", run: "LessonRun", pages: "list[LessonPage]", a
     console = console_on(sys.stdout)
     width = console.width if console.is_terminal else TEXT_WIDTH
     has_reader = ask is None and not show and sys.stdin.isatty() and console.is_terminal
-    if has_reader:
-        ask = _from_terminal
 
     def show_line(line: str, style: Style) -> None:
         console.print(Text(line, style=STYLES[style]), soft_wrap=True)
 
-    Player(show_line, ask, width, waits=has_reader).play(loaded.lesson, pages, RunNarration(run))
+    if not has_reader:
+        Player(show_line, ask, width, waits=False).play(loaded.lesson, pages, RunNarration(run))
+        return
+    with _keys_read_here(), _pages_on_request(loaded, run, written) as show_run_page:
+        player = Player(show_line, _from_terminal, width, waits=True, show_run_page=show_run_page)
+        try:
+            player.play(loaded.lesson, pages, RunNarration(run))
+        finally:
+            if keeps_progress:
+                _keep_progress(loaded, player.score, pages)
+
+
+def _keep_progress(loaded: "LoadedLesson", score: "Score", pages: "list[LessonPage]") -> None:
+    """Keep the progress in a lesson of the course. That it cannot be kept is a message, not an error of the lesson."""
+    from kcsim.scenarios.lessons.lesson_file import LESSONS
+    from kcsim.scenarios.lessons.progress import LessonProgress, keep_progress, progress_file
+
+    if Path(loaded.file).parent != LESSONS:
+        return
+    questions = sum(page.question is not None for page in pages)
+    try:
+        keep_progress(progress_file(), loaded.lesson.name, LessonProgress(questions, len(score.given), score.right))
+    except OSError as error:
+        print(f"progress is not kept: {progress_file()}: {error.strerror or error}", file=sys.stderr)
+
+
+# --- the page of the run ---------------------------------------------------------------------------------------------------
+
+
+def _check_page(folder: Path | None, loaded: "LoadedLesson") -> None:
+    """Check, before the run, that the page can be written into a folder without replacing anything."""
+    if folder is None:
+        return
+    if not folder.is_dir() and (folder.exists() or not folder.absolute().parent.is_dir()):
+        reason = "is no directory" if folder.exists() else f"there is no directory {folder.parent}"
+        fail(f"--page: {folder}: {reason}", ExitStatus.USAGE)
+    for suffix in (".html", ".jsonl"):
+        if (there := folder / f"{loaded.lesson.name}{suffix}").exists():
+            fail(f"--page: {there} is there already; name another directory, or delete the file", ExitStatus.USAGE)
+
+
+def _write_page(loaded: "LoadedLesson", run: "LessonRun", folder: Path) -> Path:
+    from kcsim.scenarios.cli.doctor import own_version
+    from kcsim.scenarios.lessons.run_page import write_run_page
+
+    try:
+        folder.mkdir(exist_ok=True)
+        return write_run_page(run, folder, loaded.lesson.name, f"kcsim {own_version()}")
+    except OSError as error:
+        fail(f"--page: {error.filename or folder}: {error.strerror or error}", ExitStatus.UNDECIDED)
+
+
+@contextmanager
+def _pages_on_request(loaded: "LoadedLesson", run: "LessonRun", written: Path | None) -> "Iterator[ShowRunPage]":
+    """Provide a function that writes the run's page when it is first called.
+
+    Without a page that was written already, the page is in a temporary directory, which is deleted at the end.
+    """
+    from kcsim.scenarios.lessons.run_page import page_link
+
+    with TemporaryDirectory(prefix="kcsim-learn-") as temporary:
+        at = written
+
+        def show_run_page(seq: int) -> str:
+            nonlocal at
+            at = at or _write_page(loaded, run, Path(temporary))
+            until = "" if written else " (deleted when this lesson ends; --page DIR keeps it)"
+            return f"#{seq} in the page of the run{until}: {page_link(at, seq)}"
+
+        yield show_run_page
+
+
+# --- the terminal ----------------------------------------------------------------------------------------------------------
 
 
 STYLES = {
     "heading": "bold",
+    "picture": "cyan",
     "prose": "",
     "event": "cyan",
     "asked": "bold",
@@ -226,7 +333,18 @@ A Ctrl-C that arrives just before a read begins does not interrupt that read, so
 """
 
 
+@contextmanager
+def _keys_read_here() -> Iterator[None]:
+    """Discard the keys that were typed before a prompt was there, at the end as well: the shell would execute them."""
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    try:
+        yield
+    finally:
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
 def _from_terminal(prompt: str) -> str | None:
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
     print(prompt, end="", flush=True)
     try:
         while not select.select([sys.stdin], [], [], POLL_INTERVAL_S)[0]:

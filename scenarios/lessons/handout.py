@@ -6,7 +6,8 @@ from typing import Any
 from kcsim.scenarios.lessons.answers import LETTERS
 from kcsim.scenarios.lessons.lesson import Lesson
 from kcsim.scenarios.lessons.lesson_pages import LessonPage, Question
-from kcsim.scenarios.lessons.page_text import event_lines, rule_of
+from kcsim.scenarios.lessons.page_picture import picture_lines
+from kcsim.scenarios.lessons.page_text import event_lines, page_heading, rule_of, where_events_are
 from kcsim.scenarios.lessons.run_narration import RunNarration
 
 EVENT_WIDTH = 100
@@ -17,11 +18,15 @@ def handout(lesson: Lesson, pages: Sequence[LessonPage], narration: RunNarration
     yield f"# {lesson.title}"
     yield ""
     yield f"{lesson.you_will_know} ({lesson.minutes} minutes)"
+    yield ""
+    yield where_events_are(lesson.name)
     for page in pages:
         yield ""
         if page.shown:
             yield from _fenced(event_lines(page.shown, narration, EVENT_WIDTH))
             yield ""
+        yield from _fenced([page_heading(page), *picture_lines(page.picture, EVENT_WIDTH)])
+        yield ""
         yield page.text
         if page.question is not None:
             yield from _asked(page.question)
@@ -83,6 +88,7 @@ def _page_json(page: LessonPage, narration: RunNarration) -> dict[str, Any]:
     return {
         "seq": page.at.seq,
         "t_ms": page.at.t_ms,
+        "picture": list(picture_lines(page.picture, EVENT_WIDTH)),
         "text": page.text,
         "question": None if question is None else _question_json(question, narration),
     }

@@ -5,19 +5,37 @@ The models are the specification of the file format. A file does not contain the
 
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, PlainValidator, Tag, ValidationInfo, WithJsonSchema, model_validator
 
 from kcsim.scenarios.language.event_pattern import Pattern
 from kcsim.scenarios.language.model import Model
 from kcsim.scenarios.language.schema import SCENARIO_NAME, Scenario
-from kcsim.scenarios.language.value_types import validation_error
+from kcsim.scenarios.language.value_types import check_partition, validation_error
 from kcsim.scenarios.lessons.lookup_terms import NarrationText, ReasonText
 from kcsim.scenarios.lessons.queries import AnyQuery, Since
 from kcsim.scenarios.lessons.run_points import RunPoint
+from kcsim.znodes.paths import CONTROLLER, CONTROLLER_EPOCH
 
 Text = Annotated[str, Field(min_length=1)]
 QUESTION_FIELDS = ("answer", "once", "because", "since", "choices", "then_show")
 """Fields of a page that are valid only together with `ask`."""
+
+
+def _partition_name(value: object, info: ValidationInfo) -> str:
+    check_partition(value, info)
+    return str(value)
+
+
+PartitionName = Annotated[str, PlainValidator(_partition_name), WithJsonSchema({"type": "string"})]
+ZnodePath = Annotated[str, Field(pattern="^/")]
+
+
+class PictureModel(Model):
+    """What the picture of a page shows of the cluster. Consumers and groups are shown where there are any."""
+
+    brokers: bool = Field(True, description="Whether it shows the brokers.")
+    partitions: list[PartitionName] | None = Field(None, description="Which partitions it shows; all of them if not given.")
+    znodes: list[ZnodePath] = Field([CONTROLLER, CONTROLLER_EPOCH], description="Which znodes it shows, with their content.")
 
 
 class PageModel(Model):
@@ -28,6 +46,7 @@ class PageModel(Model):
     say: NarrationText = Field(
         description="The text of the page. Phrases such as {leader of orders-0} are replaced by their value at that time."
     )
+    picture: PictureModel | None = Field(None, description="What its picture shows, if not that of the other pages.")
     ask: NarrationText | None = Field(None, description="A question that the run will answer.")
     answer: AnyQuery | None = Field(None, description="The query that computes the right answer from the run.")
     once: RunPoint | None = Field(None, description="When it is looked up; at the point of the page itself if not given.")
@@ -68,6 +87,9 @@ class Lesson(Model):
     minutes: Annotated[int, Field(ge=1, le=120)]
     you_will_know: Text = Field(description="What its reader will know, in a sentence.")
     scenario: ScenarioOrName = Field(description="A name of the library, a file beside this one, or a scenario itself.")
+    picture: PictureModel = Field(
+        PictureModel.model_validate({}), description="What the pictures of its pages show of the cluster."
+    )
     pages: Annotated[list[PageModel], Field(min_length=1)]
     try_next: Annotated[list[Text], Field(min_length=1)] | None = Field(None, description="Commands to go on with.")
 

@@ -15,6 +15,7 @@ from kcsim.scenarios.lessons.lesson import Lesson, PageModel
 from kcsim.scenarios.lessons.lesson_run import LessonRun, NoSuchRunPointError
 from kcsim.scenarios.lessons.lookup import look_up
 from kcsim.scenarios.lessons.lookup_terms import OF, WAS, LookupTerm, fill_in
+from kcsim.scenarios.lessons.page_picture import PagePicture, page_picture
 from kcsim.scenarios.lessons.run_narration import RunNarration
 from kcsim.scenarios.views.narration.causes import Causes
 
@@ -44,13 +45,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class LessonPage:
-    """One page: events that lead to this point, then a text, then an optional question.
+    """One page: events that lead to this point, the cluster at this point, then a text, then an optional question.
 
     `at`: the event where the run stands.
     """
 
     at: Event
     shown: tuple[Event, ...]
+    picture: PagePicture
     text: str
     question: Question | None
 
@@ -88,7 +90,9 @@ class _PageBuilder:
         asked = self._at
         shown = self._show(page.show, asked)
         text = self._filled(page.say, asked, asked, None)
-        return LessonPage(self._run.events[asked], shown, text, self._question(page, asked))
+        selection = page.picture or self._lesson.picture
+        picture = page_picture(self._run.events, asked, selection, self._asked_about_the_picture(page))
+        return LessonPage(self._run.events[asked], shown, picture, text, self._question(page, asked))
 
     def _question(self, page: PageModel, asked: int) -> Question | None:
         if page.ask is None or page.answer is None or page.because is None:
@@ -109,6 +113,13 @@ class _PageBuilder:
             self._causes.story(right.evidence.seq, 0).chain if right.evidence else (),
             self._filled(page.because, asked, self._at, right),
         )
+
+    def _asked_about_the_picture(self, page: PageModel) -> LookupTerm | None:
+        """Return the term that a page asks for at its own point of the run: its picture must not answer the question."""
+        if page.once is not None or not isinstance(page.answer, LookupTerm):
+            return None
+        term = page.answer
+        return LookupTerm(term.word, self._run.aliases.get(term.subject, term.subject))
 
     def _show(self, patterns: Sequence[EventPattern] | None, up_to: int) -> tuple[Event, ...]:
         """Return events that were not shown before: those that match the patterns or, without patterns, the notable ones."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.lessons.answers import LETTERS
-from kcsim.scenarios.lessons.lesson_pages import Question
+from kcsim.scenarios.lessons.lesson_pages import LessonPage, Question
 from kcsim.scenarios.lessons.run_narration import RunNarration
 
 WIDEST = 100
@@ -62,6 +62,19 @@ def _blocks(paragraph: str) -> Iterator[str]:
             joined = []
         joined.append(line.strip())
     yield " ".join(joined)
+
+
+def page_heading(page: LessonPage) -> str:
+    """Return the line above a page's picture: the number and time of the event at which the page stands."""
+    return f"The cluster at #{page.at.seq}, {page.at.t_ms / 1000:.3f} s"
+
+
+def where_events_are(name: str) -> str:
+    """Return how a reader opens the run of a lesson at an event that a page names."""
+    return (
+        f"Numbers such as #12 are events of the run. kcsim learn {name} --page DIR writes the page of the run, "
+        f"and {name}.html#e=12 shows event #12 there."
+    )
 
 
 def event_lines(events: Sequence[Event], narration: RunNarration, width: int) -> Iterator[str]:

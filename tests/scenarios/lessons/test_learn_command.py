@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from typer.testing import CliRunner, Result
 from kcsim.eventlog.event_log import read_trace
 from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.lessons import lesson_file
+from kcsim.scenarios.lessons.progress import LessonProgress, keep_progress, progress_file
 from tests.requirements import require
 from tests.scenarios.lessons.lesson_fixtures import lesson_text, played, the_course
 from tests.scenarios.lessons.lesson_names import NAMES
@@ -51,7 +53,8 @@ def test_without_a_lesson_they_are_listed() -> None:
 def test_the_list_is_for_programs_too() -> None:
     listed = json.loads(kcsim("learn", "--output", "json").stdout)
     assert [lesson["name"] for lesson in listed] == NAMES
-    assert listed[0].keys() == {"number", "name", "title", "minutes", "you_will_know"}
+    assert listed[0].keys() == {"number", "name", "title", "minutes", "you_will_know", "progress"}
+    assert listed[0]["progress"] is None
 
 
 def test_without_a_terminal_everything_is_printed_and_nothing_waited_for() -> None:
@@ -145,7 +148,7 @@ def test_the_trace_of_a_lesson_is_that_of_its_scenario(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "status", "goodbye"),
     [
-        pytest.param(b"\x03", 130, b"", id="Ctrl-C"),
+        pytest.param(b"\x03", 130, b"Until next time. No question was asked yet.", id="Ctrl-C"),
         pytest.param(b"\x04", 0, b"Until next time. No question was asked yet.", id="Ctrl-D", marks=pytest.mark.slow),
     ],
 )
@@ -162,6 +165,58 @@ def test_a_reader_leaves_when_they_want_to(key: bytes, status: int, goodbye: byt
     os.close(master)
     assert process.wait(PATIENCE_S) == status, output
     assert goodbye in output
+
+
+@pytest.mark.slow
+def test_keys_typed_too_early_are_neither_an_answer_nor_left_to_the_shell() -> None:
+    """They are typed before the question is there; what a lesson leaves in the terminal the shell would execute."""
+    master, slave = pty.openpty()
+    attributes = termios.tcgetattr(slave)
+    attributes[3] &= ~termios.ECHO
+    termios.tcsetattr(slave, termios.TCSANOW, attributes)
+    os.write(master, b"3\nexit\n")
+    command = [sys.executable, "-m", "kcsim.scenarios", "learn", "4"]
+    process = subprocess.Popen(
+        command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, preexec_fn=own_terminal
+    )
+    output = b"".join(read_until(master, b"Your answer"))
+    os.write(master, b"\x04")
+    output += b"".join(read_until(master, b"Until next time. No question was asked yet."))
+    assert process.wait(PATIENCE_S) == 0, output
+    assert select.select([slave], [], [], 0)[0] == []
+    os.close(slave)
+    os.close(master)
+
+
+def test_a_page_of_the_run_opens_at_each_event_that_a_lesson_names(tmp_path: Path) -> None:
+    result = kcsim("learn", "4", "--page", str(tmp_path))
+    assert result.exit_code == 0
+    page, trace = tmp_path / "unclean-election.html", tmp_path / "unclean-election.jsonl"
+    assert result.stderr == f"the run: {page}, {trace}\n"
+    assert sorted(tmp_path.iterdir()) == [page, trace]
+    named = {int(number) for number in re.findall(r"The cluster at #([0-9]+), ", result.stdout)}
+    assert named == {scene.at.seq for scene in played("unclean-election").scenes}
+    assert named <= {event.seq for event in read_trace(trace)}
+    assert "unclean-election.html#e=12 shows event #12" in " ".join(result.stdout.split())
+
+
+def test_a_page_of_the_run_does_not_replace_a_file(tmp_path: Path) -> None:
+    there = tmp_path / "unclean-election.html"
+    there.write_text("mine")
+    result = kcsim("learn", "4", "--page", str(tmp_path))
+    assert (result.exit_code, result.stdout, there.read_text()) == (64, "", "mine")
+    assert result.stderr == f"--page: {there} is there already; name another directory, or delete the file\n"
+
+
+def test_progress_is_listed_unless_it_is_not_wanted() -> None:
+    keep_progress(progress_file(), "watches", LessonProgress(questions=6, asked=6, right=5))
+    keep_progress(progress_file(), "deletion", LessonProgress(questions=5, asked=2, right=2))
+    listed = {lesson["name"]: lesson["progress"] for lesson in json.loads(kcsim("learn", "--output", "json").stdout)}
+    assert listed["watches"] == {"questions": 6, "asked": 6, "right": 5}
+    table = kcsim("learn").stdout
+    assert "5 of 6 right" in table
+    assert "2 of 5 asked" in table
+    assert "right" not in kcsim("learn", "--no-progress").stdout
 
 
 def own_terminal() -> None:
