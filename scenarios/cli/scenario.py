@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
+from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 
 app = typer.Typer(
     help="Look at the scenarios that come with the simulator; write and check your own.",
@@ -156,22 +156,48 @@ def schema() -> None:
 
 
 @app.command()
-def check(files: Annotated[list[str], typer.Argument(help="Scenario files, or names of the library.")]) -> None:
-    """Check scenario files without running anything. Every problem is one line: FILE:LINE: problem.
+def check(
+    files: Annotated[list[str], typer.Argument(help="Scenario files, or names of the library.")],
+    static: Annotated[
+        bool, typer.Option("--static", help="Do not run valid scenarios in virtual time for warnings.")
+    ] = False,
+    without_faults: Annotated[
+        bool,
+        typer.Option(
+            "--without-faults", help="Also run each scenario without its faults: some expectation must not hold then."
+        ),
+    ] = False,
+) -> None:
+    """Check scenario files. Every problem is one line: FILE:LINE: problem. So is every warning, on standard error.
 
-    Exit status: 0 all are valid, 64 one is not.
+    Warnings are about topics that no step creates, brokers that no step starts, waits that are true already, and
+    expectations that are judged at the moment of a fault. A scenario is run in virtual time for them; no server is
+    started.
+
+    Exit status: 0 all are valid, 1 with --without-faults: all expectations of one hold without its faults, too,
+    64 one is not valid.
     """
+    from kcsim.scenarios.engine.trial_runs import run_without_faults, warnings
     from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, load_scenario
 
-    problems = []
+    problems, is_blind = [], False
     for name in files:
         try:
             loaded = load_scenario(find_scenario(name))
         except ScenarioFileError as error:
             problems.append(str(error))
-        else:
-            steps, expectations = len(loaded.scenario.timetable), len(loaded.scenario.expect)
-            invariants = len(loaded.scenario.invariants.names())
-            print(f"{loaded.file}: ok, {steps} steps, {expectations} expectations, {invariants} invariants")
+            continue
+        steps, expectations = len(loaded.scenario.timetable), len(loaded.scenario.expect)
+        invariants = len(loaded.scenario.invariants.names())
+        print(f"{loaded.file}: ok, {steps} steps, {expectations} expectations, {invariants} invariants", flush=True)
+        for warning in [] if static else warnings(loaded):
+            place = f"{warning.file}:{warning.line}" if warning.line else warning.file
+            print(f"{place}: warning: {warning.message}", file=sys.stderr)
+        if without_faults:
+            result = run_without_faults(loaded)
+            print(f"{loaded.file}: {result}")
+            is_blind = is_blind or not result.not_held
     if problems:
         fail("\n".join(problems), ExitStatus.USAGE)
+    if is_blind:
+        raise CommandExit(ExitStatus.VIOLATED)

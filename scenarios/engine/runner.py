@@ -4,7 +4,7 @@ A step that cannot be executed, or a wait that times out, leaves the run undecid
 Besides the expectations there are the invariants, which hold of every run: violated invariants are part of the verdict.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -67,23 +67,30 @@ async def run_scenario(
     cluster: ScenarioCluster,
     before_step: BeforeStep | None = None,
     aliases: dict[str, str] | None = None,
+    left_out: Collection[int] = (),
 ) -> Verdict:
     """Run the timetable on a cluster whose brokers have not been started, judge the expectations and log the results.
 
     Args:
         before_step: awaited before each step with its index, and after the last step with the number of steps.
         aliases: receives the names that steps give: name -> node.
+        left_out: indices of steps that are not executed; then all others are skipped where they cannot be executed.
 
     Returns: a verdict also when a step failed: it names the step, and leaves the expectations undecided.
     """
-    return await _ScenarioRun(loaded, cluster, before_step, {} if aliases is None else aliases).run()
+    return await _ScenarioRun(loaded, cluster, before_step, {} if aliases is None else aliases, left_out).run()
 
 
 class _ScenarioRun:
     """One run of one scenario; `aliases` grows with the names that steps give."""
 
     def __init__(
-        self, loaded: LoadedScenario, cluster: ScenarioCluster, before_step: BeforeStep | None, aliases: dict[str, str]
+        self,
+        loaded: LoadedScenario,
+        cluster: ScenarioCluster,
+        before_step: BeforeStep | None,
+        aliases: dict[str, str],
+        left_out: Collection[int],
     ) -> None:
         self._loaded = loaded
         self._cluster = cluster
@@ -91,7 +98,12 @@ class _ScenarioRun:
         self._aliases = aliases
         self._context = EvaluationContext(cluster.log.events, cluster.state, cluster.broker_names, self._aliases)
         self._steps = StepRunner(
-            cluster, loaded.scenario, self._context, self._aliases, lambda condition: self._wait(condition, condition.within)
+            cluster,
+            loaded.scenario,
+            self._context,
+            self._aliases,
+            lambda condition: self._wait(condition, condition.within),
+            left_out,
         )
         self._failures: list[StepFailure] = []
         self._background: list[tuple[Task, Promise[None]]] = []  # steps that wait for `when`, and timed expectations
@@ -166,7 +178,7 @@ class _ScenarioRun:
             await self._wait(step.when, step.when.within)
         except TimedOutError as error:
             why = f"what it waits for has not come true: {error}"
-            if not step.if_possible:
+            if not self._steps.may_skip(step):
                 raise TimedOutError(why) from None
             self._steps.skip(step, why)
             return False

@@ -1,6 +1,6 @@
 """Execute the steps of a timetable on a cluster, as the registry of steps says."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
@@ -26,6 +26,8 @@ class StepRunner:
     Args:
         aliases: grows with the names that steps give.
         wait: waits until a condition holds. Raises: TimedOutError.
+        left_out: indices of the steps that are not executed; only the names that they give are bound. If there are such
+            steps, any other step that cannot be executed is skipped.
 
     Attributes:
         simulated: what only simulated brokers have; None if the brokers are real.
@@ -38,7 +40,9 @@ class StepRunner:
         context: EvaluationContext,
         aliases: dict[str, str],
         wait: Callable[[WaitFor], Awaitable[None]],
+        left_out: Collection[int] = (),
     ) -> None:
+        self._left_out = left_out
         self.simulated = None if cluster.simulated is None else SimulatedParts(cluster.simulated, scenario)
         self._execution = StepExecution(cluster, scenario, context, aliases, wait, self.simulated)
 
@@ -60,8 +64,15 @@ class StepRunner:
         Raises: one of FAILURES, unless the step has if-possible.
         """
         try:
-            await spec_of(step).run(replace(self._execution, place=place), step)
+            if place in self._left_out:
+                self._execution.bind(step)
+            else:
+                await spec_of(step).run(replace(self._execution, place=place), step)
         except FAILURES as error:
-            if not step.if_possible:
+            if not self.may_skip(step):
                 raise
             self.skip(step, str(error))
+
+    def may_skip(self, step: ScenarioStep) -> bool:
+        """Return whether a step that cannot be executed is skipped."""
+        return step.if_possible or bool(self._left_out)

@@ -64,6 +64,13 @@ class StepExecution:
                     raise
                 self.skip(step, str(error))
 
+    def bind(self, step: ScenarioStep) -> None:
+        """Record the alias that a step gives, without executing the step. Raises: ClusterError, as `nodes`."""
+        if not isinstance(step, NamingStep) or step.as_ is None:
+            return
+        targets = self.nodes(step.target) if isinstance(step.target, tuple) else self.cluster.servers.member_names
+        self.aliases[step.as_] = targets[0]
+
     def nodes(self, names: Sequence[str]) -> list[str]:
         """Return the brokers that the names stand for. Raises: ClusterError if no broker has a named role."""
         nodes = self.context.nodes(names)

@@ -127,3 +127,36 @@ def test_a_check_says_what_there_is_to_be_judged() -> None:
     steps, expectations = result.stdout.partition(": ok, ")[2].split(", ")[:2]
     assert (steps, expectations) == ("10 steps", "4 expectations")
     assert result.stdout.endswith(" invariants\n")
+
+
+FALSE_GREEN = """\
+name: false-green
+description: The first scenario that everybody writes.
+cluster: {brokers: 3}
+timetable:
+  - start: all
+  - wait: {controller: any}
+  - kill: controller
+expect:
+  - {claim: A broker runs., running: broker-1}
+"""
+
+
+def test_a_check_warns_of_what_looks_like_a_mistake_unless_it_is_static(elsewhere: Path) -> None:
+    (elsewhere / "mine.yaml").write_text(FALSE_GREEN, encoding="utf-8")
+    result = kcsim("check", "mine.yaml")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("mine.yaml:7: warning: kill: the expectations are judged at the moment of this fault")
+    assert kcsim("check", "--static", "mine.yaml").stderr == ""
+
+
+def test_a_scenario_that_holds_without_its_faults_is_found_out(elsewhere: Path) -> None:
+    text = FALSE_GREEN.replace("running: broker-1", "controller: any")
+    (elsewhere / "mine.yaml").write_text(text, encoding="utf-8")
+    result = kcsim("check", "--without-faults", "mine.yaml")
+    assert result.exit_code == 1
+    claim = "without kill in line 7: all 1 expectations hold, so none of them depends on a fault\n"
+    assert result.stdout.endswith(claim)
+    result = kcsim("check", "--static", "--without-faults", "controller-failover")
+    assert result.exit_code == 0
+    assert "expectations do not hold; these hold all the same: Nothing that it wrote after its freeze" in result.stdout
