@@ -68,7 +68,7 @@ def test_a_broker_that_no_step_starts_is_a_warning() -> None:
     assert "trial.yaml: broker-3: no step starts it: start" in warned(steps)
 
 
-def test_what_holds_without_the_faults_is_told_from_what_does_not() -> None:
+def test_what_holds_without_the_faults_is_distinguished_from_what_does_not() -> None:
     steps = "  - kill: controller\n    as: old\n  - wait: {controller: not old}\n"
     expect = "expect:\n  - {claim: A controller., controller: any}\n  - {claim: Another one., controller: not old}\n"
     result = run_without_faults(scenario(SETUP + steps, expect))
