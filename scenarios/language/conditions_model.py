@@ -89,7 +89,8 @@ class Condition(Model):
     """What can be true of a cluster. All keys that are given must hold at the same moment.
 
     What ZooKeeper has on record about brokers, and a coordinator about consumers, holds only if the processes that it names
-    run: a dead broker leaves its znodes behind. as-recorded takes the records as they are.
+    run: a dead broker leaves its znodes behind. A broker whose session has expired holds no role. as-recorded takes the records
+    as they are.
     """
 
     controller: RoleHolder | None = Field(None, description="The broker that holds /controller, and runs.")
@@ -126,12 +127,12 @@ class Condition(Model):
     offline_partitions: Count | None = Field(
         None,
         description="Number of partitions without a registered leader; topics being deleted do not count, here and below. No"
-        " other partition may be led by a broker that does not run.",
+        " other partition may be led by a broker that does not run, and there must be a topic.",
     )
     under_replicated: Count | None = Field(
         None,
         description="Number of partitions whose ISR is smaller than their assignment. No other ISR may name a broker that"
-        " does not run.",
+        " does not run, and there must be a topic.",
     )
     acknowledged: Counts | None = Field(None, description="Number of records that were acknowledged; counted every second.")
     given_up: Counts | None = Field(None, description="Number of records that producers have given up.")

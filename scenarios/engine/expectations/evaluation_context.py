@@ -92,8 +92,11 @@ class EvaluationContext:
         return self._index.changes_of(path)
 
     def counts(self, node: str) -> bool:
-        """Return whether a record about a node counts: the node runs, or records are taken as they are."""
-        return self.as_recorded or self.state.not_running(node) is None
+        """Return whether a record about a node's role counts: the node runs with a session, or records are taken as they are.
+
+        A broker whose session has expired holds no role any more, although others may not have dealt with it yet.
+        """
+        return self.as_recorded or (self.state.not_running(node) is None and not self.state.has_lost_session(node))
 
     def described(self, node: str) -> str:
         """Return a node's name, and why it cannot act if it cannot: `broker-2, which is dead`."""

@@ -202,7 +202,13 @@ class _Counted(NamedTuple):
 
 
 def _number(wanted: int, found: _Counted, misleading: _Counted, context: EvaluationContext) -> ConditionResult:
-    """Compare the number of partitions on record. `misleading`: others, whose records name processes that do not run."""
+    """Compare the number of partitions on record; false if there are no topics.
+
+    Args:
+        misleading: other partitions, whose records name processes that do not run.
+    """
+    if not context.state.children(paths.BROKER_TOPICS):
+        return ConditionResult(False, "there are no topics")
     evidence = tuple(event for tp in (*found.partitions, *misleading.partitions) for event in _state_changes(tp, context))
     observed = f"{found}; {misleading}" if misleading.partitions else str(found)
     holds = len(found.partitions) == wanted and (context.as_recorded or not misleading.partitions)
