@@ -89,8 +89,8 @@ class Condition(Model):
     """What can be true of a cluster. All keys that are given must hold at the same moment.
 
     What ZooKeeper has on record about brokers, and a coordinator about consumers, holds only if the processes that it names
-    run: a dead broker leaves its znodes behind. A broker whose session has expired holds no role. as-recorded takes the records
-    as they are.
+    run: a dead broker leaves its znodes behind. A broker whose session has expired holds no role. as-recorded takes the
+    records as they are.
     """
 
     controller: RoleHolder | None = Field(None, description="The broker that holds /controller, and runs.")

@@ -92,7 +92,7 @@ class EvaluationContext:
         return self._index.changes_of(path)
 
     def counts(self, node: str) -> bool:
-        """Return whether a record about a node's role counts: the node runs with a session, or records are taken as they are.
+        """Return whether a record about a node's role counts: it runs with a session, or records are taken as they are.
 
         A broker whose session has expired holds no role any more, although others may not have dealt with it yet.
         """
