@@ -3,11 +3,14 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
+
+if TYPE_CHECKING:
+    from kcsim.scenarios.language.scenario_file import LoadedScenario
 
 app = typer.Typer(
     help="Look at the scenarios that come with the simulator; write and check your own.",
@@ -75,25 +78,15 @@ def list_scenarios(
     """List the scenarios of the library with their descriptions."""
     from rich.table import Table
 
-    from kcsim.scenarios.language.scenario_file import find_scenario, library_names, load_scenario
+    from kcsim.scenarios.language.scenario_file import library_entries
     from kcsim.scenarios.views.narration.timeline import TABLE_WIDTH, console_on
 
-    there = [load_scenario(find_scenario(name)).scenario for name in library_names()]
     wanted = [word.lower() for word in words or ()]
-    scenarios = [s for s in there if all(word in f"{s.name} {s.description}".lower() for word in wanted)]
+    scenarios = [s for s in library_entries() if all(word in f"{s.name} {s.description}".lower() for word in wanted)]
     if not scenarios and output is OutputFormat.TABLE:
         fail(f"no scenario speaks of {' and '.join(words or ())}; `kcsim scenario list` has all", ExitStatus.USAGE)
     if output is OutputFormat.JSON:
-        entries = [
-            {
-                "name": s.name,
-                "description": s.description,
-                "brokers": len(s.cluster.members()),
-                "zookeepers": s.zookeeper.members,
-            }
-            for s in scenarios
-        ]
-        print(json.dumps(entries, indent=2, ensure_ascii=False))
+        print(json.dumps([entry._asdict() for entry in scenarios], indent=2, ensure_ascii=False))
         return
     console = console_on(sys.stdout)
     table = Table(width=min(console.width, TABLE_WIDTH), show_lines=True)
@@ -177,7 +170,6 @@ def check(
     Exit status: 0 all are valid, 1 with --without-faults: all expectations of one hold without its faults, too,
     64 one is not valid.
     """
-    from kcsim.scenarios.engine.trial_runs import run_without_faults, warnings
     from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, load_scenario
 
     problems, is_blind = [], False
@@ -190,10 +182,11 @@ def check(
         steps, expectations = len(loaded.scenario.timetable), len(loaded.scenario.expect)
         invariants = len(loaded.scenario.invariants.names())
         print(f"{loaded.file}: ok, {steps} steps, {expectations} expectations, {invariants} invariants", flush=True)
-        for warning in [] if static else warnings(loaded):
-            place = f"{warning.file}:{warning.line}" if warning.line else warning.file
-            print(f"{place}: warning: {warning.message}", file=sys.stderr)
+        if not static:
+            _print_warnings(loaded)
         if without_faults:
+            from kcsim.scenarios.engine.trial_runs import run_without_faults
+
             result = run_without_faults(loaded)
             print(f"{loaded.file}: {result}")
             is_blind = is_blind or not result.not_held
@@ -201,3 +194,11 @@ def check(
         fail("\n".join(problems), ExitStatus.USAGE)
     if is_blind:
         raise CommandExit(ExitStatus.VIOLATED)
+
+
+def _print_warnings(loaded: "LoadedScenario") -> None:
+    from kcsim.scenarios.engine.trial_runs import warnings
+
+    for warning in warnings(loaded):
+        place = f"{warning.file}:{warning.line}" if warning.line else warning.file
+        print(f"{place}: warning: {warning.message}", file=sys.stderr)

@@ -13,7 +13,6 @@ from kcsim.brokers.groups.assignors.ownership_claims import (
     claims_by_partition,
     claims_of_newest_generation,
 )
-from kcsim.brokers.groups.assignors.sticky_general import assign_generally
 from kcsim.brokers.groups.assignors.sticky_quota import assign_quotas_2_8, assign_quotas_3
 from kcsim.jvm_hash_order import map_order
 
@@ -73,6 +72,9 @@ def settle_sticky(
     else:
         claims = claims_by_partition(layout, rules, visit)
     if not by_quota:
+        # This one alone needs numpy, which takes longer to import than most runs take.
+        from kcsim.brokers.groups.assignors.sticky_general import assign_generally
+
         numbers = assign_generally(layout, claims)
     elif not layout.members:
         numbers = []

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.engine.python_api import run
 from kcsim.scenarios.language.new_scenario import FIRST, BadNameError, text_for
-from kcsim.scenarios.language.scenario_file import library_names, load_scenario, load_text
+from kcsim.scenarios.language.scenario_file import find_scenario, library_names, load_scenario, load_text
 from kcsim.scenarios.language.schema import json_schema
 from tests.scenarios.language.json_schema import accepts
 from tests.scenarios.scenario_library import of_library, small_library
@@ -160,3 +160,18 @@ def test_a_scenario_that_holds_without_its_faults_is_found_out(elsewhere: Path) 
     result = kcsim("check", "--static", "--without-faults", "controller-failover")
     assert result.exit_code == 0
     assert "expectations do not hold; these hold all the same: Nothing that it wrote after its freeze" in result.stdout
+
+
+def test_a_list_says_of_each_scenario_what_its_file_says() -> None:
+    """The list reads only the beginning of each file."""
+    listed = json.loads(kcsim("list", "--output", "json").stdout)
+    loaded = [load_scenario(find_scenario(name)).scenario for name in library_names()]
+    assert listed == [
+        {
+            "name": scenario.name,
+            "description": scenario.description,
+            "brokers": len(scenario.cluster.members()),
+            "zookeepers": scenario.zookeeper.members,
+        }
+        for scenario in loaded
+    ]
