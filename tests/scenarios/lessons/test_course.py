@@ -10,6 +10,7 @@ from kcsim.scenarios.language.scenario_file import library_names
 from kcsim.scenarios.lessons.answers import parse_answer
 from kcsim.scenarios.lessons.handout import handout, lesson_json
 from kcsim.scenarios.lessons.lesson_file import lesson_names
+from kcsim.scenarios.lessons.page_picture import picture_lines
 from kcsim.scenarios.lessons.player import Player
 from kcsim.scenarios.views.narration.causes import ROOTS
 from tests.scenarios.lessons.lesson_fixtures import played, the_course
@@ -53,8 +54,19 @@ def test_a_lesson_fits_another_run_of_its_scenario_as_well(name: str) -> None:
     assert len(other.questions) == len(played(name).questions)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_pages_that_show_the_same_have_the_same_answer(name: str) -> None:
+    """What a reader has seen decides the answer, not the chances of a run: three seeds of each lesson are compared."""
+    answers: dict[tuple[object, ...], str] = {}
+    for seed in (1, 2, 3):
+        for page in played(name, seed).scenes:
+            if (question := page.question) is not None:
+                seen = (page.text, question.text, question.number, *picture_lines(page.picture, 100))
+                assert answers.setdefault(seen, question.right.text) == question.right.text
+
+
 def test_who_wins_the_race_differs_from_seed_to_seed() -> None:
-    assert len({played("controller-election", seed).answer(1) for seed in (1, 2, 3)}) > 1
+    assert len({played("controller-election", seed).answer(3) for seed in (1, 2, 3)}) > 1
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
