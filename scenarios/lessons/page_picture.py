@@ -23,6 +23,7 @@ INDENT = "  "
 ASKED = "?"
 """Stands in a cell that would answer the question of the page."""
 NOTHING = "-"
+EMPTY = ("", NOTHING)
 GONE = "(gone)"
 """Follows the state of a session that ZooKeeper has expired, unknown to the broker."""
 EXPLANATION = f"{GONE}: ZooKeeper has expired the session; the broker does not know that yet."
@@ -79,11 +80,7 @@ def _fitted(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], wi
         return
     yield f"{INDENT}{title}"
     for first, *others in cells:
-        described = "; ".join(
-            f"{name.lower() if name != 'ISR' else name} {cell}"
-            for name, cell in zip(header[1:], others, strict=True)
-            if cell not in ("", NOTHING)
-        )
+        described = "; ".join(_described(*pair) for pair in zip(header[1:], others, strict=True) if pair[1] not in EMPTY)
         yield from textwrap.wrap(
             f"{first}: {described}",
             max(width, 20),
@@ -91,6 +88,19 @@ def _fitted(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], wi
             subsequent_indent=INDENT * 3,
             break_on_hyphens=False,
         )
+
+
+def _described(column: str, cell: str) -> str:
+    """Return a cell as it stands in a list: with its column, unless the cell alone is clear."""
+    match column, cell:
+        case "Registered", "yes" | "no":
+            return "registered" if cell == "yes" else "not registered"
+        case (("Process" | "Session" | "Role" | "Remark"), _) if cell != ASKED:
+            return cell
+        case "ISR", _:
+            return f"ISR {cell}"
+        case _:
+            return f"{column.lower()} {cell}"
 
 
 # --- ZooKeeper and brokers -------------------------------------------------------------------------------------------------

@@ -22,14 +22,14 @@ class Change(NamedTuple):
     texts: tuple[tuple[str, str], ...]
 
 
-STARTED_TOGETHER = "- start: [broker-2, broker-3, broker-4]\n"
-STARTED_ONE_BY_ONE = """\
-- start: broker-4
-  - wait: {event: {kind: BrokerChange, brokers: [1, 4]}}
-  - start: broker-3
-  - wait: {event: {kind: BrokerChange, brokers: [1, 3, 4]}}
-  - start: broker-2
-"""
+A_FIFTH_BROKER = (
+    ("brokers: 4", "brokers: 5"),
+    (
+        "- kill: broker-4",
+        "- start: broker-5\n  - wait: {event: {kind: BrokerChange, brokers: [1, 2, 3, 4, 5]}}\n  - kill: broker-4",
+    ),
+    ("brokers: [1, 2, 3], node: broker-1", "brokers: [1, 2, 3, 5], node: broker-1"),
+)
 CLICKS_IS_CLEAN_AS_WELL = (
     (", config: {unclean.leader.election.enable: 'true'}", ""),
     ("clicks-0: broker-2}", "clicks-0: none}"),
@@ -52,7 +52,7 @@ NOTHING_OF_IT_ON_THE_DEAD_ONE = (
     ("      leader-epoch: {orders-0: 3, orders-1: 3, orders-2: 3}\n", ""),
 )
 DEALT_ROUND_ROBIN = ("topics: [t0, t1, t2], settings", "topics: [t0, t1, t2], assignors: roundrobin, settings")
-OTHER_IDS = ("brokers: 4", "brokers: [{id: 11}, {id: 12}, {id: 13}, {id: 14}]")
+A_REGISTRATION_IS_DELETED = (("- zk-delete: /controller\n", "- zk-delete: /brokers/ids/3\n  - zk-delete: /controller\n"),)
 BOTH_WAIT_FOR_BROKER_4 = (
     ("1: [2, 3, 5]", "1: [2, 4, 5]"),
     ("- wait: {leader: {orders-1: broker-3}}", "- wait: {event: {kind: BrokerChange, brokers: [1, 2, 3, 5]}}"),
@@ -77,7 +77,7 @@ THE_REQUEST_SUCCEEDS = (
 
 CHANGES = [
     Change("controller-election", 4, "5 s", "11 s", (("timeout.ms: 6000", "timeout.ms: 12000"),)),
-    Change("watches", 1, "2", "3", ((STARTED_TOGETHER, STARTED_ONE_BY_ONE),)),
+    Change("watches", 6, "2", "3", A_FIFTH_BROKER),
     Change("leaders-and-isr", 1, "broker-2", "broker-4", (("0: [2, 3, 4]", "0: [4, 3, 2]"),)),
     Change("leaders-and-isr", 5, "broker-3", "broker-4", (("0: [2, 3, 4]", "0: [2, 4, 3]"),)),
     Change("unclean-election", 4, "broker-2", "nobody", CLICKS_IS_CLEAN_AS_WELL),
@@ -87,7 +87,7 @@ CHANGES = [
     Change("reassignment", 2, "[4, 5, 2, 3]", "[5, 3, 2]", (("[4, 5]", "[5, 3]"),)),
     Change("reassignment", 6, "4", "3", (("[4, 5]", "[5, 3]"),)),
     Change("deletion", 3, "yes", "no", NOTHING_OF_IT_ON_THE_DEAD_ONE),
-    Change("zombie-controller", 1, "broker-2", "broker-12", (OTHER_IDS,)),
+    Change("zombie-controller", 4, "no", "yes", A_REGISTRATION_IS_DELETED),
     Change("session-states", 4, "5 s", "9 s", (("timeout.ms: 6000", "timeout.ms: 12000"),)),
     Change("consumer-rebalances", 1, "nothing", "t1-0, t2-1", (DEALT_ROUND_ROBIN,)),
     Change("consumer-rebalances", 4, "no", "yes", (("assignors: cooperative-sticky", "assignors: sticky"),)),
@@ -96,7 +96,7 @@ CHANGES = [
     Change("total-loss", 6, "1", "2", BOTH_WAIT_FOR_BROKER_4),
     Change("elections-without-end", 2, "yes", "no", THE_REQUEST_SUCCEEDS),
     Change("elections-without-end", 3, "It resigns", "It is ready, and stays", THE_REQUEST_SUCCEEDS),
-    Change("elections-without-end", 4, "6", "0", THE_REQUEST_SUCCEEDS),
+    Change("elections-without-end", 4, "no", "yes", THE_REQUEST_SUCCEEDS),
 ]
 
 

@@ -66,3 +66,12 @@ def test_it_fits_the_terminal(lesson: str, width: int) -> None:
     """A table that is too wide becomes a list of its rows."""
     for page in range(len(played(lesson).scenes)):
         assert [line for line in picture(lesson, page + 1, width) if len(line) > width] == []
+
+
+def test_on_a_narrow_terminal_a_table_becomes_a_list() -> None:
+    lines = picture("zombie-controller", 2, width=50)
+    assert lines[2:4] == ["  Brokers", "    broker-1: running; connected; registered"]
+    assert lines[-2:] == [
+        "    broker-4: frozen; session ?; not registered;",
+        "      believes: controller, epoch 1",
+    ]
