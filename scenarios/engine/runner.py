@@ -253,7 +253,21 @@ class _ScenarioRun:
     # --- conditions
 
     async def _wait(self, condition: Condition, within_ms: int) -> None:
-        await self._cluster.wait_until(lambda: None if (f := self._evaluate(condition)).holds else f.observed, within_ms)
+        def not_yet() -> str | None:
+            finding = self._evaluate(condition)
+            return None if finding.holds else finding.observed + self._what_is_missing()
+
+        await self._cluster.wait_until(not_yet, within_ms)
+
+    def _what_is_missing(self) -> str:
+        """Return a hint at a step that a first scenario may lack: no broker was started, or no topic was created."""
+        state = self._cluster.state
+        if not state.processes:
+            return "; no broker has been started"
+        if self._loaded.scenario.cluster.topics and not state.of_topics.topics:
+            declared = comma_separated(self._loaded.scenario.cluster.topics)
+            return f"; {declared}: declared, but no step has created it"
+        return ""
 
     def _why_unobservable(self, condition: Condition) -> str | None:
         """Return why a condition cannot be evaluated on this cluster, in words; None if it can."""

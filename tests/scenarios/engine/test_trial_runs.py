@@ -2,6 +2,7 @@
 
 import pytest
 
+from kcsim.scenarios.engine.python_api import run
 from kcsim.scenarios.engine.trial_runs import run_without_faults, warnings
 from kcsim.scenarios.language.scenario_file import LoadedScenario, find_scenario, library_names, load_scenario, load_text
 from tests.tiers import tiered
@@ -91,3 +92,22 @@ def test_each_scenario_of_the_library_depends_on_its_faults(name: str) -> None:
         assert result.left_out == ()
     else:
         assert result.not_held, str(result)
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        (
+            "  - start: all\n  - wait: {in-sync: all, within: 1s}\n",
+            "not within 1000 ms: there are no partitions; orders: declared, but no step has created it",
+        ),
+        (
+            "  - wait: {controller: any, within: 1s}\n  - start: all\n",
+            "not within 1000 ms: no broker is the controller; no broker has been started",
+        ),
+    ],
+)
+def test_a_wait_that_times_out_names_the_step_that_is_missing(steps: str, reason: str) -> None:
+    failure = run(scenario(steps).scenario).verdict.failure
+    assert failure is not None
+    assert failure.reason == reason
