@@ -5,7 +5,7 @@ import select
 import sys
 import termios
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 CHECK = "check"
 STDIN = "-"
 TABLE_WIDTH = 110
+DONE_WIDTH = 7  # as `6 of 7`, with `right` below it
 TEXT_WIDTH = 100
 """Width of lines that are written to a file or a pipe."""
 
@@ -129,7 +130,7 @@ def _list(output: OutputFormat, with_progress: bool) -> None:
     table.add_column("You will know", ratio=3)
     table.add_column("Min.", justify="right", no_wrap=True)
     if progress:
-        table.add_column("Done", no_wrap=True)
+        table.add_column("Done", max_width=DONE_WIDTH)
     for one in lessons:
         title = Text.assemble((one.title, "bold"), f"\n{one.name}")
         done = (str(progress.get(one.name, "")),) if progress else ()
@@ -298,12 +299,13 @@ def _pages_on_request(loaded: "LoadedLesson", run: "LessonRun", written: Path | 
     """
     from kcsim.scenarios.lessons.run_page import page_link
 
-    with TemporaryDirectory(prefix="kcsim-learn-") as temporary:
+    with ExitStack() as at_the_end:
         at = written
 
         def show_run_page(seq: int) -> str:
             nonlocal at
-            at = at or _write_page(loaded, run, Path(temporary))
+            if at is None:
+                at = _write_page(loaded, run, Path(at_the_end.enter_context(TemporaryDirectory(prefix="kcsim-learn-"))))
             until = "" if written else " (deleted when this lesson ends; --page DIR keeps it)"
             return f"#{seq} in the page of the run{until}: {page_link(at, seq)}"
 
@@ -335,16 +337,21 @@ A Ctrl-C that arrives just before a read begins does not interrupt that read, so
 
 @contextmanager
 def _keys_read_here() -> Iterator[None]:
-    """Discard the keys that were typed before a prompt was there, at the end as well: the shell would execute them."""
-    termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    """Discard what was typed and not read when the lesson ends: the shell would execute it."""
     try:
         yield
     finally:
+        _discard_typed()
+
+
+def _discard_typed() -> None:
+    with suppress(termios.error):  # the terminal was closed
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def _from_terminal(prompt: str) -> str | None:
-    termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    """Ask for a line. What was typed before the prompt is discarded: it answered nothing."""
+    _discard_typed()
     print(prompt, end="", flush=True)
     try:
         while not select.select([sys.stdin], [], [], POLL_INTERVAL_S)[0]:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 from kcsim.eventlog.event_log import read_trace
 from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.lessons import lesson_file
-from kcsim.scenarios.lessons.progress import LessonProgress, keep_progress, progress_file
+from kcsim.scenarios.lessons.progress import LessonProgress, keep_progress, progress_file, read_progress
 from tests.requirements import require
 from tests.scenarios.lessons.lesson_fixtures import lesson_text, played, the_course
 from tests.scenarios.lessons.lesson_names import NAMES
@@ -180,10 +180,13 @@ def test_keys_typed_too_early_are_neither_an_answer_nor_left_to_the_shell() -> N
         command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, preexec_fn=own_terminal
     )
     output = b"".join(read_until(master, b"Your answer"))
+    os.write(master, b"3\n")
+    output += b"".join(read_until(master, b"Enter goes on"))
     os.write(master, b"\x04")
-    output += b"".join(read_until(master, b"Until next time. No question was asked yet."))
+    output += b"".join(read_until(master, b"Until next time. 1 of 1 right."))
     assert process.wait(PATIENCE_S) == 0, output
     assert select.select([slave], [], [], 0)[0] == []
+    assert read_progress(progress_file()) == {"unclean-election": LessonProgress(questions=6, asked=1, right=1)}
     os.close(slave)
     os.close(master)
 
@@ -214,9 +217,10 @@ def test_progress_is_listed_unless_it_is_not_wanted() -> None:
     listed = {lesson["name"]: lesson["progress"] for lesson in json.loads(kcsim("learn", "--output", "json").stdout)}
     assert listed["watches"] == {"questions": 6, "asked": 6, "right": 5}
     table = kcsim("learn").stdout
-    assert "5 of 6 right" in table
-    assert "2 of 5 asked" in table
-    assert "right" not in kcsim("learn", "--no-progress").stdout
+    assert "5 of 6" in table
+    assert "2 of 5" in table
+    assert [name for name in NAMES if name in table] == NAMES
+    assert "5 of 6" not in kcsim("learn", "--no-progress").stdout
 
 
 def own_terminal() -> None:
