@@ -24,6 +24,8 @@ Zxid = NewType("Zxid", int)
 SessionId = NewType("SessionId", int)
 
 ANY_VERSION = ZkVersion(-1)
+OFFSETS_TOPIC = "__consumer_offsets"
+"""The internal topic in which coordinators keep their groups."""
 NO_LEADER = -1
 """The value that stands for "no leader" in znodes and requests; in memory that is None."""
 

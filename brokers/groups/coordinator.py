@@ -16,7 +16,7 @@ from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.groups.coordinated_group import CoordinatedGroup, CoordinatorServices
 from kcsim.brokers.groups.group_events import GroupEvents
 from kcsim.brokers.groups.group_metadata import GroupMetadata, OffsetRecord, StoredRecord, restored
-from kcsim.brokers.groups.offsets_topic import OFFSETS_TOPIC, partition_for
+from kcsim.brokers.groups.offsets_topic import partition_for
 from kcsim.brokers.groups.requests import (
     NO_MEMBER_ID,
     FindCoordinatorRequest,
@@ -42,7 +42,7 @@ from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.sink import EventSink
 from kcsim.runtime.ports import Runtime
-from kcsim.vocabulary import TopicPartition
+from kcsim.vocabulary import OFFSETS_TOPIC, TopicPartition
 from kcsim.zk.memory.timetable import Timetable
 
 CreateOffsetsTopic = Callable[[int], Awaitable[bool]]

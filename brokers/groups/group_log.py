@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from kcsim.brokers.api.produce_handler import ProduceHandler
 from kcsim.brokers.groups.coordinator import GroupCoordinator
 from kcsim.brokers.groups.group_metadata import GroupRecord, OffsetRecord, StoredRecord
-from kcsim.brokers.groups.offsets_topic import OFFSETS_TOPIC
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.replication.hosted_partitions import HostedPartitions
 from kcsim.brokers.requests import ACKS_ALL, ProduceBatch, ProduceRequest
 from kcsim.controller.requests import ErrorCode
-from kcsim.vocabulary import TopicPartition
+from kcsim.vocabulary import OFFSETS_TOPIC, TopicPartition
 
 WRITER = "group-coordinator"
 RECORD_BYTES = 200

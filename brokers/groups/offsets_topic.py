@@ -13,13 +13,12 @@ from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.decisions.placement import RandomNumbers, draw
 from kcsim.eventlog.sink import Cause
 from kcsim.jvm_hash_order import string_hash
-from kcsim.vocabulary import ReplicaAssignment, TopicState
+from kcsim.vocabulary import OFFSETS_TOPIC, ReplicaAssignment, TopicState
 from kcsim.zk.kafka.brokers import BrokerZnodes
 from kcsim.zk.kafka.configs import ConfigZnodes
 from kcsim.zk.kafka.topics import TopicZnodes
 from kcsim.znodes import BadZnodeError
 
-OFFSETS_TOPIC = "__consumer_offsets"
 SMALLEST_INT, SIGN = 1 << 31, 1 << 31
 CONFIG = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
 

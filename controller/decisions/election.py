@@ -26,6 +26,16 @@ class ElectionRule(StrEnum):
     CONTROLLED_SHUTDOWN = "ControlledShutdown"
 
 
+class PartitionLeaderElectionStrategy(StrEnum):
+    """The rule by which a leader is elected; Kafka's names."""
+
+    OFFLINE = "OfflinePartitionLeaderElectionStrategy"
+    OFFLINE_ALLOW_UNCLEAN = "OfflinePartitionLeaderElectionStrategy(allowUnclean)"
+    REASSIGN = "ReassignPartitionLeaderElectionStrategy"
+    PREFERRED = "PreferredReplicaPartitionLeaderElectionStrategy"
+    CONTROLLED_SHUTDOWN = "ControlledShutdownPartitionLeaderElectionStrategy"
+
+
 @dataclass(frozen=True, slots=True)
 class ElectionWording:
     """The description of a rule's result: one for an elected leader, one for no leader."""

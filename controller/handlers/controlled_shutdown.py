@@ -4,6 +4,7 @@ Source: Kafka 2.8, KafkaController.doControlledShutdown; docs/kafka/controller.m
 """
 
 from kcsim.controller.channels.broker_request_batch import KafkaControllerRequestBatch
+from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.decisions.state_change_requests import UNKNOWN_BROKER_EPOCH
@@ -12,7 +13,6 @@ from kcsim.controller.failures import EXPECTED_FAILURES, name_of_error
 from kcsim.controller.requests import ControlledShutdownResponse, ErrorCode
 from kcsim.controller.scope import ControllerScope
 from kcsim.controller.state_machines.both_machines import StateMachines
-from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
 from kcsim.eventlog.events import EventKind
 from kcsim.text import summarize
 from kcsim.vocabulary import BrokerId, TopicPartition

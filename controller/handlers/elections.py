@@ -6,7 +6,7 @@ docs/kafka/controller.md 10.1 and 10.2.
 
 from collections.abc import Collection, Iterable
 
-from kcsim.controller.decisions.election import preferred_choice
+from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy, preferred_choice
 from kcsim.controller.decisions.leader_balance import Leadership, imbalance_by_broker
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.errors import IllegalStateError, StateChangeFailedError, no_preferred_leader
@@ -19,11 +19,7 @@ from kcsim.controller.events import (
 )
 from kcsim.controller.requests import ErrorCode
 from kcsim.controller.scope import ControllerScope
-from kcsim.controller.state_machines.partition_state_machine import (
-    PartitionLeaderElectionStrategy,
-    PartitionStateMachine,
-    Results,
-)
+from kcsim.controller.state_machines.partition_state_machine import PartitionStateMachine, Results
 from kcsim.controller.watches import ControllerWatches
 from kcsim.eventlog.events import EventKind
 from kcsim.runtime.ports import Runtime, Task

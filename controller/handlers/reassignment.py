@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from kcsim.controller.channels.broker_request_batch import KafkaControllerRequestBatch
 from kcsim.controller.decisions.decision_rules import DecisionRule
+from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.reassignment import reassigned_to
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
@@ -20,7 +21,6 @@ from kcsim.controller.failures import EXPECTED_FAILURES, name_of_error, reason_o
 from kcsim.controller.requests import ErrorCode
 from kcsim.controller.scope import ControllerScope
 from kcsim.controller.state_machines.both_machines import StateMachines
-from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
 from kcsim.controller.topic_deletion_manager import TopicDeletionManager
 from kcsim.controller.watches import ControllerWatches
 from kcsim.eventlog.events import EventFields, EventKind, with_reason

@@ -6,12 +6,12 @@ docs/kafka/controller.md 7.
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.events import PartitionModifications, TopicChange
 from kcsim.controller.scope import ControllerScope
 from kcsim.controller.state_machines.both_machines import StateMachines
-from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
 from kcsim.controller.watches import ControllerWatches
 from kcsim.eventlog.events import EventKind
 from kcsim.vocabulary import ReplicaAssignment, TopicPartition, TopicState

@@ -8,11 +8,11 @@ Source: Kafka 2.8, ZkPartitionStateMachine; docs/kafka/state_machines.md 1, 2, 4
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from kcsim.controller.channels.broker_request_batch import BrokerRequestBatch
 from kcsim.controller.decisions.election import (
     Election,
+    PartitionLeaderElectionStrategy,
     elect_at_controlled_shutdown,
     elect_for_new_partition,
     elect_for_reassignment,
@@ -40,16 +40,6 @@ from kcsim.zk.kafka.partition_states import PartitionStateZnodes
 
 Results = dict[TopicPartition, LeaderAndIsr | Exception]
 """The result of each election. Partitions whose state znode was created have no entry."""
-
-
-class PartitionLeaderElectionStrategy(StrEnum):
-    """The rule by which a leader is elected; Kafka's names."""
-
-    OFFLINE = "OfflinePartitionLeaderElectionStrategy"
-    OFFLINE_ALLOW_UNCLEAN = "OfflinePartitionLeaderElectionStrategy(allowUnclean)"
-    REASSIGN = "ReassignPartitionLeaderElectionStrategy"
-    PREFERRED = "PreferredReplicaPartitionLeaderElectionStrategy"
-    CONTROLLED_SHUTDOWN = "ControlledShutdownPartitionLeaderElectionStrategy"
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def list_scenarios(
     """List the scenarios of the library with their descriptions."""
     from rich.table import Table
 
-    from kcsim.scenarios.language.scenario_file import library_entries
+    from kcsim.scenarios.language.library import library_entries
     from kcsim.scenarios.views.narration.timeline import TABLE_WIDTH, console_on
 
     wanted = [word.lower() for word in words or ()]

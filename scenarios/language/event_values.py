@@ -11,16 +11,14 @@ from typing import Any, get_args
 
 from kcsim.brokers.groups.assignors.assignors import AssignmentStrategy
 from kcsim.brokers.groups.group_metadata import GroupState
-from kcsim.brokers.groups.offsets_topic import OFFSETS_TOPIC
 from kcsim.brokers.log.log_retention import RetentionRule
 from kcsim.brokers.log.log_segments import RollReason
 from kcsim.controller.decisions.decision_rules import DecisionRule
-from kcsim.controller.decisions.election import ElectionRule
+from kcsim.controller.decisions.election import ElectionRule, PartitionLeaderElectionStrategy
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.events import ControllerEvent
 from kcsim.controller.protections import PROTECTION_NAMES
-from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
 from kcsim.errors import Outcome
 from kcsim.eventlog.cluster_state import NOT_RUNNING, RUNNING
 from kcsim.eventlog.events import EventKind
@@ -28,7 +26,7 @@ from kcsim.eventlog.step_names import BrokerChangeStep, ControllerFailoverStep, 
 from kcsim.scenarios.language.network_types import REQUESTS
 from kcsim.scenarios.language.value_types import PARTITION, KnownNames, parse_partition, validation_error
 from kcsim.text import comma_separated, did_you_mean
-from kcsim.vocabulary import NO_LEADER, FailureReason
+from kcsim.vocabulary import NO_LEADER, OFFSETS_TOPIC, FailureReason
 from kcsim.zk.operations import SessionState
 from kcsim.znodes import paths
 

@@ -3,25 +3,20 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kcsim.scenarios.language.known_names import alias_problems, collect_known_names
+from kcsim.scenarios.language.library import library_file, library_names
 from kcsim.scenarios.language.model_file import ModelFile
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.yaml_reader import FileError, FileProblem, line_of, read_text
 from kcsim.text import comma_separated, did_you_mean
 
-LIBRARY = Path(__file__).parent.parent / "library"
 SUFFIXES = (".yaml", ".yml")
 
 
 class ScenarioFileError(FileError):
     """A scenario that cannot be used."""
-
-
-def library_names() -> list[str]:
-    """Return the names of the scenarios that come with the simulator, sorted."""
-    return sorted(path.stem for path in LIBRARY.glob("*.yaml"))
 
 
 def find_scenario(name: str) -> Path:
@@ -35,7 +30,7 @@ def find_scenario(name: str) -> Path:
     if path.exists() and not path.is_dir():  # also a pipe, as in kcsim run <(…)
         return path
     if name in library_names():
-        return LIBRARY / f"{name}.yaml"
+        return library_file(name)
     if path.is_dir():
         raise ScenarioFileError([FileProblem(name, None, "is a directory, not a scenario file")])
     if path.suffix in SUFFIXES or len(path.parts) > 1:
@@ -45,35 +40,6 @@ def find_scenario(name: str) -> Path:
         raise ScenarioFileError([FileProblem(name, None, f"no such file{hint}")])
     known = did_you_mean(name, library_names()) or f"; the library has {comma_separated(library_names())}"
     raise ScenarioFileError([FileProblem(name, None, f"neither a file nor a scenario of the library{known}")])
-
-
-class LibraryEntry(NamedTuple):
-    """What a list of the library says about a scenario: how many brokers and ZooKeeper servers it has, and what it shows."""
-
-    name: str
-    description: str
-    brokers: int
-    zookeepers: int
-
-
-def library_entries() -> list[LibraryEntry]:
-    """Return an entry for each scenario that comes with the simulator, sorted by name.
-
-    Only the part of each file before its timetable is read: validating all files takes seconds.
-    """
-    from ruamel.yaml import YAML
-
-    return [_entry(YAML(typ="safe").load(_head(LIBRARY / f"{name}.yaml"))) for name in library_names()]
-
-
-def _head(path: Path) -> str:
-    return path.read_text(encoding="utf-8").partition("\ntimetable:")[0]
-
-
-def _entry(head: dict[str, Any]) -> LibraryEntry:
-    brokers = head["cluster"]["brokers"]
-    count = brokers if isinstance(brokers, int) else len(brokers)
-    return LibraryEntry(head["name"], head["description"], count, head.get("zookeeper", {}).get("members", 1))
 
 
 class LoadedScenario(NamedTuple):

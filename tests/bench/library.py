@@ -8,7 +8,8 @@ from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
-from kcsim.scenarios.language.scenario_file import find_scenario, library_names, load_scenario
+from kcsim.scenarios.language.library import library_names
+from kcsim.scenarios.language.scenario_file import find_scenario, load_scenario
 
 SLOWEST_SHOWN = 5
 

@@ -8,8 +8,9 @@ from ruamel.yaml import YAML
 
 from kcsim.scenarios.engine.real_brokers import refusals
 from kcsim.scenarios.explore.known_bugs import KnownBug, known_bugs
+from kcsim.scenarios.language.library import LIBRARY, library_names
 from kcsim.scenarios.language.network_steps import NETWORK_STEPS
-from kcsim.scenarios.language.scenario_file import LIBRARY, LoadedScenario, library_names
+from kcsim.scenarios.language.scenario_file import LoadedScenario
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.lessons.lesson_file import LESSONS
 from tests.documents.markdown import bullets, code, link, paragraph

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kcsim.scenarios.language import scenario_file
+from kcsim.scenarios.language import library
 from kcsim.scenarios.language.scenario_file import LoadedScenario, find_scenario, load_scenario
 
 
@@ -20,4 +20,4 @@ def small_library(directory: Path, monkeypatch: pytest.MonkeyPatch, *names: str)
     """Reduce the library to these scenarios: a command that lists all scenarios reads all, which takes a second or two."""
     for name in names:
         shutil.copy(find_scenario(name), directory)
-    monkeypatch.setattr(scenario_file, "LIBRARY", directory)
+    monkeypatch.setattr(library, "LIBRARY", directory)

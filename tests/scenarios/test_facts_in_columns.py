@@ -27,7 +27,7 @@ from kcsim.scenarios.explore.coverage import CoveragePoint, reached_by
 from kcsim.scenarios.explore.known_bugs import known_bugs
 from kcsim.scenarios.language.event_pattern import COLUMNS
 from kcsim.scenarios.language.event_values import TEXTS_FOR_PEOPLE
-from kcsim.scenarios.language.scenario_file import library_names
+from kcsim.scenarios.language.library import library_names
 from kcsim.scenarios.lessons.lesson_pages import LessonPage, lesson_pages
 from kcsim.scenarios.lessons.lesson_run import LessonRun, run_lesson
 from kcsim.scenarios.views.narration.story import story_of

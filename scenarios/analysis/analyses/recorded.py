@@ -10,8 +10,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kcsim.controller.decisions.election import ElectionRule
-from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
+from kcsim.controller.decisions.election import ElectionRule, PartitionLeaderElectionStrategy
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.facts import IN_A_RUN, ZNODES
 from kcsim.scenarios.analysis.folding.replay_fact import STATE_PATH

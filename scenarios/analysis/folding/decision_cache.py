@@ -10,6 +10,7 @@ from typing import NamedTuple
 from kcsim.controller.decisions.election import (
     Election,
     ElectionRule,
+    PartitionLeaderElectionStrategy,
     elect_at_controlled_shutdown,
     elect_for_new_partition,
     elect_for_reassignment,
@@ -18,7 +19,6 @@ from kcsim.controller.decisions.election import (
     may_be_unclean,
 )
 from kcsim.controller.decisions.isr_removal import without_replica
-from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
 from kcsim.vocabulary import BrokerId, LeaderAndIsr, LeaderEpoch, ZkVersion
 
 REMEMBERED = 1 << 16

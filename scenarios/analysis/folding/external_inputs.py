@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
+from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.folding.controller_assignment_view import assignment_of
 from kcsim.scenarios.analysis.folding.partition_simulator import PartitionSimulator

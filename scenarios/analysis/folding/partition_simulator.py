@@ -10,9 +10,9 @@ interrupted; the elections of one action are not interleaved with changes of an 
 
 from collections.abc import Collection, Iterable
 
+from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
 from kcsim.controller.decisions.partition_states import PartitionMachineState, next_partition_state
 from kcsim.controller.decisions.reassignment import reassigned_to
-from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
 from kcsim.eventlog.events import EventKind
 from kcsim.jvm_hash_order import hash_order
 from kcsim.scenarios.analysis.folding.controller_action import ControllerAction, ControllerActionKind, ControllerView

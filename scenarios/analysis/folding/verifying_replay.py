@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from kcsim import znodes
-from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
+from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
 from kcsim.eventlog.events import ZNODE_CHANGES, EventKind
 from kcsim.scenarios.analysis.folding.controller_action import ControllerView
 from kcsim.scenarios.analysis.folding.controller_assignment_view import (

@@ -4,9 +4,9 @@ Source: docs/kafka/consumer_groups.md 9, 10.
 """
 
 from kcsim.brokers.groups.group_metadata import GroupRecord, OffsetRecord
-from kcsim.brokers.groups.offsets_topic import OFFSETS_TOPIC, partition_for
+from kcsim.brokers.groups.offsets_topic import partition_for
 from kcsim.eventlog.events import EventKind
-from kcsim.vocabulary import BrokerId, TopicPartition
+from kcsim.vocabulary import OFFSETS_TOPIC, BrokerId, TopicPartition
 from kcsim.znodes import paths
 from tests.brokers.cluster.consuming import GROUP, Consuming, consumer, play
 

@@ -7,9 +7,9 @@ from itertools import product
 
 import pytest
 
+from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
 from kcsim.controller.decisions.partition_states import PARTITION_PREVIOUS_STATES, PartitionMachineState
 from kcsim.controller.errors import StateChangeFailedError
-from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
 from kcsim.eventlog.events import EventKind
 from tests.controller.state_machine_fixture import B1, B2, B3, B9, DEAD, T0, T1, WRITES, StateMachineFixture, described
 

@@ -27,7 +27,7 @@ from kcsim.scenarios.analysis.tables.events_table import events_arrow_schema
 from kcsim.scenarios.analysis.tables.reading import read_table
 from kcsim.scenarios.analysis.tables.writing import write_events
 from kcsim.scenarios.cli.app import app
-from kcsim.scenarios.language.scenario_file import library_names
+from kcsim.scenarios.language.library import library_names
 from tests.scenarios.analysis.folding.simulated_runs import library_run
 from tests.scenarios.analysis.one_process import replay_in_one_process, replay_to_in_one_process
 

@@ -15,7 +15,7 @@ from kcsim.brokers.invariants import INVARIANTS
 from kcsim.eventlog.event_log import read_trace
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.cli.app import app
-from kcsim.scenarios.language.scenario_file import library_names
+from kcsim.scenarios.language.library import library_names
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from tests.requirements import require
 from tests.scenarios.cli.live_cluster import new_chroot

@@ -9,8 +9,9 @@ from typer.testing import CliRunner, Result
 
 from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.engine.python_api import run
+from kcsim.scenarios.language.library import library_names
 from kcsim.scenarios.language.new_scenario import FIRST, BadNameError, text_for
-from kcsim.scenarios.language.scenario_file import find_scenario, library_names, load_scenario, load_text
+from kcsim.scenarios.language.scenario_file import find_scenario, load_scenario, load_text
 from kcsim.scenarios.language.schema import json_schema
 from tests.scenarios.language.json_schema import accepts
 from tests.scenarios.scenario_library import of_library, small_library

@@ -20,7 +20,8 @@ from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, Verdict
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.event_values import VALUES, check_value
-from kcsim.scenarios.language.scenario_file import find_scenario, library_names, load_scenario
+from kcsim.scenarios.language.library import library_names
+from kcsim.scenarios.language.scenario_file import find_scenario, load_scenario
 from kcsim.scenarios.language.value_types import KnownNames
 from tests.requirements import require
 from tests.scenarios.engine.no_op_scenarios import HARMLESS, SURVIVING

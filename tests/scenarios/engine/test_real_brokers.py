@@ -9,7 +9,8 @@ from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.engine.real_brokers import OBSERVABLE, refusals, why_unobservable
 from kcsim.scenarios.language.conditions_model import WaitFor
 from kcsim.scenarios.language.event_pattern import EventPattern
-from kcsim.scenarios.language.scenario_file import library_names, load_text
+from kcsim.scenarios.language.library import library_names
+from kcsim.scenarios.language.scenario_file import load_text
 from tests.scenarios.scenario_library import of_library
 from tests.tiers import tiered
 

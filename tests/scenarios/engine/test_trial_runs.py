@@ -4,7 +4,8 @@ import pytest
 
 from kcsim.scenarios.engine.python_api import run
 from kcsim.scenarios.engine.trial_runs import run_without_faults, warnings
-from kcsim.scenarios.language.scenario_file import LoadedScenario, find_scenario, library_names, load_scenario, load_text
+from kcsim.scenarios.language.library import library_names
+from kcsim.scenarios.language.scenario_file import LoadedScenario, find_scenario, load_scenario, load_text
 from tests.tiers import tiered
 
 HEAD = """\

@@ -6,7 +6,8 @@ from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.explore.coverage import Coverage, CoveragePoint
 from kcsim.scenarios.explore.scenario_tree import loaded
 from kcsim.scenarios.explore.simulation import simulate
-from kcsim.scenarios.language.scenario_file import LIBRARY, load_scenario
+from kcsim.scenarios.language.library import library_file
+from kcsim.scenarios.language.scenario_file import load_scenario
 from tests.scenarios.explore.test_simulation import a_tree
 
 
@@ -15,7 +16,7 @@ def names(reached: frozenset[CoveragePoint], kind: str) -> set[str]:
 
 
 def test_a_run_reaches_what_its_log_records() -> None:
-    reached = simulate(load_scenario(LIBRARY / "broker-crash-and-return.yaml"), 1).reached
+    reached = simulate(load_scenario(library_file("broker-crash-and-return")), 1).reached
 
     assert names(reached, "broker state") == {"running", "dead"}
     assert names(reached, "election rule") == {ElectionRule.NEW_PARTITION, ElectionRule.ALIVE_AND_IN_ISR}

@@ -17,8 +17,8 @@ from kcsim.scenarios.language.steps import VERBS, verb_of
 from kcsim.scenarios.language.yaml_text import yaml_text
 
 PATIENCE_S = 600
-NEVER_DRAWN = {"wait"}
-"""Verbs that are no action."""
+NEVER_DRAWN = {"wait", "rolling-restart"}
+"""A wait is no action, and a rolling restart waits for replicas that other faults may keep out of sync."""
 
 
 def trees(profile: str, seeds: int) -> list[Tree]:

@@ -8,7 +8,7 @@ from kcsim.scenarios.explore.profile import load_profile
 from kcsim.scenarios.explore.scenario_tree import loaded
 from kcsim.scenarios.explore.simulation import RunFailure, SimulationResult, simulate
 from kcsim.scenarios.explore.trial import run_seed, shrink_failure
-from kcsim.scenarios.language.scenario_file import library_names
+from kcsim.scenarios.language.library import library_names
 from tests.scenarios.explore.test_simulation import a_tree
 
 WITHOUT_STATE = "elections-without-end-of-a-partition-without-state"

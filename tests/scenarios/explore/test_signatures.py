@@ -14,7 +14,8 @@ from kcsim.scenarios.explore.known_bugs import classify_failures, known_bugs
 from kcsim.scenarios.explore.profile import load_profile
 from kcsim.scenarios.explore.scenario_tree import loaded
 from kcsim.scenarios.explore.simulation import RunFailure, simulate
-from kcsim.scenarios.language.scenario_file import find_scenario, library_names, load_scenario
+from kcsim.scenarios.language.library import library_names
+from kcsim.scenarios.language.scenario_file import find_scenario, load_scenario
 from tests.tiers import chosen, tiered
 
 TOUCHED = "controller-epoch-touched"

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, library_names, load_scenario
+from kcsim.scenarios.language.library import library_names
+from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, load_scenario
 from kcsim.scenarios.language.steps import KillStep, PauseStep, ServersStep, WaitStep
 from tests.scenarios.scenario_files import BASE, WITH_TOPICS, written
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from kcsim.scenarios.language.conditions_model import WaitFor
-from kcsim.scenarios.language.scenario_file import library_names, load_scenario, load_text
+from kcsim.scenarios.language.library import library_names
+from kcsim.scenarios.language.scenario_file import load_scenario, load_text
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.value_types import duration_text, parse_duration
 from kcsim.scenarios.language.yaml_text import WIDTH

@@ -8,7 +8,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from kcsim.scenarios.language.conditions_model import Condition
-from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, library_names, load_scenario
+from kcsim.scenarios.language.library import library_names
+from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, load_scenario
 from kcsim.scenarios.language.schema import json_schema
 from kcsim.scenarios.language.steps import VERBS
 from tests.scenarios.language.json_schema import accepts

@@ -6,7 +6,7 @@ import pytest
 from typer.main import get_command
 
 from kcsim.scenarios.cli.app import app
-from kcsim.scenarios.language.scenario_file import library_names
+from kcsim.scenarios.language.library import library_names
 from kcsim.scenarios.lessons.answers import parse_answer
 from kcsim.scenarios.lessons.handout import handout, lesson_json
 from kcsim.scenarios.lessons.lesson_file import lesson_names

@@ -1,7 +1,6 @@
 """Runs written by hand, one idea each; test_handwritten_runs.py works out what the analyses compute from them."""
 
-from kcsim.controller.decisions.election import ElectionRule
-from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
+from kcsim.controller.decisions.election import ElectionRule, PartitionLeaderElectionStrategy
 from kcsim.eventlog.cluster_state import READY_STEP
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.scope import HOUR_MS

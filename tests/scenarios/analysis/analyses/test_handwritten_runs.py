@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kcsim.controller.state_machines.partition_state_machine import PartitionLeaderElectionStrategy
+from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
 from kcsim.scenarios.analysis.analyses.scope import HOUR_MS
 from tests.scenarios.analysis.analyses.conftest import Results, Row
 

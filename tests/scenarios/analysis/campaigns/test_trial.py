@@ -18,13 +18,13 @@ from kcsim.scenarios.analysis.campaigns.trial import (
 )
 from kcsim.scenarios.explore.profile import load_profile
 from kcsim.scenarios.explore.trial import TrialResult, run_seed
-from kcsim.scenarios.language.scenario_file import LIBRARY
+from kcsim.scenarios.language.library import library_file
 
 SMALL = DrawnScenarios(load_profile("small"))
 
 
 def library(name: str) -> WrittenScenario:
-    file = LIBRARY / f"{name}.yaml"
+    file = library_file(name)
     return WrittenScenario(name, file.read_text(encoding="utf-8"), str(file))
 
 

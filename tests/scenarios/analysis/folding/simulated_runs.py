@@ -11,7 +11,8 @@ from kcsim.scenarios.explore.generator import generate
 from kcsim.scenarios.explore.profile import load_profile
 from kcsim.scenarios.explore.scenario_tree import loaded
 from kcsim.scenarios.explore.simulation import simulate
-from kcsim.scenarios.language.scenario_file import find_scenario, library_names, load_scenario
+from kcsim.scenarios.language.library import library_names
+from kcsim.scenarios.language.scenario_file import find_scenario, load_scenario
 from kcsim.vocabulary import NO_LEADER, ZkVersion
 from kcsim.znodes import BadZnodeError
 

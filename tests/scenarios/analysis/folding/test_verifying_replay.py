@@ -11,7 +11,7 @@ from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.analysis.folding.folding_runs import FoldedRun, fold_events
 from kcsim.scenarios.analysis.folding.transition import Transition
 from kcsim.scenarios.analysis.folding.trigger import Trigger
-from kcsim.scenarios.language.scenario_file import library_names
+from kcsim.scenarios.language.library import library_names
 from kcsim.vocabulary import TopicPartition
 from tests.scenarios.analysis.folding.simulated_runs import (
     IN_MAKE_TEST,

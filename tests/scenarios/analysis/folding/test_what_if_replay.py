@@ -11,7 +11,8 @@ from kcsim.scenarios.analysis.folding.transition import Transition
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 from kcsim.scenarios.analysis.folding.what_if import AS_IT_WAS, WhatIf
 from kcsim.scenarios.analysis.folding.what_if_replay import PASSED_OVER, fold_what_if
-from kcsim.scenarios.language.scenario_file import library_names
+from kcsim.scenarios.explore.simulation import MOST_EVENTS
+from kcsim.scenarios.language.library import library_names
 from tests.scenarios.analysis.folding.simulated_runs import IN_MAKE_TEST, SEEDS, explored_run, library_run
 from tests.tiers import chosen
 
@@ -70,8 +71,12 @@ def test_what_cannot_be_found_is_in_the_library_still() -> None:
 
 @pytest.mark.slow
 def test_most_runs_that_are_drawn_come_out_the_same() -> None:
-    """The other runs have a crash in the middle of an operation, lost writes, or znodes made by hand."""
-    exact = [is_exact(explored_run(seed)) for seed in SEEDS[:24:3]]
+    """The other runs have a crash in the middle of an operation, lost writes, or znodes made by hand.
+
+    Runs that were cut off, in which two events cause each other for ever, are left out.
+    """
+    runs = [explored_run(seed) for seed in SEEDS[:24]]
+    exact = [is_exact(events) for events in runs if len(events) < MOST_EVENTS]
     assert sum(exact) >= EXACT_SEEDS_AT_LEAST * len(exact)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kcsim.eventlog.events import Event, EventKind
-from kcsim.scenarios.language.scenario_file import library_names
+from kcsim.scenarios.language.library import library_names
 from kcsim.scenarios.views.narration.story import story_of
 from tests.eventlog.synthetic_log import SyntheticLog
 from tests.scenarios.views.narration.written_stories import written_stories

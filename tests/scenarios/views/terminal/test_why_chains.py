@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kcsim.eventlog.events import EventKind
-from kcsim.scenarios.language.scenario_file import library_names
+from kcsim.scenarios.language.library import library_names
 from kcsim.scenarios.views.narration.causes import ROOTS, Causes
 from kcsim.scenarios.views.terminal.run_digest import RunDigest
 from tests.scenarios.views.page.conftest import run_of
