@@ -17,7 +17,7 @@ class ExitStatus(IntEnum):
         return status
 
     HELD = 0, "All expectations held, or the command did what was requested."
-    VIOLATED = 1, "An expectation was violated, or a comparison found a difference; no other status means this."
+    VIOLATED = 1, "An expectation was violated, a comparison found a difference, or a state does not hold; nothing else."
     UNDECIDED = 2, "It could not be decided, or not be done: something necessary is missing or failed."
     USAGE = 64, "The command line or a file is invalid. Nothing was started."
     INTERRUPTED = 130, "The command was interrupted, as with Ctrl-C."

@@ -1,6 +1,7 @@
-"""kcsim why: the causes of an event, and its effects."""
+"""kcsim why: the causes of an event and its effects, and the causes of a state or an absence."""
 
 import json
+import shutil
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -8,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kcsim.scenarios.cli.command_exit import ExitStatus, fail
+from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
 
 if TYPE_CHECKING:
     from kcsim.eventlog.event_log import TruncatedTraceError
     from kcsim.eventlog.events import Event
 
-DEPTH = 4
+DEPTH = 1
 BREADTH = 8
 
 
@@ -28,7 +29,12 @@ class TreeOutput(StrEnum):
 def why(
     trace: Annotated[Path, typer.Argument(help="What --trace has kept: JSON lines, or Parquet.")],
     seq: Annotated[
-        str, typer.Argument(help="The event: its number, or its kind, as LeaderElection, last:LeaderElection, first:….")
+        str,
+        typer.Argument(
+            metavar="QUESTION",
+            help="An event (its number, or its kind, as LeaderElection, last:LeaderElection, first:…), or a state"
+            " (as 'orders-4 offline at 6.4s').",
+        ),
     ],
     topic: Annotated[str | None, typer.Option(metavar="NAME", help="With a kind: only events about this topic.")] = None,
     partition: Annotated[int | None, typer.Option(min=0, help="With a kind: only about this partition.")] = None,
@@ -37,21 +43,49 @@ def why(
     everything: Annotated[bool, typer.Option("--all", help="Show everything that followed.")] = False,
     output: Annotated[TreeOutput, typer.Option(help="How to print it.")] = TreeOutput.TREE,
 ) -> None:
-    """Print why an event happened: the chain from a fault, an action or the start down to it, and its consequences.
+    """Print why an event happened, or why the cluster is in a state: the chain of causes, and what did not happen.
 
     \b
     kcsim run controller-failover --trace run.jsonl
     kcsim why run.jsonl 212
     kcsim why run.jsonl last:ElectionWon
     kcsim why run.jsonl last:LeaderElection --topic orders --partition 0 --all
+    kcsim why run.jsonl 'no controller at 3s'
 
-    Exit status: 0 printed, 2 the trace ends before the event, 64 there is no such event, or no such trace.
+    States, each with "at TIME" (12.5s, 300ms, '#123') after it, else at the end of the run, before its clean-up:
+
+    \b
+    PARTITION offline (or: without leader)
+    PARTITION under-replicated
+    produce to PARTITION pending
+    reassignment of PARTITION pending
+    no controller
+    BROKER in isr of PARTITION
+    BROKER not in isr of PARTITION
+    BROKER leads PARTITION
+    BROKER not leader of PARTITION
+    BROKER dead | frozen | not registered | session expired
+    topic TOPIC not deleted
+    consumer CONSUMER owns nothing
+
+    Exit status: 0 printed, and the state is so; 1 the state is not so, and what is so instead was printed; 2 the trace ends
+    before the event, or does not say; 64 there is no such event, subject, question or trace.
     """
     from kcsim.scenarios.views.narration.cause_text import Sentences, seqs_of, story_json, story_lines
     from kcsim.scenarios.views.narration.causes import Causes, NoSuchEventError
     from kcsim.scenarios.views.narration.event_choice import EventChoiceError, EventCriteria, choose
+    from kcsim.scenarios.views.narration.state_questions.question import is_state_question
 
     events, broken_off = _read(trace)
+    if is_state_question(seq):
+        if topic is not None or partition is not None or node is not None:
+            fail(
+                "--topic, --partition and --node go with a kind of event; a state names its subject itself", ExitStatus.USAGE
+            )
+        if broken_off is not None:
+            print(f"{broken_off}; what came after that is not known", file=sys.stderr)
+        _answer_about_state(trace, events, seq, output)
+        return
     try:
         chosen = choose(events, seq, EventCriteria(topic, partition, node))
         story = Causes(events).story(chosen, None if everything else depth, None if everything else BREADTH)
@@ -67,6 +101,28 @@ def why(
         return
     for line in story_lines(story, sentences):
         print(line)
+
+
+def _answer_about_state(trace: Path, events: "list[Event]", text: str, output: TreeOutput) -> None:
+    """Print the answer to a question about a state, and end the command with its exit status."""
+    from kcsim.scenarios.views.narration.cause_text import Sentences
+    from kcsim.scenarios.views.narration.state_questions.answer import answer
+    from kcsim.scenarios.views.narration.state_questions.answer_text import answer_json, answer_lines, seqs_of_answer
+    from kcsim.scenarios.views.narration.state_questions.question import StateQuestionError, parse_question
+    from kcsim.scenarios.views.trace.time_point import BadTimePointError
+
+    try:
+        found = answer(events, parse_question(text))
+    except (StateQuestionError, BadTimePointError) as error:
+        fail(f"{trace}: {error}", ExitStatus.USAGE)
+    sentences = Sentences(events, seqs_of_answer(found))
+    if output is TreeOutput.JSON:
+        print(json.dumps(answer_json(found, sentences), indent=2, ensure_ascii=False))
+    else:
+        for line in answer_lines(found, sentences, shutil.get_terminal_size().columns):
+            print(line)
+    if found.holds is not True:
+        raise CommandExit(ExitStatus.UNDECIDED if found.holds is None else ExitStatus.VIOLATED)
 
 
 def _read(trace: Path) -> "tuple[list[Event], TruncatedTraceError | None]":

@@ -92,3 +92,44 @@ def test_what_is_no_trace_ends_with_64(tmp_path: Path, content: bytes | None, me
         trace.write_bytes(content)
     result = kcsim("why", str(trace), "1")
     assert (result.exit_code, message in result.stderr, len(result.stderr.splitlines())) == (64, True, 1)
+
+
+# --- states ----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_exit_status_says_whether_a_state_holds(tmp_path: Path) -> None:
+    trace = str(written(tmp_path / "run.jsonl"))
+    assert kcsim("why", trace, "no controller").exit_code == 0
+    unknown = kcsim("why", trace, "broker-1 not registered")
+    assert (unknown.exit_code, unknown.stdout.splitlines()[0]) == (2, "broker-1 not registered: the trace does not say.")
+
+
+def test_a_state_that_does_not_hold_ends_with_1(tmp_path: Path) -> None:
+    log = EvaluatedLog()
+    log.append("scenario", EventKind.RUN_STARTED, scenario="try-it", seed=1, schema_version=EVENT_SCHEMA_VERSION)
+    log.znode("/brokers/ids/1", "{}", ephemeral=True)
+    writer = open_trace_writer(tmp_path / "run.jsonl")
+    for event in log.events:
+        writer.write(event)
+    writer.close()
+    result = kcsim("why", str(tmp_path / "run.jsonl"), "broker-1 not registered")
+    assert result.exit_code == 1
+    assert "At 0.100 s: broker-1 (process unknown, registered)." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ("no controler", "did you mean 'no controller'?"),
+        ("ordres-0 offline", "the trace has no partition ordres-0"),
+        ("no controller at noon", "'noon' is no moment of a run"),
+    ],
+)
+def test_a_question_that_cannot_be_answered_ends_with_64(tmp_path: Path, question: str, message: str) -> None:
+    result = kcsim("why", str(written(tmp_path / "run.jsonl")), question)
+    assert (result.exit_code, result.stdout, message in result.stderr) == (64, "", True)
+
+
+def test_options_about_events_do_not_go_with_a_state(tmp_path: Path) -> None:
+    result = kcsim("why", str(written(tmp_path / "run.jsonl")), "no controller", "--topic", "orders")
+    assert (result.exit_code, "go with a kind of event" in result.stderr) == (64, True)

@@ -1,0 +1,1 @@
+"""Answers to questions about states and absences: whether it is so, since when, why, and what did not happen."""
