@@ -105,6 +105,14 @@ class BrokerConfig:
         of_controller = {KAFKA_NAMES[name]: value for name, value in parsed.items() if name in _CONTROLLER_SETTINGS}
         return cls(**own, controller=ControllerConfig(**of_controller, protections=protections))  # type: ignore[arg-type]
 
+    def named_values(self) -> dict[str, Value]:
+        """Return the value of each setting by Kafka's dotted name; settings without a value are left out."""
+        values = {
+            name: getattr(self if name in _BROKER_SETTINGS else self.controller, field_name)
+            for name, field_name in KAFKA_NAMES.items()
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
     @property
     def protections(self) -> Protections:
         return self.controller.protections

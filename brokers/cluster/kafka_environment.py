@@ -61,7 +61,7 @@ def run_on_kafka(
         try:
             await servers.start()
             runtime.restart_clock()
-            began = begin_run(log, info, subscribers)
+            began = begin_run(log, info, spec, subscribers)
             await _run_on(servers, kafka, spec, runtime, log, script, began)
         finally:
             if zk_log is not None:

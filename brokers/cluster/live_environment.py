@@ -72,7 +72,7 @@ def run_live(
             await servers.start()
             already = "" if choice.connect is None else await _check_external(ExternalZooKeeper(choice.connect))
             runtime.restart_clock()
-            began = begin_run(log, replace(info, zookeeper=info.zookeeper + already), subscribers)
+            began = begin_run(log, replace(info, zookeeper=info.zookeeper + already), spec, subscribers)
             with around(servers.connect_string):
                 await _run_on(servers, choice, spec, runtime, log, script, began)
         finally:

@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.cluster_spec import ClusterSpec
+from kcsim.brokers.config import BrokerConfig
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind
 from kcsim.eventlog.run_actions import SCENARIO
+from kcsim.eventlog.run_record import RunRecord, RunSource, encode_run_record
+from kcsim.versions import versions
 
 ADMIN_SESSION_TIMEOUT_MS = 30_000
 """Of the session that a run itself uses for its writes and reads."""
@@ -26,9 +30,11 @@ class RunInfo:
     zookeeper: str
     brokers: str | None = None
     """The implementation of the brokers; None: simulated brokers."""
+    source: RunSource | None = None
+    """What the run was made from, if that is a scenario with a text."""
 
 
-def begin_run(log: EventLog, info: RunInfo, subscribers: Subscribers) -> int:
+def begin_run(log: EventLog, info: RunInfo, spec: ClusterSpec, subscribers: Subscribers) -> int:
     """Append the first event of a run, after subscribing the subscribers, and return its seq."""
     for subscriber in subscribers:
         log.subscribe(subscriber)
@@ -37,8 +43,20 @@ def begin_run(log: EventLog, info: RunInfo, subscribers: Subscribers) -> int:
         seed=info.seed,
         zookeeper=info.zookeeper,
         schema_version=EVENT_SCHEMA_VERSION,
+        data=encode_run_record(_record(info, spec)),
         detail=f"on ZooKeeper: {info.zookeeper}" + (f"; brokers: {info.brokers}" if info.brokers else ""),
     )
     if info.brokers is not None:
         fields["broker_software"] = info.brokers
     return log.append(SCENARIO, EventKind.RUN_STARTED, None, fields)
+
+
+def _record(info: RunInfo, spec: ClusterSpec) -> RunRecord:
+    return RunRecord(
+        versions=versions(),
+        settings=BrokerConfig.of(spec.settings).named_values(),
+        tick_time_ms=spec.tick_time_ms,
+        session_timeout_ms=spec.session_timeout_ms,
+        protections_off=tuple(protection.name for protection in spec.protections.off),
+        source=info.source,
+    )

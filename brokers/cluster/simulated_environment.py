@@ -41,7 +41,7 @@ def run_simulated(
     """
     runtime = SimulatedRuntime()
     log = EventLog(runtime.now_ms)
-    began = begin_run(log, info, subscribers)
+    began = begin_run(log, info, spec, subscribers)
     zookeeper = MemoryZooKeeper(
         runtime,
         log.sink("zookeeper"),

@@ -26,6 +26,7 @@ from kcsim.scenarios.cli import (
     learn,
     reassign,
     report,
+    rerun,
     run,
     scenario,
     show,
@@ -36,6 +37,7 @@ from kcsim.scenarios.cli import (
 )
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus
 from kcsim.scenarios.cli.spark import app as spark
+from kcsim.versions import own_version
 
 LIBRARY_STATUSES = {1: ExitStatus.UNDECIDED, 2: ExitStatus.USAGE}
 """Exit statuses of the command-line library for a closed output pipe (kcsim run … | head) and for invalid arguments."""
@@ -64,6 +66,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command()(run.run)
+app.command()(rerun.rerun)
 app.command()(compare.compare)
 app.command()(up.up)
 app.command(help=fault.HELP)(fault.fault)
@@ -90,7 +93,7 @@ app.command()(doctor.doctor)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"kcsim {doctor.own_version()}")
+        print(f"kcsim {own_version()}")
         raise typer.Exit
 
 

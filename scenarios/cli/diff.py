@@ -20,10 +20,10 @@ def diff(
     everything: Annotated[bool, typer.Option("--all", help="Show all differences, however many.")] = False,
     output: Annotated[OutputFormat, typer.Option(help="How to print it.")] = OutputFormat.TABLE,
 ) -> None:
-    """Compare two runs: settings, events with the causes of their differences, final states, and verdicts.
+    """Compare two runs: settings first, then verdicts, durations and final states, then events with their causes.
 
     Events are compared for each partition, each znode and each node. Times, session ids, transaction ids and the order of
-    events on different partitions, znodes or nodes are not compared.
+    events on different partitions, znodes or nodes are not compared; events that read the same are no difference.
 
     \b
     kcsim run controller-failover --seed 1 --trace one.jsonl
@@ -33,15 +33,15 @@ def diff(
     Exit status: 0 the same, 1 they differ, 2 a trace is incomplete (the part before is compared), 64 there is no such trace.
     """
     from kcsim.scenarios.views.terminal.difference_text import difference_json, difference_lines, needed
-    from kcsim.scenarios.views.terminal.run_differences import run_differences
+    from kcsim.scenarios.views.terminal.run_differences import run_differences, without_equal_narrations
 
     (one, problem), (two, other_problem) = _digest(left), _digest(right)
     found = run_differences(one, two)
-    include_all = everything or output is OutputFormat.JSON
-    ranked_events = (
-        _ranked_events(left, needed(found, one, True, include_all)),
-        _ranked_events(right, needed(found, two, False, include_all)),
-    )
+    seqs = needed(found, one, is_left=True), needed(found, two, is_left=False)
+    ranked_events = _ranked_events(left, seqs[0]), _ranked_events(right, seqs[1])
+    found = without_equal_narrations(found, (one, two), ranked_events)
+    if (more := needed(found, one, is_left=True)) - seqs[0] or needed(found, two, is_left=False) - seqs[1]:
+        ranked_events = _ranked_events(left, more), _ranked_events(right, needed(found, two, is_left=False))
     if output is OutputFormat.JSON:
         print(json.dumps(difference_json((one, two), ranked_events, found), indent=2, ensure_ascii=False))
     else:

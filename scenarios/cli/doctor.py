@@ -6,12 +6,13 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Annotated, NamedTuple
 
 import typer
 
 from kcsim.scenarios.cli.command_exit import OutputFormat
+from kcsim.versions import own_version
 
 MEMORY_OF_A_SERVER_MB = 400
 DISK_MB = 200
@@ -50,14 +51,6 @@ def check_environment() -> Iterator[Finding]:
     yield from _docker()
     yield _memory()
     yield _disk()
-
-
-def own_version() -> str:
-    """Return the version of the installed distribution."""
-    try:
-        return version("kafka-controller-sim")
-    except PackageNotFoundError:
-        return "not installed as a distribution"
 
 
 def _checked(what: str, look: Callable[[], str]) -> Finding:

@@ -150,7 +150,7 @@ def _variants(name: str) -> "tuple[str, Sequence[Tree]]":
     from kcsim.scenarios.cli.run import load
     from kcsim.scenarios.explore.exhaustive import TooLargeError, variants
 
-    file, scenario, _ = load(name)
+    file, scenario, *_ = load(name)
     try:
         found = variants(YAML(typ="safe").load(Path(file).read_text(encoding="utf-8")), EXHAUSTIVE_SEED)
     except TooLargeError as error:
@@ -189,10 +189,10 @@ def write_cases(
     campaign: "Campaign", most_runs: int, bugs: Sequence["KnownBug"], out: Path
 ) -> "tuple[list[WrittenCase], bool]":
     """Shrink the first run of each violation, and write it. Return what was written, and whether that was interrupted."""
-    from kcsim.scenarios.cli.doctor import own_version
     from kcsim.scenarios.cli.explore_report import WrittenCase
     from kcsim.scenarios.explore.failure_reports import FailureCase, write_failure_report
     from kcsim.scenarios.explore.trial import shrink_failure
+    from kcsim.versions import own_version
 
     written: list[WrittenCase] = []
     try:

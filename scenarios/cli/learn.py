@@ -281,8 +281,8 @@ def _check_page(folder: Path | None, loaded: "LoadedLesson") -> None:
 
 
 def _write_page(loaded: "LoadedLesson", run: "LessonRun", folder: Path) -> Path:
-    from kcsim.scenarios.cli.doctor import own_version
     from kcsim.scenarios.lessons.run_page import write_run_page
+    from kcsim.versions import own_version
 
     try:
         folder.mkdir(exist_ok=True)

@@ -47,11 +47,11 @@ def report(
     if out.is_dir() or not out.absolute().parent.is_dir():
         what = "is a directory" if out.is_dir() else f"there is no directory {out.parent}"
         fail(f"--out: {out}: {what}", ExitStatus.USAGE)
-    from kcsim.scenarios.cli.doctor import own_version
     from kcsim.scenarios.views.page.report import EmptyTraceError
     from kcsim.scenarios.views.page.report import report as report_of
     from kcsim.scenarios.views.trace.event_range import event_range_between
     from kcsim.scenarios.views.trace.time_point import BadTimePointError
+    from kcsim.versions import own_version
 
     try:
         stretch = None if from_ is None and to is None else event_range_between(from_, to)

@@ -2,8 +2,10 @@
 
 import json
 import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,12 +14,15 @@ import typer
 from kcsim.controller.protections import PROTECTION_NAMES
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.kafka_argument import BrokersKind, check_for_real_brokers, chosen_kafka
+from kcsim.scenarios.cli.setting_option import parse_settings
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
 
 if TYPE_CHECKING:
     from kcsim.brokers.apache_kafka.installation import KafkaInstallation
     from kcsim.brokers.cluster.cluster_spec import ClusterSpec
+    from kcsim.brokers.cluster.run_setup import RunInfo
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+    from kcsim.brokers.config import Value
     from kcsim.eventlog.events import Event
     from kcsim.scenarios.engine.expectations.verdict import ExpectationResult, Verdict
     from kcsim.scenarios.language.scenario_file import LoadedScenario
@@ -25,6 +30,32 @@ if TYPE_CHECKING:
 
 MAX_SEED = 2**63 - 1
 """The largest value that a column of the event log holds."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a run of a scenario. `settings` override those of the scenario."""
+
+    zookeeper: str
+    seed: int
+    brokers: BrokersKind = BrokersKind.SIMULATED
+    kafka_home: Path | None = None
+    settings: "Mapping[str, Value]" = field(default_factory=dict)
+    without: Sequence[str] = ()
+    trace: Path | None = None
+    zk_log: Path | None = None
+    output: OutputFormat = OutputFormat.TABLE
+    execute: bool = False
+
+    def command(self, scenario: str) -> str:
+        """Return the command line without the options that only say where results are kept."""
+        words = ["kcsim", "run", scenario, "--zookeeper", self.zookeeper, "--seed", str(self.seed)]
+        words += [] if self.brokers is BrokersKind.SIMULATED else ["--brokers", self.brokers.value]
+        for name, value in sorted(self.settings.items()):
+            words += ["--setting", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+        for protection in self.without:
+            words += ["--without", protection]
+        return shlex.join(words)
 
 
 def run(
@@ -69,6 +100,18 @@ def run(
             metavar="PROTECTION",
         ),
     ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A broker's setting, instead of the scenario's; may be repeated."),
+    ] = None,
+    repeat: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Run it N times, with the seeds from --seed on, and count how often each expectation held.",
+        ),
+    ] = None,
     zk_log: Annotated[
         Path | None,
         typer.Option(
@@ -95,43 +138,91 @@ def run(
     kcsim run controller-failover
     kcsim run zookeeper-leader-loss --zookeeper docker
     kcsim run my-scenario.yaml --zookeeper simulated --seed 7 --trace run.jsonl
+    kcsim run controller-failover --setting zookeeper.session.timeout.ms=18000
+    kcsim run controller-race --zookeeper simulated --repeat 50
     kcsim run zombie-deletes-topic --without controller-epoch-fence
     kcsim run broker-crash-and-return --brokers kafka --kafka-home ~/kafka_2.13-2.8.2
 
     Exit status: 0 all expectations held, 1 one was violated, 2 one could not be decided, 64 the scenario or the
     command is invalid (nothing was started then).
     """
-    from kcsim.scenarios.engine.runner import cluster_spec
+    settings = parse_settings(setting)
+    options = RunOptions(
+        zookeeper, seed, brokers, kafka_home, settings, tuple(without or ()), trace, zk_log, output, execute
+    )
+    if repeat is not None:
+        from kcsim.scenarios.cli.repeat import run_repeatedly
+
+        run_repeatedly(load(scenario), options, repeat)
+    run_once(load(scenario), options)
+
+
+def run_once(loaded: "LoadedScenario", options: RunOptions) -> None:
+    """Check the options, run the scenario, print its verdict, and end the command with its exit status."""
     from kcsim.scenarios.views.narration.story import story_of
 
-    loaded = load(scenario)
-    check_protections(without or ())
-    choice = chosen_zookeeper(zookeeper, loaded)
-    check_trace(trace)
-    check_zk_log(zk_log, choice)
-    kafka = None
-    if brokers is BrokersKind.KAFKA:
-        if without:
-            fail("--without: what Kafka protects itself with cannot be taken from a real one", ExitStatus.USAGE)
-        check_for_real_brokers(loaded, choice)
-        kafka = chosen_kafka(kafka_home)
-    elif kafka_home is not None:
-        fail("--kafka-home: only with --brokers kafka", ExitStatus.USAGE)
-    if choice.connect is not None and not execute:
+    loaded, spec, choice, kafka = prepare(loaded, options)
+    if choice.connect is not None and not options.execute:
         print_dry_run(loaded, choice.connect)
         return
-    spec = cluster_spec(loaded.scenario, without or ())
-    verdict, timeline, events = _run(loaded, spec, choice, zookeeper, seed, trace, output, zk_log, kafka)
+    verdict, timeline, events = _run(loaded, spec, choice, options, kafka)
     facts = {
-        "brokers": brokers.value,
-        "zookeeper": zookeeper,
-        "seed": seed,
+        "brokers": options.brokers.value,
+        "zookeeper": options.zookeeper,
+        "seed": options.seed,
+        "settings": dict(options.settings),
         "events": len(events),
-        "trace": trace and str(trace),
+        "trace": options.trace and str(options.trace),
     }
     story = story_of(events).sentences
-    _show(verdict, story, timeline, output, {**facts, "without": [protection.name for protection in spec.protections.off]})
+    switched_off = [protection.name for protection in spec.protections.off]
+    _show(verdict, story, timeline, options.output, {**facts, "without": switched_off})
     raise CommandExit(verdict.exit_status)
+
+
+def prepare(
+    loaded: "LoadedScenario", options: RunOptions
+) -> "tuple[LoadedScenario, ClusterSpec, ZooKeeperChoice, KafkaInstallation | None]":
+    """Check the options of a run; return the scenario with its settings, the cluster, the ZooKeeper and the real Kafka."""
+    from kcsim.scenarios.engine.run_source import with_settings
+    from kcsim.scenarios.engine.runner import cluster_spec
+
+    check_protections(options.without)
+    choice = chosen_zookeeper(options.zookeeper, loaded)
+    check_trace(options.trace)
+    check_zk_log(options.zk_log, choice)
+    kafka = None
+    if options.brokers is BrokersKind.KAFKA:
+        if options.without:
+            fail("--without: what Kafka protects itself with cannot be taken from a real one", ExitStatus.USAGE)
+        check_for_real_brokers(loaded, choice)
+        kafka = chosen_kafka(options.kafka_home)
+    elif options.kafka_home is not None:
+        fail("--kafka-home: only with --brokers kafka", ExitStatus.USAGE)
+    loaded = with_settings(loaded, options.settings)
+    return loaded, cluster_spec(loaded.scenario, options.without), choice, kafka
+
+
+def run_info(
+    loaded: "LoadedScenario", choice: "ZooKeeperChoice", options: RunOptions, kafka: "KafkaInstallation | None"
+) -> "RunInfo":
+    """Return the description of the run for its first event."""
+    from kcsim.eventlog.run_record import RunSource
+    from kcsim.scenarios.engine.run_source import scenario_run_info, source_name
+
+    where = options.zookeeper if choice.members == 1 else f"{options.zookeeper}, {choice.members} members"
+    name = source_name(loaded)
+    source = RunSource(
+        name,
+        loaded.text or "",
+        options.zookeeper,
+        options.brokers.value,
+        dict(sorted(options.settings.items())),
+        tuple(options.without),
+        options.command(name),
+    )
+    brokers = f"Apache Kafka {kafka.version}" if kafka else None
+    return scenario_run_info(loaded, options.seed, where, brokers=brokers, source=source)
 
 
 def load(name: str) -> "LoadedScenario":
@@ -212,15 +303,10 @@ def _run(
     loaded: "LoadedScenario",
     spec: "ClusterSpec",
     choice: "ZooKeeperChoice",
-    zookeeper: str,
-    seed: int,
-    trace: Path | None,
-    output: OutputFormat,
-    zk_log: Path | None,
+    options: RunOptions,
     kafka: "KafkaInstallation | None",
 ) -> "tuple[Verdict, ConsoleTimeline, Sequence[Event]]":
     from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
-    from kcsim.brokers.cluster.run_setup import RunInfo
     from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
     from kcsim.eventlog.event_log import TraceWriteError
     from kcsim.scenarios.engine.runner import run_scenario
@@ -228,8 +314,9 @@ def _run(
     from kcsim.zk.errors import ZooKeeperUnavailableError
     from kcsim.zk.servers.errors import NoChrootError, OccupiedError, ServerError
 
+    trace, zk_log = options.trace, options.zk_log
     timeline = ConsoleTimeline(
-        console_on(sys.stderr if output is OutputFormat.JSON else sys.stdout),
+        console_on(sys.stderr if options.output is OutputFormat.JSON else sys.stdout),
         tuple(broker.name for broker in spec.brokers),
         clients=loaded.scenario.workload.nodes,
     )
@@ -238,9 +325,8 @@ def _run(
     async def script(cluster: ScenarioCluster) -> None:
         verdicts.append(await run_scenario(loaded, cluster))
 
-    where = zookeeper if choice.members == 1 else f"{zookeeper}, {choice.members} members"
+    info = run_info(loaded, choice, options, kafka)
     try:
-        info = RunInfo(loaded.scenario.name, seed, where, brokers=f"Apache Kafka {kafka.version}" if kafka else None)
         if kafka is not None:
             log = run_with_kafka(kafka, choice, spec, info, script, timeline, trace, zk_log)
         else:

@@ -12,6 +12,7 @@ import typer
 
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
 from kcsim.scenarios.cli.run import MAX_SEED, check_trace
+from kcsim.scenarios.cli.setting_option import parse_settings
 from kcsim.scenarios.cli.stop_signals import on_stop_signals, sigterm_as_ctrl_c
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
 
@@ -117,7 +118,7 @@ def _model(brokers: int, racks: int | None, settings: list[str], topics: list[st
 
     described: dict[str, Any] = {
         "brokers": brokers,
-        "settings": {**OWN_DEFAULTS, **dict(map(_setting, settings))},
+        "settings": {**OWN_DEFAULTS, **parse_settings(settings)},
         "topics": dict(map(_topic, topics)),
     }
     try:
@@ -125,21 +126,6 @@ def _model(brokers: int, racks: int | None, settings: list[str], topics: list[st
     except ValidationError as error:
         lines = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
         fail("\n".join(lines), ExitStatus.USAGE)
-
-
-def _setting(text: str) -> tuple[str, str | int | bool]:
-    from kcsim.brokers.config import SETTING_TYPES, SettingError, parse_setting
-    from kcsim.text import did_you_mean
-
-    name, equals, value = text.partition("=")
-    if not equals:
-        fail(f"--setting: {text!r} has no value; write zookeeper.session.timeout.ms=2000", ExitStatus.USAGE)
-    if name not in SETTING_TYPES:
-        fail(f"--setting: unknown setting {name!r}{did_you_mean(name, SETTING_TYPES)}", ExitStatus.USAGE)
-    try:
-        return name, parse_setting(name, value)
-    except SettingError as error:
-        fail(f"--setting: {error}", ExitStatus.USAGE)
 
 
 def _topic(text: str) -> tuple[str, dict[str, int]]:

@@ -12,12 +12,12 @@ from kcsim.brokers.apache_kafka.installation import KafkaInstallation
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
-from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import TRANSACTIONS, Event
 from kcsim.scenarios.engine.expectations.verdict import Verdict
+from kcsim.scenarios.engine.run_source import scenario_run_info
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.engine.steering import ElectionSteering
 from kcsim.scenarios.language.scenario_file import LoadedScenario
@@ -175,7 +175,7 @@ def _run_on_kafka(
         paced = _PacedRun(loaded, cluster)
         runs.append((paced, await paced.run()))
 
-    info = RunInfo(loaded.scenario.name, seed, choice.kind.value, brokers=f"Apache Kafka {kafka.version}")
+    info = scenario_run_info(loaded, seed, choice.kind.value, brokers=f"Apache Kafka {kafka.version}")
     log = run_with_kafka(kafka, choice, cluster_spec(loaded.scenario), info, script, on_event)
     paced, verdict = runs[0]
     return paced.side(verdict, log.events)
@@ -198,7 +198,7 @@ def _run_ours(
         paced = _PacedRun(loaded, cluster, steer)
         runs.append((paced, await paced.run()))
 
-    info = RunInfo(loaded.scenario.name, seed, choice.kind.value)
+    info = scenario_run_info(loaded, seed, choice.kind.value)
     log = run_in_environment(choice, cluster_spec(loaded.scenario), info, script, on_event)
     paced, verdict = runs[0]
     return paced.side(verdict, log.events)

@@ -40,8 +40,8 @@ def run(scenario: Scenario, zookeeper: str = "simulated", seed: int = 1, without
     """
     from kcsim.brokers.cluster.cluster import Cluster
     from kcsim.brokers.cluster.run_in_environment import run_in_environment
-    from kcsim.brokers.cluster.run_setup import RunInfo
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+    from kcsim.scenarios.engine.run_source import scenario_run_info
     from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 
     loaded = as_loaded(scenario)
@@ -50,7 +50,7 @@ def run(scenario: Scenario, zookeeper: str = "simulated", seed: int = 1, without
     async def script(cluster: Cluster) -> None:
         verdicts.append(await run_scenario(loaded, cluster))
 
-    info = RunInfo(scenario.name, seed, zookeeper)
+    info = scenario_run_info(loaded, seed, zookeeper, without)
     choice = ZooKeeperChoice.parse(zookeeper)
     if choice.kind is not ZooKeeperKind.EXTERNAL:
         choice = replace(choice, members=max(choice.members, scenario.zookeeper.members))

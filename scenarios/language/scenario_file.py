@@ -43,11 +43,12 @@ def find_scenario(name: str) -> Path:
 
 
 class LoadedScenario(NamedTuple):
-    """A scenario with the line, from 1, of each step of its timetable."""
+    """A scenario with the line, from 1, of each step of its timetable, and its text; None if it has no text of its own."""
 
     file: str
     scenario: Scenario
     step_lines: tuple[int, ...]
+    text: str | None = None
 
 
 def load_scenario(path: Path) -> LoadedScenario:
@@ -70,7 +71,7 @@ def load_text(text: str, file: str) -> LoadedScenario:
         raise read.aliased_to_itself() from None
     read.check()
     assert scenario is not None
-    return LoadedScenario(file, scenario, step_lines(read.tree["timetable"]))
+    return LoadedScenario(file, scenario, step_lines(read.tree["timetable"]), text)
 
 
 def step_lines(timetable: Sequence[object]) -> tuple[int, ...]:

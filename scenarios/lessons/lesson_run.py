@@ -6,12 +6,12 @@ from pathlib import Path
 
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
-from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
 from kcsim.scenarios.engine.expectations.verdict import Verdict
+from kcsim.scenarios.engine.run_source import scenario_run_info
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.event_pattern import EventPattern
 from kcsim.scenarios.language.scenario_file import LoadedScenario
@@ -125,7 +125,7 @@ def run_lesson(
 
     spec = cluster_spec(loaded.scenario)
     choice = replace(choice, members=max(choice.members, loaded.scenario.zookeeper.members))
-    log = run_in_environment(choice, spec, RunInfo(loaded.scenario.name, seed, zookeeper), script, trace=trace)
+    log = run_in_environment(choice, spec, scenario_run_info(loaded, seed, zookeeper), script, trace=trace)
     if (failure := verdicts[0].failure) is not None:
         raise FailedRunError(f"{failure.file}:{failure.line}: {failure.step}: {failure.reason}")
     return LessonRun.of(log.events, aliases, tuple(broker.name for broker in spec.brokers))

@@ -14,11 +14,11 @@ from tempfile import TemporaryDirectory
 
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
-from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.controller.protections import PROTECTION_NAMES
 from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, summary
 from kcsim.scenarios.engine.python_api import RunResult
+from kcsim.scenarios.engine.run_source import scenario_run_info
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.scenario_file import LoadedScenario, find_scenario, load_scenario, load_text
 from kcsim.scenarios.language.schema import Scenario
@@ -99,7 +99,7 @@ class ScenarioRunner:
         async def script(cluster: Cluster) -> None:
             verdicts.append(await run_scenario(loaded, cluster))
 
-        info = RunInfo(scenario.name, seed, where)
+        info = scenario_run_info(loaded, seed, where, without)
         data = scratch / "zookeeper-data" if keeps_log else None
         log = run_in_environment(choice, cluster_spec(scenario, without), info, script, zk_log=data)
         ran = RunResult(verdicts[0], log.events)

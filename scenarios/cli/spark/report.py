@@ -88,7 +88,7 @@ def _contents(
 ) -> "Contents":
     from kcsim.scenarios.analysis.analyses.reading import NoEventsError, read_history
     from kcsim.scenarios.analysis.report.gathering import gather
-    from kcsim.scenarios.cli.doctor import own_version
+    from kcsim.versions import own_version
 
     try:
         history, unread = read_history(spark, paths, transitions, scope)

@@ -17,9 +17,9 @@ RankedEvents = Mapping[int, RankedEvent]
 """seq -> the event's narration and rank."""
 
 
-def needed(differences: RunDifferences, digest: RunDigest, is_left: bool, everything: bool) -> set[int]:
+def needed(differences: RunDifferences, digest: RunDigest, *, is_left: bool) -> set[int]:
     """Return the seqs of one run whose sentences the text needs."""
-    seqs = {d.seq for one in _shown_divergences(differences, everything) for d in (one.left if is_left else one.right)}
+    seqs = {entry.seq for one in differences.divergences for entry in (one.left if is_left else one.right)}
     if differences.first_divergence is not None:
         entry = _last_entry(differences.first_divergence, is_left)
         seqs.update(digest.chain(entry.seq) if entry else ())
@@ -46,13 +46,14 @@ def difference_lines(
         yield "The runs are the same, but for when things happened."
         return
     yield from _section("Settings", _value_difference_lines(differences.settings, everything))
+    yield from _section("Verdicts", _value_difference_lines(differences.verdicts, everything))
+    yield from _section("Durations and counts", _value_difference_lines(differences.outcome, everything))
+    yield from _section("At the end", _value_difference_lines(differences.end, everything))
+    yield from _section("Znodes at the end", _value_difference_lines(differences.znodes, everything))
     if differences.first_divergence is not None:
         title = f"They part at {differences.first_divergence.thread}"
         yield from _section(title, _first_divergence_lines(differences.first_divergence, names, digests, ranked))
         yield from _section(_title(differences.divergences), _divergence_lines(differences, ranked, everything))
-    yield from _section("At the end", _value_difference_lines(differences.end, everything))
-    yield from _section("Znodes at the end", _value_difference_lines(differences.znodes, everything))
-    yield from _section("Verdicts", _value_difference_lines(differences.verdicts, everything))
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -152,6 +153,7 @@ def difference_json(
     point = differences.first_divergence
     return {
         "settings": [one._asdict() for one in differences.settings],
+        "outcome": [one._asdict() for one in differences.outcome],
         "parting": None if point is None else _first_divergence_json(point, digests, entries_json),
         "divergences": [
             {

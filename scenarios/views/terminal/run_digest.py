@@ -8,12 +8,17 @@ kept.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.outage_view import OutageView
+from kcsim.eventlog.outages import outage_totals
+from kcsim.eventlog.run_record import RunRecord, run_record
 from kcsim.scenarios.views.narration.consumer_sentences import MEMBER_ID
+from kcsim.scenarios.views.narration.run_facts import FactCollector, RunFacts
 from kcsim.scenarios.views.terminal.cluster_snapshot import ClusterSnapshot, cluster_snapshot
 from kcsim.scenarios.views.trace.time_point import THE_END
 from kcsim.scenarios.views.trace.trace_index import TraceIndex
@@ -75,9 +80,16 @@ IN_A_THREAD = BY_THE_CONTROLLER | {
 """The kinds of events by which two runs are compared."""
 COLUMNS = (
     *("op", "broker_id", "controller_id", "controller_epoch", "leader", "leader_epoch", "isr", "replicas", "brokers"),
-    *("generation", "partitions", "state", "step", "fault", "target", "outcome", "error", "ephemeral"),
+    *("generation", "partitions", "state", "step", "fault", "target", "outcome", "error"),
 )
 """The columns that are compared, where an event has them."""
+
+
+class RunOutcome(NamedTuple):
+    """Durations and counts of a whole run, by name. Durations are in ms."""
+
+    durations: Mapping[str, int] = MappingProxyType({})
+    counts: Mapping[str, int] = MappingProxyType({})
 
 
 class ThreadEntry(NamedTuple):
@@ -94,8 +106,10 @@ class RunDigest:
 
     Attributes:
         settings: facts from the event of the run's start.
+        scenario_text: the text of the scenario; None if the trace does not have it.
         threads: name -> the entries of the thread, in order.
         verdicts: each claim with its outcome, in order.
+        outcome: durations and counts of the whole run.
         index: of all events, with their causes.
         end: the cluster at the end of the run.
     """
@@ -103,7 +117,10 @@ class RunDigest:
     settings: dict[str, str] = field(default_factory=dict)
     threads: dict[str, list[ThreadEntry]] = field(default_factory=dict)
     verdicts: list[tuple[str, str]] = field(default_factory=list)
+    scenario_text: str | None = None
+    outcome: RunOutcome = field(default_factory=RunOutcome)
     index: TraceIndex = field(default_factory=TraceIndex)
+    _facts: FactCollector = field(default_factory=FactCollector)
     _end: ClusterSnapshot | None = None
     _owners: dict[str, str] = field(default_factory=dict)  # session id -> node
 
@@ -112,6 +129,7 @@ class RunDigest:
         """Read a run up to its end. Raises: BadTimePointError, if there is no event at all."""
         digest = cls()
         digest._end = cluster_snapshot(digest._watched(events), THE_END)
+        digest.outcome = run_outcome(digest._facts.facts())
         return digest
 
     @property
@@ -132,6 +150,7 @@ class RunDigest:
         for event in events:
             self.index.add(event, 0)
             self._see(event)
+            self._facts.see(event)
             yield event
 
     def _see(self, event: Event) -> None:
@@ -141,6 +160,7 @@ class RunDigest:
                 self._set("seed", event.seed)
                 self._set("zookeeper", event.zookeeper)
                 self._set("brokers", event.broker_software)
+                self._set_record(run_record(event))
             case EventKind.PROTECTION_OFF:
                 self._set(f"without {event.rule}", "yes")
             case EventKind.EXPECTATION:
@@ -157,6 +177,18 @@ class RunDigest:
         if value is not None:
             self.settings[name] = str(value)
 
+    def _set_record(self, record: RunRecord | None) -> None:
+        if record is None:
+            return
+        for name, value in sorted(record.settings.items()):
+            self._set(name, str(value).lower() if isinstance(value, bool) else value)
+        self._set("tickTime of ZooKeeper", f"{record.tick_time_ms} ms")
+        self._set("session time-out granted by ZooKeeper", f"{record.session_timeout_ms} ms")
+        for name, version in record.versions.items():
+            self._set(f"version of {name}", version)
+        if record.source is not None:
+            self.scenario_text = record.source.text
+
     def _thread(self, event: Event) -> str:
         if event.topic is not None:
             return event.topic if event.partition is None else str(TopicPartition(event.topic, event.partition))
@@ -167,6 +199,16 @@ class RunDigest:
         if event.kind in BY_THE_CONTROLLER or event.kind is EventKind.ELECTION_WON:
             return THE_CONTROLLER
         return f"group {event.group}" if event.group is not None and event.node.startswith("broker-") else event.node
+
+
+def run_outcome(facts: RunFacts) -> RunOutcome:
+    """Return the durations and counts of a run by which it is compared."""
+    durations = {
+        "without a working controller": sum(each.length_ms for each in facts.controllers if each.broker is None),
+        "with a partition without a working leader": outage_totals(facts.outages, OutageView.CLIENTS).ms,
+    }
+    counts = {f"records {name}": number for name, number in (facts.records or {}).items()}
+    return RunOutcome(durations, {"elections of a controller": facts.elections, **counts})
 
 
 def essence(event: Event) -> tuple[object, ...]:
@@ -181,6 +223,7 @@ def essence(event: Event) -> tuple[object, ...]:
         None if event.member is None else MEMBER_ID.sub(r"\1", event.member),
         comparable_content(event.path, event.data) if event.data is not None and event.path is not None else None,
         values,
+        bool(event.ephemeral) if event.kind is EventKind.ZNODE_CREATED else None,  # other changes do not always have it
     )
 
 

@@ -43,7 +43,7 @@ def test_where_they_part_is_shown_with_its_reasons_on_both_sides(trace_of: Trace
     assert "elects for orders-" in chains
     assert "leader 1: by lot" in chains
     verdicts = lines[lines.index("Verdicts") :]
-    assert verdicts[2:] == ["      - held", "      + violated"]
+    assert verdicts[2:4] == ["      - held", "      + violated"]
 
 
 def test_the_json_has_all_of_it(trace_of: TraceOf, other: Path) -> None:

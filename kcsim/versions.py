@@ -1,0 +1,17 @@
+"""The versions of this program and of the Python that runs it."""
+
+from importlib.metadata import PackageNotFoundError, version
+from platform import python_version
+
+
+def own_version() -> str:
+    """Return the version of the installed distribution."""
+    try:
+        return version("kafka-controller-sim")
+    except PackageNotFoundError:
+        return "not installed as a distribution"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the software that a run consists of, by name."""
+    return {"kcsim": own_version(), "python": python_version()}

@@ -1,0 +1,29 @@
+"""--setting NAME=VALUE: a broker's setting, checked as in a scenario file."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kcsim.scenarios.cli.command_exit import ExitStatus, fail
+
+if TYPE_CHECKING:
+    from kcsim.brokers.config import Value
+
+
+def parse_settings(texts: "Iterable[str] | None") -> "dict[str, Value]":
+    """Return the settings by name; of a name that is given twice, the last value. If one is invalid, end the command."""
+    return dict(map(_setting, texts or ()))
+
+
+def _setting(text: str) -> "tuple[str, Value]":
+    from kcsim.brokers.config import SETTING_TYPES, SettingError, parse_setting
+    from kcsim.text import did_you_mean
+
+    name, equals, value = text.partition("=")
+    if name not in SETTING_TYPES:
+        fail(f"--setting: unknown setting {name!r}{did_you_mean(name, SETTING_TYPES)}", ExitStatus.USAGE)
+    if not equals:
+        fail(f"--setting: {text!r} has no value; write zookeeper.session.timeout.ms=2000", ExitStatus.USAGE)
+    try:
+        return name, parse_setting(name, value)
+    except SettingError as error:
+        fail(f"--setting: {error}", ExitStatus.USAGE)
