@@ -180,7 +180,7 @@ def _int(name: str, given: Value) -> int:
     number = int(given) if isinstance(given, str) and given.strip().lstrip("-").isdecimal() else given
     if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= MAX_INT:
         raise SettingError(f"{given!r} is no value of {name}, which is a whole number from {least} to {MAX_INT}")
-    return number
+    return int(number)  # a YAML reader's numbers keep their notation, as 10_000
 
 
 def _string(name: str, given: Value) -> str:

@@ -494,9 +494,7 @@ class EventFields(TypedDict, total=False):
 
     # znodes and sessions
     path: str  # the znode; of LogDirFailed the log directory
-    data: (
-        str  # a znode's data: UTF-8 text, or "base64:…" for other data; absent for null data; of RunStarted a JSON document
-    )
+    data: str  # a znode's data: UTF-8 text, or "base64:…" for others; absent for null; of RunStarted: a JSON document
     zxid: int  # ZooKeeper's id of the transaction
     zk_version: int  # version of the znode's data after the change
     ephemeral: bool  # whether the znode is ephemeral

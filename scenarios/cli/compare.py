@@ -9,7 +9,7 @@ import typer
 
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.kafka_argument import check_for_real_brokers, chosen_kafka
-from kcsim.scenarios.cli.run import MAX_SEED, load
+from kcsim.scenarios.cli.run_options import MAX_SEED, load
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
 
 if TYPE_CHECKING:

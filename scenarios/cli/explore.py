@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.run import MAX_SEED
+from kcsim.scenarios.cli.run_options import MAX_SEED
 
 if TYPE_CHECKING:
     from kcsim.scenarios.cli.explore_report import WrittenCase
@@ -147,7 +147,7 @@ def _variants(name: str) -> "tuple[str, Sequence[Tree]]":
     """Return the scenario's name, and all its variants to run."""
     from ruamel.yaml import YAML
 
-    from kcsim.scenarios.cli.run import load
+    from kcsim.scenarios.cli.run_options import load
     from kcsim.scenarios.explore.exhaustive import TooLargeError, variants
 
     file, scenario, *_ = load(name)

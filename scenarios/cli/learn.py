@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.run import MAX_SEED
+from kcsim.scenarios.cli.run_options import MAX_SEED
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _set_up(loaded: "LoadedLesson", zookeeper: str, seed: int, trace: Path | Non
     """Run the scenario and compute the lesson's pages from the run. Errors end the command."""
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
     from kcsim.eventlog.event_log import TraceWriteError
-    from kcsim.scenarios.cli.run import check_trace, chosen_zookeeper
+    from kcsim.scenarios.cli.run_options import check_trace, chosen_zookeeper
     from kcsim.scenarios.lessons.lesson_pages import LessonError, lesson_pages
     from kcsim.scenarios.lessons.lesson_run import FailedRunError, run_lesson
     from kcsim.zk.errors import ZooKeeperUnavailableError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.run import MAX_SEED, RunOptions, prepare, run_info
+from kcsim.scenarios.cli.run_options import MAX_SEED, RunOptions, prepare, run_info
 
 if TYPE_CHECKING:
     from kcsim.brokers.apache_kafka.installation import KafkaInstallation

@@ -8,7 +8,8 @@ import typer
 
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.kafka_argument import BrokersKind
-from kcsim.scenarios.cli.run import MAX_SEED, RunOptions, run_once
+from kcsim.scenarios.cli.run import run_once
+from kcsim.scenarios.cli.run_options import MAX_SEED, RunOptions
 from kcsim.scenarios.cli.setting_option import parse_settings
 
 if TYPE_CHECKING:

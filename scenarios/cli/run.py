@@ -1,11 +1,8 @@
 """kcsim run: runs a scenario and reports whether its expectations held."""
 
 import json
-import os
-import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,49 +10,18 @@ import typer
 
 from kcsim.controller.protections import PROTECTION_NAMES
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.kafka_argument import BrokersKind, check_for_real_brokers, chosen_kafka
+from kcsim.scenarios.cli.kafka_argument import BrokersKind
+from kcsim.scenarios.cli.run_options import MAX_SEED, RunOptions, load, prepare, run_info
 from kcsim.scenarios.cli.setting_option import parse_settings
-from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
 
 if TYPE_CHECKING:
     from kcsim.brokers.apache_kafka.installation import KafkaInstallation
     from kcsim.brokers.cluster.cluster_spec import ClusterSpec
-    from kcsim.brokers.cluster.run_setup import RunInfo
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
-    from kcsim.brokers.config import Value
     from kcsim.eventlog.events import Event
     from kcsim.scenarios.engine.expectations.verdict import ExpectationResult, Verdict
     from kcsim.scenarios.language.scenario_file import LoadedScenario
     from kcsim.scenarios.views.narration.timeline import ConsoleTimeline
-
-MAX_SEED = 2**63 - 1
-"""The largest value that a column of the event log holds."""
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """The options of a run of a scenario. `settings` override those of the scenario."""
-
-    zookeeper: str
-    seed: int
-    brokers: BrokersKind = BrokersKind.SIMULATED
-    kafka_home: Path | None = None
-    settings: "Mapping[str, Value]" = field(default_factory=dict)
-    without: Sequence[str] = ()
-    trace: Path | None = None
-    zk_log: Path | None = None
-    output: OutputFormat = OutputFormat.TABLE
-    execute: bool = False
-
-    def command(self, scenario: str) -> str:
-        """Return the command line without the options that only say where results are kept."""
-        words = ["kcsim", "run", scenario, "--zookeeper", self.zookeeper, "--seed", str(self.seed)]
-        words += [] if self.brokers is BrokersKind.SIMULATED else ["--brokers", self.brokers.value]
-        for name, value in sorted(self.settings.items()):
-            words += ["--setting", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
-        for protection in self.without:
-            words += ["--without", protection]
-        return shlex.join(words)
 
 
 def run(
@@ -178,112 +144,6 @@ def run_once(loaded: "LoadedScenario", options: RunOptions) -> None:
     switched_off = [protection.name for protection in spec.protections.off]
     _show(verdict, story, timeline, options.output, {**facts, "without": switched_off})
     raise CommandExit(verdict.exit_status)
-
-
-def prepare(
-    loaded: "LoadedScenario", options: RunOptions
-) -> "tuple[LoadedScenario, ClusterSpec, ZooKeeperChoice, KafkaInstallation | None]":
-    """Check the options of a run; return the scenario with its settings, the cluster, the ZooKeeper and the real Kafka."""
-    from kcsim.scenarios.engine.run_source import with_settings
-    from kcsim.scenarios.engine.runner import cluster_spec
-
-    check_protections(options.without)
-    choice = chosen_zookeeper(options.zookeeper, loaded)
-    check_trace(options.trace)
-    check_zk_log(options.zk_log, choice)
-    kafka = None
-    if options.brokers is BrokersKind.KAFKA:
-        if options.without:
-            fail("--without: what Kafka protects itself with cannot be taken from a real one", ExitStatus.USAGE)
-        check_for_real_brokers(loaded, choice)
-        kafka = chosen_kafka(options.kafka_home)
-    elif options.kafka_home is not None:
-        fail("--kafka-home: only with --brokers kafka", ExitStatus.USAGE)
-    loaded = with_settings(loaded, options.settings)
-    return loaded, cluster_spec(loaded.scenario, options.without), choice, kafka
-
-
-def run_info(
-    loaded: "LoadedScenario", choice: "ZooKeeperChoice", options: RunOptions, kafka: "KafkaInstallation | None"
-) -> "RunInfo":
-    """Return the description of the run for its first event."""
-    from kcsim.eventlog.run_record import RunSource
-    from kcsim.scenarios.engine.run_source import scenario_run_info, source_name
-
-    where = options.zookeeper if choice.members == 1 else f"{options.zookeeper}, {choice.members} members"
-    name = source_name(loaded)
-    source = RunSource(
-        name,
-        loaded.text or "",
-        options.zookeeper,
-        options.brokers.value,
-        dict(sorted(options.settings.items())),
-        tuple(options.without),
-        options.command(name),
-    )
-    brokers = f"Apache Kafka {kafka.version}" if kafka else None
-    return scenario_run_info(loaded, options.seed, where, brokers=brokers, source=source)
-
-
-def load(name: str) -> "LoadedScenario":
-    """Load a scenario by file or name. Problems are reported line by line and end the command."""
-    from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, load_scenario
-
-    try:
-        return load_scenario(find_scenario(name))
-    except ScenarioFileError as error:
-        fail(str(error), ExitStatus.USAGE)
-
-
-def chosen_zookeeper(text: str, loaded: "LoadedScenario") -> "ZooKeeperChoice":
-    """Read --zookeeper, and check that the scenario can be run there."""
-    choice = zookeeper_choice(text, loaded.scenario.zookeeper.members)
-    if choice.connect is not None:
-        for step, line in zip(loaded.scenario.timetable, loaded.step_lines, strict=True):
-            if hasattr(step, "zookeeper"):
-                why = f"this step is done to servers of ZooKeeper, and those at {text} are not ours"
-                hint = "run it with --zookeeper embedded, docker or simulated"
-                fail(f"{loaded.file}:{line}: {why}; {hint}", ExitStatus.USAGE)
-    return choice
-
-
-def check_protections(names: Sequence[str]) -> None:
-    """Reject unknown protection names."""
-    from kcsim.text import comma_separated, did_you_mean
-
-    for name in names:
-        if name not in PROTECTION_NAMES:
-            hint = did_you_mean(name, PROTECTION_NAMES) or f"; there are {comma_separated(PROTECTION_NAMES)}"
-            fail(f"--without: unknown protection {name!r}{hint}", ExitStatus.USAGE)
-
-
-def check_trace(trace: Path | None) -> None:
-    """Check before the run, not after it, that its trace can be written."""
-    if trace is None:
-        return
-    if trace.is_dir():
-        fail(f"--trace: {trace} is a directory; name a file", ExitStatus.USAGE)
-    if not trace.parent.is_dir():
-        fail(f"--trace: there is no directory {trace.parent}", ExitStatus.USAGE)
-    if not os.access(trace if trace.exists() else trace.parent, os.W_OK):
-        fail(f"--trace: {trace} cannot be written", ExitStatus.USAGE)
-
-
-def check_zk_log(directory: Path | None, choice: "ZooKeeperChoice") -> None:
-    """Check that ZooKeeper's log can be kept: there is one server, and the directory has no log yet."""
-    from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
-    from kcsim.zk.files.log_writer import LogExistsError, check_no_log
-
-    if directory is None:
-        return
-    if choice.kind not in (ZooKeeperKind.SIMULATED, ZooKeeperKind.EMBEDDED) or choice.members > 1:
-        fail("--zk-log: only with --zookeeper simulated or embedded, and one server of it", ExitStatus.USAGE)
-    if directory.exists() and not directory.is_dir():
-        fail(f"--zk-log: {directory} is no directory", ExitStatus.USAGE)
-    try:
-        check_no_log(directory)
-    except LogExistsError as error:
-        fail(f"--zk-log: {error}", ExitStatus.USAGE)
 
 
 def print_dry_run(loaded: "LoadedScenario", connect: str) -> None:

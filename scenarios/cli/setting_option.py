@@ -19,10 +19,10 @@ def _setting(text: str) -> "tuple[str, Value]":
     from kcsim.text import did_you_mean
 
     name, equals, value = text.partition("=")
-    if name not in SETTING_TYPES:
-        fail(f"--setting: unknown setting {name!r}{did_you_mean(name, SETTING_TYPES)}", ExitStatus.USAGE)
     if not equals:
         fail(f"--setting: {text!r} has no value; write zookeeper.session.timeout.ms=2000", ExitStatus.USAGE)
+    if name not in SETTING_TYPES:
+        fail(f"--setting: unknown setting {name!r}{did_you_mean(name, SETTING_TYPES)}", ExitStatus.USAGE)
     try:
         return name, parse_setting(name, value)
     except SettingError as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
-from kcsim.scenarios.cli.run import MAX_SEED, check_trace
+from kcsim.scenarios.cli.run_options import MAX_SEED, check_trace
 from kcsim.scenarios.cli.setting_option import parse_settings
 from kcsim.scenarios.cli.stop_signals import on_stop_signals, sigterm_as_ctrl_c
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice

@@ -28,10 +28,9 @@ class TreeOutput(StrEnum):
 
 def why(
     trace: Annotated[Path, typer.Argument(help="What --trace has kept: JSON lines, or Parquet.")],
-    seq: Annotated[
+    question: Annotated[
         str,
         typer.Argument(
-            metavar="QUESTION",
             help="An event (its number, or its kind, as LeaderElection, last:LeaderElection, first:…), or a state"
             " (as 'orders-4 offline at 6.4s').",
         ),
@@ -74,20 +73,20 @@ def why(
     from kcsim.scenarios.views.narration.cause_text import Sentences, seqs_of, story_json, story_lines
     from kcsim.scenarios.views.narration.causes import Causes, NoSuchEventError
     from kcsim.scenarios.views.narration.event_choice import EventChoiceError, EventCriteria, choose
-    from kcsim.scenarios.views.narration.state_questions.question import is_state_question
+    from kcsim.scenarios.views.state_questions.question import is_state_question
 
     events, broken_off = _read(trace)
-    if is_state_question(seq):
+    if is_state_question(question):
         if topic is not None or partition is not None or node is not None:
             fail(
                 "--topic, --partition and --node go with a kind of event; a state names its subject itself", ExitStatus.USAGE
             )
         if broken_off is not None:
             print(f"{broken_off}; what came after that is not known", file=sys.stderr)
-        _answer_about_state(trace, events, seq, output)
+        _answer_about_state(trace, events, question, output)
         return
     try:
-        chosen = choose(events, seq, EventCriteria(topic, partition, node))
+        chosen = choose(events, question, EventCriteria(topic, partition, node))
         story = Causes(events).story(chosen, None if everything else depth, None if everything else BREADTH)
     except (EventChoiceError, NoSuchEventError) as error:
         if broken_off is not None:
@@ -106,9 +105,9 @@ def why(
 def _answer_about_state(trace: Path, events: "list[Event]", text: str, output: TreeOutput) -> None:
     """Print the answer to a question about a state, and end the command with its exit status."""
     from kcsim.scenarios.views.narration.cause_text import Sentences
-    from kcsim.scenarios.views.narration.state_questions.answer import answer
-    from kcsim.scenarios.views.narration.state_questions.answer_text import answer_json, answer_lines, seqs_of_answer
-    from kcsim.scenarios.views.narration.state_questions.question import StateQuestionError, parse_question
+    from kcsim.scenarios.views.state_questions.answer import answer
+    from kcsim.scenarios.views.state_questions.answer_text import answer_json, answer_lines, seqs_of_answer
+    from kcsim.scenarios.views.state_questions.question import StateQuestionError, parse_question
     from kcsim.scenarios.views.trace.time_point import BadTimePointError
 
     try:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.eventlog.run_record import RunSource, SettingValue
-from kcsim.scenarios.language.scenario_file import LIBRARY, SUFFIXES, LoadedScenario
+from kcsim.scenarios.language.library import LIBRARY
+from kcsim.scenarios.language.scenario_file import SUFFIXES, LoadedScenario
 
 
 def with_settings(loaded: LoadedScenario, settings: Mapping[str, SettingValue]) -> LoadedScenario:

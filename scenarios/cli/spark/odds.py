@@ -11,7 +11,7 @@ from kcsim.eventlog.outage_view import OutageView
 from kcsim.scenarios.analysis.campaigns.campaign_options import DEFAULT_FOR, DEFAULT_LIMIT_SECONDS
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.explore import chosen_profile, seed_range
-from kcsim.scenarios.cli.run import load
+from kcsim.scenarios.cli.run_options import load
 from kcsim.scenarios.cli.spark.explore import SETTINGS_FILE, KnownBugs, Limit, Seeds, Tasks, Weights
 from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, session
 

@@ -11,6 +11,7 @@ from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.testing.errors import ScenarioFailedError
 from kcsim.scenarios.testing.scenario import ScenarioRunner
 from tests.scenarios.long_timeouts import patient
+from tests.scenarios.run_sources import without_source
 from tests.scenarios.scenario_library import of_library
 
 pytest_plugins = ["pytester"]
@@ -38,7 +39,7 @@ def test_a_scenario_of_one_s_own_is_a_file_or_a_model(kcsim_scenario: ScenarioRu
     file = tmp_path / "mine.yaml"
     file.write_text(made.to_yaml())
     by_model, by_name = kcsim_scenario(made), kcsim_scenario(file)
-    assert [str(e) for e in by_model.events] == [str(e) for e in by_name.events]
+    assert without_source(by_model.events) == without_source(by_name.events)
 
 
 def test_what_does_not_hold_is_reported_with_the_events_that_decided(kcsim_scenario: ScenarioRunner) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.views.narration.cause_text import Sentences, story_json
-from kcsim.scenarios.views.narration.state_questions.answer import StateAnswer
+from kcsim.scenarios.views.state_questions.answer import StateAnswer
 
 NARROWEST = 40
 UNKNOWN_VERDICT = "the trace does not say"

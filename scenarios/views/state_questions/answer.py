@@ -7,10 +7,10 @@ from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.eventlog.state_changes import PartitionChanged
 from kcsim.scenarios.views.narration.causes import Causes, Story
-from kcsim.scenarios.views.narration.state_questions.cluster_evidence import ClusterEvidence
-from kcsim.scenarios.views.narration.state_questions.missing_steps import MissingStep, MissingSteps
-from kcsim.scenarios.views.narration.state_questions.question import StateQuestion, StateQuestionError
-from kcsim.scenarios.views.narration.state_questions.state_checks import actual, holds
+from kcsim.scenarios.views.state_questions.cluster_evidence import ClusterEvidence
+from kcsim.scenarios.views.state_questions.missing_steps import MissingStep, MissingSteps
+from kcsim.scenarios.views.state_questions.question import StateQuestion, StateQuestionError
+from kcsim.scenarios.views.state_questions.state_checks import actual, holds
 from kcsim.scenarios.views.trace.time_point import ends_run
 from kcsim.text import did_you_mean
 from kcsim.vocabulary import TopicPartition

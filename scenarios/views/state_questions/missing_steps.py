@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from kcsim.controller.decisions.election import elect_offline
 from kcsim.controller.decisions.topic_config import MIN_INSYNC_REPLICAS
 from kcsim.eventlog.events import Event
-from kcsim.scenarios.views.narration.state_questions.cluster_evidence import ClusterEvidence, since
-from kcsim.scenarios.views.narration.state_questions.question import StateForm, StateQuestion
+from kcsim.scenarios.views.state_questions.cluster_evidence import ClusterEvidence, since
+from kcsim.scenarios.views.state_questions.question import StateForm, StateQuestion
 from kcsim.text import format_ids
 from kcsim.vocabulary import BrokerId, TopicPartition
 from kcsim.znodes import paths

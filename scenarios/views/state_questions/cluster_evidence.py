@@ -15,7 +15,7 @@ from kcsim.eventlog.state_changes import (
     RegistrationChanged,
     TopicChanged,
 )
-from kcsim.scenarios.views.narration.state_questions.pending_records import PendingRecords
+from kcsim.scenarios.views.state_questions.pending_records import PendingRecords
 from kcsim.vocabulary import TopicPartition
 from kcsim.znodes import BadZnodeError, paths
 

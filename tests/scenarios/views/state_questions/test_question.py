@@ -3,7 +3,7 @@
 import pytest
 
 from kcsim.scenarios.cli.why import why
-from kcsim.scenarios.views.narration.state_questions.question import (
+from kcsim.scenarios.views.state_questions.question import (
     StateForm,
     StateQuestionError,
     is_state_question,

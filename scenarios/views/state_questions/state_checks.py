@@ -1,9 +1,9 @@
 """Whether a state that is asked about holds, and what the trace shows of its subject instead."""
 
 from kcsim.eventlog.cluster_state import ENDED
-from kcsim.scenarios.views.narration.state_questions.cluster_evidence import ClusterEvidence
-from kcsim.scenarios.views.narration.state_questions.question import StateForm, StateQuestion
 from kcsim.scenarios.views.narration.story_words import plural
+from kcsim.scenarios.views.state_questions.cluster_evidence import ClusterEvidence
+from kcsim.scenarios.views.state_questions.question import StateForm, StateQuestion
 from kcsim.text import comma_separated, format_ids
 from kcsim.vocabulary import TopicPartition
 

@@ -4,9 +4,9 @@ import pytest
 
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.views.narration.cause_text import Sentences
-from kcsim.scenarios.views.narration.state_questions.answer import StateAnswer, answer
-from kcsim.scenarios.views.narration.state_questions.answer_text import answer_json, answer_lines, seqs_of_answer
-from kcsim.scenarios.views.narration.state_questions.question import StateQuestionError, parse_question
+from kcsim.scenarios.views.state_questions.answer import StateAnswer, answer
+from kcsim.scenarios.views.state_questions.answer_text import answer_json, answer_lines, seqs_of_answer
+from kcsim.scenarios.views.state_questions.question import StateQuestionError, parse_question
 from tests.eventlog.synthetic_log import SyntheticLog
 from tests.scenarios.views.page.conftest import run_of
 
