@@ -1,11 +1,12 @@
 """The versions of this program and of the Python that runs it."""
 
-from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
 
 
 def own_version() -> str:
     """Return the version of the installed distribution."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("kafka-controller-sim")
     except PackageNotFoundError:

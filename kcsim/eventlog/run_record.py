@@ -42,6 +42,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         versions: of kcsim and Python.
         settings: all settings of the brokers with their values, by Kafka's dotted names; those without a value are left out.
+            Of processes of Apache Kafka only those that the run gives them: the others have the defaults of their version.
         tick_time_ms: ZooKeeper's tickTime.
         session_timeout_ms: how long a broker's session lives without a heartbeat, as ZooKeeper grants it.
         protections_off: names of the protections of Kafka that are switched off.

@@ -6,7 +6,6 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from typing import Annotated, NamedTuple
 
 import typer
@@ -78,6 +77,8 @@ def _jars() -> str:
 
 
 def _spark() -> str:
+    from importlib.metadata import version
+
     from kcsim.zk.servers.java import find_java
 
     java = find_java()

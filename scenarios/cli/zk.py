@@ -169,7 +169,8 @@ def _past_dump(directory: Path, at: str, log_dir: Path | None, path: str) -> "Du
 
 
 def _dump(connect: str, path: str) -> "Dump":
-    from kcsim.zk.capture.znode_dump import NoSuchZnodeError, dump
+    from kcsim.zk.capture.live_dump import dump
+    from kcsim.zk.capture.znode_dump import NoSuchZnodeError
     from kcsim.zk.errors import ZooKeeperError, ZooKeeperUnavailableError
     from kcsim.zk.servers.errors import BadConnectStringError, NoChrootError, ServerError
 

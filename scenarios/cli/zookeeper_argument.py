@@ -18,8 +18,6 @@ def zookeeper_choice(text: str, members: int = 1) -> "ZooKeeperChoice":
     """
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
     from kcsim.text import did_you_mean
-    from kcsim.zk.servers.errors import BadConnectStringError
-    from kcsim.zk.servers.external import parse_connect_string
 
     kinds = [kind.value for kind in ZooKeeperKind if kind is not ZooKeeperKind.EXTERNAL]
     if text in kinds:
@@ -28,6 +26,9 @@ def zookeeper_choice(text: str, members: int = 1) -> "ZooKeeperChoice":
     if not any(mark in text for mark in ":,/"):
         hint = did_you_mean(text, kinds) or f"; it is one of {', '.join(kinds)}, or host:port,…/chroot"
         fail(f"--zookeeper: unknown ZooKeeper {text!r}{hint}", ExitStatus.USAGE)
+    from kcsim.zk.servers.errors import BadConnectStringError
+    from kcsim.zk.servers.external import parse_connect_string
+
     try:
         parse_connect_string(text)
     except BadConnectStringError as error:

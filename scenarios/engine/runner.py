@@ -24,7 +24,6 @@ from kcsim.scenarios.engine.expectations.conditions import evaluate
 from kcsim.scenarios.engine.expectations.evaluation_context import ConditionResult, EvaluationContext
 from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, ExpectationResult, StepFailure, Verdict
 from kcsim.scenarios.engine.expectations.violations import BY_ZNODES, violation_results
-from kcsim.scenarios.engine.real_brokers import why_unobservable
 from kcsim.scenarios.engine.recovery import Recovery
 from kcsim.scenarios.engine.step_runner import FAILURES, StepRunner
 from kcsim.scenarios.language.conditions_model import Condition, Expectation
@@ -271,7 +270,11 @@ class _ScenarioRun:
 
     def _why_unobservable(self, condition: Condition) -> str | None:
         """Return why a condition cannot be evaluated on this cluster, in words; None if it can."""
-        return why_unobservable(condition) if self._cluster.is_seen_from_outside else None
+        if not self._cluster.is_seen_from_outside:
+            return None
+        from kcsim.scenarios.engine.real_brokers import why_unobservable
+
+        return why_unobservable(condition)
 
     def _evaluate(self, condition: Condition) -> ConditionResult:
         return evaluate(condition, self._context)

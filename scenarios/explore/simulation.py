@@ -17,7 +17,7 @@ from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.brokers.invariants import InvariantChecker, named
 from kcsim.errors import TimedOutError
-from kcsim.eventlog.events import Event
+from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, Verdict
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.explore.coverage import CoveragePoint, reached_by
@@ -84,21 +84,37 @@ class RunTooLongError(Exception):
     """The run has too many events, or takes too long in virtual time."""
 
 
+class EventDigest:
+    """SHA-256 of the events of a run, as lines of JSON, without the versions and the source in the first one."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._encoder = msgspec.json.Encoder()
+
+    def add(self, event: Event) -> None:
+        """Add the next event."""
+        if event.kind is EventKind.RUN_STARTED:
+            event = msgspec.structs.replace(event, data=None)
+        self._hash.update(self._encoder.encode(event) + b"\n")
+
+    def __str__(self) -> str:
+        return self._hash.hexdigest()
+
+
 class _Recorder:
     """Records each event as it happens, so that the events before a crash are available after it."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self._hash = hashlib.sha256()
-        self._encoder = msgspec.json.Encoder()
+        self._digest = EventDigest()
 
     def __call__(self, event: Event) -> None:
         self.events.append(event)
-        self._hash.update(self._encoder.encode(event) + b"\n")
+        self._digest.add(event)
 
     @property
     def digest(self) -> str:
-        return self._hash.hexdigest()
+        return str(self._digest)
 
 
 def simulate(loaded: LoadedScenario, seed: int, most_events: int = MOST_EVENTS) -> SimulationResult:

@@ -24,7 +24,7 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         seed: of the run; a generated scenario was generated from it, too.
         exit_status: the exit status of `kcsim run`; None after a crash, and for a run that was stopped.
-        scenario_digest, trace_digest: SHA-256 of the scenario, as JSON, and of the event log.
+        scenario_digest, trace_digest: SHA-256 of the scenario, as JSON, and of the events (EventDigest).
         events: how many.
         ended_ms: when the run ended, in virtual time.
         violations: failures that no known bug explains.

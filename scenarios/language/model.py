@@ -38,7 +38,13 @@ class Model(BaseModel):
     """Unknown keys that belong elsewhere -> the hint that says where."""
 
     model_config = ConfigDict(
-        frozen=True, strict=True, extra="forbid", alias_generator=hyphenated, validate_by_alias=True, validate_by_name=False
+        frozen=True,
+        strict=True,
+        extra="forbid",
+        alias_generator=hyphenated,
+        validate_by_alias=True,
+        validate_by_name=False,
+        defer_build=True,
     )
 
     @model_serializer(mode="wrap")

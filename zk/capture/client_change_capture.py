@@ -28,10 +28,12 @@ from kcsim.zk.operations import (
     DataSet,
     Delete,
     Deleted,
+    Exists,
     GetChildren,
     GetData,
     Multi,
     MultiDone,
+    NodeFound,
     Notice,
     ReplyOrError,
     Request,
@@ -72,6 +74,8 @@ class ClientChangeCapture:
         self._owner_of: dict[str, SessionId] = {}  # of each ephemeral znode that exists
         self._under_way: dict[str, list[tuple[WriteOp, Cause]]] = {}  # path -> own writes that are not answered yet
         self._left_alone: set[str] = set()  # paths that the last look skipped, because an own write was in flight
+        self._created: dict[str, int] = {}  # the zxid with which each known znode was created
+        self._watched: dict[tuple[SessionId, str], int] = {}  # the zxid with which the znode was created that is watched
         self._ended: dict[SessionId, int] = {}  # ended session -> seq of its SessionClosed
 
     # --- the simulator's own clients
@@ -87,7 +91,7 @@ class ClientChangeCapture:
         match notice:
             case SessionStateChanged(SessionState.CONNECTED):
                 self.ledger.take_fault(session_id)  # the session has survived the fault
-            case WatchEvent(WatchKind.NODE_DELETED, path, zxid) if not 0 < zxid <= self._zxid_of(path, zxid):
+            case WatchEvent(WatchKind.NODE_DELETED, path, zxid) if not self._is_of_an_earlier_znode(session_id, path, zxid):
                 deleting = [cause for op, cause in self._under_way.get(path, ()) if isinstance(op, Delete)]
                 if deleting:
                     self._gone(path, zxid or None, deleting[0])
@@ -95,6 +99,17 @@ class ClientChangeCapture:
                     self._vanished([path])
             case _:
                 pass
+
+    def _is_of_an_earlier_znode(self, session_id: SessionId, path: str, zxid: int) -> bool:
+        """Return whether a deletion was reported that came before the creation of the known znode.
+
+        Another client's reply may be read before a watch that fired earlier: each has a connection of its own. A watch of
+        ZooKeeper before 3.9 has no zxid: what was deleted is the znode that the session had read.
+        """
+        if zxid > 0:
+            return zxid <= self._zxid_of(path, zxid)
+        watched = self._watched.get((session_id, path))
+        return watched is not None and watched < self._created.get(path, watched)
 
     def sent(self, requests: Iterable[Request], cause: Cause) -> None:
         """Record that one of the simulator's clients is about to send these requests."""
@@ -116,6 +131,8 @@ class ClientChangeCapture:
                     self._applied(session_id, op, result, cause)
             case (Create() | Delete() | SetData()) as op, _:
                 self._applied(session_id, op, reply, cause)
+            case ((GetData(path, watch=True) | Exists(path, watch=True)), (DataRead(stat=stat) | NodeFound(stat=stat))):
+                self._watched[session_id, path] = stat.czxid
             case _:
                 pass
 
@@ -124,9 +141,10 @@ class ClientChangeCapture:
             case Create(_, data, ephemeral), Created(path, _, zxid):
                 if self._zxid_of(path, zxid) < zxid:
                     self._vanished([path])  # the znode must have been deleted, or it could not have been created
-                self._set(path, data, zxid, 0, cause, session_id if ephemeral else None)
+                self._set(path, data, ZnodeVersion(zxid, 0), zxid, cause, session_id if ephemeral else None)
             case SetData(path, data), DataSet(_, stat, zxid):
-                self._set(path, data, zxid, stat.version, cause, SessionId(stat.ephemeral_owner) or None)
+                owner = SessionId(stat.ephemeral_owner) or None
+                self._set(path, data, ZnodeVersion(zxid, stat.version), stat.czxid, cause, owner)
             case Delete(path), Deleted(_, zxid):
                 self._gone(path, zxid, cause)
             case _:
@@ -151,9 +169,11 @@ class ClientChangeCapture:
                 continue
             if isinstance(reply, DataRead):
                 owner = SessionId(reply.stat.ephemeral_owner) or None
-                if self._owner_of.get(path, owner) != owner:
+                change = ZnodeVersion(reply.stat.mzxid, reply.stat.version)
+                is_newer = change > self._changed.get(path, NEVER)  # else a client has reported on it during this read
+                if is_newer and self._owner_of.get(path, owner) != owner:
                     self._vanished([path])
-                self._set(path, reply.data, reply.stat.mzxid, reply.stat.version, None, owner)
+                self._set(path, reply.data, change, reply.stat.czxid, None, owner)
             elif isinstance(reply, NoNodeError) and path in known and self._changed.get(path) == known[path]:
                 gone.append(path)  # a path that a client reported on during this read is skipped: the read may be older
         self._vanished(gone)
@@ -163,15 +183,17 @@ class ClientChangeCapture:
     def _zxid_of(self, path: str, otherwise: int) -> int:
         return self._changed[path].zxid if path in self._changed else otherwise
 
-    def _set(self, path: str, data: bytes | None, zxid: int, version: int, cause: Cause, owner: SessionId | None) -> None:
-        change = ZnodeVersion(zxid, version)
+    def _set(
+        self, path: str, data: bytes | None, change: ZnodeVersion, created: int, cause: Cause, owner: SessionId | None
+    ) -> None:
         if change <= self._changed.get(path, self._last_gone.get(path, NEVER)):
             return  # known already, or older than the known version
         if owner is not None:
             self._owner_of[path] = owner
-        fields = znode_written(path, data, version, zxid, session_id=owner, is_ephemeral=owner is not None)
+        fields = znode_written(path, data, change.version, change.zxid, session_id=owner, is_ephemeral=owner is not None)
         kind = EventKind.ZNODE_CHANGED if path in self._changed else EventKind.ZNODE_CREATED
         self._changed[path] = change
+        self._created[path] = created
         self._log.append(ZOOKEEPER, kind, cause, fields)
 
     def _vanished(self, gone: Iterable[str]) -> None:
@@ -194,6 +216,7 @@ class ClientChangeCapture:
         if path not in self._changed:
             return
         last = self._changed.pop(path)
+        self._created.pop(path, None)
         self._last_gone[path] = last if zxid is None else ZnodeVersion(zxid, NEVER.version)
         owner = self._owner_of.pop(path, None)
         ended = owner if owner is not None and self._ended.get(owner) == cause else None

@@ -58,7 +58,11 @@ class RunDifferences:
 def run_differences(left: RunDigest, right: RunDigest) -> RunDifferences:
     """Return the differences of two runs."""
     return RunDifferences(
-        settings=[*_value_differences(left.settings, right.settings), *_text_differences(left, right)],
+        settings=[
+            *_value_differences(left.settings, right.settings),
+            *_broker_setting_differences(left, right),
+            *_text_differences(left, right),
+        ],
         first_divergence=first_divergence(left.threads, right.threads),
         divergences=divergences(left.threads, right.threads),
         end=_value_differences(_things(left.end), _things(right.end)),
@@ -113,6 +117,13 @@ def _text_differences(left: RunDigest, right: RunDigest) -> Iterator[ValueDiffer
 def _value_differences(left: Mapping[str, str], right: Mapping[str, str]) -> list[ValueDifference]:
     names = dict.fromkeys([*left, *right])
     return [ValueDifference(name, left.get(name), right.get(name)) for name in names if left.get(name) != right.get(name)]
+
+
+def _broker_setting_differences(left: RunDigest, right: RunDigest) -> list[ValueDifference]:
+    """Return the settings with different values; of a run that does not name all settings, only those that it names."""
+    found = _value_differences(left.broker_settings, right.broker_settings)
+    is_unknown = {None} if not (left.names_all_settings and right.names_all_settings) else set()
+    return [one for one in found if one.left not in is_unknown and one.right not in is_unknown]
 
 
 def _things(snapshot: ClusterSnapshot) -> dict[str, str]:

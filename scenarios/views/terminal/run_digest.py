@@ -106,6 +106,9 @@ class RunDigest:
 
     Attributes:
         settings: facts from the event of the run's start.
+        broker_settings: by Kafka's dotted names.
+        names_all_settings: whether `broker_settings` has every setting; of processes of Apache Kafka, and of traces of older
+            versions, it has only some or none.
         scenario_text: the text of the scenario; None if the trace does not have it.
         threads: name -> the entries of the thread, in order.
         verdicts: each claim with its outcome, in order.
@@ -115,6 +118,8 @@ class RunDigest:
     """
 
     settings: dict[str, str] = field(default_factory=dict)
+    broker_settings: dict[str, str] = field(default_factory=dict)
+    names_all_settings: bool = False
     threads: dict[str, list[ThreadEntry]] = field(default_factory=dict)
     verdicts: list[tuple[str, str]] = field(default_factory=list)
     scenario_text: str | None = None
@@ -161,6 +166,7 @@ class RunDigest:
                 self._set("zookeeper", event.zookeeper)
                 self._set("brokers", event.broker_software)
                 self._set_record(run_record(event))
+                self.names_all_settings = bool(self.broker_settings) and event.broker_software is None
             case EventKind.PROTECTION_OFF:
                 self._set(f"without {event.rule}", "yes")
             case EventKind.EXPECTATION:
@@ -181,7 +187,7 @@ class RunDigest:
         if record is None:
             return
         for name, value in sorted(record.settings.items()):
-            self._set(name, str(value).lower() if isinstance(value, bool) else value)
+            self.broker_settings[name] = str(value).lower() if isinstance(value, bool) else str(value)
         self._set("tickTime of ZooKeeper", f"{record.tick_time_ms} ms")
         self._set("session time-out granted by ZooKeeper", f"{record.session_timeout_ms} ms")
         for name, version in record.versions.items():

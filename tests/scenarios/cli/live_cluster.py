@@ -24,7 +24,7 @@ from kcsim.vocabulary import (
     TopicState,
     ZkVersion,
 )
-from kcsim.zk.capture.znode_dump import dump
+from kcsim.zk.capture.live_dump import dump
 from kcsim.zk.live import LiveZooKeeper
 from kcsim.zk.operations import Create, Created, Request
 from kcsim.znodes import paths

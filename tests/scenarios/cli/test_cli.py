@@ -239,24 +239,6 @@ def test_every_command_explains_itself(command: str) -> None:
     assert result.stdout.startswith("Usage: ")
 
 
-HEAVY = ("pyspark", "docker", "kazoo", "numpy", "scipy", "pandas", "pyarrow", "simpy", "pydantic", "ruamel.yaml", "asyncio")
-
-
-def test_help_costs_nothing() -> None:
-    """--help loads neither Spark, Docker, a JVM, nor anything else that a run may need."""
-    program = f"""
-import sys
-from kcsim.scenarios.cli.app import app
-try:
-    app(["--help"])
-except SystemExit as ended:
-    assert ended.code == 0
-print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
-    assert done.stderr == "[]\n"
-
-
 # --- on a real ZooKeeper ---------------------------------------------------------------------------------------------------
 
 

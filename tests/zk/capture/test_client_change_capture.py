@@ -18,6 +18,7 @@ from kcsim.zk.operations import (
     Delete,
     Deleted,
     GetChildren,
+    GetData,
     ReplyOrError,
     Request,
     SessionState,
@@ -51,9 +52,13 @@ class Znodes:
             return ChildrenRead(request.path, children, None, Zxid(99))
         if request.path not in self._znodes:
             return NoNodeError(request.path)
-        owner, zxid = self._znodes[request.path]
-        stat = Stat(Zxid(zxid), Zxid(zxid), 0, 0, ZkVersion(0), 0, 0, owner, 0, 0, Zxid(zxid))
-        return DataRead(request.path, None, stat, Zxid(99))
+        return data_read(request.path, *self._znodes[request.path])
+
+
+def data_read(path: str, owner: SessionId, zxid: int) -> DataRead:
+    """Return the reply to a read of an ephemeral znode that was created in transaction `zxid`."""
+    stat = Stat(Zxid(zxid), Zxid(zxid), 0, 0, ZkVersion(0), 0, 0, owner, 0, 0, Zxid(zxid))
+    return DataRead(path, None, stat, Zxid(99))
 
 
 @pytest.fixture
@@ -203,6 +208,34 @@ def test_what_a_look_has_reported_is_not_reported_again_by_a_late_reply(log: Eve
 def test_a_late_watch_does_not_take_away_what_came_after_it(log: EventLog, feed: ClientChangeCapture) -> None:
     feed.noticed(OTHER, WatchEvent(WatchKind.NODE_DELETED, CONTROLLER, Zxid(4)))
     assert appended(log) == []
+
+
+def test_a_late_watch_of_an_older_server_does_not_take_away_the_znode_that_replaced_the_watched_one(
+    log: EventLog, feed: ClientChangeCapture
+) -> None:
+    """Servers before 3.9 send no zxid with a watch."""
+    feed.heard(OTHER, GetData(CONTROLLER, watch=True), data_read(CONTROLLER, OURS, 6), 0)
+    deletion, creation = Delete(CONTROLLER), Create(CONTROLLER, None, ephemeral=True)
+    feed.heard(OURS, deletion, Deleted(CONTROLLER, Zxid(9)), ACT)
+    feed.heard(OURS, creation, Created(CONTROLLER, None, Zxid(10)), ACT)
+    before = len(log.events)
+    feed.noticed(OTHER, WatchEvent(WatchKind.NODE_DELETED, CONTROLLER, Zxid(-1)))
+    assert log.events[before:] == []
+    feed.heard(OTHER, GetData(CONTROLLER, watch=True), data_read(CONTROLLER, OURS, 10), 0)
+    feed.noticed(OTHER, WatchEvent(WatchKind.NODE_DELETED, CONTROLLER, Zxid(-1)))
+    assert [(event.kind, event.path) for event in log.events[before:]] == [(EventKind.ZNODE_DELETED, CONTROLLER)]
+
+
+def test_a_late_read_does_not_take_away_the_znode_that_replaced_the_one_it_found(
+    log: EventLog, feed: ClientChangeCapture
+) -> None:
+    """The creation of the new one was reported between the read and its reply."""
+    creation = Create(CONTROLLER, None, ephemeral=True)
+    feed.noticed(OTHER, WatchEvent(WatchKind.NODE_DELETED, CONTROLLER, Zxid(9)))
+    feed.heard(OTHER, creation, Created(CONTROLLER, None, Zxid(10)), ACT)
+    before = len(log.events)
+    look(feed, controller=(OURS, 6), registration=(OURS, 5))
+    assert log.events[before:] == []
 
 
 def test_what_is_cleaned_up_after_the_run_is_no_part_of_it(log: EventLog, feed: ClientChangeCapture) -> None:

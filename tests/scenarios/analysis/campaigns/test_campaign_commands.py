@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from kcsim.eventlog.event_log import read_trace
 from kcsim.scenarios.analysis.campaigns.trial import DrawnScenarios, run_trial
 from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.explore.profile import load_profile
+from kcsim.scenarios.explore.simulation import EventDigest
 
 ENOUGH_SECONDS = 600
 
@@ -50,9 +52,10 @@ def _odds_of(dataset: Path, worst: Path) -> None:
 
 
 def _digest(trace: Path) -> str:
-    import hashlib
-
-    return hashlib.sha256(trace.read_bytes()).hexdigest()
+    digest = EventDigest()
+    for event in read_trace(trace):
+        digest.add(event)
+    return str(digest)
 
 
 def _is_not_overwritten(dataset: Path) -> None:

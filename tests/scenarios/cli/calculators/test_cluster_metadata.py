@@ -13,7 +13,7 @@ from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.cli.calculators.cluster_metadata import ClusterMetadata, read_cluster
 from kcsim.vocabulary import BrokerId, BrokerInfo, Endpoint, ReplicaAssignment, TopicState
-from kcsim.zk.capture.znode_dump import dump
+from kcsim.zk.capture.live_dump import dump
 from kcsim.zk.live import LiveZooKeeper
 from kcsim.zk.operations import Create, Created, Request
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper

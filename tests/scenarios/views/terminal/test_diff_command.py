@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.run_record import RunRecord, encode_run_record
 from tests.scenarios.views.page.conftest import run_of, written
 from tests.scenarios.views.terminal.conftest import kcsim
 
@@ -84,3 +85,16 @@ def test_no_trace_is_no_run(trace_of: TraceOf, tmp_path: Path) -> None:
     assert (done.exit_code, done.stdout, done.stderr) == (64, "", f"{empty}: it has no events\n")
     gone = kcsim("diff", str(tmp_path / "no.jsonl"), str(empty))
     assert (gone.exit_code, gone.stderr) == (64, f"{tmp_path / 'no.jsonl'}: No such file or directory\n")
+
+
+def test_settings_that_a_run_of_apache_kafka_does_not_name_are_no_difference(trace_of: TraceOf, tmp_path: Path) -> None:
+    """What it does not name has the default of its version, which the trace does not have."""
+    events = list(run_of(CRASH))
+    record = RunRecord({}, {"zookeeper.session.timeout.ms": 9_000}, tick_time_ms=2_000, session_timeout_ms=9_000)
+    data = encode_run_record(record)
+    events[0] = msgspec.structs.replace(events[0], data=data, broker_software="Apache Kafka 2.8.2")
+    of_kafka = written(tmp_path / "kafka.parquet", events)
+    document = json.loads(kcsim("diff", str(trace_of(CRASH)), str(of_kafka), "--output", "json").stdout)
+    names = {one["what"] for one in document["settings"]}
+    assert "zookeeper.session.timeout.ms" in names
+    assert "replica.lag.time.max.ms" not in names
