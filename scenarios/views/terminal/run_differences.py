@@ -59,8 +59,8 @@ def run_differences(left: RunDigest, right: RunDigest) -> RunDifferences:
     """Return the differences of two runs."""
     return RunDifferences(
         settings=[
-            *_value_differences(left.settings, right.settings),
             *_broker_setting_differences(left, right),
+            *_value_differences(left.settings, right.settings),
             *_text_differences(left, right),
         ],
         first_divergence=first_divergence(left.threads, right.threads),
