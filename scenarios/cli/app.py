@@ -31,6 +31,7 @@ from kcsim.scenarios.cli import (
     run,
     scenario,
     show,
+    status,
     topics,
     up,
     why,
@@ -72,6 +73,8 @@ app.command()(run.run)
 app.command()(rerun.rerun)
 app.command()(compare.compare)
 app.command()(up.up)
+app.command()(status.status)
+app.command()(status.watch)
 app.command(help=fault.HELP)(fault.fault)
 app.command()(why.why)
 app.command()(show.show)

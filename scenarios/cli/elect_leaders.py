@@ -9,6 +9,8 @@ import typer
 
 from kcsim.scenarios.cli.cluster_access import Say, modify_cluster
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
+from kcsim.scenarios.cli.kafka_options import ZooKeeperOption
+from kcsim.scenarios.cli.running_cluster import checked_location
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +28,7 @@ class ElectionTypeOption(StrEnum):
 
 
 def elect_leaders(
-    zookeeper: Annotated[str | None, typer.Option(metavar="host:port,…/chroot", help="Where the cluster is.")] = None,
+    zookeeper: ZooKeeperOption = None,
     cluster: Annotated[
         str | None, typer.Option(metavar="NAME", help="A cluster of kcsim up instead: its controller is asked itself.")
     ] = None,
@@ -58,8 +60,7 @@ def elect_leaders(
     options are invalid.
     """
     partitions = _partitions(topic, partition, path_to_json_file, all_topic_partitions)
-    if (zookeeper is None) == (cluster is None):
-        fail("give either --zookeeper or --cluster", ExitStatus.USAGE)
+    zookeeper = checked_location(zookeeper, cluster)
     if zookeeper is not None and election_type is ElectionTypeOption.PREFERRED:
         _through_zookeeper(zookeeper, execute, partitions)
         return

@@ -39,15 +39,15 @@ def fault(
     target: Annotated[
         list[str], typer.Argument(help="broker-3, controller, leader-of orders-0; a server of ZooKeeper: member-1.")
     ],
-    cluster: Annotated[str, typer.Option(metavar="NAME", help="The cluster, if several are up.")] = "default",
+    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="The cluster, if several are up.")] = None,
     output: Annotated[OutputFormat, typer.Option(help="How to print it.")] = OutputFormat.TABLE,
 ) -> None:
     """Send the request to the cluster, and print the answer."""
-    from kcsim.scenarios.cli.running_cluster import exit_on_control_errors
+    from kcsim.scenarios.cli.running_cluster import exit_on_control_errors, only_cluster
     from kcsim.scenarios.cli.up_cluster.control import send_request
 
     with exit_on_control_errors():
-        answer = send_request(verb, {"target": " ".join(target)}, cluster)
+        answer = send_request(verb, {"target": " ".join(target)}, only_cluster(cluster))
     if output is OutputFormat.JSON:
         print(json.dumps(answer, indent=2, ensure_ascii=False))
         return

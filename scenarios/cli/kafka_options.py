@@ -1,8 +1,16 @@
-"""Checks of a Kafka tool's option combinations, refused with its messages. Source: Kafka 2.8, CommandLineUtils."""
+"""Options of Kafka's tools, and checks of their combinations. The messages are of Kafka 2.8, CommandLineUtils."""
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Annotated
+
+import typer
 
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
+
+ZooKeeperOption = Annotated[
+    str | None,
+    typer.Option(metavar="host:port,…/chroot", help="Where the cluster is; else the one that kcsim up runs."),
+]
 
 
 def only_action(actions: Mapping[str, bool], listed: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.kafka_options import only_action, require_options
+from kcsim.scenarios.cli.kafka_options import ZooKeeperOption, only_action, require_options
 from kcsim.scenarios.cli.option_file import read_option_file
 from kcsim.scenarios.cli.reassign_actions import (
     ClusterLocation,
@@ -18,6 +18,7 @@ from kcsim.scenarios.cli.reassign_actions import (
     propose,
     verify_moves,
 )
+from kcsim.scenarios.cli.running_cluster import checked_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,7 +42,7 @@ PERMITTED = {
 
 
 def reassign(
-    zookeeper: Annotated[str | None, typer.Option(metavar="host:port,…/chroot", help="Where the cluster is.")] = None,
+    zookeeper: ZooKeeperOption = None,
     cluster: Annotated[
         str | None, typer.Option(metavar="NAME", help="A cluster of kcsim up instead: its controller is asked itself.")
     ] = None,
@@ -100,8 +101,7 @@ def reassign(
         "output": output is not OutputFormat.TABLE,
     }
     action = _checked_action(actions, {name for name, value in options.items() if value})
-    if (zookeeper is None) == (cluster is None):
-        fail("give either --zookeeper or --cluster", ExitStatus.USAGE)
+    zookeeper = checked_location(zookeeper, cluster)
     location = ClusterLocation(zookeeper, cluster)
     with _exit_on_refusal():
         if action == "list":

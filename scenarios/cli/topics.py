@@ -9,7 +9,8 @@ import typer
 
 from kcsim.scenarios.cli.cluster_access import modify_cluster, query_cluster
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat
-from kcsim.scenarios.cli.kafka_options import only_action, refuse_together, require_options
+from kcsim.scenarios.cli.kafka_options import ZooKeeperOption, only_action, refuse_together, require_options
+from kcsim.scenarios.cli.running_cluster import zookeeper_or_running_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +46,7 @@ Config = Annotated[list[str] | None, typer.Option("--config", metavar="NAME=VALU
 
 
 def topics(
-    zookeeper: Annotated[str | None, typer.Option(metavar="host:port,…/chroot", help="Where the cluster is.")] = None,
+    zookeeper: ZooKeeperOption = None,
     list_: Annotated[bool, typer.Option("--list", help="List all available topics.")] = False,
     describe: Annotated[bool, typer.Option("--describe", help="List details for the given topics.")] = False,
     create: Annotated[bool, typer.Option("--create", help="Create a new topic.")] = False,
@@ -104,6 +105,7 @@ def topics(
             strict=True,
         )
     )
+    zookeeper = zookeeper_or_running_cluster(zookeeper)
     actions = {"list": list_, "describe": describe, "create": create, "alter": alter, "delete": delete}
     options = {
         "zookeeper": zookeeper,

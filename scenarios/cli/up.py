@@ -4,7 +4,7 @@ import random
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kcsim.scenarios.cli.up_cluster.cluster_lifecycle import ClusterLifecycle
     from kcsim.scenarios.language.schema import ClusterModel
     from kcsim.scenarios.views.narration.timeline import ConsoleTimeline
+    from kcsim.scenarios.views.terminal.cluster_snapshot import FollowedCluster
 
 OWN_DEFAULTS = {"controlled.shutdown.retry.backoff.ms": 500}
 """Defaults that differ from Kafka's: the last brokers to stop have no broker to move their leaders to."""
@@ -124,7 +125,7 @@ def _model(brokers: int, racks: int | None, settings: list[str], topics: list[st
     try:
         return ClusterModel.model_validate(described if racks is None else {**described, "racks": racks})
     except ValidationError as error:
-        lines = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
+        lines = [": ".join([*map(str, e["loc"]), e["msg"]]) for e in error.errors(include_url=False)]
         fail("\n".join(lines), ExitStatus.USAGE)
 
 
@@ -169,6 +170,12 @@ def _print_dry_run(model: "ClusterModel", connect: str) -> None:
 # --- the cluster -----------------------------------------------------------------------------------------------------------
 
 
+def _followed_cluster() -> "FollowedCluster":
+    from kcsim.scenarios.views.terminal.cluster_snapshot import FollowedCluster
+
+    return FollowedCluster()
+
+
 @dataclass
 class _UpCommand:
     """One cluster, from its start to its end. The fields are the arguments of the command."""
@@ -182,6 +189,7 @@ class _UpCommand:
     trace: Path | None = None
     connect_string: str = ""
     lifecycle: "ClusterLifecycle | None" = None
+    followed: "FollowedCluster" = field(default_factory=_followed_cluster)
 
     def run(self) -> ExitStatus:
         """Start the cluster, keep it running, and stop it. If that is not possible, print the reason."""
@@ -214,8 +222,28 @@ class _UpCommand:
         except (ControlError, UserDirectoryError) as error:
             fail(str(error), ExitStatus.UNDECIDED)
         was_killed = self.lifecycle is not None and self.lifecycle.was_killed
-        print("killed; nothing is left of it" if was_killed else "stopped; nothing is left of it", file=sys.stderr)
+        print(self._ending(), file=sys.stderr)
         return ExitStatus.INTERRUPTED if was_killed else ExitStatus.HELD
+
+    def _ending(self) -> str:
+        """Return how the cluster ended, and what is left of it."""
+        ended = "stopped"
+        if self.lifecycle is not None and self.lifecycle.has_lost_zookeeper:
+            ended = "ended without the brokers' shutdown, because ZooKeeper could not be reached"
+        elif self.lifecycle is not None and self.lifecycle.was_killed:
+            ended = "killed"
+        if self.choice.connect is None:
+            return f"{ended}; nothing is left of it"
+        znodes = self.followed.last and self.followed.snapshot().state.znodes
+        kept = sorted({f"/{path.split('/')[1]}" for path, znode in (znodes or {}).items() if not znode.ephemeral})
+        if not kept:
+            return f"{ended}; nothing was written to {self.choice.connect}"
+        topics = len(self.followed.snapshot().state.of_topics.topics)
+        with_topics = f", with {topics} topics" if topics else ""
+        return (
+            f"{ended}; Kafka's persistent znodes stay at {self.choice.connect}{with_topics}: {', '.join(kept)}\n"
+            f"`kcsim zk tree {self.choice.connect}` shows them; the next cluster there goes on with them"
+        )
 
     def _run(self, listening: "socket.socket") -> None:
         from kcsim.brokers.cluster.live_environment import run_live
@@ -232,7 +260,9 @@ class _UpCommand:
             async def script(cluster: "Cluster") -> None:
                 await self._script(cluster, listening, timeline, kept)
 
-            subscribers: list[Callable[[Event], None]] = [timeline] if kept is None else [kept.write, timeline]
+            subscribers: list[Callable[[Event], None]] = [self.followed.apply, timeline]
+            if kept is not None:
+                subscribers.insert(0, kept.write)
             run_live(
                 self.choice,
                 spec,
@@ -259,7 +289,11 @@ class _UpCommand:
             yield
 
     async def _script(
-        self, cluster: "Cluster", listening: "socket.socket", timeline: "ConsoleTimeline", kept: "FailSafeTraceWriter | None"
+        self,
+        cluster: "Cluster",
+        listening: "socket.socket",
+        timeline: "ConsoleTimeline",
+        kept: "FailSafeTraceWriter | None",
     ) -> None:
         import asyncio
 
@@ -277,21 +311,24 @@ class _UpCommand:
             lifecycle.stop()
 
         on_stop_signals(asyncio.get_running_loop(), stop, lifecycle.kill)
-        verbs = ControlCommands(cluster, self.connect_string, lambda event: timeline.sentences.get(event.seq))
+        narrate = timeline.sentences.get
+        verbs = ControlCommands(cluster, self.connect_string, lambda event: narrate(event.seq), self.followed)
         async with serve_control(listening, cluster.runtime, verbs.answer):
             await lifecycle.run()
 
     def _print_suggestions(self) -> None:
         at, which = self.connect_string, "" if self.name == "default" else f" --cluster {self.name}"
+        where = "" if self.name == "default" else f" --zookeeper {at}"
         print(f"connect string: {at}")
         print("Try, in another terminal:")
+        print(f"  kcsim watch{which}")
         print(f"  kcsim fault kill controller{which}")
         print(f"  kcsim fault start broker-1{which}")
         if not self.topics:
-            print(f"  kcsim topics --zookeeper {at} --create --topic orders --partitions 6 --replication-factor 3")
+            print(f"  kcsim topics{where} --create --topic orders --partitions 6 --replication-factor 3")
         else:
             print(f"  kcsim fault pause leader-of {self.topics[0].name}-0{which}")
-        print(f"  kcsim topics --zookeeper {at} --describe")
+        print(f"  kcsim topics{where} --describe")
         print(f"  kcsim zk tree {at} /brokers")
         if self.trace is not None and self.trace.suffix != ".parquet":
             print(f"  kcsim why {self.trace} last:ElectionWon")

@@ -4,6 +4,7 @@ Actions on the running cluster come from elsewhere (control_commands.py, or ZooK
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.controller.admin.topics import NewTopic
@@ -15,7 +16,10 @@ from kcsim.runtime.ports import Promise
 CONTROLLER_WITHIN_MS = 60_000
 TICK_MS = 1_000
 """How often `on_tick` is called."""
+WITHOUT_ZOOKEEPER_MS = 2_000
+"""How long brokers that are being stopped may all be without ZooKeeper: they cannot shut down in order without it."""
 PAUSED, RUNNING = "paused", "running"
+CONNECTED = "connected"
 
 
 class ClusterLifecycle:
@@ -29,6 +33,7 @@ class ClusterLifecycle:
 
     Attributes:
         was_killed: whether the controlled stop was cut short.
+        has_lost_zookeeper: whether it was cut short because no broker could reach ZooKeeper.
     """
 
     def __init__(
@@ -40,6 +45,7 @@ class ClusterLifecycle:
         on_tick: Callable[[], None] = lambda: None,
     ) -> None:
         self.was_killed = False
+        self.has_lost_zookeeper = False
         self._cluster = cluster
         self._topics = topics
         self._numbers = numbers
@@ -74,7 +80,7 @@ class ClusterLifecycle:
             await self._start_brokers()
             while not self._stop_requested.is_settled:
                 await self._wait_for_tick()
-            await self._stop_brokers()
+            await self._stop_while_connected()
         except (ClusterError, TimedOutError) as error:
             self._finished.fail(error)
         else:
@@ -95,6 +101,38 @@ class ClusterLifecycle:
             await self._stop_requested.wait(TICK_MS)
         except TimedOutError:
             self._on_tick()
+
+    async def _stop_while_connected(self) -> None:
+        """Stop the brokers; give up when all of them have been without ZooKeeper for WITHOUT_ZOOKEEPER_MS."""
+        runtime = self._cluster.runtime
+        stopped: Promise[None] = runtime.promise()
+
+        async def stop_brokers() -> None:
+            try:
+                await self._stop_brokers()
+            except (ClusterError, TimedOutError) as error:
+                stopped.fail(error)
+            else:
+                stopped.resolve(None)
+
+        task = runtime.spawn("stop the brokers", stop_brokers())
+        lost_ms = 0
+        while not stopped.is_settled and lost_ms < WITHOUT_ZOOKEEPER_MS:
+            with suppress(TimedOutError):
+                await stopped.wait(TICK_MS)
+            lost_ms = lost_ms + TICK_MS if self._is_without_zookeeper() else 0
+        if not stopped.is_settled:
+            self.has_lost_zookeeper = True
+            task.kill()
+            return
+        await stopped.wait()
+
+    def _is_without_zookeeper(self) -> bool:
+        """Return whether there are running brokers, and none of them is connected to ZooKeeper."""
+        state = self._cluster.state
+        running = [name for name in self._cluster.broker_names if state.processes.get(name) == RUNNING]
+        seen = [link.state for name in running if (link := state.links.get(name)) is not None]
+        return bool(seen) and CONNECTED not in seen
 
     async def _stop_brokers(self) -> None:
         """Stop the brokers, the controller last.

@@ -37,11 +37,12 @@ class BadClusterNameError(ControlError):
 
 
 class NoClusterError(ControlError):
-    """No cluster of that name is up, as far as this user can see."""
+    """No cluster of that name, or none at all, is up, as far as this user can see."""
 
-    def __init__(self, cluster: str, running: list[str]) -> None:
+    def __init__(self, cluster: str | None, running: list[str]) -> None:
+        named = f" named {cluster}" if cluster is not None else ""
         others = f"; up are: {', '.join(running)} (name one with --cluster)" if running else "; start one with kcsim up"
-        super().__init__(f"no cluster named {cluster} is up{others}")
+        super().__init__(f"no cluster{named} is up{others}")
         self.cluster, self.running = cluster, running
 
 

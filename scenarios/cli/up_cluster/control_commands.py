@@ -42,6 +42,8 @@ from kcsim.scenarios.engine.steps.registry import ALL_SPECS
 from kcsim.scenarios.engine.steps.step_spec import BrokerAction, BrokerCommand, LinksAction, LinksCommand
 from kcsim.scenarios.language.value_types import ALL, CONTROLLER, ROLES
 from kcsim.scenarios.views.narration.narrator import action_text
+from kcsim.scenarios.views.terminal.cluster_snapshot import FollowedCluster
+from kcsim.scenarios.views.terminal.cluster_text import cluster_json, cluster_lines
 from kcsim.text import comma_separated, did_you_mean, suggestion
 from kcsim.vocabulary import BrokerId, TopicPartition
 from kcsim.zk.servers.errors import ServerError
@@ -70,6 +72,13 @@ class TargetArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     target: str
 
 
+class SnapshotArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Arguments of snapshot: as JSON, or as lines of text, of which `everything` has those of all partitions."""
+
+    as_json: bool = False
+    everything: bool = False
+
+
 class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of a verb that takes none."""
 
@@ -93,15 +102,24 @@ class ControlCommands:
     Args:
         connect_string: of the cluster's ZooKeeper.
         narrate: returns the narration of an event; None if it has none.
+        followed: the cluster as its events show it.
     """
 
-    def __init__(self, cluster: Cluster, connect_string: str, narrate: Callable[[Event], str | None]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        connect_string: str,
+        narrate: Callable[[Event], str | None],
+        followed: FollowedCluster,
+    ) -> None:
         self._cluster = cluster
         self._connect_string = connect_string
         self._narrate = narrate
+        self._followed = followed
         self._on_the_controller: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[CommandAnswer]]] = MappingProxyType(
             {
                 "status": self._status,
+                "snapshot": self._snapshot,
                 "alter-partition-reassignments": self._alter_partition_reassignments,
                 "list-partition-reassignments": self._list_partition_reassignments,
                 "elect-leaders": self._elect_leaders,
@@ -228,6 +246,18 @@ class ControlCommands:
             "brokers": {name: cluster.state.processes.get(name, "not started") for name in cluster.broker_names},
             "controller": None if holder is None else f"broker-{holder}",
             "members": list(cluster.member_names),
+        }
+
+    async def _snapshot(self, arguments: Mapping[str, Any]) -> CommandAnswer:
+        wanted = msgspec.convert(arguments, SnapshotArguments)
+        snapshot = self._followed.snapshot()
+        up_ms = self._cluster.runtime.now_ms()
+        if wanted.as_json:
+            return {"connect_string": self._connect_string, "up_ms": up_ms, **cluster_json(snapshot)}
+        return {
+            "connect_string": self._connect_string,
+            "up_ms": up_ms,
+            "lines": list(cluster_lines(snapshot, wanted.everything)),
         }
 
     async def _alter_partition_reassignments(self, arguments: Mapping[str, Any]) -> CommandAnswer:

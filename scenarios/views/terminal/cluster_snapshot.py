@@ -108,6 +108,34 @@ class ClusterSnapshot:
     metrics: Mapping[str, int]
 
 
+class FollowedCluster:
+    """A cluster whose events are applied one by one, and whose snapshot can be taken at any time.
+
+    Attributes:
+        last: the last event that was applied; None: there was none.
+    """
+
+    def __init__(self) -> None:
+        self.last: Event | None = None
+        self._feed = EntityFeed()
+        self._found: dict[str, dict[str, Any]] = {entity_type: {} for entity_type in ENTITY_TYPES}
+
+    def apply(self, event: Event) -> None:
+        """Apply the next event."""
+        self._feed.apply(event)
+        self.last = event
+
+    def snapshot(self) -> ClusterSnapshot:
+        """Return the cluster as of the last event; there must have been one."""
+        assert self.last is not None
+        for entity_type, name, value in self._feed.take():
+            if value is None:
+                self._found[entity_type].pop(name, None)
+            else:
+                self._found[entity_type][name] = value
+        return _rows(self.last, self._feed.state, self._found)
+
+
 def cluster_snapshot(events: Iterable[Event], time_point: TimePoint) -> ClusterSnapshot:
     """Compute the cluster's state at a point in time, including events at that time.
 
@@ -115,34 +143,29 @@ def cluster_snapshot(events: Iterable[Event], time_point: TimePoint) -> ClusterS
 
     Raises: BadTimePointError, if the run, as far as it is in the log, has no such point in time.
     """
-    changes, first, last = EntityFeed(), None, None
+    followed, first = FollowedCluster(), None
     for event in events:
         first = first or event
         if time_point.is_before(event):
             break
-        changes.apply(event)
-        last = event
+        followed.apply(event)
         if time_point.is_the_last(event) or (time_point.is_the_end and ends_run(event)):
             break
     else:
-        if last is not None and not time_point.is_reached_by(last):
-            raise BadTimePointError(f"{time_point.text} is after the run, whose last event is {_named(last)}")
-    if last is None:
+        if followed.last is not None and not time_point.is_reached_by(followed.last):
+            raise BadTimePointError(f"{time_point.text} is after the run, whose last event is {_named(followed.last)}")
+    if followed.last is None:
         hint = f", whose first event is {_named(first)}" if first else ": it has no events"
         raise BadTimePointError(f"{time_point.text} is before the run{hint}")
-    return _rows(last, changes)
+    return followed.snapshot()
 
 
 def _named(event: Event) -> str:
     return f"#{event.seq} at {event.t_ms / 1000:.3f}s"
 
 
-def _rows(last: Event, changes: EntityFeed) -> ClusterSnapshot:
-    found: dict[str, dict[str, Any]] = {entity_type: {} for entity_type in ENTITY_TYPES}
-    for entity_type, name, value in changes.take():
-        if value is not None:
-            found[entity_type][name] = value
-    state, processes = changes.state, found["process"]
+def _rows(last: Event, state: ClusterState, found: Mapping[str, Mapping[str, Any]]) -> ClusterSnapshot:
+    processes = found["process"]
     return ClusterSnapshot(
         event=last,
         state=state,

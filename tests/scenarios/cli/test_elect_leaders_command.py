@@ -1,6 +1,5 @@
 """kcsim elect-leaders, compared with what Apache Kafka's own commands printed and wrote, and on its own."""
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,14 +17,6 @@ ORDERS = {
     "/brokers/topics/orders/partitions/0": None,
     "/brokers/topics/orders/partitions/1": None,
 }
-
-
-@pytest.fixture(autouse=True)
-def runtime_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Hide the ZooKeepers and clusters of other kcsim processes from the test. The path of a socket has to be short."""
-    with tempfile.TemporaryDirectory() as directory:
-        monkeypatch.setenv("XDG_RUNTIME_DIR", directory)
-        yield
 
 
 @pytest.fixture
@@ -170,7 +161,10 @@ def test_a_cluster_that_is_not_up_is_missed_by_name() -> None:
             "One and only one of the following options is required: topic, all-topic-partitions, path-to-json-file\n",
         ),
         ("--cluster x", "One and only one of the following options is required: "),
-        ("--all-topic-partitions", "give either --zookeeper or --cluster\n"),
+        (
+            "--all-topic-partitions",
+            "give either --zookeeper or --cluster, or start a cluster with kcsim up\n",
+        ),
         ("--zookeeper x --path-to-json-file no.json", "--path-to-json-file: no.json: No such file or directory\n"),
     ],
 )

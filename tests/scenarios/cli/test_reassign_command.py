@@ -1,7 +1,6 @@
 """kcsim reassign, compared with what Apache Kafka's own command printed, and on its own."""
 
 import json
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -19,14 +18,6 @@ INCOMPLETE_WARNING = (
 )
 ORDERS = topic("orders", {0: on(1, 2), 1: on(2, 3)})
 REQUEST_PATH = "/admin/reassign_partitions"
-
-
-@pytest.fixture(autouse=True)
-def runtime_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Hide the ZooKeepers and clusters of other kcsim processes from the test. The path of a socket has to be short."""
-    with tempfile.TemporaryDirectory() as directory:
-        monkeypatch.setenv("XDG_RUNTIME_DIR", directory)
-        yield
 
 
 @pytest.fixture
@@ -405,7 +396,7 @@ def test_without_a_cluster_up_it_says_why_it_cannot_be_cancelled(cluster: LiveCl
         ("--zookeeper x --execute", 'Missing required argument "[reassignment-json-file]"\n'),
         ("--zookeeper x --generate --broker-list 1", 'Missing required argument "[topics-to-move-json-file]"\n'),
         ("--zookeeper x --list --throttle 1", 'Option "[throttle]" can\'t be used with action "[list]"\n'),
-        ("--list", "give either --zookeeper or --cluster\n"),
+        ("--list", "give either --zookeeper or --cluster, or start a cluster with kcsim up\n"),
         ("--zookeeper x --execute --reassignment-json-file no.json", "--reassignment-json-file: no.json: No such file or"),
     ],
 )

@@ -21,14 +21,8 @@ OFFSETS = {**topic("__consumer_offsets", {0: on(1)}), **led("__consumer_offsets"
 MARKED = {"/admin/delete_topics/plain": None}
 
 
-@pytest.fixture(autouse=True)
-def nothing_announced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hide the ZooKeepers that other processes on this machine have announced."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-
-
 @pytest.fixture
-def ours(server: EmbeddedZooKeeper, nothing_announced: None) -> Iterator[str]:
+def ours(server: EmbeddedZooKeeper, runtime_directory: Path) -> Iterator[str]:
     """Announce the suite's ZooKeeper as one that kcsim runs."""
     with register_servers(server.connect_string):
         yield server.connect_string

@@ -1,10 +1,10 @@
 """kcsim up and kcsim fault as a user sees them: a cluster in one terminal, and actions on it from another."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,14 +24,6 @@ RESTORED = "signal.signal(signal.SIGINT, signal.default_int_handler)"
 IGNORED = "signal.signal(signal.SIGINT, signal.SIG_IGN)"
 SETTINGS = ("--setting", "zookeeper.session.timeout.ms=8000", "--setting", "controlled.shutdown.retry.backoff.ms=50")
 """Settings with which a killed broker's session expires after 8 s, and a slow broker's on a busy machine does not."""
-
-
-@pytest.fixture(autouse=True)
-def runtime_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return this test's own directory for sockets; its path is short, because the system limits the length."""
-    with tempfile.TemporaryDirectory(prefix="kcsim-test-") as directory:
-        monkeypatch.setenv("XDG_RUNTIME_DIR", directory)
-        yield Path(directory) / "kcsim"
 
 
 def kcsim(*arguments: str) -> Result:
@@ -104,6 +96,10 @@ def test_a_cluster_is_played_with_from_another_terminal(tmp_path: Path, runtime_
         assert cut.stdout.startswith("between broker-1 and broker-2, broker-3: 4 links, "), cut.output
         healed = kcsim("fault", "heal", "all").stdout
         assert healed == "an operator heals the network between all and all, 4 links in trouble\n"
+        state = json.loads(kcsim("status", "--output", "json").stdout)
+        assert (state["cluster"], [broker["process"] for broker in state["brokers"]]) == ("default", ["running"] * 3)
+        assert "Partitions: 2, " in kcsim("status").stdout
+        assert kcsim("topics", "--list").stdout == "orders\n"
         refused = kcsim("fault", "kill", "broker-7")
         assert (refused.exit_code, "unknown target 'broker-7'" in refused.stderr) == (64, True)
         taken = kcsim("up")
@@ -167,6 +163,9 @@ def test_a_cluster_on_somebody_s_zookeeper_leaves_that_running(server: EmbeddedZ
         assert "ephemeral of" in kcsim("zk", "tree", where, "/controller").stdout
         terminal.signal(signal.SIGTERM)
         assert terminal.end() == 0
+        ending = terminal.output().splitlines()[-2]
+    assert ending.startswith(f"stopped; Kafka's persistent znodes stay at {where}: /admin, /brokers, ")
+    assert "/controller_epoch" in ending
     assert kcsim("zk", "tree", where, "/brokers/ids").stdout.splitlines()[0].startswith("/brokers/ids  (version 0)")
     assert len(kcsim("zk", "tree", where, "/brokers/ids").stdout.splitlines()) == 1
 
@@ -202,7 +201,7 @@ def test_what_makes_no_sense_ends_with_64_and_a_line_on_stderr(arguments: list[s
 def test_a_fault_without_a_cluster_ends_with_2() -> None:
     result = kcsim("fault", "kill", "broker-1")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "kcsim: no cluster named default is up; start one with kcsim up\n"
+    assert result.stderr == "kcsim: no cluster is up; start one with kcsim up\n"
 
 
 def test_an_unknown_fault_ends_with_64() -> None:

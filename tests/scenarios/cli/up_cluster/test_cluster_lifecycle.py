@@ -16,6 +16,10 @@ from tests.brokers.cluster.environments import find, play
 ORDERS = NewTopic("orders", partitions=4, replication_factor=2)
 
 
+def void(_: object) -> None:
+    """Return nothing of what was returned."""
+
+
 def lived(*, topics: tuple[NewTopic, ...] = (), paused: str | None = None) -> EventLog:
     """Return the event log of a cluster that is stopped as soon as it is up."""
 
@@ -72,6 +76,30 @@ def test_a_kill_does_not_wait_for_the_brokers() -> None:
     killed: list[bool] = []
     log = play(script)
     assert killed == [True]
+    assert find(log, EventKind.PROCESS_STATE, state="stopped") == []
+
+
+def test_a_stop_without_zookeeper_does_not_wait_for_the_brokers() -> None:
+    """No broker can shut down in order: each would ask the controller, and repeat its writes."""
+
+    async def script(cluster: Cluster) -> None:
+        async def stop_without_zookeeper() -> None:
+            await cluster.servers.kill("member-1")
+            stopped_ms.append(cluster.runtime.now_ms())
+            lifecycle.stop()
+
+        lifecycle = ClusterLifecycle(
+            cluster, (), random.Random(1), lambda: void(cluster.runtime.spawn("stop", stop_without_zookeeper()))
+        )
+        await lifecycle.run()
+        stopped_ms.append(cluster.runtime.now_ms())
+        lost.append((lifecycle.has_lost_zookeeper, lifecycle.was_killed))
+
+    stopped_ms: list[int] = []
+    lost: list[tuple[bool, bool]] = []
+    log = play(script)
+    assert lost == [(True, False)]
+    assert stopped_ms[1] - stopped_ms[0] < 5_000  # in virtual time
     assert find(log, EventKind.PROCESS_STATE, state="stopped") == []
 
 

@@ -4,8 +4,7 @@ import asyncio
 import json
 import os
 import socket
-import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -27,14 +26,6 @@ from kcsim.scenarios.cli.up_cluster.control import (
 from kcsim.scenarios.cli.up_cluster.control_server import RequestHandler, serve_control
 
 PATIENCE_S = 300.0
-
-
-@pytest.fixture(autouse=True)
-def runtime_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return this test's own directory for sockets; its path is short, because the system limits the length."""
-    with tempfile.TemporaryDirectory(prefix="kcsim-test-") as directory:
-        monkeypatch.setenv("XDG_RUNTIME_DIR", directory)
-        yield Path(directory)
 
 
 async def echo(verb: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -132,7 +123,7 @@ def test_a_silent_cluster_is_not_waited_for_for_ever() -> None:
 @pytest.mark.parametrize("line", [b"junk\n", b"[]\n", b'{"verb": "kill"}\n', b'{"verb": 7, "arguments": {}}\n', b"\xff\n"])
 def test_what_is_no_question_is_answered_all_the_same(runtime_directory: Path, line: bytes) -> None:
     async def ask() -> bytes:
-        reader, writer = await asyncio.open_unix_connection(runtime_directory / "kcsim" / "default.sock")
+        reader, writer = await asyncio.open_unix_connection(runtime_directory / "default.sock")
         writer.write(line)
         received = await reader.readline()
         writer.close()
@@ -146,7 +137,7 @@ def test_what_is_no_question_is_answered_all_the_same(runtime_directory: Path, l
 def test_who_leaves_without_a_question_disturbs_nobody(runtime_directory: Path, line: bytes) -> None:
     async def ask() -> dict[str, Any]:
         with socket.socket(socket.AF_UNIX) as leaving:
-            leaving.connect(str(runtime_directory / "kcsim" / "default.sock"))
+            leaving.connect(str(runtime_directory / "default.sock"))
             leaving.sendall(line)
         return await asked("kill")
 
@@ -190,15 +181,15 @@ def test_a_name_that_cannot_be_one_is_refused(name: str) -> None:
 
 def test_a_socket_is_gone_with_its_cluster(runtime_directory: Path) -> None:
     with claim_cluster_name("default"):
-        assert os.listdir(runtime_directory / "kcsim") == ["default.sock"]
-    assert os.listdir(runtime_directory / "kcsim") == []
+        assert os.listdir(runtime_directory) == ["default.sock"]
+    assert os.listdir(runtime_directory) == []
 
 
 def test_a_socket_whose_owner_was_killed_is_nobody_s(runtime_directory: Path) -> None:
     """The killed owner did not unlink the socket; the next cluster with the name takes it over."""
     with socket.socket(socket.AF_UNIX) as killed:
-        (runtime_directory / "kcsim").mkdir(mode=0o700)
-        killed.bind(str(runtime_directory / "kcsim" / "default.sock"))
+        runtime_directory.mkdir(mode=0o700)
+        killed.bind(str(runtime_directory / "default.sock"))
     with pytest.raises(NoClusterError):
         send_request("kill", {})
     assert running_clusters() == []
@@ -207,22 +198,20 @@ def test_a_socket_whose_owner_was_killed_is_nobody_s(runtime_directory: Path) ->
 
 def test_only_the_user_can_reach_a_cluster(runtime_directory: Path) -> None:
     with claim_cluster_name("default"):
-        modes = [
-            path.lstat().st_mode & 0o777 for path in (runtime_directory / "kcsim", *(runtime_directory / "kcsim").iterdir())
-        ]
+        modes = [path.lstat().st_mode & 0o777 for path in (runtime_directory, *runtime_directory.iterdir())]
     assert modes == [0o700, 0o600]
 
 
 def test_a_directory_that_others_can_enter_is_refused(runtime_directory: Path) -> None:
-    (runtime_directory / "kcsim").mkdir()
-    (runtime_directory / "kcsim").chmod(0o755)
+    runtime_directory.mkdir()
+    runtime_directory.chmod(0o755)
     with pytest.raises(ControlError, match="is not a directory that belongs to you alone"), claim_cluster_name("default"):
         pytest.fail("it was used")
 
 
 def test_a_path_that_is_too_long_is_reported(runtime_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     far = runtime_directory / ("x" * 120)
-    far.mkdir()
+    far.mkdir(parents=True)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(far))
     with pytest.raises(ControlError, match="cannot listen at"), claim_cluster_name("default"):
         pytest.fail("it was used")

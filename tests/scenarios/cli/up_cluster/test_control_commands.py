@@ -13,6 +13,7 @@ from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.cli.up_cluster.control import DeniedError
 from kcsim.scenarios.cli.up_cluster.control_commands import ControlCommands
 from kcsim.scenarios.views.narration.timeline import ConsoleTimeline, console_on
+from kcsim.scenarios.views.terminal.cluster_snapshot import FollowedCluster
 from kcsim.vocabulary import BrokerId
 from tests.brokers.cluster.environments import WITHIN_MS, find, play, start_and_elect, until_found
 
@@ -28,7 +29,11 @@ def talk(conversation: Conversation, *, brokers: int = 3) -> EventLog:
     async def script(cluster: Cluster) -> None:
         timeline = ConsoleTimeline(console_on(StringIO()), cluster.broker_names)
         cluster.log.subscribe(timeline)
-        verbs = ControlCommands(cluster, "127.0.0.1:2181", lambda event: timeline.sentences.get(event.seq))
+        followed = FollowedCluster()
+        for event in cluster.log.events:
+            followed.apply(event)
+        cluster.log.subscribe(followed.apply)
+        verbs = ControlCommands(cluster, "127.0.0.1:2181", lambda event: timeline.sentences.get(event.seq), followed)
 
         async def ask(verb: str, target: str | None = None, **arguments: Any) -> Answer:
             return await verbs.answer(verb, arguments if target is None else {"target": target, **arguments})
@@ -267,6 +272,25 @@ def test_the_status_says_who_there_is() -> None:
     assert sorted(answers[0]["brokers"].values()) == ["dead", "running", "running"]
     assert answers[0]["controller"] == answers[1]["controller"]
     assert answers[0]["members"] == ["member-1"]
+
+
+def test_a_snapshot_has_the_present_state_of_the_cluster() -> None:
+    async def conversation(cluster: Cluster, ask: Ask) -> None:
+        await create_orders(cluster)
+        answers["before"] = await ask("snapshot", as_json=True)
+        await ask("kill", "broker-2")
+        answers["after"] = await ask("snapshot", as_json=True)
+        answers["lines"] = await ask("snapshot")
+
+    answers: dict[str, Answer] = {}
+    talk(conversation)
+    processes = [{b["name"]: b["process"] for b in answers[when]["brokers"]} for when in ("before", "after")]
+    assert [of["broker-2"] for of in processes] == ["running", "dead"]
+    assert [(p["topic"], p["partition"], p["leader"]) for p in answers["before"]["partitions"]] == [
+        ("orders", 0, 2),
+        ("orders", 1, 3),
+    ]
+    assert any(line.split()[:2] == ["broker-2", "dead"] for line in answers["lines"]["lines"])
 
 
 def test_reassignments_are_asked_for_listed_and_cancelled() -> None:
