@@ -5,7 +5,8 @@ Exit status: 0 all expectations held, 1 one was violated, 2 undecided, 64 usage,
 
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -43,8 +44,43 @@ from kcsim.versions import own_version
 
 OBJECTS_BEFORE_COLLECTION = 50_000
 """Between two searches for cycles among the youngest objects. With Python's 700 they take an eighth of a command's time."""
+WHOLE_SENTENCE = 200
+"""Characters of a command's first sentence that the help text shows; longer lines are wrapped."""
 LIBRARY_STATUSES = {1: ExitStatus.UNDECIDED, 2: ExitStatus.USAGE}
 """Exit statuses of the command-line library for a closed output pipe (kcsim run … | head) and for invalid arguments."""
+
+
+COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = MappingProxyType(
+    {
+        "Run": {
+            "run": run.run,
+            "rerun": rerun.rerun,
+            "compare": compare.compare,
+            "explore": explore.explore,
+            "scenario": scenario.app,
+        },
+        "Understand a run": {
+            "show": show.show,
+            "why": why.why,
+            "diff": diff.diff,
+            "report": report.report,
+            "events": events.events,
+        },
+        "Learn": {"learn": learn.learn, "diagram": diagram.diagram},
+        "Keep a cluster up": {"up": up.up, "status": status.status, "watch": status.watch, "fault": fault.fault},
+        "Kafka's tools": {
+            "topics": topics.topics,
+            "reassign": reassign.reassign,
+            "elect-leaders": elect_leaders.elect_leaders,
+            "assign": assign.assign,
+            "infer": infer.infer,
+            "groups": groups.app,
+        },
+        "Other sources, and large histories": {"zk": zk.app, "import": import_.app, "spark": spark.app},
+        "Help": {"doctor": doctor.doctor},
+    }
+)
+"""What a user wants to do -> the commands for it, by name, in the order of the help text."""
 
 
 class StatusGroup(TyperGroup):
@@ -61,40 +97,29 @@ class StatusGroup(TyperGroup):
             sys.exit(ended.code if known is None else int(known))
 
 
+class KcsimGroup(StatusGroup):
+    """The command kcsim, whose help lists its commands by what they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for title, commands in COMMANDS.items():
+            found = [(name, self.get_command(ctx, name)) for name in commands]
+            with formatter.section(title):
+                formatter.write_dl([(name, one.get_short_help_str(WHOLE_SENTENCE)) for name, one in found if one])
+
+
 app = typer.Typer(
     name="kcsim",
-    cls=StatusGroup,
+    cls=KcsimGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
-app.command()(run.run)
-app.command()(rerun.rerun)
-app.command()(compare.compare)
-app.command()(up.up)
-app.command()(status.status)
-app.command()(status.watch)
-app.command(help=fault.HELP)(fault.fault)
-app.command()(why.why)
-app.command()(show.show)
-app.command()(diff.diff)
-app.command()(events.events)
-app.command()(report.report)
-app.command()(learn.learn)
-app.command()(diagram.diagram)
-app.command()(explore.explore)
-app.add_typer(scenario.app, name="scenario")
-app.add_typer(zk.app, name="zk")
-app.add_typer(import_.app, name="import")
-app.add_typer(spark.app, name="spark")
-app.command()(topics.topics)
-app.command()(reassign.reassign)
-app.command()(elect_leaders.elect_leaders)
-app.command()(assign.assign)
-app.command()(infer.infer)
-app.add_typer(groups.app, name="groups")
-app.command()(doctor.doctor)
+for title, commands in COMMANDS.items():
+    for name, command in commands.items():
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, rich_help_panel=title)
+        else:
+            app.command(name, rich_help_panel=title)(command)
 
 
 def _print_version(wanted: bool) -> None:

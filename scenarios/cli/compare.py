@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.kafka_argument import check_for_real_brokers, chosen_kafka
 from kcsim.scenarios.cli.run_options import MAX_SEED, load
@@ -21,7 +22,10 @@ STEP_WIDTH = 60
 
 
 def compare(
-    scenario: Annotated[str, typer.Argument(help="A scenario file, or a name from `kcsim scenario list`.")],
+    scenario: Annotated[
+        str,
+        typer.Argument(autocompletion=completion.scenarios, help="A scenario file, or a name from `kcsim scenario list`."),
+    ],
     kafka_home: Annotated[
         Path | None,
         typer.Option(

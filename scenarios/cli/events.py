@@ -5,11 +5,15 @@ from typing import Annotated
 
 import typer
 
+from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
 
 
 def events(
-    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="A kind of event, as LeaderElection.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="[KIND]", autocompletion=completion.event_kinds, help="A kind of event, as LeaderElection."),
+    ] = None,
 ) -> None:
     """List the kinds of event, or show the columns of one kind and their values.
 

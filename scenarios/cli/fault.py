@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import OutputFormat
 from kcsim.scenarios.language.step_words import STEP_WORDS
 
@@ -35,14 +36,21 @@ def _verb(text: str) -> str:
 
 
 def fault(
-    verb: Annotated[str, typer.Argument(parser=_verb, help="The fault to inject.", metavar="VERB")],
-    target: Annotated[
-        list[str], typer.Argument(help="broker-3, controller, leader-of orders-0; a server of ZooKeeper: member-1.")
+    verb: Annotated[
+        str, typer.Argument(parser=_verb, autocompletion=completion.fault_verbs, help="The fault to inject.", metavar="VERB")
     ],
-    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="The cluster, if several are up.")] = None,
+    target: Annotated[
+        list[str],
+        typer.Argument(
+            autocompletion=completion.fault_targets,
+            help="broker-3, controller, leader-of orders-0; a server of ZooKeeper: member-1.",
+        ),
+    ],
+    cluster: Annotated[
+        str | None, typer.Option(metavar="NAME", autocompletion=completion.clusters, help="The cluster, if several are up.")
+    ] = None,
     output: Annotated[OutputFormat, typer.Option(help="How to print it.")] = OutputFormat.TABLE,
 ) -> None:
-    """Send the request to the cluster, and print the answer."""
     from kcsim.scenarios.cli.running_cluster import exit_on_control_errors, only_cluster
     from kcsim.scenarios.cli.up_cluster.control import send_request
 
@@ -53,3 +61,6 @@ def fault(
         return
     for sentence in answer["observed"]:
         print(sentence)
+
+
+fault.__doc__ = HELP  # lists the faults

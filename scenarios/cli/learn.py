@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.run_options import MAX_SEED
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
@@ -33,7 +34,11 @@ TEXT_WIDTH = 100
 
 def learn(
     lesson: Annotated[
-        str | None, typer.Argument(help=f"A lesson: its number, its name, or a file; `{CHECK}` to check one of yours.")
+        str | None,
+        typer.Argument(
+            autocompletion=completion.lessons,
+            help=f"A lesson: its number, its name, or a file; `{CHECK}` to check one of yours.",
+        ),
     ] = None,
     file: Annotated[Path | None, typer.Argument(help=f"With `{CHECK}`: the lesson file.")] = None,
     show: Annotated[bool, typer.Option("--show", help="Show the whole lesson, without questions and pauses.")] = False,
@@ -253,7 +258,7 @@ def _play(
 
 def _keep_progress(loaded: "LoadedLesson", score: "Score", pages: "list[LessonPage]") -> None:
     """Keep the progress in a lesson of the course. That it cannot be kept is a message, not an error of the lesson."""
-    from kcsim.scenarios.lessons.lesson_file import LESSONS
+    from kcsim.scenarios.lessons.lesson_names import LESSONS
     from kcsim.scenarios.lessons.progress import LessonProgress, keep_progress, progress_file
 
     if Path(loaded.file).parent != LESSONS:

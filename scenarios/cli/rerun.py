@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.kafka_argument import BrokersKind
 from kcsim.scenarios.cli.run import run_once
@@ -21,12 +22,20 @@ def rerun(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="What --trace has kept of a run: JSON lines, or Parquet.")],
     setting: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A broker's setting, instead of the trace's; may be repeated."),
+        typer.Option(
+            metavar="NAME=VALUE",
+            autocompletion=completion.settings,
+            help="A broker's setting, instead of the trace's; may be repeated.",
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Another seed than the trace's.", min=-MAX_SEED - 1, max=MAX_SEED)] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option(metavar="PROTECTION", help="Switch off this protection, too; may be repeated."),
+        typer.Option(
+            metavar="PROTECTION",
+            autocompletion=completion.protections,
+            help="Switch off this protection, too; may be repeated.",
+        ),
     ] = None,
     zookeeper: Annotated[
         str | None, typer.Option(metavar="WHICH", help="Another ZooKeeper than the trace's, as for kcsim run.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kcsim.controller.protections import PROTECTION_NAMES
+from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.kafka_argument import BrokersKind
 from kcsim.scenarios.cli.run_options import MAX_SEED, RunOptions, load, prepare, run_info
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 
 
 def run(
-    scenario: Annotated[str, typer.Argument(help="A scenario file, or a name from `kcsim scenario list`.")],
+    scenario: Annotated[
+        str,
+        typer.Argument(autocompletion=completion.scenarios, help="A scenario file, or a name from `kcsim scenario list`."),
+    ],
     zookeeper: Annotated[
         str,
         typer.Option(
@@ -64,11 +68,16 @@ def run(
             help=f"Switch off a protection of Kafka, to see what it prevents: {', '.join(PROTECTION_NAMES)}. "
             "Can be given several times.",
             metavar="PROTECTION",
+            autocompletion=completion.protections,
         ),
     ] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A broker's setting, instead of the scenario's; may be repeated."),
+        typer.Option(
+            metavar="NAME=VALUE",
+            autocompletion=completion.settings,
+            help="A broker's setting, instead of the scenario's; may be repeated.",
+        ),
     ] = None,
     repeat: Annotated[
         int | None,

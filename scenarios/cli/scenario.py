@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ def list_scenarios(
 
 
 @app.command()
-def show(name: Annotated[str, typer.Argument(help="A name of the library, or a file.")]) -> None:
+def show(
+    name: Annotated[str, typer.Argument(autocompletion=completion.scenarios, help="A name of the library, or a file.")],
+) -> None:
     """Print a scenario's file, for example to write your own from it."""
     from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario
 
@@ -150,7 +153,9 @@ def schema() -> None:
 
 @app.command()
 def check(
-    files: Annotated[list[str], typer.Argument(help="Scenario files, or names of the library.")],
+    files: Annotated[
+        list[str], typer.Argument(autocompletion=completion.scenarios, help="Scenario files, or names of the library.")
+    ],
     static: Annotated[
         bool, typer.Option("--static", help="Do not run valid scenarios in virtual time for warnings.")
     ] = False,

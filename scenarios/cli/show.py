@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
 
 MOMENT = "SECONDSs|#SEQ"
@@ -39,7 +40,12 @@ def show(
     node: Annotated[Several, typer.Option(metavar="NODE", help="Only of, or done to, broker-2, zookeeper, ….")] = None,
     topic: Annotated[Several, typer.Option(metavar="NAME", help="Only about this topic.")] = None,
     partition: Annotated[Several, typer.Option(metavar="TOPIC-N", help="Only about this partition: orders-0.")] = None,
-    kind: Annotated[Several, typer.Option(metavar="KIND", help="Only of this kind, of note or not: ZkWrite, ….")] = None,
+    kind: Annotated[
+        Several,
+        typer.Option(
+            metavar="KIND", autocompletion=completion.event_kinds, help="Only of this kind, of note or not: ZkWrite, …."
+        ),
+    ] = None,
     path: Annotated[
         Several, typer.Option(metavar="/PATH", help="Only about this znode and those below it, of note or not.")
     ] = None,

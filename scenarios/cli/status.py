@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import OutputFormat
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-Cluster = Annotated[str | None, typer.Option(metavar="NAME", help="The cluster, if several are up.")]
+Cluster = Annotated[
+    str | None, typer.Option(metavar="NAME", autocompletion=completion.clusters, help="The cluster, if several are up.")
+]
 Everything = Annotated[bool, typer.Option("--all", help="Show every partition, however many there are.")]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
 from kcsim.scenarios.cli.run_options import MAX_SEED, check_trace
 from kcsim.scenarios.cli.setting_option import parse_settings
@@ -53,7 +54,11 @@ def up(
     ] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A broker's setting under Kafka's name; may be repeated."),
+        typer.Option(
+            metavar="NAME=VALUE",
+            autocompletion=completion.settings,
+            help="A broker's setting under Kafka's name; may be repeated.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the placement of topics.", min=-MAX_SEED - 1, max=MAX_SEED)] = 1,
     trace: Annotated[

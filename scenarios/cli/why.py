@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def why(
     question: Annotated[
         str,
         typer.Argument(
+            autocompletion=completion.event_kinds,
             help="An event (its number, or its kind, as LeaderElection, last:LeaderElection, first:…), or a state"
             " (as 'orders-4 offline at 6.4s').",
         ),

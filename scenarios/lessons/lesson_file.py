@@ -20,9 +20,8 @@ from kcsim.scenarios.language.scenario_file import (
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.yaml_reader import FileError, FileProblem, read_text
 from kcsim.scenarios.lessons.lesson import Lesson
+from kcsim.scenarios.lessons.lesson_names import LESSONS, lesson_names
 from kcsim.text import comma_separated, did_you_mean
-
-LESSONS = Path(__file__).parent
 
 
 class LessonFileError(FileError):
@@ -42,11 +41,6 @@ def course() -> list[LoadedLesson]:
     """Return the built-in lessons, in their order. Raises: LessonFileError."""
     lessons = [load_lesson(path) for path in sorted(LESSONS.glob("*.yaml"))]
     return sorted(lessons, key=lambda loaded: (loaded.lesson.number or 0, loaded.lesson.name))
-
-
-def lesson_names() -> list[str]:
-    """Return the names of the built-in lessons, sorted."""
-    return sorted(path.stem for path in LESSONS.glob("*.yaml"))
 
 
 def find_lesson(wanted: str) -> Path:

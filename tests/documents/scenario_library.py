@@ -12,7 +12,7 @@ from kcsim.scenarios.language.library import LIBRARY, library_names
 from kcsim.scenarios.language.network_steps import NETWORK_STEPS
 from kcsim.scenarios.language.scenario_file import LoadedScenario
 from kcsim.scenarios.language.schema import Scenario
-from kcsim.scenarios.lessons.lesson_file import LESSONS
+from kcsim.scenarios.lessons.lesson_names import LESSONS
 from tests.documents.markdown import bullets, code, link, paragraph
 from tests.documents.markdown import page as page_of
 from tests.scenarios.scenario_library import of_library

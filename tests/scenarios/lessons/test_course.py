@@ -9,7 +9,7 @@ from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.language.library import library_names
 from kcsim.scenarios.lessons.answers import parse_answer
 from kcsim.scenarios.lessons.handout import handout, lesson_json
-from kcsim.scenarios.lessons.lesson_file import lesson_names
+from kcsim.scenarios.lessons.lesson_names import lesson_names
 from kcsim.scenarios.lessons.page_picture import picture_lines
 from kcsim.scenarios.lessons.player import Player
 from kcsim.scenarios.views.narration.causes import ROOTS
