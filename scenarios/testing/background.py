@@ -70,8 +70,9 @@ def wait_until(holds: Callable[[], T | None], what: str, within_s: float, seen: 
         what: names the awaited condition in messages.
         seen: returns what is the case instead, for the message; None: the last value of `holds` is reported.
 
-    Raises: TimedOutError with what was last seen.
+    Raises: TimedOutError with what was last seen; TypeError for a condition that takes arguments.
     """
+    check_condition(holds)
     until = time.monotonic() + within_s
     while not (found := holds()):
         if time.monotonic() > until:
@@ -79,6 +80,17 @@ def wait_until(holds: Callable[[], T | None], what: str, within_s: float, seen: 
             raise TimedOutError(f"not within {within_s:g} s: {what}; last seen: {last}")
         time.sleep(LOOK_EVERY_S)
     return found
+
+
+def check_condition(holds: Callable[..., object]) -> None:
+    """Check that a condition takes no arguments. Raises: TypeError with the form that is right."""
+    try:
+        inspect.signature(holds).bind()
+    except TypeError:
+        right = 'write wait_until(lambda: cluster.controller == "broker-2")'
+        raise TypeError(f"the condition of wait_until is a function without arguments; {right}") from None
+    except ValueError:  # a function in C, whose signature is not known
+        pass
 
 
 def condition_text(holds: Callable[..., object]) -> str:

@@ -18,7 +18,7 @@ from kcsim.eventlog.run_actions import ClusterError
 from kcsim.scenarios.engine.steps.brokers import restart
 from kcsim.scenarios.language.value_types import CONTROLLER, ROLES
 from kcsim.scenarios.testing.artefacts import TIMELINE, TRACE, unused
-from kcsim.scenarios.testing.background import condition_text
+from kcsim.scenarios.testing.background import check_condition, condition_text
 from kcsim.scenarios.testing.cluster_run import ClusterRun, Work
 from kcsim.scenarios.testing.run_text import timeline_of, write_trace
 from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
@@ -93,12 +93,12 @@ class ClusterForTest:
 
     @property
     def state(self) -> ClusterState:
-        """The present state of the cluster: znodes, processes, sessions, topics. A copy, which does not change later."""
+        """The present state of the cluster: znodes, processes, sessions, topics. A copy, which does not change later.
 
-        async def look(cluster: Cluster) -> ClusterState:
-            return deepcopy(cluster.state)
-
-        return self.call(look)
+        In the condition of a wait it is no copy, because it is asked for after every event.
+        """
+        is_condition = self._run.is_own_thread
+        return self._run.read(lambda cluster: cluster.state if is_condition else deepcopy(cluster.state))
 
     @property
     def controller(self) -> str | None:
@@ -120,11 +120,7 @@ class ClusterForTest:
     @property
     def now_s(self) -> float:
         """Seconds since the cluster's run began."""
-
-        async def look(cluster: Cluster) -> float:
-            return cluster.runtime.now_ms() / 1000
-
-        return self.call(look)
+        return self._run.read(lambda cluster: cluster.runtime.now_ms() / 1000)
 
     @property
     def violations(self) -> list[str]:
@@ -132,53 +128,64 @@ class ClusterForTest:
         return [str(violation) for violation in self._watch.violations]
 
     def _look(self, at: Callable[[ClusterState], T]) -> T:
-        async def look(cluster: Cluster) -> T:
-            return at(cluster.state)
-
-        return self.call(look)
+        return self._run.read(lambda cluster: at(cluster.state))
 
     # --- waiting; each method raises TimedOutError with what was last seen
 
-    def wait_until(
-        self, holds: Callable[[ClusterState], object], within_s: float = CLUSTER_WITHIN_S, what: str = ""
-    ) -> ClusterState:
-        """Wait until a condition holds of the state, checked after every event, and return that state."""
+    def wait_until(self, holds: Callable[[], T | None], within_s: float = CLUSTER_WITHIN_S, what: str = "") -> T:
+        """Wait until a condition holds, and return its value.
+
+        Args:
+            holds: evaluated after every event; returns false, None or an empty value as long as the condition does not
+                hold. It may read this cluster: `lambda: cluster.controller == "broker-2"`.
+            what: names the awaited condition in messages.
+
+        Raises: TimedOutError with what was last seen; TypeError for a condition that takes arguments.
+        """
+        check_condition(holds)
         awaited = what or condition_text(holds)
 
-        async def wait(cluster: Cluster) -> ClusterState:
-            state = cluster.state
-            await cluster.wait_until(
-                lambda: None if holds(state) else f"{awaited}; last seen: {state_summary(state)}", _ms(within_s)
-            )
-            return deepcopy(state)
+        async def wait(cluster: Cluster) -> T:
+            found: list[T] = []
+
+            def look() -> str | None:
+                value = holds()
+                if not value:
+                    return f"{awaited}; last seen: {state_summary(cluster.state)}"
+                found.append(value)
+                return None
+
+            await cluster.wait_until(look, _ms(within_s))
+            return found[-1]
 
         return self.call(wait)
 
     def wait_for_controller(self, other_than: str | None = None, within_s: float = CLUSTER_WITHIN_S) -> str:
         """Wait until a registered broker that runs is the controller, and return its name."""
 
-        def holds(state: ClusterState) -> bool:
-            return state.controller_id in state.registered and _running_controller(state) not in (None, other_than)
+        def controller() -> str | None:
+            state = self.state
+            name = _running_controller(state) if state.controller_id in state.registered else None
+            return None if name == other_than else name
 
-        what = f"a controller{f' other than {other_than}' if other_than else ''}"
-        name = _running_controller(self.wait_until(holds, within_s, what))
-        assert name is not None
-        return name
+        return self.wait_until(controller, within_s, f"a controller{f' other than {other_than}' if other_than else ''}")
 
     def wait_for_leader(
         self, topic: str, partition: int = 0, other_than: str | None = None, within_s: float = CLUSTER_WITHIN_S
     ) -> str:
-        """Wait until a registered broker that runs leads a partition, and return its name."""
+        """Wait until a registered broker that runs leads a partition, and return its name.
+
+        Raises: ClusterError at once for a topic or partition that does not exist; TimedOutError.
+        """
         which = TopicPartition(topic, partition)
+        self._look(lambda state: _check_exists(state, which))
 
-        def holds(state: ClusterState) -> bool:
-            is_registered = state.of_topics.leader(which) in state.registered
-            return is_registered and _running_leader(state, which) not in (None, other_than)
+        def leader() -> str | None:
+            state = self.state
+            name = _running_leader(state, which) if state.of_topics.leader(which) in state.registered else None
+            return None if name == other_than else name
 
-        what = f"a leader of {which}{f' other than {other_than}' if other_than else ''}"
-        name = _running_leader(self.wait_until(holds, within_s, what), which)
-        assert name is not None
-        return name
+        return self.wait_until(leader, within_s, f"a leader of {which}{f' other than {other_than}' if other_than else ''}")
 
     def wait_for_event(self, kind: str, within_s: float = CLUSTER_WITHIN_S, after: int = -1, **fields: object) -> Event:
         """Wait for an event, and return the first one that matches.
@@ -378,6 +385,18 @@ def _running_controller(state: ClusterState) -> str | None:
 
 def _running_leader(state: ClusterState, partition: TopicPartition) -> str | None:
     return _if_running(state, _name(state.of_topics.leader(partition)))
+
+
+def _check_exists(state: ClusterState, partition: TopicPartition) -> None:
+    """Check that a partition exists. Raises: ClusterError with the nearest one."""
+    topics = state.of_topics.topics
+    if partition.topic not in topics:
+        known = f"; there are {', '.join(sorted(topics))}" if topics else ", and no other; create it first"
+        hint = did_you_mean(partition.topic, topics) or known
+        raise ClusterError(f"there is no topic {partition.topic}{hint}")
+    if state.of_topics.assignment(partition) is None:
+        numbers = [tp.partition for tp in state.of_topics.partitions() if tp.topic == partition.topic]
+        raise ClusterError(f"there is no partition {partition}; {partition.topic} has {min(numbers)} to {max(numbers)}")
 
 
 def _if_running(state: ClusterState, name: str | None) -> str | None:

@@ -33,6 +33,15 @@ class ClusterRun(Protocol):
         """
         ...
 
+    @property
+    def is_own_thread(self) -> bool:
+        """Whether this is the run's own thread, as in a condition that is evaluated in it: it must not wait for work."""
+        ...
+
+    def read(self, look: Callable[[Cluster], T]) -> T:
+        """Return what a function reads of the cluster, in any thread. Raises: as `call`."""
+        ...
+
     def end(self) -> None:
         """End the run and wait until its thread is done.
 
@@ -55,11 +64,19 @@ class SimulatedRun:
         self._requests.put((work, done))
         return self._run_thread.wait(done)
 
+    @property
+    def is_own_thread(self) -> bool:
+        return self._run_thread.is_current
+
+    def read(self, look: Callable[[Cluster], T]) -> T:
+        return look(self._cluster) if self.is_own_thread else self.call(_reading(look))
+
     def end(self) -> None:
         self._requests.put(None)
         self._run_thread.join()
 
     async def _script(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._began.set_result(None)
         while (request := self._requests.get()) is not None:  # blocks the simulation: nothing happens, no time passes
             work, done = request
@@ -89,6 +106,13 @@ class LiveRun:
         self._in_loop(lambda: self._cluster.runtime.spawn("asked by the test", do()))
         return self._run_thread.wait(done)
 
+    @property
+    def is_own_thread(self) -> bool:
+        return self._run_thread.is_current
+
+    def read(self, look: Callable[[Cluster], T]) -> T:
+        return look(self._cluster) if self.is_own_thread else self.call(_reading(look))
+
     def end(self) -> None:
         self._in_loop(self._end_requested.set)
         self._run_thread.join()
@@ -108,6 +132,13 @@ class LiveRun:
             return
 
 
+def _reading(look: Callable[[Cluster], T]) -> Work[T]:
+    async def read(cluster: Cluster) -> T:
+        return look(cluster)
+
+    return read
+
+
 class _RunThread:
     """The thread of a run and the futures that other threads wait for. The end of the run completes all of them."""
 
@@ -118,6 +149,10 @@ class _RunThread:
         self._has_ended = False
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._execute, name="kcsim-cluster", daemon=True)
+
+    @property
+    def is_current(self) -> bool:
+        return threading.current_thread() is self._thread
 
     def begin(self, began: "Future[None]") -> None:
         """Start the thread and return when the script has begun. Raises: the error that kept it from beginning."""

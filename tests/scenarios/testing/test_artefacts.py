@@ -78,7 +78,7 @@ def test_a_failed_wait_is_shown_as_a_line_of_the_test(pytester: pytest.Pytester)
     pytester.makepyfile(
         """
         def test_it(kcsim_cluster):
-            kcsim_cluster.wait_until(lambda state: False, 1, "what never comes")
+            kcsim_cluster.wait_until(lambda: False, 1, "what never comes")
         """
     )
     result = pytester.runpytest_inprocess("--kcsim-zookeeper=simulated")
@@ -92,12 +92,12 @@ def test_an_error_of_the_test_s_own_is_shown_whole(pytester: pytest.Pytester) ->
     pytester.makepyfile(
         """
         def test_it(kcsim_cluster):
-            kcsim_cluster.wait_until(lambda state: state.nonsense)
+            kcsim_cluster.wait_until(lambda: kcsim_cluster.state.nonsense)
         """
     )
     output = pytester.runpytest_inprocess("--kcsim-zookeeper=simulated").stdout.str()
     assert "object has no attribute 'nonsense'" in output
-    assert "lambda state: state.nonsense" in output
+    assert "lambda: kcsim_cluster.state.nonsense" in output
     assert "registers, with broker epoch" in output
 
 

@@ -60,7 +60,7 @@ def test_a_cluster_on_the_test_s_zookeeper_fails_over(kcsim_cluster: ClusterForT
         # Before that, every ISR is as the former controller left it; and a broker outside the ISR cannot lead afterwards.
         cluster.wait_for_event("ControllerFailover", PATIENCE_S, node=new, step="Ready to serve as the new controller")
         cluster.wait_until(
-            lambda state: all(len(state.of_topics.isr(TopicPartition("orders", p))) == 2 for p in (0, 1)), PATIENCE_S
+            lambda: all(len(cluster.state.of_topics.isr(TopicPartition("orders", p))) == 2 for p in (0, 1)), PATIENCE_S
         )
         cluster.kill(new)
         cluster.wait_for_leader("orders", 1, other_than=new, within_s=PATIENCE_S)
@@ -122,7 +122,7 @@ def test_the_verbs_return_the_broker_they_acted_on(simulated: Make) -> None:
     cluster.wait_for_controller(other_than=holder)
     assert cluster.resume(holder) == holder
     assert cluster.kill("follower-of orders-0") == "broker-3"
-    cluster.wait_until(lambda state: 3 not in state.registered)
+    cluster.wait_until(lambda: 3 not in cluster.state.registered)
     assert cluster.start(3) == ("broker-3",)
     assert cluster.stop(3) == "broker-3"
     assert cluster.leader("orders") == "broker-2"
@@ -132,11 +132,11 @@ def test_sessions_and_connections_are_broken(simulated: Make) -> None:
     cluster = simulated()
     epoch_of_3 = cluster.state.registered[3]
     cluster.expire(3)
-    cluster.wait_until(lambda state: state.registered.get(3, 0) > epoch_of_3)
+    cluster.wait_until(lambda: cluster.state.registered.get(3, 0) > epoch_of_3)
     cluster.disconnect(2)
-    cluster.wait_until(lambda state: 2 not in state.registered)
+    cluster.wait_until(lambda: 2 not in cluster.state.registered)
     cluster.reconnect(2)
-    cluster.wait_until(lambda state: 2 in state.registered)
+    cluster.wait_until(lambda: 2 in cluster.state.registered)
 
 
 def test_a_broker_dies_in_the_middle_of_a_write(simulated: Make) -> None:
@@ -164,7 +164,7 @@ def test_a_look_at_the_state_stays_as_it_was(simulated: Make) -> None:
     cluster.create_topic("orders")
     assert list(before.of_topics.partitions()) == []
     cluster.delete_topic("orders")
-    cluster.wait_until(lambda state: not state.of_topics.topics)
+    cluster.wait_until(lambda: not cluster.state.of_topics.topics)
 
 
 def test_what_must_never_be_is_seen(simulated: Make) -> None:
@@ -187,7 +187,7 @@ def test_a_wait_that_runs_out_says_how_the_cluster_was(simulated: Make) -> None:
     cluster = simulated()
     cluster.create_topic("orders", assignment=[[1, 2]])
     with pytest.raises(TimedOutError) as raised:
-        cluster.wait_until(lambda state: state.controller_epoch == 9, within_s=60, what="the ninth epoch")
+        cluster.wait_until(lambda: cluster.state.controller_epoch == 9, within_s=60, what="the ninth epoch")
     assert str(raised.value).startswith(f"not within 60000 ms: the ninth epoch; last seen: controller {cluster.controller}")
     assert "registered 1, 2, 3; orders-0 led by broker-1, ISR [1, 2]" in str(raised.value)
 
@@ -265,3 +265,38 @@ def test_a_defect_ends_the_run_and_is_raised_where_a_test_waits(simulated: Make)
         cluster.call(wait_beside_a_defect)
     with pytest.raises(RuntimeError, match="a defect"):
         cluster.close()
+
+
+# --- waits
+
+
+def test_the_condition_of_a_wait_reads_the_cluster_and_its_value_is_returned(simulated: Make) -> None:
+    cluster = simulated()
+    old = cluster.kill("controller")
+    epoch = cluster.wait_until(lambda: cluster.controller not in (None, old) and cluster.controller_epoch)
+    assert (epoch, cluster.now_s > 0) == (2, True)
+
+
+def test_a_condition_that_takes_arguments_is_answered_with_the_right_form(simulated: Make) -> None:
+    cluster = simulated()
+    with pytest.raises(TypeError, match="a function without arguments; write wait_until"):
+        cluster.wait_until(lambda state: state.controller_id)  # type: ignore[misc, arg-type]
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition", "message"),
+    [
+        ("ordres", 0, r"there is no topic ordres; did you mean orders\?"),
+        ("clicks", 0, "there is no topic clicks; there are orders"),
+        ("orders", 7, "there is no partition orders-7; orders has 0 to 1"),
+    ],
+)
+def test_nobody_waits_for_the_leader_of_what_does_not_exist(
+    simulated: Make, topic: str, partition: int, message: str
+) -> None:
+    cluster = simulated()
+    cluster.create_topic("orders", 2, 2)
+    before = cluster.now_s
+    with pytest.raises(ClusterError, match=message):
+        cluster.wait_for_leader(topic, partition)
+    assert cluster.now_s == before
