@@ -1,5 +1,5 @@
 """python -m kcsim.scenarios: the command kcsim, where its script is not on the PATH."""
 
-from kcsim.scenarios.cli.app import main
+from kcsim.scenarios.cli.main import main
 
 main()

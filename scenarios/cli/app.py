@@ -1,6 +1,6 @@
 """The command kcsim. Each subcommand has a module in this folder and imports what it needs only when it is called.
 
-Exit status: 0 all expectations held, 1 one was violated, 2 undecided, 64 usage, 130 interrupted.
+The exit statuses are in command_exit.py; `main()` is in main.py.
 """
 
 import gc
@@ -38,7 +38,7 @@ from kcsim.scenarios.cli import (
     why,
     zk,
 )
-from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus
+from kcsim.scenarios.cli.command_exit import INTERRUPTED_LINE, CommandExit, ExitStatus
 from kcsim.scenarios.cli.spark import app as spark
 from kcsim.versions import own_version
 
@@ -94,6 +94,8 @@ class StatusGroup(TyperGroup):
         except SystemExit as ended:
             # Our own statuses are raised as CommandExit: a SystemExit with 1 or 2 comes from the command-line library.
             known = LIBRARY_STATUSES.get(ended.code) if isinstance(ended.code, int) else None
+            if ended.code == ExitStatus.INTERRUPTED:  # Ctrl-C, and no handler of the command's own
+                print(INTERRUPTED_LINE, file=sys.stderr)
             sys.exit(ended.code if known is None else int(known))
 
 
@@ -145,7 +147,7 @@ def kcsim(
     """
 
 
-def main() -> None:
-    """Entry point of the command kcsim."""
+def run_command_line() -> None:
+    """Run the command that the command line names. `main()` in main.py turns every end into an exit status."""
     gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
     app(prog_name="kcsim")

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from kcsim.scenarios.cli.command_exit import ExitStatus, fail
+from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
 
 if TYPE_CHECKING:
     from kcsim.zk.kafka.kafka_zk import KafkaZk
@@ -29,7 +29,8 @@ def query_cluster(zookeeper: str, look: "Callable[[KafkaZk], Awaitable[T]]") -> 
 
 
 def modify_cluster(zookeeper: str, execute: bool, act: "Callable[[KafkaZk, Say], Awaitable[None]]") -> None:
-    """Change a cluster if this user's kcsim runs its ZooKeeper or `execute` is given; otherwise print the would-be writes.
+    """Change a cluster if this user's kcsim runs its ZooKeeper or `execute` is given; otherwise print the would-be writes,
+    and end the command with the status of a dry run.
 
     Args:
         act: makes the change; its second argument prints a line. In a dry run these lines are shown only if there is nothing
@@ -73,6 +74,7 @@ def _dry_run(zookeeper: str, act: "Callable[[KafkaZk, Say], Awaitable[None]]") -
     for write in writes:
         print(f"  {write_line(write)}")
     print("Run it again with --execute to do it.")
+    raise CommandExit(ExitStatus.DRY_RUN)
 
 
 @contextmanager

@@ -17,10 +17,16 @@ class ExitStatus(IntEnum):
         return status
 
     HELD = 0, "All expectations held, or the command did what was requested."
-    VIOLATED = 1, "An expectation was violated, a comparison found a difference, or a state does not hold; nothing else."
+    VIOLATED = 1, "An expectation or an invariant was violated; nothing else."
     UNDECIDED = 2, "It could not be decided, or not be done: something necessary is missing or failed."
+    NEGATIVE = 3, "The answer is no: what was compared differs, or a state does not hold."
+    REFUSED = 4, "The request was refused, with Kafka's message."
+    DRY_RUN = 5, "A dry run: nothing was written. `--execute` does it."
     USAGE = 64, "The command line or a file is invalid. Nothing was started."
-    INTERRUPTED = 130, "The command was interrupted, as with Ctrl-C."
+    INTERRUPTED = 130, "The command was interrupted: Ctrl-C, SIGTERM or SIGHUP."
+
+
+INTERRUPTED_LINE = "kcsim: interrupted"
 
 
 class OutputFormat(StrEnum):

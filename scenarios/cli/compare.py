@@ -50,7 +50,7 @@ def compare(
     kcsim compare broker-crash-and-return
     kcsim compare my-scenario.yaml --kafka-home ~/kafka_2.12-2.5.1
 
-    Exit status: 0 they agree, 1 they differ, 2 one of them could not do every step, or there is no Kafka, 64 the
+    Exit status: 0 they agree, 2 one of them could not do every step, or there is no Kafka, 3 they differ, 64 the
     scenario or the command makes no sense (nothing was started then).
     """
     from kcsim.scenarios.engine.differential_run import NoQuiescenceError, run_differential
@@ -79,7 +79,7 @@ def compare(
 
 def _status(both: "DifferentialRun") -> ExitStatus:
     if both.differences:
-        return ExitStatus.VIOLATED
+        return ExitStatus.NEGATIVE
     return ExitStatus.HELD if both.is_whole else ExitStatus.UNDECIDED
 
 

@@ -30,7 +30,7 @@ def diff(
     kcsim run controller-failover --seed 2 --trace two.jsonl
     kcsim diff one.jsonl two.jsonl
 
-    Exit status: 0 the same, 1 they differ, 2 a trace is incomplete (the part before is compared), 64 there is no such trace.
+    Exit status: 0 the same, 2 a trace is incomplete (the part before is compared), 3 they differ, 64 there is no such trace.
     """
     from kcsim.scenarios.views.terminal.difference_text import difference_json, difference_lines, needed
     from kcsim.scenarios.views.terminal.run_differences import run_differences, without_equal_narrations
@@ -50,7 +50,7 @@ def diff(
     problems = [reason for reason in (problem, other_problem) if reason is not None]
     if problems:
         fail("; ".join(problems) + "; what came after that is not compared", ExitStatus.UNDECIDED)
-    raise CommandExit(ExitStatus.VIOLATED if found else ExitStatus.HELD)
+    raise CommandExit(ExitStatus.NEGATIVE if found else ExitStatus.HELD)
 
 
 def _digest(trace: Path) -> "tuple[RunDigest, str | None]":

@@ -56,8 +56,8 @@ def elect_leaders(
     kcsim elect-leaders --zookeeper localhost:2181
     kcsim elect-leaders --zookeeper localhost:2181 --election-type unclean --topic orders --partition 0
 
-    Exit status: 0 done, 1 refused or not elected (the message is Kafka's), 2 the request could not be sent, 64 the
-    options are invalid.
+    Exit status: 0 done, 2 the request could not be sent, 4 refused or not elected (the message is Kafka's), 5 a dry run,
+    64 the options are invalid.
     """
     partitions = _partitions(topic, partition, path_to_json_file, all_topic_partitions)
     zookeeper = checked_location(zookeeper, cluster)
@@ -114,7 +114,7 @@ def _through_zookeeper(zookeeper: str, execute: bool, partitions: "Sequence[Topi
     except RefusedError as refusal:
         print("kafka.common.AdminCommandFailedException: Admin command failed", file=sys.stderr)
         print(f"Caused by: kafka.admin.{refusal.kafka_name}: {refusal}", file=sys.stderr)
-        raise CommandExit(ExitStatus.VIOLATED) from None
+        raise CommandExit(ExitStatus.REFUSED) from None
 
 
 def _through_the_controller(
@@ -133,4 +133,4 @@ def _through_the_controller(
     if failed:
         message = f"{len(failed)} replica(s) could not be elected"
         print(f"kafka.common.AdminCommandFailedException: {message}", file=sys.stderr)
-        raise CommandExit(ExitStatus.VIOLATED)
+        raise CommandExit(ExitStatus.REFUSED)

@@ -77,7 +77,7 @@ def explore(
     kcsim explore --exhaustive controller-failover
 
     Exit status: 0 no unknown violation, 1 there is one, 2 a worker process has failed, 64 the command is invalid, 130
-    interrupted: the findings so far are printed.
+    interrupted: the findings so far are printed, and a scenario that was being shrunk is written as small as it is.
     """
     from kcsim.scenarios.cli.explore_report import print_report
     from kcsim.scenarios.cli.explore_workers import map_in_order, processors
@@ -202,6 +202,8 @@ def write_cases(
             shrunk = shrink_failure(tried.tree, tried.seed, found, most_runs, bugs)
             case = FailureCase(tried.tree, shrunk.tree, tried.seed, found)
             written.append(WrittenCase(case, shrunk, write_failure_report(case, out, own_version())))
+            if shrunk.is_interrupted:
+                return written, True
     except KeyboardInterrupt:
         return written, True
     except OSError as error:

@@ -83,7 +83,8 @@ def reassign(
     kcsim reassign --zookeeper localhost:2181 --execute --reassignment-json-file plan.json
     kcsim reassign --zookeeper localhost:2181 --verify --reassignment-json-file plan.json
 
-    Exit status: 0 done, 1 refused (the message is Kafka's), 2 the request could not be sent, 64 the options are invalid.
+    Exit status: 0 done, 2 the request could not be sent, 4 refused (the message is Kafka's), 5 a dry run, 64 the options
+    are invalid.
     """
     actions = {"generate": generate, "execute": execute, "verify": verify, "cancel": cancel, "list": list_}
     if verify:
@@ -152,7 +153,7 @@ def _exit_on_refusal() -> "Iterator[None]":
         yield
     except TerseReassignmentFailureError as refusal:
         print(refusal)
-        raise CommandExit(ExitStatus.VIOLATED) from None
+        raise CommandExit(ExitStatus.REFUSED) from None
     except RefusedError as refusal:
         print(f"Error: {refusal}")
-        raise CommandExit(ExitStatus.VIOLATED) from None
+        raise CommandExit(ExitStatus.REFUSED) from None

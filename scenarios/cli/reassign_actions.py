@@ -153,7 +153,7 @@ def move_through_the_controller(location: ClusterLocation, text: str, throttle: 
     errors = {partition: error for partition, error in answers.items() if error is not ErrorCode.NONE}
     _print_all(refused_lines(errors) if errors else [started_line(plan.targets)])
     if errors:
-        raise CommandExit(ExitStatus.VIOLATED)
+        raise CommandExit(ExitStatus.REFUSED)
 
 
 def _checked_against_the_cluster(location: ClusterLocation, plan: "MovePlan") -> "Plan":
@@ -233,7 +233,7 @@ def cancel_moves(location: ClusterLocation, text: str, preserve_throttles: bool)
         errors = {partition: error for partition, error in answers.items() if error is not ErrorCode.NONE}
         if errors:
             _print_all(not_cancelled_lines(errors))
-            raise CommandExit(ExitStatus.VIOLATED)
+            raise CommandExit(ExitStatus.REFUSED)
     print(cancelled_line(active))
     print(NO_MOVES_BETWEEN_DIRECTORIES)
     if not preserve_throttles:

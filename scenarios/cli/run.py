@@ -118,8 +118,8 @@ def run(
     kcsim run zombie-deletes-topic --without controller-epoch-fence
     kcsim run broker-crash-and-return --brokers kafka --kafka-home ~/kafka_2.13-2.8.2
 
-    Exit status: 0 all expectations held, 1 one was violated, 2 one could not be decided, 64 the scenario or the
-    command is invalid (nothing was started then).
+    Exit status: 0 all expectations held, 1 one was violated, 2 one could not be decided, 5 a dry run, 64 the scenario
+    or the command is invalid (nothing was started then).
     """
     settings = parse_settings(setting)
     options = RunOptions(
@@ -138,8 +138,8 @@ def run_once(loaded: "LoadedScenario", options: RunOptions) -> None:
 
     loaded, spec, choice, kafka = prepare(loaded, options)
     if choice.connect is not None and not options.execute:
-        print_dry_run(loaded, choice.connect)
-        return
+        print_dry_run(loaded, choice.connect, options.output)
+        raise CommandExit(ExitStatus.DRY_RUN)
     verdict, timeline, events = _run(loaded, spec, choice, options, kafka)
     facts = {
         "brokers": options.brokers.value,
@@ -155,12 +155,20 @@ def run_once(loaded: "LoadedScenario", options: RunOptions) -> None:
     raise CommandExit(verdict.exit_status)
 
 
-def print_dry_run(loaded: "LoadedScenario", connect: str) -> None:
+def print_dry_run(loaded: "LoadedScenario", connect: str, output: OutputFormat) -> None:
     """Print the dry run on a ZooKeeper that is not ours."""
     from kcsim.scenarios.engine.runner import cluster_spec
 
     scenario = loaded.scenario
     brokers = [broker.name for broker in cluster_spec(scenario).brokers]
+    if output is OutputFormat.JSON:
+        steps = [
+            {"file": str(loaded.file), "line": line, "step": step.verb()}
+            for step, line in zip(scenario.timetable, loaded.step_lines, strict=True)
+        ]
+        dry_run = {"scenario": scenario.name, "dry_run": True, "zookeeper": connect, "brokers": brokers, "steps": steps}
+        print(json.dumps({**dry_run, "exit_status": ExitStatus.DRY_RUN}, indent=2, ensure_ascii=False))
+        return
     print(f"Dry run: nothing has been written to {connect}.")
     print(f"{scenario.name} would create Kafka's znodes there, register {', '.join(brokers)}, elect controllers, and then:")
     for step, line in zip(scenario.timetable, loaded.step_lines, strict=True):

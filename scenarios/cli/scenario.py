@@ -172,7 +172,7 @@ def check(
     expectations that are judged at the moment of a fault. A scenario is run in virtual time for them; no server is
     started.
 
-    Exit status: 0 all are valid, 1 with --without-faults: all expectations of one hold without its faults, too,
+    Exit status: 0 all are valid, 3 with --without-faults: all expectations of one hold without its faults, too,
     64 one is not valid.
     """
     from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, load_scenario
@@ -198,7 +198,7 @@ def check(
     if problems:
         fail("\n".join(problems), ExitStatus.USAGE)
     if is_blind:
-        raise CommandExit(ExitStatus.VIOLATED)
+        raise CommandExit(ExitStatus.NEGATIVE)
 
 
 def _print_warnings(loaded: "LoadedScenario") -> None:

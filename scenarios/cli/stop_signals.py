@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM for a command that stops in a controlled way: the first signal stops it, the second kills it."""
+"""Ctrl-C, SIGTERM and SIGHUP for a command that stops in a controlled way: the first stops it, the second kills it."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import asyncio
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def sigterm_as_ctrl_c() -> Iterator[None]:
-    """Make SIGTERM do what Ctrl-C does, within the context; at its end restore the handlers of both.
+def stop_signals_as_ctrl_c() -> Iterator[None]:
+    """Make SIGTERM and SIGHUP do what Ctrl-C does, within the context; at its end restore the handlers of all.
 
-    Where Ctrl-C is ignored (a job in the background of a script), SIGTERM is unchanged until `on_stop_signals`.
+    An ignored signal stays ignored (SIGHUP under nohup). Where Ctrl-C is ignored (a job in the background of a script), the
+    others are unchanged until `on_stop_signals`.
     """
     before = {number: signal.getsignal(number) for number in STOPPING}
     if before[signal.SIGINT] is not signal.SIG_IGN:
-        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if before[number] is not signal.SIG_IGN:
+                signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         yield
     finally:

@@ -96,7 +96,7 @@ def topics(
     kcsim topics --zookeeper localhost:2181 --create --topic orders --partitions 6 --replication-factor 3
     kcsim topics --zookeeper localhost:2181 --describe --under-replicated-partitions
 
-    Exit status: 0 done, 1 refused (the message is Kafka's), 2 ZooKeeper failed, 64 the options are invalid.
+    Exit status: 0 done, 2 ZooKeeper failed, 4 refused (the message is Kafka's), 5 a dry run, 64 the options are invalid.
     """
     reports = dict(
         zip(
@@ -169,7 +169,7 @@ def _exit_on_refusal() -> "Iterator[None]":
         yield
     except RefusedError as refusal:
         print(topic_command_line(refusal))
-        raise CommandExit(ExitStatus.VIOLATED) from None
+        raise CommandExit(ExitStatus.REFUSED) from None
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------------

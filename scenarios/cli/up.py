@@ -3,7 +3,7 @@
 import random
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +14,7 @@ from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
 from kcsim.scenarios.cli.run_options import MAX_SEED, check_trace
 from kcsim.scenarios.cli.setting_option import parse_settings
-from kcsim.scenarios.cli.stop_signals import on_stop_signals, sigterm_as_ctrl_c
+from kcsim.scenarios.cli.stop_signals import on_stop_signals, stop_signals_as_ctrl_c
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
 
 if TYPE_CHECKING:
@@ -87,10 +87,11 @@ def up(
     kcsim up --setting zookeeper.session.timeout.ms=2000 --trace up.jsonl
     kcsim fault kill controller
 
-    Ctrl-C (or SIGTERM) stops the brokers in order and deletes ZooKeeper's data; a second Ctrl-C does not wait for
+    Ctrl-C (or SIGTERM, SIGHUP) stops the brokers in order and deletes ZooKeeper's data; a second Ctrl-C does not wait for
     the brokers. controlled.shutdown.retry.backoff.ms is 500 here, unless you set it.
 
-    Exit status: 0 stopped, 2 it could not be started, 64 the arguments are invalid, 130 stopped by a second Ctrl-C.
+    Exit status: 0 stopped, 2 it could not be started, 5 a dry run, 64 the arguments are invalid, 130 stopped by a second
+    Ctrl-C.
     """
     choice = _choice(zookeeper)
     model = _model(brokers, racks, setting or [], topic or [])
@@ -98,8 +99,8 @@ def up(
     check_trace(trace)
     if choice.connect is not None and not execute:
         _print_dry_run(model, choice.connect)
-        return
-    with sigterm_as_ctrl_c():
+        raise CommandExit(ExitStatus.DRY_RUN)
+    with stop_signals_as_ctrl_c():
         status = _UpCommand(cluster, choice, model, topics, seed, verbose, trace).run()
     raise CommandExit(status)
 
@@ -312,8 +313,9 @@ class _UpCommand:
         )
 
         def stop() -> None:
-            print("stopping the brokers in order; Ctrl-C again does not wait for them", file=sys.stderr, flush=True)
             lifecycle.stop()
+            with suppress(OSError):  # after SIGHUP there may be no terminal to print on
+                print("stopping the brokers in order; Ctrl-C again does not wait for them", file=sys.stderr, flush=True)
 
         on_stop_signals(asyncio.get_running_loop(), stop, lifecycle.kill)
         narrate = timeline.sentences.get

@@ -69,8 +69,8 @@ def why(
     topic TOPIC not deleted
     consumer CONSUMER owns nothing
 
-    Exit status: 0 printed, and the state is so; 1 the state is not so, and what is so instead was printed; 2 the trace ends
-    before the event, or does not say; 64 there is no such event, subject, question or trace.
+    Exit status: 0 printed, and the state is so; 2 the trace ends before the event, or does not say; 3 the state is not so,
+    and what is so instead was printed; 64 there is no such event, subject, question or trace.
     """
     from kcsim.scenarios.views.narration.cause_text import Sentences, seqs_of, story_json, story_lines
     from kcsim.scenarios.views.narration.causes import Causes, NoSuchEventError
@@ -123,7 +123,7 @@ def _answer_about_state(trace: Path, events: "list[Event]", text: str, output: T
         for line in answer_lines(found, sentences, shutil.get_terminal_size().columns):
             print(line)
     if found.holds is not True:
-        raise CommandExit(ExitStatus.UNDECIDED if found.holds is None else ExitStatus.VIOLATED)
+        raise CommandExit(ExitStatus.UNDECIDED if found.holds is None else ExitStatus.NEGATIVE)
 
 
 def _read(trace: Path) -> "tuple[list[Event], TruncatedTraceError | None]":

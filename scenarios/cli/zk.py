@@ -139,7 +139,7 @@ def diff(
     + /path        only in B
     ~ /path        in both, but different
 
-    Exit status: 0 no difference, 1 some.
+    Exit status: 0 no difference, 3 some.
     """
     from kcsim.zk.capture.znode_dump import differences
 
@@ -151,7 +151,7 @@ def diff(
     else:
         for difference in found:
             print(difference)
-    raise CommandExit(ExitStatus.VIOLATED if found else ExitStatus.HELD)
+    raise CommandExit(ExitStatus.NEGATIVE if found else ExitStatus.HELD)
 
 
 def _past_dump(directory: Path, at: str, log_dir: Path | None, path: str) -> "Dump":

@@ -25,7 +25,8 @@ class ShrinkResult:
     tree: Tree
     runs: int
     is_minimal: bool
-    """False when the runs were used up before everything was tried."""
+    """False when the runs were used up, or Ctrl-C came, before everything was tried."""
+    is_interrupted: bool = False
 
 
 class _UsedUpError(Exception):
@@ -68,7 +69,7 @@ class _Shrinking:
 
 
 def shrink(tree: Tree, fails: Fails, most_runs: int = MOST_RUNS) -> ShrinkResult:
-    """Return the simplest scenario found that still fails; `tree` itself must fail."""
+    """Return the simplest scenario found that still fails; `tree` itself must fail. Ctrl-C ends the search."""
     shrinking = _Shrinking(tree, fails, most_runs)
     try:
         while True:
@@ -80,6 +81,8 @@ def shrink(tree: Tree, fails: Fails, most_runs: int = MOST_RUNS) -> ShrinkResult
                 return ShrinkResult(shrinking.best, shrinking.runs, is_minimal=True)
     except _UsedUpError:
         return ShrinkResult(shrinking.best, shrinking.runs, is_minimal=False)
+    except KeyboardInterrupt:
+        return ShrinkResult(shrinking.best, shrinking.runs, is_minimal=False, is_interrupted=True)
 
 
 def minimal_subset(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> Sequence[T]:

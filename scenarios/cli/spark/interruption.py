@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from kcsim.scenarios.cli.stop_signals import sigterm_as_ctrl_c
+from kcsim.scenarios.cli.stop_signals import stop_signals_as_ctrl_c
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def ctrl_c_ends_jobs() -> Iterator[Callable[[], None]]:
     def hear() -> None:
         signal.signal(signal.SIGINT, before if before is signal.SIG_IGN else end_jobs)
 
-    with sigterm_as_ctrl_c():
+    with stop_signals_as_ctrl_c():
         try:
             yield hear
         except Exception:

@@ -64,8 +64,8 @@ def replay(
     kcsim spark replay history/ -o with-unclean/ --unclean on
     kcsim spark replay history/ -o with-three/ --replication-factor 3 --catch-up 2m
 
-    Exit status: 0 done, 1 the history differs from the replayed decisions, 2 there are no events, or a job
-    failed, 64 DIR exists, or the command is invalid.
+    Exit status: 0 done, 2 there are no events, or a job failed, 3 the history differs from the replayed
+    decisions, 64 DIR exists, or the command is invalid.
     """
     refuse_existing(out)
     what_if = _what_if(unclean, replication_factor, placement, preferred_rebalance, min_insync_replicas, catch_up, seed)
@@ -85,7 +85,7 @@ def replay(
     for mismatch in done.first_mismatches:
         print(mismatch, file=sys.stderr)
     if done.mismatches:
-        raise CommandExit(ExitStatus.VIOLATED)
+        raise CommandExit(ExitStatus.NEGATIVE)
 
 
 # --- options ---------------------------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def up(directory: Path, *arguments: str, interrupts: str = RESTORED) -> Iterator
         interrupts: how SIGINT is handled first: a background job inherits that it is ignored, and tests may run as one.
     """
     require("java")
-    program = f"import signal; {interrupts}\nfrom kcsim.scenarios.cli.app import main\nmain()"
+    program = f"import signal; {interrupts}\nfrom kcsim.scenarios.cli.main import main\nmain()"
     output_file = directory / "output.txt"
     with (
         output_file.open("w") as file,

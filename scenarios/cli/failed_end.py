@@ -1,0 +1,106 @@
+"""The exit status of a command that ends with an exception, and the line that says why."""
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+
+from kcsim.scenarios.cli.command_exit import INTERRUPTED_LINE, ExitStatus
+
+UNEXPECTED = "this is a defect of kcsim: please report it with the lines above"
+
+
+def exit_status_of(command: Callable[[], object]) -> int:
+    """Run a command, flush its output, and return its exit status. An exception is printed as one line on stderr.
+
+    An exception that nobody foresaw is printed with its traceback. Its status is 2: 1 means that an expectation was violated.
+    """
+    try:
+        status = _status_of(command)
+        try:
+            _flush_stdout()
+        except BrokenPipeError:  # the reader has left after the work was done
+            _discard_stdout()
+        return status
+    except BaseException as error:  # noqa: BLE001 the last line of defence: nothing may leave here but a status
+        return _report(error)
+
+
+def _status_of(command: Callable[[], object]) -> int:
+    try:
+        command()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ExitStatus.HELD)
+    return int(ExitStatus.HELD)
+
+
+def _report(error: BaseException) -> int:
+    if _is_interrupt(error):
+        line, status = INTERRUPTED_LINE, ExitStatus.INTERRUPTED
+    else:
+        line, status = _line_about(error), ExitStatus.UNDECIDED
+    with suppress(OSError, ValueError):  # stderr may be full or closed as well
+        if line is None:
+            traceback.print_exception(error)
+            line = f"kcsim: {type(error).__name__}: {error}; {UNEXPECTED}"
+        if line:
+            print(line, file=sys.stderr, flush=True)
+    _discard_stdout()
+    return int(status)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Return whether an exception is a Ctrl-C, or was raised on account of one, as by an import that it interrupted."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _line_about(error: BaseException) -> str | None:
+    """Return why the command could not go on; "" if nobody reads it, None for an error that nobody foresaw."""
+    match error:
+        case BrokenPipeError():
+            return ""
+        case UnicodeEncodeError():
+            missing = ascii(error.object[error.start : error.start + 1])
+            return (
+                f"kcsim: the output's encoding, {error.encoding}, has no character {missing}; set PYTHONIOENCODING=utf-8"
+            )
+        case RecursionError():
+            return "kcsim: the input is nested too deeply"
+        case MemoryError():
+            return "kcsim: out of memory"
+        case OSError():
+            why = error.strerror or str(error)
+            if error.filename is not None:
+                return f"kcsim: {os.fsdecode(error.filename)}: {why}"
+            if _stdout_fails():
+                return f"kcsim: standard output: {why}"
+            return f"kcsim: {why}" if error.errno in (errno.ENOSPC, errno.ENOMEM, errno.EMFILE, errno.EIO) else None
+    return None
+
+
+def _stdout_fails() -> bool:
+    """Return whether what was printed last cannot be written: it is still in the buffer then."""
+    try:
+        _flush_stdout()
+    except (OSError, ValueError):
+        return True
+    return False
+
+
+def _flush_stdout() -> None:
+    if sys.stdout is not None:  # None: it was closed when the process began
+        sys.stdout.flush()
+
+
+def _discard_stdout() -> None:
+    """Drop what is left of the output: Python would try to write it once more, and end with a status of its own."""
+    with suppress(OSError, ValueError, AttributeError):
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        sys.stdout.flush()
