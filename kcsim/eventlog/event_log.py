@@ -279,6 +279,8 @@ def _read_jsonl(path: Path) -> Iterator[Event]:
                 if not line.endswith(b"\n"):
                     raise TruncatedTraceError(f"{path}:{number}: not an event: the trace breaks off here") from None
                 raise BadTraceError(f"{path}:{number}: not an event: {error}") from None
+            except RecursionError:
+                raise BadTraceError(f"{path}:{number}: not an event: nested too deeply") from None
 
 
 def _read_parquet(path: Path) -> Iterator[Event]:

@@ -9,13 +9,15 @@ from contextlib import suppress
 
 from kcsim.scenarios.cli.command_exit import INTERRUPTED_LINE, ExitStatus
 
+OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""Errors of a write. Commands report the ones of files that options name; one without a file name is of the output."""
 UNEXPECTED = "this is a defect of kcsim: please report it with the lines above"
 
 
 def exit_status_of(command: Callable[[], object]) -> int:
     """Run a command, flush its output, and return its exit status. An exception is printed as one line on stderr.
 
-    An exception that nobody foresaw is printed with its traceback. Its status is 2: 1 means that an expectation was violated.
+    An unforeseen exception is printed with its traceback. Its status is 2: 1 means that an expectation was violated.
     """
     try:
         status = _status_of(command)
@@ -24,7 +26,7 @@ def exit_status_of(command: Callable[[], object]) -> int:
         except BrokenPipeError:  # the reader has left after the work was done
             _discard_stdout()
         return status
-    except BaseException as error:  # noqa: BLE001 the last line of defence: nothing may leave here but a status
+    except BaseException as error:
         return _report(error)
 
 
@@ -38,7 +40,8 @@ def _status_of(command: Callable[[], object]) -> int:
 
 def _report(error: BaseException) -> int:
     if _is_interrupt(error):
-        line, status = INTERRUPTED_LINE, ExitStatus.INTERRUPTED
+        line: str | None = INTERRUPTED_LINE
+        status = ExitStatus.INTERRUPTED
     else:
         line, status = _line_about(error), ExitStatus.UNDECIDED
     with suppress(OSError, ValueError):  # stderr may be full or closed as well
@@ -67,9 +70,7 @@ def _line_about(error: BaseException) -> str | None:
             return ""
         case UnicodeEncodeError():
             missing = ascii(error.object[error.start : error.start + 1])
-            return (
-                f"kcsim: the output's encoding, {error.encoding}, has no character {missing}; set PYTHONIOENCODING=utf-8"
-            )
+            return f"kcsim: the output's encoding, {error.encoding}, has no character {missing}; set PYTHONIOENCODING=utf-8"
         case RecursionError():
             return "kcsim: the input is nested too deeply"
         case MemoryError():
@@ -78,19 +79,8 @@ def _line_about(error: BaseException) -> str | None:
             why = error.strerror or str(error)
             if error.filename is not None:
                 return f"kcsim: {os.fsdecode(error.filename)}: {why}"
-            if _stdout_fails():
-                return f"kcsim: standard output: {why}"
-            return f"kcsim: {why}" if error.errno in (errno.ENOSPC, errno.ENOMEM, errno.EMFILE, errno.EIO) else None
+            return f"kcsim: standard output: {why}" if error.errno in OUTPUT_ERRORS else None
     return None
-
-
-def _stdout_fails() -> bool:
-    """Return whether what was printed last cannot be written: it is still in the buffer then."""
-    try:
-        _flush_stdout()
-    except (OSError, ValueError):
-        return True
-    return False
 
 
 def _flush_stdout() -> None:

@@ -220,7 +220,7 @@ def test_a_history_that_records_something_else_ends_with_status_1_and_says_where
     place = [n for n, e in enumerate(events) if e.kind is EventKind.LEADER_ELECTION][-1]
     events[place] = msgspec.structs.replace(events[place], leader=9)
     result = replay(trace(tmp_path / "run.jsonl", events), "-o", tmp_path / "out")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert f"event {events[place].seq} of {events[place].topic}-{events[place].partition}: election" in result.stderr
     assert Dataset(tmp_path / "out").has("mismatches")
 

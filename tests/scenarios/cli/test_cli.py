@@ -171,9 +171,13 @@ def test_a_zookeeper_that_is_not_ours_is_not_written_to_unless_requested(tmp_pat
     """No server listens at the address: a dry run does not even connect."""
     path = written(tmp_path, BASE)
     result = kcsim("run", str(path), "--zookeeper", "127.0.0.1:1/somewhere")
-    assert result.exit_code == 0
+    assert result.exit_code == 5
     assert result.stdout.startswith("Dry run: nothing has been written to 127.0.0.1:1/somewhere.\n")
     assert f"{path}:6: start\n" in result.stdout
+    as_json = kcsim("run", str(path), "--zookeeper", "127.0.0.1:1/somewhere", "--output", "json")
+    dry_run = json.loads(as_json.stdout)
+    assert (as_json.exit_code, dry_run["exit_status"], dry_run["dry_run"], as_json.stderr) == (5, 5, True, "")
+    assert dry_run["steps"][0] == {"file": str(path), "line": 6, "step": "start"}
     assert kcsim("run", str(path), "--zookeeper", "127.0.0.1:1/somewhere", "--execute").exit_code == 2
 
 
@@ -270,7 +274,7 @@ def test_an_external_zookeeper_takes_a_run_below_its_chroot_and_two_of_them_can_
     assert tree == {"/controller_epoch": {"data": "1", "version": 1, "owner": None}}
     assert kcsim("zk", "diff", f"{zookeeper}/cli-test/a", "/cli-test/a").exit_code == 0
     differing = kcsim("zk", "diff", f"{zookeeper}/cli-test/a", "/cli-test/b")
-    assert differing.exit_code == 1
+    assert differing.exit_code == 3
     assert [line.split()[:2] for line in differing.stdout.splitlines()] == [["~", "/cluster/id"]]
 
 

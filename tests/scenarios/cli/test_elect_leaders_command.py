@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kcsim.scenarios.cli.command_exit import ExitStatus
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from tests.scenarios.cli.live_cluster import LiveCluster, brokers, kcsim, led, live_cluster, on, parsed, recorded, topic
 from tests.scenarios.cli.scripted_controller import CLUSTER, ScriptedController, scripted_controller
@@ -38,7 +39,7 @@ def test_what_kafkas_command_printed_and_wrote_is_printed_and_written(server: Em
     kafka = recorded("command-elect-preferred-zookeeper.json", 3)
     cluster = live_cluster(server.connect_string, kafka.before)
     result = cluster.run("elect-leaders", "--execute")
-    assert (result.exit_code, result.stdout.splitlines()) == (kafka.exit_status, kafka.printed)
+    assert (result.exit_code, result.stdout.splitlines()) == (ExitStatus.REFUSED if kafka.exit_status else 0, kafka.printed)
     assert {REQUEST_PATH: parsed(cluster.znodes()[REQUEST_PATH])} == kafka.admin_writes
 
 
@@ -60,7 +61,7 @@ def test_a_second_request_is_refused_while_the_first_one_is_pending(cluster: Liv
     arguments = ["--execute", "--topic", "orders", "--partition", "0"]
     assert cluster.run("elect-leaders", *arguments).exit_code == 0
     result = cluster.run("elect-leaders", *arguments)
-    assert result.exit_code == 1
+    assert result.exit_code == ExitStatus.REFUSED
     assert result.stderr.splitlines() == [
         "kafka.common.AdminCommandFailedException: Admin command failed",
         "Caused by: kafka.admin.AdminOperationException: Preferred replica leader election currently in progress for"
@@ -111,7 +112,7 @@ def test_what_kafkas_command_printed_of_the_answer_is_printed(
     controller.answers["elect-leaders"] = {"errors": answers}
     options = kafka.step["do"]["tool"][1:]
     result = kcsim("elect-leaders", "--cluster", CLUSTER, *options[options.index("--election-type") :])
-    assert (result.exit_code, result.stdout.splitlines()) == (kafka.exit_status, kafka.printed)
+    assert (result.exit_code, result.stdout.splitlines()) == (ExitStatus.REFUSED if kafka.exit_status else 0, kafka.printed)
     assert controller.asked == [("elect-leaders", asked)]
 
 
@@ -125,7 +126,7 @@ def test_an_unclean_election_finds_the_cluster_by_its_zookeeper_under_whichever_
     connect = cluster.connect.replace("127.0.0.1", "localhost")
     result = kcsim("elect-leaders", "--zookeeper", connect, "--election-type", "unclean", "--all-topic-partitions")
     assert (result.exit_code, result.stdout.splitlines()) == (
-        1,
+        ExitStatus.REFUSED,
         [
             "Successfully completed leader election (UNCLEAN) for partitions orders-0",
             "Error completing leader election (UNCLEAN) for partition: orders-2:"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kcsim.scenarios.cli.command_exit import ExitStatus
 from kcsim.scenarios.cli.up_cluster.server_registry import register_servers
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from tests.scenarios.cli.live_cluster import LiveCluster, brokers, kcsim, live_cluster, on, parsed, recorded, topic
@@ -96,7 +97,7 @@ def test_a_second_request_waits_for_the_first(cluster: LiveCluster, plan: Plans)
     before = cluster.znodes()
     result = cluster.run("reassign", "--execute", "--reassignment-json-file", file)
     assert (result.exit_code, result.stdout.splitlines()) == (
-        1,
+        ExitStatus.REFUSED,
         [
             ZOOKEEPER_WARNING,
             "Cannot execute because there is an existing partition assignment.  Use --additional to override this and create"
@@ -136,7 +137,7 @@ def test_a_plan_that_kafka_refuses_is_refused_in_its_words(
 ) -> None:
     before = cluster.znodes()
     result = cluster.run("reassign", "--execute", "--reassignment-json-file", plan.text(text))
-    assert (result.exit_code, result.stdout.splitlines()) == (1, [ZOOKEEPER_WARNING, f"Error: {message}"])
+    assert (result.exit_code, result.stdout.splitlines()) == (ExitStatus.REFUSED, [ZOOKEEPER_WARNING, f"Error: {message}"])
     assert cluster.znodes() == before
 
 
@@ -265,7 +266,7 @@ def test_a_proposal_that_cannot_be_is_refused_in_kafkas_words(
     file = tmp_path / "topics.json"
     file.write_text('{"topics":[{"topic":"orders"}]}', encoding="utf-8")
     result = cluster.run("reassign", "--generate", "--topics-to-move-json-file", str(file), "--broker-list", goal)
-    assert (result.exit_code, result.stdout.splitlines()[1:]) == (1, [f"Error: {message}"])
+    assert (result.exit_code, result.stdout.splitlines()[1:]) == (ExitStatus.REFUSED, [f"Error: {message}"])
 
 
 # --- through the controller's API ------------------------------------------------------------------------------------------
@@ -298,7 +299,7 @@ def test_what_kafkas_command_printed_is_printed(
         moves = kafka.step["do"]["alter"]
         result = cluster.run("reassign", "--execute", "--additional", "--reassignment-json-file", plan.of(moves))
     printed = kafka.printed[:1] if first_line_only else kafka.printed
-    assert (result.exit_code, result.stdout.splitlines()) == (kafka.exit_status, printed)
+    assert (result.exit_code, result.stdout.splitlines()) == (ExitStatus.REFUSED if kafka.exit_status else 0, printed)
     assert [asked for asked in controller.asked if asked[0] != "list-partition-reassignments"] == (
         [("alter-partition-reassignments", {"targets": moves})] if answers else []
     )
@@ -313,7 +314,7 @@ def test_a_cancellation_goes_to_the_controller_of_the_cluster_that_lives_there(
     controller.answers["alter-partition-reassignments"] = {"errors": {"orders-0": "NONE"}}
     file = plan.of({"orders-0": [1], "orders-1": [1]})
     result = cluster.run("reassign", "--cancel", "--preserve-throttles", "--reassignment-json-file", file)
-    assert (result.exit_code, result.stdout.splitlines()) == (kafka.exit_status, kafka.printed)
+    assert (result.exit_code, result.stdout.splitlines()) == (ExitStatus.REFUSED if kafka.exit_status else 0, kafka.printed)
     assert controller.asked[-1] == ("alter-partition-reassignments", {"targets": {"orders-0": None}})
 
 
@@ -337,7 +338,7 @@ def test_a_cancellation_that_the_controller_refuses_is_reported(
     controller.answers["alter-partition-reassignments"] = {"errors": {"orders-0": "NO_REASSIGNMENT_IN_PROGRESS"}}
     result = cluster.run("reassign", "--cancel", "--reassignment-json-file", plan.of({"orders-0": [1]}))
     assert (result.exit_code, result.stdout.splitlines()) == (
-        1,
+        ExitStatus.REFUSED,
         [
             "Error cancelling partition reassignment for:",
             "orders-0: No partition reassignment is in progress.",
@@ -370,7 +371,7 @@ def test_by_the_clusters_name_a_second_reassignment_needs_additional(controller:
     controller.moves("orders-0", [1, 2, 3], adding=[3], removing=[1])
     file = plan.of({"orders-1": [3, 2]})
     result = kcsim("reassign", "--cluster", CLUSTER, "--execute", "--reassignment-json-file", file)
-    assert result.exit_code == 1
+    assert result.exit_code == ExitStatus.REFUSED
     assert result.stdout.startswith("Cannot execute because there is an existing partition assignment.")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kcsim.scenarios.cli.command_exit import ExitStatus
 from kcsim.scenarios.cli.up_cluster.server_registry import register_servers
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from tests.scenarios.cli.live_cluster import LiveCluster, brokers, kcsim, led, live_cluster, on, parsed, recorded, topic
@@ -48,7 +49,10 @@ def test_what_kafkas_command_printed_and_wrote_is_printed_and_written(ours: str,
     before = cluster.znodes()
     arguments = [argument for argument in kafka.step["do"]["tool"][1:] if argument not in ("--zookeeper", "ZK")]
     result = cluster.run("topics", *arguments)
-    assert (result.exit_code, result.stdout.strip().splitlines()) == (kafka.exit_status, kafka.printed)
+    assert (result.exit_code, result.stdout.strip().splitlines()) == (
+        ExitStatus.REFUSED if kafka.exit_status else 0,
+        kafka.printed,
+    )
     written = {path: parsed(data) for path, data in cluster.znodes().items() if before.get(path, "none") != data}
     assert {path: data for path, data in written.items() if not path.startswith("/config/")} == kafka.admin_writes
 
@@ -124,7 +128,7 @@ def test_the_list_comes_as_json_too(described: LiveCluster) -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize(("if_exists", "status"), [([], 1), (["--if-exists"], 0)])
+@pytest.mark.parametrize(("if_exists", "status"), [([], ExitStatus.REFUSED), (["--if-exists"], 0)])
 def test_a_topic_that_is_not_there_can_be_passed_over(described: LiveCluster, if_exists: list[str], status: int) -> None:
     result = described.run("topics", "--describe", "--topic", "no", *if_exists)
     line = "Error while executing topic command : Topic 'no' does not exist as expected\n" if status else ""
@@ -154,7 +158,7 @@ def test_a_topic_that_exists_is_refused_or_passed_over(ours: str) -> None:
     before = cluster.znodes()
     result = cluster.run("topics", *arguments)
     message = "Error while executing topic command : Topic 'plain' already exists.\n"
-    assert (result.exit_code, result.stdout) == (1, message)
+    assert (result.exit_code, result.stdout) == (ExitStatus.REFUSED, message)
     result = cluster.run("topics", *arguments, "--if-not-exists")
     assert (result.exit_code, result.stdout) == (0, "")
     assert cluster.znodes() == before
@@ -191,7 +195,7 @@ def test_what_kafka_refuses_is_refused_in_its_words_and_nothing_is_written(
     cluster = live_cluster(ours, {**brokers(1, 2), **PLAIN})
     before = cluster.znodes()
     result = cluster.run("topics", "--create", *arguments)
-    assert (result.exit_code, result.stdout) == (1, f"Error while executing topic command : {message}\n")
+    assert (result.exit_code, result.stdout) == (ExitStatus.REFUSED, f"Error while executing topic command : {message}\n")
     assert cluster.znodes() == before
 
 
@@ -199,7 +203,7 @@ def test_what_kafka_refuses_is_refused_in_its_words_and_nothing_is_written(
 def test_a_name_whose_metrics_would_go_under_anothers_is_warned_of_and_refused(ours: str) -> None:
     cluster = live_cluster(ours, {**brokers(1), **topic("a_b", {0: on(1)})})
     result = cluster.run("topics", "--create", "--topic", "a.b", "--replica-assignment", "1")
-    assert result.exit_code == 1
+    assert result.exit_code == ExitStatus.REFUSED
     assert result.stdout.splitlines()[0].startswith(
         "WARNING: Due to limitations in metric names, topics with a period ('.')"
     )
@@ -274,7 +278,10 @@ def test_an_alteration_that_kafka_refuses_is_refused_in_its_words(
     cluster = live_cluster(ours, {**brokers(1, 2, 3), **ORDERS, **OFFSETS})
     before = cluster.znodes()
     result = cluster.run("topics", "--alter", "--topic", name, *arguments)
-    assert (result.exit_code, result.stdout.splitlines()[-1]) == (1, f"Error while executing topic command : {message}")
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (
+        ExitStatus.REFUSED,
+        f"Error while executing topic command : {message}",
+    )
     assert cluster.znodes() == before
 
 
@@ -315,7 +322,7 @@ def test_topics_are_marked_for_deletion_once(ours: str) -> None:
 @pytest.mark.live
 def test_kafkas_own_topics_are_not_deleted(described: LiveCluster, ours: str) -> None:
     result = described.run("topics", "--delete", "--topic", "__consumer_offsets")
-    assert result.exit_code == 1
+    assert result.exit_code == ExitStatus.REFUSED
     assert result.stdout.endswith(
         "Topic __consumer_offsets is a kafka internal topic and is not allowed to be marked for deletion.\n"
     )
@@ -332,7 +339,7 @@ def test_elsewhere_it_says_what_it_would_write_and_writes_only_on_request(server
     result = cluster.run("topics", *arguments)
     topic_znode = '{"partitions":{"0":[1,2],"1":[2,1]},"adding_replicas":{},"removing_replicas":{},"version":3}'
     assert (result.exit_code, result.stdout.splitlines()) == (
-        0,
+        ExitStatus.DRY_RUN,
         [
             f"Dry run: nothing has been written to {cluster.connect}, which kcsim has not started. It would be:",
             '  create /config/topics/t  {"version":1,"config":{"preallocate":"true"}}',
@@ -349,7 +356,7 @@ def test_elsewhere_it_says_what_it_would_write_and_writes_only_on_request(server
 def test_elsewhere_what_is_refused_is_refused_and_what_would_change_nothing_is_reported(described: LiveCluster) -> None:
     result = described.run("topics", "--create", "--topic", "orders", "--replica-assignment", "1")
     assert (result.exit_code, result.stdout) == (
-        1,
+        ExitStatus.REFUSED,
         "Error while executing topic command : Topic 'orders' already exists.\n",
     )
     result = described.run("topics", "--delete", "--topic", "plain")

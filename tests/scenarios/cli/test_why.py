@@ -104,7 +104,7 @@ def test_the_exit_status_says_whether_a_state_holds(tmp_path: Path) -> None:
     assert (unknown.exit_code, unknown.stdout.splitlines()[0]) == (2, "broker-1 not registered: the trace does not say.")
 
 
-def test_a_state_that_does_not_hold_ends_with_1(tmp_path: Path) -> None:
+def test_a_state_that_does_not_hold_ends_with_3(tmp_path: Path) -> None:
     log = EvaluatedLog()
     log.append("scenario", EventKind.RUN_STARTED, scenario="try-it", seed=1, schema_version=EVENT_SCHEMA_VERSION)
     log.znode("/brokers/ids/1", "{}", ephemeral=True)
@@ -113,7 +113,7 @@ def test_a_state_that_does_not_hold_ends_with_1(tmp_path: Path) -> None:
         writer.write(event)
     writer.close()
     result = kcsim("why", str(tmp_path / "run.jsonl"), "broker-1 not registered")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "At 0.100 s: broker-1 (process unknown, registered)." in result.stdout
 
 

@@ -35,7 +35,7 @@ def test_a_run_is_the_same_as_itself_in_either_format(trace_of: TraceOf) -> None
 
 def test_where_they_part_is_shown_with_its_reasons_on_both_sides(trace_of: TraceOf, other: Path) -> None:
     done = kcsim("diff", str(trace_of(CRASH)), str(other))
-    assert (done.exit_code, done.stderr) == (1, "")
+    assert (done.exit_code, done.stderr) == (3, "")
     lines = done.stdout.splitlines()
     assert lines[:2] == [f"- {trace_of(CRASH)}", f"+ {other}"]
     (begin,) = [place for place, line in enumerate(lines) if line.startswith("They part at orders-")]
@@ -63,7 +63,7 @@ def test_the_json_has_all_of_it(trace_of: TraceOf, other: Path) -> None:
 def test_two_runs_of_different_scenarios_differ_everywhere_and_little_is_shown(trace_of: TraceOf) -> None:
     arguments = ("diff", str(trace_of(CRASH)), str(trace_of("controller-failover")))
     short, long = kcsim(*arguments), kcsim(*arguments, "--all")
-    assert (short.exit_code, long.exit_code) == (1, 1)
+    assert (short.exit_code, long.exit_code) == (3, 3)
     assert "--all shows them" in short.stdout
     assert "--all shows them" not in long.stdout
     assert len(long.stdout.splitlines()) > len(short.stdout.splitlines())
