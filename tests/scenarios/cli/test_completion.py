@@ -10,7 +10,7 @@ import pytest
 from tests.scenarios.cli.test_start_up import ONLY_LIVE, ONLY_RUNS, ONLY_SCENARIOS, ONLY_SPARK
 
 PATIENCE_S = 600
-PROGRAM = "from kcsim.scenarios.cli.app import main; main()"
+PROGRAM = "from kcsim.scenarios.cli.main import main; main()"
 
 
 def completed(words: str, shell: str = "bash", program: str = PROGRAM) -> list[str]:
