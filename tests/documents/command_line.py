@@ -12,6 +12,7 @@ from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.cli.command_exit import ExitStatus
 from tests.documents.markdown import bullets, code, fenced, link, paragraph, table
 from tests.documents.markdown import page as page_of
+from tests.scenarios.cli.bad_ends import BAD_ENDS
 
 INTRODUCTION = """Every command of `kcsim`, with its arguments, options and exit statuses. `kcsim COMMAND --help` prints
 the same on a
@@ -33,6 +34,9 @@ def page() -> str:
         "## Exit statuses",
         STATUS_NOTE,
         _statuses(),
+        "## Bad ends",
+        BAD_ENDS_NOTE,
+        _bad_ends(),
         "## Commands",
         contents,
         *sections,
@@ -42,6 +46,17 @@ def page() -> str:
 STATUS_NOTE = paragraph(
     "The statuses mean the same in every command. Where a command says more of its own, its section has it."
 )
+
+
+BAD_ENDS_NOTE = paragraph(
+    "Each of these is tried by a test. The message is all that is printed on stderr; … stands for any text. A signal in the"
+    " first hundredths of a second, while Python itself starts, ends the process without a line."
+)
+
+
+def _bad_ends() -> str:
+    rows = ((end.title, code(int(end.status)), code(end.message) if end.message else "none") for end in BAD_ENDS)
+    return table(("what", "status", "message"), rows)
 
 
 def _statuses() -> str:

@@ -118,6 +118,21 @@ def test_runs_are_bounded_and_none_is_done_twice() -> None:
     assert len(set(asked)) == len(asked) == 10
 
 
+def test_ctrl_c_keeps_what_was_shrunk_so_far() -> None:
+    accepted: list[Tree] = []
+
+    def fails(tree: Tree) -> bool:
+        if accepted:
+            raise KeyboardInterrupt
+        accepted.append(tree)
+        return True
+
+    shrunk = shrink(a_tree(*STEPS), fails)
+
+    assert (shrunk.tree, shrunk.runs) == (accepted[0], 2)
+    assert (shrunk.is_interrupted, shrunk.is_minimal) == (True, False)
+
+
 def test_the_original_is_left_as_it_was() -> None:
     whole = a_tree(*STEPS)
 
