@@ -120,6 +120,10 @@ class Workload:
         for tp in self.ledger.partitions:
             self._emit_counts(tp, self._count(tp), causes.get(tp, RUN_STARTED_SEQ))
 
+    def counts(self) -> dict[TopicPartition, RecordCounts]:
+        """Return the fate of the records so far, by partition."""
+        return {tp: self._count(tp) for tp in self.ledger.partitions}
+
     def _count(self, tp: TopicPartition) -> RecordCounts:
         topics = self._cluster.state.of_topics
         assignment = topics.assignment(tp)

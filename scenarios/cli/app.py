@@ -33,6 +33,7 @@ from kcsim.scenarios.cli import (
     scenario,
     show,
     status,
+    step,
     topics,
     up,
     why,
@@ -67,7 +68,13 @@ COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = Mappin
             "events": events.events,
         },
         "Learn": {"learn": learn.learn, "diagram": diagram.diagram},
-        "Keep a cluster up": {"up": up.up, "status": status.status, "watch": status.watch, "fault": fault.fault},
+        "Keep a cluster up": {
+            "up": up.up,
+            "status": status.status,
+            "watch": status.watch,
+            "fault": fault.fault,
+            "step": step.step,
+        },
         "Kafka's tools": {
             "topics": topics.topics,
             "reassign": reassign.reassign,

@@ -12,7 +12,7 @@ import typer
 
 from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
-from kcsim.scenarios.cli.run_options import MAX_SEED, check_trace
+from kcsim.scenarios.cli.run_options import MAX_SEED, check_trace, load
 from kcsim.scenarios.cli.setting_option import parse_settings
 from kcsim.scenarios.cli.stop_signals import on_stop_signals, stop_signals_as_ctrl_c
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
@@ -28,18 +28,25 @@ if TYPE_CHECKING:
     from kcsim.eventlog.event_log import FailSafeTraceWriter
     from kcsim.eventlog.events import Event
     from kcsim.scenarios.cli.up_cluster.cluster_lifecycle import ClusterLifecycle
-    from kcsim.scenarios.language.schema import ClusterModel
+    from kcsim.scenarios.language.schema import ClusterModel, Scenario
     from kcsim.scenarios.views.narration.timeline import ConsoleTimeline
     from kcsim.scenarios.views.terminal.cluster_snapshot import FollowedCluster
 
 OWN_DEFAULTS = {"controlled.shutdown.retry.backoff.ms": 500}
 """Defaults that differ from Kafka's: the last brokers to stop have no broker to move their leaders to."""
 
-TICK_TIME_MS = 200
-
 
 def up(
-    brokers: Annotated[int, typer.Option(help="How many; their ids are 1, 2, 3, …", min=1)] = 3,
+    scenario: Annotated[
+        str | None,
+        typer.Argument(
+            autocompletion=completion.scenarios,
+            help="A scenario whose cluster, topics, producers and consumers to start; its timetable is not run.",
+        ),
+    ] = None,
+    brokers: Annotated[
+        int | None, typer.Option(help="How many; their ids are 1, 2, 3, … Without a scenario: 3.", min=1)
+    ] = None,
     racks: Annotated[int | None, typer.Option(help="Distribute the brokers over this number of racks.", min=1)] = None,
     zookeeper: Annotated[
         str,
@@ -85,7 +92,9 @@ def up(
     \b
     kcsim up --brokers 6 --racks 3 --topic orders:12:3
     kcsim up --setting zookeeper.session.timeout.ms=2000 --trace up.jsonl
+    kcsim up leader-crash-acks-all
     kcsim fault kill controller
+    kcsim step 'slow-follower: broker-2, rate: 5'
 
     Ctrl-C (or SIGTERM, SIGHUP) stops the brokers in order and deletes ZooKeeper's data; a second Ctrl-C does not wait for
     the brokers. controlled.shutdown.retry.backoff.ms is 500 here, unless you set it.
@@ -93,45 +102,66 @@ def up(
     Exit status: 0 stopped, 2 it could not be started, 5 a dry run, 64 the arguments are invalid, 130 stopped by a second
     Ctrl-C.
     """
-    choice = _choice(zookeeper)
-    model = _model(brokers, racks, setting or [], topic or [])
+    if scenario is None:
+        choice = _choice(zookeeper)
+        described = _described(brokers or 3, racks, setting or [], topic or [])
+    else:
+        if brokers is not None or racks is not None or topic:
+            fail("--brokers, --racks and --topic: the scenario says which there are", ExitStatus.USAGE)
+        described = _of_file(scenario, setting or [])
+        choice = _choice(zookeeper, described.zookeeper.members)
+    model = described.cluster
     topics = _topics(model)
     check_trace(trace)
     if choice.connect is not None and not execute:
         _print_dry_run(model, choice.connect)
         raise CommandExit(ExitStatus.DRY_RUN)
     with stop_signals_as_ctrl_c():
-        status = _UpCommand(cluster, choice, model, topics, seed, verbose, trace).run()
+        status = _UpCommand(cluster, choice, described, topics, seed, verbose, trace).run()
     raise CommandExit(status)
 
 
 # --- reading the arguments -------------------------------------------------------------------------------------------------
 
 
-def _choice(zookeeper: str) -> "ZooKeeperChoice":
+def _choice(zookeeper: str, members: int = 1) -> "ZooKeeperChoice":
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
 
-    choice = zookeeper_choice(zookeeper)
+    choice = zookeeper_choice(zookeeper, members)
     if choice.kind is ZooKeeperKind.SIMULATED:
         fail("--zookeeper: a cluster to play with lives in real time; simulated is for kcsim run", ExitStatus.USAGE)
     return choice
 
 
-def _model(brokers: int, racks: int | None, settings: list[str], topics: list[str]) -> "ClusterModel":
-    """Return the cluster, checked as the cluster of a scenario file is."""
+def _of_file(name: str, settings: list[str]) -> "Scenario":
+    """Return the scenario of a file or of the library, with settings that override its own."""
+    from kcsim.scenarios.engine.run_source import with_settings
+
+    loaded = load(name)
+    return with_settings(loaded, {**OWN_DEFAULTS, **loaded.scenario.cluster.settings, **parse_settings(settings)}).scenario
+
+
+def _described(brokers: int, racks: int | None, settings: list[str], topics: list[str]) -> "Scenario":
+    """Return a scenario with the cluster that the options describe, checked as the cluster of a scenario file is."""
     from pydantic import ValidationError
 
-    from kcsim.scenarios.language.schema import ClusterModel
+    from kcsim.scenarios.language.schema import Scenario
 
-    described: dict[str, Any] = {
+    cluster: dict[str, Any] = {
         "brokers": brokers,
         "settings": {**OWN_DEFAULTS, **parse_settings(settings)},
         "topics": dict(map(_topic, topics)),
     }
+    tree = {
+        "name": "up",
+        "description": "A cluster that kcsim up keeps running.",
+        "cluster": cluster if racks is None else {**cluster, "racks": racks},
+        "timetable": [{"start": "all"}],
+    }
     try:
-        return ClusterModel.model_validate(described if racks is None else {**described, "racks": racks})
+        return Scenario.model_validate(tree)
     except ValidationError as error:
-        lines = [": ".join([*map(str, e["loc"]), e["msg"]]) for e in error.errors(include_url=False)]
+        lines = [": ".join([*map(str, e["loc"][1:]), e["msg"]]) for e in error.errors(include_url=False)]
         fail("\n".join(lines), ExitStatus.USAGE)
 
 
@@ -151,6 +181,7 @@ def _topic(text: str) -> tuple[str, dict[str, int]]:
 
 def _topics(model: "ClusterModel") -> "list[NewTopic]":
     from kcsim.controller.admin.topics import NewTopic
+    from kcsim.controller.decisions.broker_ring import RackAwareMode
     from kcsim.controller.decisions.kafka_refusals import RefusedError
     from kcsim.controller.decisions.topic_creation import check_collision
 
@@ -160,7 +191,9 @@ def _topics(model: "ClusterModel") -> "list[NewTopic]":
             check_collision(name, [earlier.name for earlier in topics])
         except RefusedError as refusal:
             fail(f"--topic: {refusal}", ExitStatus.USAGE)
-        topics.append(NewTopic(name, topic.partitions or 1, topic.replication_factor or 1))
+        mode = RackAwareMode.ENFORCED if topic.rack_aware else RackAwareMode.DISABLED
+        placed = None if topic.assignment is None else [topic.assignment[p] for p in sorted(topic.assignment)]
+        topics.append(NewTopic(name, topic.partitions or 1, topic.replication_factor or 1, placed, topic.config, mode))
     return topics
 
 
@@ -188,7 +221,7 @@ class _UpCommand:
 
     name: str
     choice: "ZooKeeperChoice"
-    model: "ClusterModel"
+    scenario: "Scenario"
     topics: "list[NewTopic]"
     seed: int
     verbose: bool
@@ -279,11 +312,9 @@ class _UpCommand:
             )
 
     def _spec(self) -> "ClusterSpec":
-        from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec, max_session_timeout_ms
+        from kcsim.scenarios.engine.runner import cluster_spec
 
-        brokers = tuple(BrokerSpec(broker.id, broker.rack) for broker in self.model.members())
-        longest_ms = max_session_timeout_ms(self.model.settings, TICK_TIME_MS)
-        return ClusterSpec(brokers, self.model.settings, TICK_TIME_MS, max_session_timeout_ms=longest_ms)
+        return cluster_spec(self.scenario)
 
     @contextmanager
     def _while_serving(self, connect_string: str) -> Iterator[None]:
@@ -306,6 +337,7 @@ class _UpCommand:
         from kcsim.scenarios.cli.up_cluster.cluster_lifecycle import ClusterLifecycle
         from kcsim.scenarios.cli.up_cluster.control_commands import ControlCommands
         from kcsim.scenarios.cli.up_cluster.control_server import serve_control
+        from kcsim.scenarios.engine.single_steps import SingleSteps
 
         on_tick = (lambda: None) if kept is None else kept.flush
         lifecycle = self.lifecycle = ClusterLifecycle(
@@ -319,9 +351,12 @@ class _UpCommand:
 
         on_stop_signals(asyncio.get_running_loop(), stop, lifecycle.kill)
         narrate = timeline.sentences.get
-        verbs = ControlCommands(cluster, self.connect_string, lambda event: narrate(event.seq), self.followed)
+        steps = SingleSteps(cluster, self.scenario)
+        verbs = ControlCommands(cluster, self.connect_string, lambda event: narrate(event.seq), self.followed, steps)
         async with serve_control(listening, cluster.runtime, verbs.answer):
             await lifecycle.run()
+        if (records := verbs.records()) is not None:
+            print(f"records of producers: {records.in_words()}", file=sys.stderr)
 
     def _print_suggestions(self) -> None:
         at, which = self.connect_string, "" if self.name == "default" else f" --cluster {self.name}"
@@ -335,6 +370,8 @@ class _UpCommand:
             print(f"  kcsim topics{where} --create --topic orders --partitions 6 --replication-factor 3")
         else:
             print(f"  kcsim fault pause leader-of {self.topics[0].name}-0{which}")
+        for producer in self.scenario.workload.producers:
+            print(f"  kcsim step{which} 'start-workload: {producer}'")
         print(f"  kcsim topics{where} --describe")
         print(f"  kcsim zk tree {at} /brokers")
         if self.trace is not None and self.trace.suffix != ".parquet":

@@ -29,17 +29,20 @@ from typing import Any
 
 import msgspec
 
+from kcsim.brokers.clients.ledger import RecordCounts
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.network.link_conditions import Links, Side
 from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import Event, EventKind
-from kcsim.eventlog.run_actions import ClusterError
+from kcsim.eventlog.run_actions import SCENARIO, ClusterError
 from kcsim.scenarios.cli.up_cluster.control import DeniedError
+from kcsim.scenarios.engine.single_steps import SingleSteps
 from kcsim.scenarios.engine.steps.brokers import SERVER_ACTIONS
 from kcsim.scenarios.engine.steps.registry import ALL_SPECS
 from kcsim.scenarios.engine.steps.step_spec import BrokerAction, BrokerCommand, LinksAction, LinksCommand
+from kcsim.scenarios.language.scenario_file import ScenarioFileError
 from kcsim.scenarios.language.value_types import ALL, CONTROLLER, ROLES
 from kcsim.scenarios.views.narration.narrator import action_text
 from kcsim.scenarios.views.terminal.cluster_snapshot import FollowedCluster
@@ -51,6 +54,7 @@ from kcsim.zk.servers.errors import ServerError
 RECONNECT_WITHIN_MS = 10_000
 """How long `reconnect` waits for the connection that it has made possible."""
 
+CLIENTS = ("producer-", "consumer-")
 AND = "and"
 """The word between the two sides of a network's links."""
 
@@ -79,6 +83,12 @@ class SnapshotArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     everything: bool = False
 
 
+class StepArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Arguments of step: steps of the scenario language, each as text."""
+
+    steps: tuple[str, ...]
+
+
 class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of a verb that takes none."""
 
@@ -103,6 +113,7 @@ class ControlCommands:
         connect_string: of the cluster's ZooKeeper.
         narrate: returns the narration of an event; None if it has none.
         followed: the cluster as its events show it.
+        steps: executes steps of the scenario language.
     """
 
     def __init__(
@@ -111,15 +122,18 @@ class ControlCommands:
         connect_string: str,
         narrate: Callable[[Event], str | None],
         followed: FollowedCluster,
+        steps: SingleSteps,
     ) -> None:
         self._cluster = cluster
         self._connect_string = connect_string
         self._narrate = narrate
         self._followed = followed
+        self._steps = steps
         self._on_the_controller: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[CommandAnswer]]] = MappingProxyType(
             {
                 "status": self._status,
                 "snapshot": self._snapshot,
+                "step": self._step,
                 "alter-partition-reassignments": self._alter_partition_reassignments,
                 "list-partition-reassignments": self._list_partition_reassignments,
                 "elect-leaders": self._elect_leaders,
@@ -252,13 +266,40 @@ class ControlCommands:
         wanted = msgspec.convert(arguments, SnapshotArguments)
         snapshot = self._followed.snapshot()
         up_ms = self._cluster.runtime.now_ms()
+        records = self.records()
+        answer = {"connect_string": self._connect_string, "up_ms": up_ms}
         if wanted.as_json:
-            return {"connect_string": self._connect_string, "up_ms": up_ms, **cluster_json(snapshot)}
-        return {
-            "connect_string": self._connect_string,
-            "up_ms": up_ms,
-            "lines": list(cluster_lines(snapshot, wanted.everything)),
-        }
+            return {**answer, **cluster_json(snapshot), "records": None if records is None else asdict(records)}
+        lines = list(cluster_lines(snapshot, wanted.everything))
+        if records is not None:
+            lines += ["", f"Records of producers: {records.in_words()}"]
+        return {**answer, "lines": lines}
+
+    def records(self) -> RecordCounts | None:
+        """Return the fate of all records so far; None if no producer has made one."""
+        simulated = self._steps.simulated
+        counts = simulated.workload.counts().values() if simulated is not None else ()
+        return sum(counts, start=RecordCounts()) if counts else None
+
+    async def _step(self, arguments: Mapping[str, Any]) -> CommandAnswer:
+        before = self._cluster.log.events[-1].seq
+        try:
+            await self._steps.do(msgspec.convert(arguments, StepArguments).steps)
+        except ScenarioFileError as error:
+            raise DeniedError(str(error), invalid_request=True) from None
+        after = self._cluster.log.events[before + 1 :]
+        own = {event.seq for event in after if event.node == SCENARIO}
+        confirmed = {event.cause for event in after if event.kind is EventKind.FAULT_CONFIRMED}
+        own -= confirmed  # the confirmation says it all
+        seen = [e for e in after if e.node == SCENARIO or e.cause in own or e.node.startswith(CLIENTS)]
+        return {"observed": [text for event in seen if (text := self._seen_of_step(event)) is not None]}
+
+    def _seen_of_step(self, event: Event) -> str | None:
+        """Return a sentence on an event that shows what a step did; None if it has none."""
+        if event.kind is EventKind.FAULT_CONFIRMED:
+            return event.detail
+        text = self._narrate(event)
+        return text and (text if text.startswith(event.node) else f"{event.node} {text}")
 
     async def _alter_partition_reassignments(self, arguments: Mapping[str, Any]) -> CommandAnswer:
         targets = {

@@ -51,10 +51,16 @@ class Terminal:
 
 
 @contextmanager
-def up(directory: Path, *arguments: str, interrupts: str = RESTORED) -> Iterator[Terminal]:
+def up(
+    directory: Path,
+    *arguments: str,
+    interrupts: str = RESTORED,
+    given: tuple[str, ...] = ("up", "--brokers", "3", *SETTINGS),
+) -> Iterator[Terminal]:
     """Yield a cluster that is up.
 
     Args:
+        given: the command before the other arguments.
         interrupts: how SIGINT is handled first: a background job inherits that it is ignored, and tests may run as one.
     """
     require("java")
@@ -63,7 +69,7 @@ def up(directory: Path, *arguments: str, interrupts: str = RESTORED) -> Iterator
     with (
         output_file.open("w") as file,
         subprocess.Popen(
-            [sys.executable, "-c", program, "up", "--brokers", "3", *SETTINGS, *arguments],
+            [sys.executable, "-c", program, *given, *arguments],
             stdout=file,
             stderr=subprocess.STDOUT,
             text=True,
@@ -100,6 +106,8 @@ def test_a_cluster_is_played_with_from_another_terminal(tmp_path: Path, runtime_
         assert (state["cluster"], [broker["process"] for broker in state["brokers"]]) == ("default", ["running"] * 3)
         assert "Partitions: 2, " in kcsim("status").stdout
         assert kcsim("topics", "--list").stdout == "orders\n"
+        stepped = kcsim("step", "pause: leader-of orders-0\nas: old", "resume: old", "wait: {in-sync: all, within: 300s}")
+        assert (stepped.exit_code, "is frozen" in stepped.stdout) == (0, True), stepped.output
         refused = kcsim("fault", "kill", "broker-7")
         assert (refused.exit_code, "unknown target 'broker-7'" in refused.stderr) == (64, True)
         taken = kcsim("up")
@@ -196,6 +204,25 @@ def test_what_makes_no_sense_ends_with_64_and_a_line_on_stderr(arguments: list[s
     assert (result.exit_code, result.stdout) == (64, "")
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_scenario_brings_its_own_brokers_and_topics() -> None:
+    result = kcsim("up", "controller-race", "--brokers", "4")
+    assert (result.exit_code, result.stdout) == (64, "")
+    assert "--brokers, --racks and --topic: the scenario says which there are" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.live
+def test_the_producers_of_a_scenario_work_on_its_cluster(tmp_path: Path) -> None:
+    with up(tmp_path, given=("up", "leader-crash-acks-all", *SETTINGS)) as terminal:
+        assert kcsim("step", "start-workload: writer", "stop-workload: writer\nafter: 1s").exit_code == 0
+        records = json.loads(kcsim("status", "--output", "json").stdout)["records"]
+        terminal.signal(signal.SIGINT)
+        assert terminal.end() == 0
+        output = terminal.output()
+    assert records["sent"] == records["acknowledged"] > 0
+    assert f"records of producers: {records['sent']} sent, {records['sent']} acknowledged, 0 lost" in output
 
 
 def test_a_fault_without_a_cluster_ends_with_2() -> None:

@@ -12,6 +12,8 @@ from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.cli.up_cluster.control import DeniedError
 from kcsim.scenarios.cli.up_cluster.control_commands import ControlCommands
+from kcsim.scenarios.engine.single_steps import SingleSteps
+from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.views.narration.timeline import ConsoleTimeline, console_on
 from kcsim.scenarios.views.terminal.cluster_snapshot import FollowedCluster
 from kcsim.vocabulary import BrokerId
@@ -21,6 +23,14 @@ Answer = Mapping[str, Any]
 Ask = Callable[..., Awaitable[Answer]]
 Conversation = Callable[[Cluster, Ask], Awaitable[None]]
 ORDERS = NewTopic("orders", assignment=[(BrokerId(2), BrokerId(3)), (BrokerId(3), BrokerId(2))])
+
+PLAYGROUND = {
+    "name": "playground",
+    "description": "What steps can name.",
+    "cluster": {"brokers": 3, "topics": {"payments": {"assignment": {0: [1, 2]}}}},
+    "workload": {"producers": {"writer": {"topics": "payments", "settings": {"acks": "all"}, "rate": 100}}},
+    "timetable": [{"start": "all"}],
+}
 
 
 def talk(conversation: Conversation, *, brokers: int = 3) -> EventLog:
@@ -33,7 +43,8 @@ def talk(conversation: Conversation, *, brokers: int = 3) -> EventLog:
         for event in cluster.log.events:
             followed.apply(event)
         cluster.log.subscribe(followed.apply)
-        verbs = ControlCommands(cluster, "127.0.0.1:2181", lambda event: timeline.sentences.get(event.seq), followed)
+        steps = SingleSteps(cluster, Scenario.model_validate(PLAYGROUND))
+        verbs = ControlCommands(cluster, "127.0.0.1:2181", lambda event: timeline.sentences.get(event.seq), followed, steps)
 
         async def ask(verb: str, target: str | None = None, **arguments: Any) -> Answer:
             return await verbs.answer(verb, arguments if target is None else {"target": target, **arguments})
@@ -272,6 +283,71 @@ def test_the_status_says_who_there_is() -> None:
     assert sorted(answers[0]["brokers"].values()) == ["dead", "running", "running"]
     assert answers[0]["controller"] == answers[1]["controller"]
     assert answers[0]["members"] == ["member-1"]
+
+
+def test_any_step_of_the_scenario_language_can_be_done() -> None:
+    async def conversation(cluster: Cluster, ask: Ask) -> None:
+        await create_orders(cluster)
+        slow = await ask("step", steps=["slow-link: {from: broker-1, to: broker-2, delay: 200ms}"])
+        named = await ask("step", steps=["pause: leader-of orders-0\nas: old"])
+        again = await ask("step", steps=["resume: old", "wait: {in-sync: all, within: 60s}"])
+        seen.extend([slow["observed"], named["observed"], again["observed"]])
+
+    seen: list[list[str]] = []
+    talk(conversation)
+    assert "slows the network down" in seen[0][0]
+    assert seen[1] == ["broker-2 is frozen between two steps, its heartbeats with it"]
+    assert "broker-2" in "".join(seen[2])
+
+
+def test_producers_are_at_work_and_their_records_are_counted() -> None:
+    async def conversation(cluster: Cluster, ask: Ask) -> None:
+        assert (await ask("snapshot", as_json=True))["records"] is None
+        await ask("step", steps=["create-topic: payments", "start-workload: writer"])
+        await ask("step", steps=["stop-workload: writer\nafter: 5s"])
+        records.append((await ask("snapshot", as_json=True))["records"])
+        lines.extend((await ask("snapshot"))["lines"])
+
+    records: list[dict[str, int]] = []
+    lines: list[str] = []
+    talk(conversation)
+    assert records[0]["acknowledged"] == records[0]["sent"] > 100
+    assert records[0]["lost"] == 0
+    assert lines[-1].startswith(f"Records of producers: {records[0]['sent']} sent")
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        (["kil: controller"], "kil: controller: unknown verb 'kil'; did you mean kill?"),
+        (["kill: controller", "start: broker-7"], "start: broker-7: unknown broker 'broker-7'"),
+        (["start-workload: riter"], "start-workload: riter: "),
+        (["at: 5s\nkill: controller"], "at counts from the beginning of a timetable; write after"),
+    ],
+)
+def test_an_invalid_step_is_denied_before_anything_is_done(steps: list[str], message: str) -> None:
+    async def conversation(cluster: Cluster, ask: Ask) -> None:
+        before = len(cluster.log.events)
+        with pytest.raises(DeniedError) as caught:
+            await ask("step", steps=steps)
+        denied.append((str(caught.value), caught.value.invalid_request, len(cluster.log.events) - before))
+
+    denied: list[tuple[str, bool, int]] = []
+    talk(conversation)
+    ((reason, is_invalid, events),) = denied
+    assert message in reason
+    assert (is_invalid, events) == (True, 0)
+
+
+def test_a_step_that_cannot_be_done_now_is_denied_as_such() -> None:
+    async def conversation(cluster: Cluster, ask: Ask) -> None:
+        with pytest.raises(DeniedError, match="is not paused") as caught:
+            await ask("step", steps=["resume: broker-1"])
+        denied.append(caught.value.invalid_request)
+
+    denied: list[bool] = []
+    talk(conversation)
+    assert denied == [False]
 
 
 def test_a_snapshot_has_the_present_state_of_the_cluster() -> None:

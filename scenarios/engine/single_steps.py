@@ -1,0 +1,94 @@
+"""Steps of the scenario language on a cluster that runs without a timetable: each is read, checked and executed at once."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
+from kcsim.scenarios.engine.expectations.conditions import evaluate
+from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
+from kcsim.scenarios.engine.simulated_parts import SimulatedParts
+from kcsim.scenarios.engine.step_runner import StepRunner
+from kcsim.scenarios.language.conditions_model import WaitFor
+from kcsim.scenarios.language.scenario_file import ScenarioFileError, load_text
+from kcsim.scenarios.language.schema import Scenario
+from kcsim.scenarios.language.step import NamingStep, ScenarioStep
+from kcsim.scenarios.language.yaml_reader import FileProblem
+from kcsim.scenarios.language.yaml_text import yaml_text
+
+DECLARATIONS = ("name", "description", "cluster", "zookeeper", "workload")
+"""The parts of a scenario that its steps refer to."""
+
+
+class SingleSteps:
+    """Executes steps, one request after the other. Names that a step gives with `as` are known to later steps.
+
+    Args:
+        scenario: declares the brokers, topics, producers and consumers; its timetable and expectations are not used.
+    """
+
+    def __init__(self, cluster: ScenarioCluster, scenario: Scenario) -> None:
+        self._cluster = cluster
+        self._declared = {key: part for key, part in scenario.model_dump(by_alias=True).items() if key in DECLARATIONS}
+        aliases: dict[str, str] = {}
+        self._context = EvaluationContext(cluster.log.events, cluster.state, cluster.broker_names, aliases)
+        self._steps = StepRunner(cluster, scenario, self._context, aliases, self._wait)
+        self._naming: list[str] = []  # the texts of earlier steps that have given names
+
+    @property
+    def simulated(self) -> SimulatedParts | None:
+        """What only simulated brokers have: producers and consumers among it."""
+        return self._steps.simulated
+
+    async def do(self, texts: Sequence[str]) -> None:
+        """Execute steps, each given as in a timetable, without the hyphen before it: `kill: controller`.
+
+        Raises: ScenarioFileError, before anything is done, for a text that is no valid step; ClusterError, ServerError or
+            TimedOutError for the first step that cannot be executed.
+        """
+        for place, (text, step) in enumerate(zip(texts, self._read(texts), strict=True)):
+            if step.after:
+                await self._cluster.runtime.sleep_ms(step.after)
+            if step.when is not None:
+                await self._wait(step.when)
+            for time in range(step.times):
+                if time and step.every:
+                    await self._cluster.runtime.sleep_ms(step.every)
+                await self._steps.do(place, step)
+            if isinstance(step, NamingStep) and step.as_ is not None:
+                self._naming.append(text)
+
+    def _read(self, texts: Sequence[str]) -> list[ScenarioStep]:
+        written = [*self._naming, *texts]
+        head = f"{yaml_text(self._tree())}timetable:\n"
+        items = ["  - " + text.strip().replace("\n", "\n    ") + "\n" for text in written]
+        first_lines = list(accumulate((item.count("\n") for item in items), initial=head.count("\n") + 1))
+        try:
+            steps = load_text(head + "".join(items), "step").scenario.timetable[len(self._naming) :]
+        except ScenarioFileError as error:
+            raise ScenarioFileError([_of_step(problem, written, first_lines) for problem in error.problems]) from None
+        if any(step.at is not None for step in steps):
+            raise ScenarioFileError([FileProblem("step", None, "at counts from the beginning of a timetable; write after")])
+        return steps
+
+    def _tree(self) -> dict[str, object]:
+        """Return the declarations, with the topics that were created without one."""
+        cluster = dict(self._declared["cluster"])
+        topics = dict(cluster.get("topics", {}))
+        for name, topic in self._cluster.state.of_topics.topics.items():
+            if name not in topics and topic.assignments:
+                topics[name] = {"assignment": {p: list(of.replicas) for p, of in sorted(topic.assignments.items())}}
+        return {**self._declared, "cluster": {**cluster, "topics": topics} if topics else cluster}
+
+    async def _wait(self, condition: WaitFor) -> None:
+        def not_yet() -> str | None:
+            found = evaluate(condition, self._context)
+            return None if found.holds else found.observed
+
+        await self._cluster.wait_until(not_yet, condition.within)
+
+
+def _of_step(problem: FileProblem, texts: Sequence[str], first_lines: Sequence[int]) -> FileProblem:
+    """Return a problem with the text of its step in the place of the file and the line."""
+    line = problem.line or 0
+    place = sum(first <= line for first in first_lines[: len(texts)]) - 1
+    return FileProblem(texts[place].strip().partition("\n")[0] if place >= 0 else "step", None, problem.message)
