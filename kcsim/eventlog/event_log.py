@@ -23,6 +23,8 @@ from kcsim.znodes.paths import parent
 
 TRANSACTIONS_REMEMBERED = 200_000
 ROWS_PER_GROUP = 50_000
+MOST_LINE_BYTES = 64 << 20
+"""Bytes of one event as JSON. ZooKeeper refuses data of a znode beyond 1 MB; without a bound a line may fill the memory."""
 
 
 class TraceWriter(Protocol):
@@ -272,7 +274,9 @@ def read_trace(path: Path) -> Iterator[Event]:
 def _read_jsonl(path: Path) -> Iterator[Event]:
     decoder = msgspec.json.Decoder(Event)
     with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(iter(lambda: lines.readline(MOST_LINE_BYTES + 1), b""), 1):
+            if len(line) > MOST_LINE_BYTES:
+                raise BadTraceError(f"{path}:{number}: not an event: the line is longer than {MOST_LINE_BYTES >> 20} MB")
             try:
                 yield decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:

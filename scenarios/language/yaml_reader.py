@@ -14,6 +14,9 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from kcsim.scenarios.language.yaml_error_messages import explain_yaml_error
 
+MOST_NODES = 100_000
+"""Values in a text of YAML. The largest scenario of the library has a few hundred."""
+
 
 class FileProblem(NamedTuple):
     """A problem in a file. `line` counts from 1; None if the problem is about the whole file."""
@@ -58,10 +61,12 @@ def read_yaml(
         noun: what the text should contain, such as `scenario`.
         explain: returns the line and the description of an error of syntax in the text.
 
-    Raises: `error`, if the text is not YAML, has a key twice, or is nested too deeply.
+    Raises: `error`, if the text is not YAML, has a key twice, is nested too deeply or too large.
     """
     try:
-        return YAML(typ="rt").load(text)
+        content = YAML(typ="rt").load(text)
+        _refuse_large(content, file, error, noun)
+        return content
     except RecursionError:
         raise error([FileProblem(file, None, f"not a {noun}: lists within lists without end")]) from None
     except DuplicateKeyError as twice:
@@ -72,6 +77,26 @@ def read_yaml(
         raise error([FileProblem(file, *explain(bad, text))]) from None
     except YAMLError as bad:
         raise error([FileProblem(file, None, f"not YAML: {' '.join(str(bad).split())}")]) from None
+
+
+def _refuse_large(content: Any, file: str, error: type[FileError], noun: str) -> None:
+    """Raise `error` if a text has too many nodes, each counted as often as an alias (*name) repeats it.
+
+    A few lines of aliases of aliases stand for billions of nodes. Only the count is kept for a node that was seen before.
+    """
+    counted: dict[int, int] = {}
+
+    def count(node: Any) -> int:
+        if not isinstance(node, dict | list):
+            return 1
+        if id(node) not in counted:
+            counted[id(node)] = 0  # an alias within the node itself, which is another problem
+            inner = node.values() if isinstance(node, dict) else node
+            counted[id(node)] = 1 + sum(map(count, inner))
+        return counted[id(node)]
+
+    if count(content) > MOST_NODES:
+        raise error([FileProblem(file, None, f"not a {noun}: more than {MOST_NODES} keys and items, with those of aliases")])
 
 
 def line_of(node: Any, part: object) -> int | None:

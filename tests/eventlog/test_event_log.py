@@ -123,6 +123,22 @@ def test_a_line_that_is_no_event_is_named(tmp_path: Path) -> None:
         list(read_trace(path))
 
 
+def test_a_line_that_is_too_long_is_refused_without_being_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line without an end would fill the memory before it could be found invalid."""
+    monkeypatch.setattr("kcsim.eventlog.event_log.MOST_LINE_BYTES", 1 << 20)
+    path = tmp_path / "long.jsonl"
+    path.write_bytes(b'{"seq":0,"t_ms":0,"node":"scenario","kind":"RunStarted"}\n' + b"x" * (1 << 20) + b"x\n")
+    with pytest.raises(BadTraceError, match=r"long\.jsonl:2: not an event: the line is longer than 1 MB"):
+        list(read_trace(path))
+
+
+def test_a_line_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "deep.jsonl"
+    path.write_text('{"more": ' + "[" * 100_000 + "]" * 100_000 + "}\n")
+    with pytest.raises(BadTraceError, match=r"deep\.jsonl:1: not an event: nested too deeply"):
+        list(read_trace(path))
+
+
 def test_a_file_that_is_no_parquet_is_named(tmp_path: Path) -> None:
     path = tmp_path / "junk.parquet"
     path.write_bytes(b"junk")

@@ -200,9 +200,9 @@ class ZooKeeperProxy:
         for _ in addresses:
             address = addresses[self._next_member % len(addresses)]
             self._next_member += 1
-            opening = asyncio.open_connection(address.host, address.port)
             try:
-                return Peer(*await asyncio.wait_for(opening, _CONNECT_BOUND_S))
+                async with asyncio.timeout(_CONNECT_BOUND_S):  # wait_for loses a cancellation before Python 3.12
+                    return Peer(*await asyncio.open_connection(address.host, address.port))
             except OSError:  # a time-out is one, too
                 continue
         return None

@@ -42,6 +42,6 @@ def ask_server(host: str, port: int, timeout_s: float = 2.0) -> ServerStatus:
     text = ask(host, port, "srvr", timeout_s)
     if not text:  # Docker's port forwarding accepts connections before the server in the container does
         raise ConnectionResetError("closed without an answer")
-    mode = re.search(r"^Mode: (\w+)", text, re.MULTILINE)
+    mode = re.search(rf"^Mode: ({'|'.join(Mode)})$", text, re.MULTILINE)  # not read-only: such a member has no quorum
     version = re.search(r"^Zookeeper version: (\d+(?:\.\d+)*)", text)
     return ServerStatus(text, Mode(mode[1]) if mode else None, version[1] if version else None)

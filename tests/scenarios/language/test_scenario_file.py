@@ -465,6 +465,14 @@ def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
     assert problems(path) == ["try-it.yaml: not a scenario: lists within lists without end"]
 
 
+def test_aliases_of_aliases_are_refused_at_once(tmp_path: Path) -> None:
+    """Thirty lines that stand for 10^30 values."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
+    path = written(tmp_path, "\n".join(lines))
+    assert problems(path) == ["try-it.yaml: not a scenario: more than 100000 keys and items, with those of aliases"]
+
+
 def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
     """Example: kcsim run <(generate-it)"""
     reading, writing = os.pipe()

@@ -237,3 +237,19 @@ def test_the_sessions_are_known_when_their_clients_know_them() -> None:
             assert await client.receive_all() == b""
 
     run(main())
+
+
+def test_stopping_while_a_client_is_just_connecting_does_not_hang() -> None:
+    """A cancellation that arrives in the same step as the server's connection must not be lost."""
+
+    async def main() -> None:
+        for turns in range(60):
+            async with between() as (proxy, _):
+                client = asyncio.ensure_future(connect(proxy))
+                for _ in range(turns % 12):
+                    await asyncio.sleep(0)
+                await proxy.stop()
+                client.cancel()
+                await asyncio.gather(client, return_exceptions=True)
+
+    run(main())
