@@ -380,7 +380,7 @@ def test_elsewhere_a_change_of_settings_names_the_notification_too(described: Li
     [
         ("--zookeeper x", "Command must include exactly one action: --list, --describe, --create, --alter or --delete"),
         ("--zookeeper x --list --describe", "Command must include exactly one action: --list, --describe, --create,"),
-        ("--list", 'Missing required argument "[zookeeper]"'),
+        ("--list", 'Missing required argument "[zookeeper]": no cluster is up; name a ZooKeeper, or start kcsim up\n'),
         ("--zookeeper x --delete", 'Missing required argument "[topic]"'),
         ("--zookeeper x --describe --if-exists", 'Missing required argument "[topic]"'),
         ("--zookeeper x --create --topic t --partitions 1", 'Missing required argument "[replication-factor]"'),
