@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TextIO
 
 from kcsim.scenarios.cli.command_exit import INTERRUPTED_LINE, ExitStatus
 
@@ -24,7 +25,7 @@ def exit_status_of(command: Callable[[], object]) -> int:
         try:
             _flush_stdout()
         except BrokenPipeError:  # the reader has left after the work was done
-            _discard_stdout()
+            _discard(sys.stdout)
         return status
     except BaseException as error:
         return _report(error)
@@ -44,13 +45,15 @@ def _report(error: BaseException) -> int:
         status = ExitStatus.INTERRUPTED
     else:
         line, status = _line_about(error), ExitStatus.UNDECIDED
-    with suppress(OSError, ValueError):  # stderr may be full or closed as well
+    try:
         if line is None:
             traceback.print_exception(error)
             line = f"kcsim: {type(error).__name__}: {error}; {UNEXPECTED}"
         if line:
             print(line, file=sys.stderr, flush=True)
-    _discard_stdout()
+    except (OSError, ValueError):  # stderr is full or closed as well
+        _discard(sys.stderr)
+    _discard(sys.stdout)
     return int(status)
 
 
@@ -88,9 +91,11 @@ def _flush_stdout() -> None:
         sys.stdout.flush()
 
 
-def _discard_stdout() -> None:
-    """Drop what is left of the output: Python would try to write it once more, and end with a status of its own."""
-    with suppress(OSError, ValueError, AttributeError):
+def _discard(stream: TextIO | None) -> None:
+    """Drop what is left of an output: Python would try to write it once more, and end with a status of its own."""
+    if stream is None:  # it was closed when the process began
+        return
+    with suppress(OSError, ValueError):
         with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
-        sys.stdout.flush()
+            os.dup2(nowhere.fileno(), stream.fileno())
+        stream.flush()

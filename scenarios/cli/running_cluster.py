@@ -56,7 +56,7 @@ def only_cluster(cluster: str | None) -> str:
 
 def zookeeper_or_running_cluster(zookeeper: str | None) -> str | None:
     """Return --zookeeper, else the connect string of the cluster that is up; None if none is."""
-    from kcsim.scenarios.cli.up_cluster.control import ControlError, NoClusterError
+    from kcsim.scenarios.cli.up_cluster.control import ControlError, NoClusterError, running_clusters
 
     if zookeeper is not None:
         return zookeeper
@@ -64,6 +64,9 @@ def zookeeper_or_running_cluster(zookeeper: str | None) -> str | None:
 
     try:
         with exit_on_control_errors(passed=NoClusterError):
+            running = running_clusters()
+            if len(running) > 1:
+                fail(f"several clusters are up: {', '.join(running)}; name the ZooKeeper of one", ExitStatus.USAGE)
             return RunningCluster(only_cluster(None)).connect_string()
     except ControlError:
         return None
