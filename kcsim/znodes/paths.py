@@ -96,6 +96,11 @@ def topic_partition_state(partition: TopicPartition) -> str:
     return f"{BROKER_TOPICS}/{partition.topic}/partitions/{partition.partition}/state"
 
 
+def entity_type_config(entity_type: str) -> str:
+    """Return the parent of the settings of all entities of a type, which is one of CONFIG_TYPES."""
+    return f"{CONFIG}/{entity_type}"
+
+
 def entity_config(entity_type: str, entity_name: str) -> str:
     """Return the path of the znode with an entity's settings.
 
@@ -103,7 +108,7 @@ def entity_config(entity_type: str, entity_name: str) -> str:
         entity_type: one of CONFIG_TYPES.
         entity_name: as in the path: users and client ids are quoted already, and `<default>` is a name too.
     """
-    return f"{CONFIG}/{entity_type}/{entity_name}"
+    return f"{entity_type_config(entity_type)}/{entity_name}"
 
 
 def topic_config(topic: str) -> str:

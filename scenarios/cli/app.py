@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from kcsim.scenarios.cli import (
     assign,
     compare,
+    configs,
     diagram,
     diff,
     doctor,
@@ -78,6 +79,7 @@ COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = Mappin
         "Kafka's tools": {
             "topics": topics.topics,
             "reassign": reassign.reassign,
+            "configs": configs.configs,
             "elect-leaders": elect_leaders.elect_leaders,
             "assign": assign.assign,
             "infer": infer.infer,

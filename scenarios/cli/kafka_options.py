@@ -13,6 +13,10 @@ ZooKeeperOption = Annotated[
 ]
 
 
+NO_ZOOKEEPER = 'Missing required argument "[zookeeper]": no cluster is up; name a ZooKeeper, or start kcsim up'
+"""Kafka's message, and what helps."""
+
+
 def only_action(actions: Mapping[str, bool], listed: str) -> str:
     """Return the only action that is given, or end the command.
 

@@ -9,7 +9,7 @@ import typer
 
 from kcsim.scenarios.cli.cluster_access import modify_cluster, query_cluster
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.kafka_options import ZooKeeperOption, only_action, refuse_together, require_options
+from kcsim.scenarios.cli.kafka_options import NO_ZOOKEEPER, ZooKeeperOption, only_action, refuse_together, require_options
 from kcsim.scenarios.cli.running_cluster import zookeeper_or_running_cluster
 
 if TYPE_CHECKING:
@@ -149,10 +149,7 @@ def _checked_action(actions: "Mapping[str, bool]", given: set[str]) -> str:
     """Return the action if all given options are allowed with it and with each other; otherwise end the command."""
     action = only_action(actions, "--list, --describe, --create, --alter or --delete")
     if "zookeeper" not in given:
-        fail(
-            'Missing required argument "[zookeeper]": no cluster is up; name a ZooKeeper, or start kcsim up',
-            ExitStatus.USAGE,
-        )
+        fail(NO_ZOOKEEPER, ExitStatus.USAGE)
     if action not in ("list", "describe") or (action == "describe" and "if-exists" in given):
         require_options(given, ["topic"])
     if action == "create" and "replica-assignment" not in given:

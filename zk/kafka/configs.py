@@ -19,6 +19,10 @@ class ConfigZnodes:
     def __init__(self, znodes: ZnodeRequests) -> None:
         self._znodes = znodes
 
+    async def entities(self, entity_type: str, cause: Cause = None) -> tuple[str, ...]:
+        """Return the names of the entities of a type that have a znode of settings."""
+        return await self._znodes.get_children(paths.entity_type_config(entity_type), cause=cause)
+
     async def read_entity(self, entity_type: str, entity_name: str, cause: Cause = None) -> dict[str, str]:
         """Return the settings of a topic, broker, user, client or address; empty if it has none."""
         found = await self._znodes.get_data(paths.entity_config(entity_type, entity_name), cause)
