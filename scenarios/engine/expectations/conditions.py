@@ -228,6 +228,10 @@ def _time_between(wanted: TimeBetween, context: EvaluationContext) -> ConditionR
 # --- metrics -----------------------------------------------------------------------------------------------------------
 
 
+COUNTS_OF_PARTITIONS = ("OfflinePartitionsCount", "PreferredReplicaImbalanceCount")
+"""Metrics that are 0 also because there is nothing to count."""
+
+
 def _metrics(wanted: Mapping[str, MetricExpectation], context: EvaluationContext) -> ConditionResult:
     return each(wanted, lambda name: _metric(name, wanted[name], context))
 
@@ -240,6 +244,9 @@ def _metric(name: str, wanted: MetricExpectation, context: EvaluationContext) ->
     now, changed = metrics.now.get(name, 0), metrics.changed.get(name)
     unable = [node for node in metrics.by_node(name) if context.state.not_running(node) is not None]
     observed = f"{name} is {now}" + (f", also of {comma_separated(map(context.described, unable))}" if unable else "")
+    topics = context.state.of_topics.topics or metrics.now.get("GlobalTopicCount")
+    if name in COUNTS_OF_PARTITIONS and not now and not topics:
+        return ConditionResult(False, f"{observed}, and there are no topics")
     holds = wanted.amount.holds(now) and (context.as_recorded or not unable)
     return ConditionResult(holds, observed, (changed,) if changed else ())
 

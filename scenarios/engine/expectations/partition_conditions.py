@@ -104,6 +104,9 @@ def _topics(wanted: tuple[str, ...], context: EvaluationContext) -> ConditionRes
 
 
 def _reassigning(wanted: tuple[TopicPartition, ...] | str, context: EvaluationContext) -> ConditionResult:
+    """Compare the partitions that are being reassigned; `none` is false if there are no topics."""
+    if not context.state.of_topics.topics:
+        return ConditionResult(False, "there are no topics")
     moving = context.state.of_topics.reassigning()
     observed = f"{comma_separated(moving)} being reassigned" if moving else "nothing is being reassigned"
     holds = {ANY: bool(moving), NONE: not moving}[wanted] if isinstance(wanted, str) else moving == sorted(wanted)

@@ -84,6 +84,8 @@ def test_a_wait_for_a_controller_is_not_over_while_the_dead_one_is_named() -> No
         ("leaders-preferred: all", "there are no partitions"),
         ("offline-partitions: 0", "there are no topics"),
         ("under-replicated: 0", "there are no topics"),
+        ("reassigning: none", "there are no topics"),
+        ("metrics: {OfflinePartitionsCount: 0}", "OfflinePartitionsCount is 0, and there are no topics"),
     ],
 )
 def test_nothing_holds_of_all_partitions_where_there_are_none(expectation: str, observed: str) -> None:
