@@ -1,14 +1,19 @@
 """The timeline of a failed test: the test's own actions and the entries of ZooKeeper's transaction log, merged by time."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from kcsim.scenarios.testing.action_history import ActionHistory, TimelineEntry
 from kcsim.vocabulary import SessionId
 from kcsim.zk.capture.session_owners import SessionOwners
-from kcsim.zk.capture.transaction_listing import OperationLine, TransactionFilter, TransactionListing
+from kcsim.zk.capture.transaction_listing import OperationLine, TransactionFilter, TransactionListing, error_name
+from kcsim.zk.errors import RolledBackError, RuntimeInconsistencyError
 from kcsim.zk.files.data_directory import DataDirectory, NoSuchFilesError
-from kcsim.zk.files.transactions import Transaction
+from kcsim.zk.files.transactions import ErrorTxn, Transaction
+
+NOT_THE_REASON = (RolledBackError.name, RuntimeInconsistencyError.name)
+"""Errors of the operations of a multi beside the one that failed."""
 
 
 class ZooKeeperLog:
@@ -54,14 +59,36 @@ class ZooKeeperLog:
         """Yield the operations as timeline entries, with paths below the chroot and the test's names for the sessions."""
         for transaction, lines in self._transactions:
             who = whose.get(transaction.session_id) or self._names[transaction.session_id]
+            if transaction.is_refused:
+                yield TimelineEntry(transaction.time_ms, who, _refusal(transaction))
+                continue
             for line in lines:
                 path = None if line.path is None else line.path.removeprefix(chroot) or "/"
                 text = f"{line.op}  {path or ''}  {line.what}".rstrip()
                 yield TimelineEntry(transaction.time_ms, who, text.replace("    ", "  "))
 
 
+def _refusal(transaction: Transaction) -> str:
+    """Return what ZooKeeper's log has of a refused request: its errors, and neither path nor operation.
+
+    In a multi, the operations before the failed one have no error of their own, and those after it were not tried.
+    """
+    errors = [error_name(op.code) for op in transaction.ops if isinstance(op, ErrorTxn)]
+    reasons = [name for name in errors if name not in NOT_THE_REASON] or errors
+    multi = f"a multi of {len(errors)}: " if transaction.is_multi else ""
+    return f"refused  {multi}{reasons[0]}"
+
+
 def _is_below(line: OperationLine, chroot: str) -> bool:
     return line.path is not None and (line.path == chroot or line.path.startswith(chroot.rstrip("/") + "/"))
+
+
+def _merged(entries: Iterable[TimelineEntry]) -> Iterator[TimelineEntry]:
+    """Yield one entry for several that follow each other and are alike, as the refusals of a retry."""
+    for _, group in groupby(entries, key=lambda entry: (entry.who, entry.what)):
+        alike = list(group)
+        first = alike[0]
+        yield first._replace(what=f"{first.what} ({len(alike)} times)") if len(alike) > 1 else first
 
 
 def failure_timeline(history: ActionHistory, log_entries: Iterable[TimelineEntry]) -> str:
@@ -71,5 +98,6 @@ def failure_timeline(history: ActionHistory, log_entries: Iterable[TimelineEntry
     """
     since = [entry for entry in log_entries if entry.at_ms >= history.began_ms]  # the root's creation came before
     entries: Sequence[TimelineEntry] = sorted([*history.entries, *since], key=lambda entry: entry.at_ms)
+    entries = list(_merged(entries))
     width = max((len(entry.who) for entry in entries), default=0)
     return "".join(f"{(e.at_ms - history.began_ms) / 1000:7.3f} s  {e.who:<{width}}  {e.what}\n" for e in entries)

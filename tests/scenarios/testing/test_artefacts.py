@@ -4,8 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from kazoo.exceptions import NodeExistsError
 
 from kcsim.scenarios.testing.artefacts import Artefacts, unused
+from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
+from tests.scenarios.testing.clients import client
 
 pytest_plugins = ["pytester"]
 
@@ -166,3 +169,22 @@ def test_files_of_one_name_stand_side_by_side(tmp_path: Path) -> None:
         path.touch()
         names.append(path.name)
     assert names == ["trace.jsonl", "trace-2.jsonl", "trace-3.jsonl"]
+
+
+@pytest.mark.live
+def test_refused_writes_are_one_line_with_their_error(kcsim_zookeeper: ZooKeeperForTest, tmp_path: Path) -> None:
+    """ZooKeeper's log has neither path nor operation of a refused request."""
+    with client(kcsim_zookeeper.client_address("a")) as kazoo:
+        kazoo.create("/x")
+        for _ in range(3):
+            with pytest.raises(NodeExistsError):
+                kazoo.create("/x")
+        transaction = kazoo.transaction()
+        transaction.set_data("/x", b"1")
+        transaction.create("/x")
+        transaction.delete("/x")
+        transaction.commit()
+    kcsim_zookeeper.write_artefacts(tmp_path)
+    lines = (tmp_path / "timeline.txt").read_text().splitlines()
+    refused = [line.partition("refused")[2].strip() for line in lines if "refused" in line]
+    assert refused == ["NODEEXISTS (3 times)", "a multi of 3: NODEEXISTS"]
