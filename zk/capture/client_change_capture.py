@@ -197,12 +197,16 @@ class ClientChangeCapture:
         self._log.append(ZOOKEEPER, kind, cause, fields)
 
     def _vanished(self, gone: Iterable[str]) -> None:
-        """Log the deletion of znodes that no own client deleted: an operator did, or their session has ended."""
+        """Log the deletion of znodes that no own client deleted: an operator did, or their session has ended.
+
+        A session's ephemeral znodes are deleted in one transaction: with one of them the others are gone as well.
+        """
         owners = {path: self._owner_of.get(path) for path in gone}
         for owner in dict.fromkeys(owner for owner in owners.values() if owner is not None):
             left = [path for path, other in self._owner_of.items() if other == owner and path not in owners]
             if owner not in self._ended and (not left or self.ledger.is_end_explained(owner)):
                 self._end(owner)
+                owners |= dict.fromkeys(left, owner)
         for path, whose in owners.items():
             self._gone(path, None, None if whose is None else self._ended.get(whose))
 

@@ -110,18 +110,20 @@ def test_a_session_whose_ephemeral_znodes_are_all_gone_has_expired(log: EventLog
     assert (closed(log).session_id, closed(log).error) == ("0x00000000000000a1", "SESSIONEXPIRED")
 
 
-def test_after_a_fault_the_first_znode_that_goes_ends_the_session_and_the_fault_is_the_cause(
+def test_after_a_fault_the_first_znode_that_goes_ends_the_session_with_all_of_its_znodes(
     log: EventLog, feed: ClientChangeCapture
 ) -> None:
-    """The watch on /controller fires before the registration has been read."""
+    """The watch on /controller fires before the registration has been read. The fault is the cause."""
     feed.ledger.record_session_fault(OURS, FAULT)
     feed.noticed(OTHER, WatchEvent(WatchKind.NODE_DELETED, CONTROLLER, Zxid(9)))
-    look(feed)
-    assert appended(log) == [
+    ended = [
         (EventKind.SESSION_CLOSED, None, FAULT),
         (EventKind.ZNODE_DELETED, CONTROLLER, 5),
         (EventKind.ZNODE_DELETED, REGISTRATION, 5),
     ]
+    assert appended(log) == ended
+    look(feed)
+    assert appended(log) == ended
 
 
 def test_a_session_that_holds_others_still_lives_on(log: EventLog, feed: ClientChangeCapture) -> None:
@@ -150,17 +152,19 @@ def test_a_successor_that_created_the_znode_shows_that_it_was_gone(log: EventLog
     assert appended(log) == [
         (EventKind.SESSION_CLOSED, None, FAULT),
         (EventKind.ZNODE_DELETED, CONTROLLER, 5),
+        (EventKind.ZNODE_DELETED, REGISTRATION, 5),
         (EventKind.ZNODE_CREATED, CONTROLLER, 0),
     ]
 
 
 def test_a_successor_that_a_look_finds_shows_it_too(log: EventLog, feed: ClientChangeCapture) -> None:
     feed.ledger.record_session_fault(OURS, FAULT)
-    look(feed, controller=(OTHER, 9), registration=(OURS, 5))
-    assert [kind for kind, _, _ in appended(log)] == [
-        EventKind.SESSION_CLOSED,
-        EventKind.ZNODE_DELETED,
-        EventKind.ZNODE_CREATED,
+    look(feed, controller=(OTHER, 9))
+    assert [(kind, path) for kind, path, _ in appended(log)] == [
+        (EventKind.SESSION_CLOSED, None),
+        (EventKind.ZNODE_DELETED, CONTROLLER),
+        (EventKind.ZNODE_DELETED, REGISTRATION),
+        (EventKind.ZNODE_CREATED, CONTROLLER),
     ]
 
 

@@ -105,7 +105,7 @@ def test_ctrl_c_ends_it_with_its_jvm_and_nothing_half_done(place: Path) -> None:
     wait_until(lambda: any(place.glob("runs.*.partial")), lambda: (process.poll(), list(place.iterdir())))
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=SECONDS)  # it returns when no process has stderr open any more, the JVM included
-    assert (process.returncode, out, err) == (130, "", "")
+    assert (process.returncode, out, err) == (130, "", "kcsim: interrupted\n")
     assert left_behind(place) == set()
     assert {path.name for path in place.iterdir()} == {"here", "temporary", "run.jsonl"}
 
