@@ -214,6 +214,27 @@ def test_a_scenario_brings_its_own_brokers_and_topics() -> None:
 
 @pytest.mark.slow
 @pytest.mark.live
+def test_a_watched_cluster_is_printed_at_each_change_until_it_ends(tmp_path: Path) -> None:
+    """Where the output is no terminal. The broker stays paused, so that any later answer shows it."""
+    printed = tmp_path / "watch.txt"
+    with up(tmp_path) as terminal, printed.open("w") as file:
+        watch = [sys.executable, "-m", "kcsim.scenarios", "watch", "--every", "0.1"]
+        with subprocess.Popen(watch, stdout=file, stderr=subprocess.STDOUT) as process:
+            try:
+                until(printed.read_text, lambda text: "Controller: broker-" in text, "the first state", PATIENCE_S)
+                assert kcsim("fault", "pause", "broker-1").exit_code == 0
+                until(printed.read_text, lambda text: "paused" in text, "the paused broker", PATIENCE_S)
+                terminal.signal(signal.SIGINT)
+                assert process.wait(PATIENCE_S) == 0
+            finally:
+                process.kill()
+    lines = printed.read_text().splitlines()
+    assert lines[-1] == "cluster default is not up any more"
+    assert sum(line.startswith("Cluster default, up for ") for line in lines) >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.live
 def test_the_producers_of_a_scenario_work_on_its_cluster(tmp_path: Path) -> None:
     with up(tmp_path, given=("up", "leader-crash-acks-all", *SETTINGS)) as terminal:
         assert kcsim("step", "start-workload: writer", "stop-workload: writer\nafter: 1s").exit_code == 0
