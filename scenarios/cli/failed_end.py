@@ -19,6 +19,7 @@ def exit_status_of(command: Callable[[], object]) -> int:
     """Run a command, flush its output, and return its exit status. An exception is printed as one line on stderr.
 
     An unforeseen exception is printed with its traceback. Its status is 2: 1 means that an expectation was violated.
+    Raises MemoryError, which cannot be reported in the usual way.
     """
     try:
         status = _status_of(command)
@@ -27,6 +28,8 @@ def exit_status_of(command: Callable[[], object]) -> int:
         except BrokenPipeError:  # the reader has left after the work was done
             _discard(sys.stdout)
         return status
+    except MemoryError:
+        raise
     except BaseException as error:
         return _report(error)
 
@@ -76,8 +79,6 @@ def _line_about(error: BaseException) -> str | None:
             return f"kcsim: the output's encoding, {error.encoding}, has no character {missing}; set PYTHONIOENCODING=utf-8"
         case RecursionError():
             return "kcsim: the input is nested too deeply"
-        case MemoryError():
-            return "kcsim: out of memory"
         case OSError():
             why = error.strerror or str(error)
             if error.filename is not None:

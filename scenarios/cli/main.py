@@ -12,6 +12,7 @@ from typing import NoReturn
 INTERRUPTED_STATUS, CANNOT_START_STATUS = 130, 2
 """Values of ExitStatus, whose module is not loaded yet when the first Ctrl-C may come."""
 INTERRUPTED_LINE = "kcsim: interrupted"
+OUT_OF_MEMORY_LINE = b"kcsim: out of memory\n"
 AGAIN_AFTER_S = 0.001
 
 
@@ -49,8 +50,19 @@ def _run() -> int:
         from kcsim.scenarios.cli.app import run_command_line
         from kcsim.scenarios.cli.failed_end import exit_status_of
         from kcsim.scenarios.cli.stop_signals import stop_signals_as_ctrl_c
-    except (ImportError, MemoryError, OSError) as error:  # an incomplete installation, or too little memory to load it
-        print(f"kcsim: {str(error) or 'out of memory'}", file=sys.stderr)
+
+        with stop_signals_as_ctrl_c():
+            return exit_status_of(run_command_line)
+    except MemoryError:
+        _end_out_of_memory()
+    except (ImportError, OSError) as error:  # an incomplete installation: exit_status_of reports what a command raises
+        print(f"kcsim: {error}", file=sys.stderr)
         return CANNOT_START_STATUS
-    with stop_signals_as_ctrl_c():
-        return exit_status_of(run_command_line)
+
+
+def _end_out_of_memory() -> NoReturn:
+    """End the process without allocating: there may be no memory left for a message, for clean-up or for a traceback."""
+    try:
+        os.write(2, OUT_OF_MEMORY_LINE)
+    finally:
+        os._exit(CANNOT_START_STATUS)

@@ -6,6 +6,7 @@ from kcsim.scenarios.cli.command_exit import ExitStatus
 
 RUN = "kcsim run controller-failover --zookeeper simulated"
 INTERRUPTED = "kcsim: interrupted"
+OUT_OF_MEMORY = "OUT_OF_MEMORY"
 NO_SPACE = "No space left on device"
 STDOUT_FULL = f"kcsim: standard output: {NO_SPACE}"
 DEPTH = 200_000
@@ -22,18 +23,22 @@ class BadEnd:
     """One bad end. In `message`, which is all of stderr, … stands for any text of one line.
 
     Attributes:
-        signal: a signal that the command gets, and the module at whose import it comes.
+        event: a signal that the command gets, or OUT_OF_MEMORY, and the module at whose import it comes.
     """
 
     title: str
     shell: str
     status: ExitStatus
     message: str = ""
-    signal: tuple[str, str] | None = None
+    event: tuple[str, str] | None = None
 
 
 def _interrupted(title: str, signal: str, module: str, command: str = RUN) -> BadEnd:
     return BadEnd(title, command, ExitStatus.INTERRUPTED, INTERRUPTED, (signal, module))
+
+
+def _out_of_memory(title: str, module: str) -> BadEnd:
+    return BadEnd(title, f"{RUN} >out", UNDECIDED, "kcsim: out of memory", (OUT_OF_MEMORY, module))
 
 
 FIRST, LIBRARY, RUNNER = "kcsim.scenarios.cli.app", "typer", "kcsim.scenarios.engine.runner"
@@ -89,7 +94,9 @@ BAD_ENDS = (
     BadEnd("a trace that is none", "kcsim why notes.txt 1", USAGE, "notes.txt:1: not an event: …"),
     BadEnd("4 GB of address space", f"ulimit -v 4000000; {RUN} >out", HELD),
     BadEnd("2 GB of address space", f"ulimit -v 2000000; {RUN} >out", HELD),
-    BadEnd("60 MB of address space", f"ulimit -v 60000; {RUN} >out", UNDECIDED, "kcsim: …"),
+    _out_of_memory("no memory left while the command line is loaded", LIBRARY),
+    _out_of_memory("no memory left while the run is prepared", RUNNER),
+    _out_of_memory("no memory left while the run is judged", JUDGED),
     BadEnd(
         "files of at most 4 KB",
         f"trap '' XFSZ; ulimit -f 4; {RUN} --trace t.jsonl | cat >/dev/null; exit ${{PIPESTATUS[0]}}",
