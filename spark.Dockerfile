@@ -7,7 +7,7 @@ USER root
 ENV UV_PYTHON_INSTALL_DIR=/opt/python
 RUN pip3 install --no-cache-dir uv && uv venv --python 3.11 /opt/kcsim
 COPY . /opt/kcsim-source
-RUN uv pip install --no-cache --python /opt/kcsim/bin/python /opt/kcsim-source pyspark==4.3.0
+RUN uv pip install --no-cache --python /opt/kcsim/bin/python "/opt/kcsim-source[spark]" pyspark==4.3.0
 ENV PYSPARK_PYTHON=/opt/kcsim/bin/python \
     PATH=/opt/kcsim/bin:$PATH
 

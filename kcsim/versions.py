@@ -2,13 +2,15 @@
 
 from platform import python_version
 
+DISTRIBUTION = "kafka-controller-sim"
+
 
 def own_version() -> str:
     """Return the version of the installed distribution."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        return version("kafka-controller-sim")
+        return version(DISTRIBUTION)
     except PackageNotFoundError:
         return "not installed as a distribution"
 

@@ -13,6 +13,7 @@ import tomllib
 import venv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -177,6 +178,86 @@ def test_the_fixtures_serve_such_a_project_s_tests(foreign_project: ForeignProje
     assert "2 passed" in done.stdout
 
 
+# The smallest installation
+
+
+def closure(name: str) -> dict[str, Distribution]:
+    """Return the installed distributions that a plain `pip install` of one brings, without extras, by name."""
+    found: dict[str, Distribution] = {}
+    waiting = [name]
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name not in found:
+            found[name] = distribution(name)
+            asked_for = map(Requirement, found[name].requires or [])
+            waiting += [wanted.name for wanted in asked_for if not wanted.marker or wanted.marker.evaluate({"extra": ""})]
+    return found
+
+
+@pytest.fixture(scope="module")
+def smallest(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel without extras: into an environment with links to the distributions that it asks for, and no other.
+
+    Returns: the environment's command kcsim.
+    """
+    base = tmp_path_factory.mktemp("smallest")
+    venv.create(base, symlinks=True)
+    python = base / "bin" / "python"
+    succeed([sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", wheel], cwd=base)
+    (site_packages,) = base.glob("lib/python*/site-packages")
+    for name, installed in closure(PROJECT["name"]).items():
+        if name != PROJECT["name"]:
+            for top in {file.parts[0] for file in installed.files or []} - {"..", "bin", "__pycache__"}:
+                (site_packages / top).symlink_to(str(installed.locate_file(top)))
+    return base / "bin" / "kcsim"
+
+
+@pytest.mark.slow
+def test_the_smallest_installation_serves_all_that_needs_no_server(smallest: Path, tmp_path: Path) -> None:
+    run_it = ["run", "controller-failover", "--zookeeper", "simulated", "--trace", "run.jsonl"]
+    for arguments in (
+        ["--help"],
+        ["scenario", "list"],
+        ["scenario", "check", "controller-failover"],
+        run_it,
+        ["why", "run.jsonl", "no controller at 1s"],
+        ["show", "run.jsonl", "--at", "1s"],
+        ["report", "run.jsonl", "--out", "page.html"],
+        ["diagram", "partition-states"],
+        ["explore", "--seeds", "0..3", "--jobs", "2"],
+        ["learn", "1", "--print", "--zookeeper", "simulated"],
+        ["doctor"],
+        ["spark", "replay", "--help"],
+    ):
+        succeed([smallest, *arguments], cwd=tmp_path)
+
+
+ZOOKEEPER = "pip install 'kafka-controller-sim[zookeeper]'"
+SPARK = "pip install 'kafka-controller-sim[spark]'"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "brought_by"),
+    [
+        ("run controller-race", ZOOKEEPER),
+        ("zk start", ZOOKEEPER),
+        ("up", ZOOKEEPER),
+        ("run controller-race --zookeeper simulated --trace run.parquet", SPARK),
+        ("spark generate --out histories --events 1000", SPARK),
+        ("spark import zookeeper here --out histories", SPARK),
+    ],
+)
+def test_what_the_smallest_installation_lacks_is_named_with_the_way_to_install_it(
+    command: str, brought_by: str, smallest: Path, tmp_path: Path
+) -> None:
+    done = run([smallest, *command.split()], cwd=tmp_path)
+    assert done.returncode == 2
+    assert brought_by in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 # The lock
 
 LOCK = ROOT / "requirements.lock"
@@ -194,7 +275,8 @@ def locked() -> list[Requirement]:
 
 def required() -> list[str]:
     optional = [requirement for group in PROJECT["optional-dependencies"].values() for requirement in group]
-    return sorted({*PROJECT["dependencies"], *optional, *PYPROJECT["build-system"]["requires"]})
+    asked_for = {*PROJECT["dependencies"], *optional, *PYPROJECT["build-system"]["requires"]}
+    return sorted(wanted for wanted in asked_for if not wanted.startswith(PROJECT["name"]))  # extras within extras
 
 
 def test_the_lock_pins_one_version_and_its_hashes() -> None:

@@ -157,12 +157,12 @@ class JsonlTraceWriter:
 class ParquetTraceWriter:
     """A trace in Parquet: every column is present, null where absent; the schema version is in the file's metadata."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, path: Path) -> None:
         import pyarrow.parquet as pq
 
-        self._file = file
         self._schema = arrow_schema()
-        self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
+        self._file = path.open("wb")
+        self._writer = pq.ParquetWriter(self._file, self._schema, compression="zstd")
         self._rows: list[dict[str, Any]] = []
 
     def write(self, event: Event) -> None:
@@ -188,8 +188,7 @@ class ParquetTraceWriter:
 
 def open_trace_writer(path: Path) -> TraceWriter:
     """Open a trace for writing: Parquet if the name ends in .parquet, JSONL otherwise. Raises: OSError."""
-    file = path.open("wb")
-    return ParquetTraceWriter(file) if path.suffix == ".parquet" else JsonlTraceWriter(file)
+    return ParquetTraceWriter(path) if path.suffix == ".parquet" else JsonlTraceWriter(path.open("wb"))
 
 
 class TraceWriteError(Exception):

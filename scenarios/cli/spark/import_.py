@@ -14,6 +14,7 @@ from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.import_ import Zone
 from kcsim.scenarios.cli.spark.ingest import check_batch
 from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, refuse_existing, session
+from kcsim.scenarios.cli.spark.spark_command import SparkCommand
 from kcsim.scenarios.cli.zk_files import checked_chroot, exit_on_file_errors, zxid_option
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def import_() -> None:
     """Take what real clusters have left behind into a dataset."""
 
 
-@app.command()
+@app.command(cls=SparkCommand)
 def zookeeper(
     directories: Annotated[
         list[str],
@@ -108,7 +109,7 @@ def zookeeper(
     _print_rejects(out, rejects)
 
 
-@app.command("kafka-logs")
+@app.command("kafka-logs", cls=SparkCommand)
 def kafka_logs(
     paths: Annotated[
         list[str],
