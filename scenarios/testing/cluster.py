@@ -12,14 +12,17 @@ from kcsim.brokers.cluster.cluster_spec import ClusterSpec
 from kcsim.brokers.cluster.scenario_cluster import Moment
 from kcsim.brokers.invariants import SAFETY, InvariantChecker
 from kcsim.controller.admin.topics import NewTopic
+from kcsim.errors import Outcome
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.scenarios.engine.steps.brokers import restart
 from kcsim.scenarios.language.value_types import CONTROLLER, ROLES
+from kcsim.scenarios.testing.action_history import TimelineEntry
 from kcsim.scenarios.testing.artefacts import TIMELINE, TRACE, unused
-from kcsim.scenarios.testing.background import check_condition, condition_text
+from kcsim.scenarios.testing.background import check_condition, condition_text, wall_clock_ms
 from kcsim.scenarios.testing.cluster_run import ClusterRun, Work
+from kcsim.scenarios.testing.failure_timeline import RefusedWrites, refusal_text
 from kcsim.scenarios.testing.run_text import timeline_of, write_trace
 from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
 from kcsim.text import did_you_mean
@@ -68,10 +71,14 @@ class ClusterForTest:
         self._numbers = random.Random(f"{seed} topics")
         self._events: list[Event] = []
         self._watch = InvariantChecker(())
+        self._epoch_ms = 0
         self.call(self._attach)
+        if zookeeper is not None:
+            zookeeper.report_refused_writes(self._refused_writes)
 
     async def _attach(self, cluster: Cluster) -> None:
         self._events = cluster.log.events
+        self._epoch_ms = wall_clock_ms() - cluster.runtime.now_ms()
         self._watch = InvariantChecker(SAFETY, cluster, cluster.state)
         cluster.log.subscribe(self._watch.observe)
 
@@ -340,6 +347,18 @@ class ClusterForTest:
         if self.violations:
             text = "".join(f"{violation}\n" for violation in self.violations)
             unused(directory, "violations.txt").write_text(text, encoding="utf-8")
+
+    def _refused_writes(self) -> RefusedWrites:
+        """Return the writes that ZooKeeper has refused to the cluster's processes."""
+        sessions: set[str] = set()
+        entries = []
+        for event in self.events:
+            if event.kind is EventKind.SESSION_STATE and event.session_id is not None:
+                sessions.add(event.session_id)
+            elif event.kind is EventKind.ZK_WRITE_REFUSED and event.outcome == Outcome.NOT_APPLIED.value:
+                text = refusal_text(event.op or "write", event.path or "", event.count or 1, event.error or "")
+                entries.append(TimelineEntry(self._epoch_ms + event.t_ms, event.node, text))
+        return RefusedWrites(frozenset(sessions), entries)
 
     def close(self) -> None:
         """End the run. Raises: the error that ended the run earlier, if any."""

@@ -1,9 +1,11 @@
 """The timeline of a failed test: the test's own actions and the entries of ZooKeeper's transaction log, merged by time."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
+from kcsim.eventlog.events import hexadecimal
 from kcsim.scenarios.testing.action_history import ActionHistory, TimelineEntry
 from kcsim.vocabulary import SessionId
 from kcsim.zk.capture.session_owners import SessionOwners
@@ -11,9 +13,17 @@ from kcsim.zk.capture.transaction_listing import OperationLine, TransactionFilte
 from kcsim.zk.errors import RolledBackError, RuntimeInconsistencyError
 from kcsim.zk.files.data_directory import DataDirectory, NoSuchFilesError
 from kcsim.zk.files.transactions import ErrorTxn, Transaction
+from kcsim.zk.proxy import RecentWrites
 
 NOT_THE_REASON = (RolledBackError.name, RuntimeInconsistencyError.name)
 """Errors of the operations of a multi beside the one that failed."""
+
+
+class RefusedWrites(NamedTuple):
+    """The refused requests of some sessions, as the client that owns these reports them. Ids are as in events."""
+
+    sessions: frozenset[str]
+    entries: Sequence[TimelineEntry]
 
 
 class ZooKeeperLog:
@@ -55,12 +65,25 @@ class ZooKeeperLog:
     def __len__(self) -> int:
         return len(self._transactions)
 
-    def entries(self, chroot: str, whose: dict[SessionId, str]) -> Iterator[TimelineEntry]:
-        """Yield the operations as timeline entries, with paths below the chroot and the test's names for the sessions."""
+    def entries(
+        self,
+        chroot: str,
+        whose: Mapping[SessionId, str],
+        requests: Mapping[SessionId, RecentWrites],
+        without_refusals_of: Collection[str] = (),
+    ) -> Iterator[TimelineEntry]:
+        """Yield the operations as timeline entries, with paths below the chroot and the test's names for the sessions.
+
+        Args:
+            requests: what is known of sessions' requests: the log has no path of a refused one.
+            without_refusals_of: ids, as in events, of sessions whose owner reports its refused requests itself.
+        """
         for transaction, lines in self._transactions:
             who = whose.get(transaction.session_id) or self._names[transaction.session_id]
+            if transaction.is_refused and hexadecimal(transaction.session_id) in without_refusals_of:
+                continue
             if transaction.is_refused:
-                yield TimelineEntry(transaction.time_ms, who, _refusal(transaction))
+                yield TimelineEntry(transaction.time_ms, who, _refusal(transaction, requests.get(transaction.session_id)))
                 continue
             for line in lines:
                 path = None if line.path is None else line.path.removeprefix(chroot) or "/"
@@ -68,15 +91,23 @@ class ZooKeeperLog:
                 yield TimelineEntry(transaction.time_ms, who, text.replace("    ", "  "))
 
 
-def _refusal(transaction: Transaction) -> str:
-    """Return what ZooKeeper's log has of a refused request: its errors, and neither path nor operation.
+def refusal_text(op: str, path: str, writes: int, error: str) -> str:
+    """Return the text about a refused request: its operation that failed, of how many, and ZooKeeper's error."""
+    return f"refused  {op} {path}{f', one of {writes} writes' if writes > 1 else ''}: {error}"
+
+
+def _refusal(transaction: Transaction, requests: RecentWrites | None) -> str:
+    """Return the text about a refused request, with its path if its client's requests are known.
 
     In a multi, the operations before the failed one have no error of their own, and those after it were not tried.
     """
     errors = [error_name(op.code) for op in transaction.ops if isinstance(op, ErrorTxn)]
-    reasons = [name for name in errors if name not in NOT_THE_REASON] or errors
-    multi = f"a multi of {len(errors)}: " if transaction.is_multi else ""
-    return f"refused  {multi}{reasons[0]}"
+    failed = next((i for i, name in enumerate(errors) if name not in NOT_THE_REASON), 0)
+    writes = requests.find(transaction.session_id, transaction.cxid, transaction.time_ms) if requests else ()
+    if len(writes) == len(errors):
+        return refusal_text(writes[failed].op, writes[failed].path, len(writes), errors[failed])
+    multi = f"one of {len(errors)} writes: " if transaction.is_multi else ""
+    return f"refused  {multi}{errors[failed]}"
 
 
 def _is_below(line: OperationLine, chroot: str) -> bool:

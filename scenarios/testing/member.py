@@ -9,8 +9,8 @@ from typing import Self
 
 from kcsim.errors import TimedOutError
 from kcsim.scenarios.testing.action_history import ActionHistory
-from kcsim.scenarios.testing.background import WITHIN_S, Flag, wait_until
-from kcsim.zk.proxy import Breakpoint, BreakpointMoment, ProxiedSession, ProxiedWrite, ProxyThread
+from kcsim.scenarios.testing.background import WITHIN_S, Flag, wait_until, wall_clock_ms
+from kcsim.zk.proxy import Breakpoint, BreakpointMoment, ProxiedSession, ProxiedWrite, ProxyThread, RecentWrites
 
 
 class WritePause:
@@ -72,6 +72,7 @@ class Member:
     Attributes:
         name: its name in messages and in the timeline.
         connect_string: the address for the client, in place of ZooKeeper's; with the same chroot.
+        recent_writes: what the client has written.
     """
 
     def __init__(self, name: str, connect_string: str, history: ActionHistory) -> None:
@@ -79,7 +80,8 @@ class Member:
         self.name = name
         self._history = history
         self._pauses: list[WritePause] = []
-        self._proxy = ProxyThread(connect_string)
+        self.recent_writes = RecentWrites(wall_clock_ms)
+        self._proxy = ProxyThread(connect_string, self.recent_writes)
         self._proxy.start()
         self.connect_string = self._proxy.connect_string
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 from kcsim.scenarios.testing.action_history import ActionHistory
 from kcsim.scenarios.testing.artefacts import TIMELINE, ZOOKEEPER_LOG, Artefacts, unused
 from kcsim.scenarios.testing.background import WITHIN_S, Background, condition_text, wait_until
-from kcsim.scenarios.testing.failure_timeline import ZooKeeperLog, failure_timeline
+from kcsim.scenarios.testing.failure_timeline import RefusedWrites, ZooKeeperLog, failure_timeline
 from kcsim.scenarios.testing.member import Member
 from kcsim.scenarios.testing.process import ADDRESS, ADDRESS_VARIABLE, Command, MemberProcess
 from kcsim.scenarios.testing.servers import ServersForTest
@@ -53,6 +53,7 @@ class ZooKeeperForTest:
         self._members: dict[str, Member] = {}
         self._processes: dict[str, MemberProcess] = {}
         self._guarded: GuardedProcesses | None = None
+        self._refused_writes: list[Callable[[], RefusedWrites]] = []
         self._log_began: Mapping[str, int] = {name: _size(server.log_path(name)) for name in server.member_names}
 
     # --- clients
@@ -115,13 +116,21 @@ class ZooKeeperForTest:
         """Write a line into the timeline of the test."""
         self._history.note(who, what)
 
+    def report_refused_writes(self, source: Callable[[], RefusedWrites]) -> None:
+        """Take the refused requests of some sessions from their client: ZooKeeper's log does not have their paths."""
+        self._refused_writes.append(source)
+
     def write_artefacts(self, directory: Path) -> None:
         """Write the timeline, ZooKeeper's log, the servers' own logs, and the output of processes. Raises: OSError, …"""
         whose = dict.fromkeys(self.znodes.session_ids, TEST)
         whose |= {s.session_id: name for name, member in self._members.items() for s in member.sessions}
         log = self._log(list(whose))
-        seen = () if log is None else log.entries(self.chroot, whose)
-        unused(directory, TIMELINE).write_text(failure_timeline(self._history, seen), encoding="utf-8")
+        requests = {s.session_id: member.recent_writes for member in self._members.values() for s in member.sessions}
+        refused = [source() for source in self._refused_writes]
+        reported = {session_id for of in refused for session_id in of.sessions}
+        seen = () if log is None else log.entries(self.chroot, whose, requests, reported)
+        entries = [*seen, *(entry for of in refused for entry in of.entries)]
+        unused(directory, TIMELINE).write_text(failure_timeline(self._history, entries), encoding="utf-8")
         if log is not None:
             text = "".join(f"{line}\n" for line in log.lines())
             unused(directory, ZOOKEEPER_LOG).write_text(text, encoding="utf-8")

@@ -26,6 +26,7 @@ from kcsim.zk.proxy.protocol import (
     requested_session,
     writes_of,
 )
+from kcsim.zk.proxy.recent_writes import RecentWrites
 from kcsim.zk.proxy.sessions import SessionTable
 
 _UNDERSTOOD_BYTES = 16 * 1024 * 1024  # a longer write is forwarded without decoding, which would need it whole in memory
@@ -39,6 +40,7 @@ class ProxyContext:
     Args:
         chroot: "" or "/a/b".
         admit: waits until a client may reconnect to this session.
+        recent_writes: where all writes are recorded; None: only breakpoints look at writes.
     """
 
     chroot: str
@@ -46,6 +48,7 @@ class ProxyContext:
     breakpoints: Breakpoints
     sessions: SessionTable
     admit: Callable[[SessionId], Awaitable[None]]
+    recent_writes: RecentWrites | None = None
 
 
 class ProxiedConnection:
@@ -65,6 +68,7 @@ class ProxiedConnection:
         self._sessions = context.sessions
         self._admit = context.admit
         self._chroot = context.chroot
+        self._recent_writes = context.recent_writes
         self._requests = FrameScanner(REQUEST_HEAD.size, self._inspection_of_request)
         self._replies = FrameScanner(REPLY_HEAD.size, self._inspection_of_reply)
         self._is_first_request = self._is_first_reply = True
@@ -135,7 +139,8 @@ class ProxiedConnection:
         _, code = REQUEST_HEAD.unpack(head)
         if code == CLOSE_SESSION:
             return FrameInspection.HEAD
-        is_of_interest = code in WRITES and length <= _UNDERSTOOD_BYTES and self._breakpoints.is_any()
+        is_wanted = self._recent_writes is not None or self._breakpoints.is_any()
+        is_of_interest = code in WRITES and length <= _UNDERSTOOD_BYTES and is_wanted
         return FrameInspection.WHOLE if is_of_interest else FrameInspection.NOTHING
 
     async def _on_request(self, frame: bytes) -> None:
@@ -151,6 +156,8 @@ class ProxiedConnection:
             if self.session_id is not None:
                 self._sessions.end(self.session_id)
         elif writes := writes_of(frame, self._chroot):
+            if self._recent_writes is not None and self.session_id is not None:
+                self._recent_writes.record(self.session_id, xid, writes)
             await self._run_breakpoints(self._breakpoints.take_due("before", writes))
             if self._breakpoints.is_any("after"):
                 self._unanswered[xid] = writes

@@ -18,6 +18,7 @@ from kcsim.zk.proxy.connection import ProxiedConnection, ProxyContext
 from kcsim.zk.proxy.errors import NoSessionError, ProxyError, ProxyNotRunningError
 from kcsim.zk.proxy.pause_gate import PauseGate
 from kcsim.zk.proxy.peer import Peer
+from kcsim.zk.proxy.recent_writes import RecentWrites
 from kcsim.zk.proxy.sessions import ProxiedSession, SessionTable
 from kcsim.zk.servers.external import parse_connect_string
 from kcsim.zk.servers.free_ports import free_ports
@@ -34,11 +35,13 @@ class ZooKeeperProxy:
     Args:
         connect_string: ZooKeeper's, "host:port,host:port/chroot". Each new connection of the client goes to the next member
             that accepts it.
+        recent_writes: where the client's writes are recorded, if anywhere.
 
     Raises: BadConnectStringError.
     """
 
-    def __init__(self, connect_string: str) -> None:
+    def __init__(self, connect_string: str, recent_writes: RecentWrites | None = None) -> None:
+        self._recent_writes = recent_writes
         self._where = parse_connect_string(connect_string)
         self._next_member = 0
         self._gate = PauseGate()
@@ -187,7 +190,9 @@ class ZooKeeperProxy:
             if server is not None and client.is_closing:
                 server.break_off()
             elif server is not None:
-                context = ProxyContext(self._where.chroot, self._gate, self._breakpoints, self._sessions, self._admit)
+                context = ProxyContext(
+                    self._where.chroot, self._gate, self._breakpoints, self._sessions, self._admit, self._recent_writes
+                )
                 connection = self._connections[client] = ProxiedConnection(client, server, context)
                 await connection.run()
         finally:

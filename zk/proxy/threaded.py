@@ -12,6 +12,7 @@ from kcsim.vocabulary import SessionId
 from kcsim.zk.proxy.breakpoints import Breakpoint
 from kcsim.zk.proxy.errors import ProxyError
 from kcsim.zk.proxy.proxy import ZooKeeperProxy
+from kcsim.zk.proxy.recent_writes import RecentWrites
 from kcsim.zk.proxy.sessions import ProxiedSession
 
 T = TypeVar("T")
@@ -25,9 +26,9 @@ class ProxyThread:
     runs in the proxy's thread and may do neither.
     """
 
-    def __init__(self, connect_string: str) -> None:
+    def __init__(self, connect_string: str, recent_writes: RecentWrites | None = None) -> None:
         """Prepare to start. Raises: BadConnectStringError."""
-        self._proxy = ZooKeeperProxy(connect_string)
+        self._proxy = ZooKeeperProxy(connect_string, recent_writes)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._ended = asyncio.Event()

@@ -1,12 +1,14 @@
 """The files of a failed test: one directory, named in its report. A test that passes leaves none."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from kazoo.exceptions import NodeExistsError
 
 from kcsim.scenarios.testing.artefacts import Artefacts, unused
+from kcsim.scenarios.testing.clusters import ClusterFactory
 from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
 from tests.scenarios.testing.clients import client
 
@@ -172,8 +174,8 @@ def test_files_of_one_name_stand_side_by_side(tmp_path: Path) -> None:
 
 
 @pytest.mark.live
-def test_refused_writes_are_one_line_with_their_error(kcsim_zookeeper: ZooKeeperForTest, tmp_path: Path) -> None:
-    """ZooKeeper's log has neither path nor operation of a refused request."""
+def test_refused_writes_are_one_line_with_path_and_error(kcsim_zookeeper: ZooKeeperForTest, tmp_path: Path) -> None:
+    """ZooKeeper's log has neither path nor operation of a refused request: the proxy has seen both."""
     with client(kcsim_zookeeper.client_address("a")) as kazoo:
         kazoo.create("/x")
         for _ in range(3):
@@ -186,5 +188,29 @@ def test_refused_writes_are_one_line_with_their_error(kcsim_zookeeper: ZooKeeper
         transaction.commit()
     kcsim_zookeeper.write_artefacts(tmp_path)
     lines = (tmp_path / "timeline.txt").read_text().splitlines()
-    refused = [line.partition("refused")[2].strip() for line in lines if "refused" in line]
-    assert refused == ["NODEEXISTS (3 times)", "a multi of 3: NODEEXISTS"]
+    assert _refused(lines) == ["create /x: NODEEXISTS (3 times)", "create /x, one of 3 writes: NODEEXISTS"]
+
+
+@pytest.mark.live
+def test_refused_writes_of_a_client_without_a_proxy_have_no_path(kcsim_zookeeper: ZooKeeperForTest, tmp_path: Path) -> None:
+    with client(kcsim_zookeeper.connect_string) as kazoo:
+        kazoo.create("/x")
+        with pytest.raises(NodeExistsError):
+            kazoo.create("/x")
+    kcsim_zookeeper.write_artefacts(tmp_path)
+    assert _refused((tmp_path / "timeline.txt").read_text().splitlines()) == ["NODEEXISTS"]
+
+
+@pytest.mark.live
+def test_refused_writes_of_a_cluster_have_paths(
+    kcsim_zookeeper: ZooKeeperForTest, kcsim_cluster_factory: ClusterFactory, tmp_path: Path
+) -> None:
+    kcsim_cluster_factory(brokers=2, zookeeper=kcsim_zookeeper).create_topic("orders")
+    kcsim_zookeeper.write_artefacts(tmp_path)
+    refused = _refused((tmp_path / "timeline.txt").read_text().splitlines())
+    assert "set /config/topics/orders: NONODE" in refused  # as Kafka's tool, which creates it then
+    assert [line for line in refused if " /" not in line] == []
+
+
+def _refused(lines: Sequence[str]) -> list[str]:
+    return [line.partition("refused")[2].strip() for line in lines if "refused" in line]
