@@ -69,6 +69,30 @@ class NoAuthError(ZooKeeperError):
     code, name = -102, "NOAUTH"
 
 
+class InvalidAclError(ZooKeeperError):
+    """The ACL in a request is empty, or names a scheme or an id that does not exist."""
+
+    code, name = -114, "INVALIDACL"
+
+
+class AuthFailedError(ZooKeeperError):
+    """The server knows no such scheme of authentication, or the credentials are wrong."""
+
+    code, name = -115, "AUTHFAILED"
+
+
+class NoWatcherError(ZooKeeperError):
+    """The watch to be removed does not exist."""
+
+    code, name = -121, "NOWATCHER"
+
+
+class UnimplementedError(ZooKeeperError):
+    """The server does not know, or does not allow, this operation."""
+
+    code, name = -6, "UNIMPLEMENTED"
+
+
 class RuntimeInconsistencyError(ZooKeeperError):
     """An operation of a multi was not tried, because an operation before it failed."""
 
@@ -119,6 +143,10 @@ ERRORS_BY_CODE: dict[int, type[ZooKeeperError]] = {
         NotEmptyError,
         BadArgumentsError,
         NoAuthError,
+        InvalidAclError,
+        AuthFailedError,
+        NoWatcherError,
+        UnimplementedError,
         RuntimeInconsistencyError,
         RolledBackError,
         SessionMovedError,

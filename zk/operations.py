@@ -3,7 +3,8 @@
 Paths are absolute, below the chroot if there is one. Data is bytes, or None for ZooKeeper's null data (which differs from
 b""). A reply has the index of its request; a refused request has a ZooKeeperError at its index, which is not raised.
 
-Left out: ACLs (everything is world:anyone, Kafka's default), quotas, TTL and container znodes, reconfig.
+Left out: reading and changing ACLs (every znode is created with world:anyone, Kafka's default, unless Create says
+otherwise), quotas, reconfig.
 Source: ZooKeeper 3.9 Programmer's Guide; operation codes of ZooDefs.OpCode.
 """
 
@@ -31,17 +32,36 @@ class Stat(NamedTuple):
     pzxid: Zxid
 
 
+class Acl(NamedTuple):
+    """One entry of a znode's access control list. `perms` is a sum of 1 read, 2 write, 4 create, 8 delete, 16 admin."""
+
+    perms: int
+    scheme: str
+    id: str
+
+
+OPEN_ACL: tuple[Acl, ...] = (Acl(31, "world", "anyone"),)
+"""Everybody may do everything."""
+
+
 # --- requests ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """A request to create a znode. `sequential` appends the parent's ten-digit counter to the path."""
+    """A request to create a znode. `sequential` appends the parent's ten-digit counter to the path.
+
+    The server deletes a container after its last child, and a znode with a `ttl_ms` that has no children and has not been
+    changed for so long.
+    """
 
     path: str
     data: bytes | None = None
     ephemeral: bool = False
     sequential: bool = False
+    acl: tuple[Acl, ...] = OPEN_ACL
+    is_container: bool = False
+    ttl_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,10 @@ def servers_of(choice: ZooKeeperChoice, spec: ClusterSpec) -> ZooKeeperServers:
         case ZooKeeperKind.EXTERNAL:
             assert choice.connect is not None
             return ExternalZooKeeper(choice.connect)
+        case ZooKeeperKind.MODEL:
+            from kcsim.zk.model_server import ModelZooKeeper
+
+            return ModelZooKeeper(choice.members, settings)
         case _:
             return EmbeddedZooKeeper(choice.members, settings)
 

@@ -5,11 +5,15 @@ from enum import StrEnum
 
 
 class ZooKeeperKind(StrEnum):
-    """Who runs the ZooKeeper, and how; the values are those of --zookeeper."""
+    """Who runs the ZooKeeper, and how; the values are those of --zookeeper.
+
+    MODEL is the model behind a socket, in real time; SIMULATED is the same model in virtual time.
+    """
 
     EMBEDDED = "embedded"
     ENSEMBLE = "ensemble"
     DOCKER = "docker"
+    MODEL = "model"
     SIMULATED = "simulated"
     EXTERNAL = "external"
 
@@ -27,6 +31,6 @@ class ZooKeeperChoice:
         """Read --zookeeper: one of the kinds, or a connect string. Raises: BadConnectStringError."""
         if text == ZooKeeperKind.ENSEMBLE:
             return cls(ZooKeeperKind.ENSEMBLE, members=3)
-        if text in (ZooKeeperKind.EMBEDDED, ZooKeeperKind.DOCKER, ZooKeeperKind.SIMULATED):
+        if text in (ZooKeeperKind.EMBEDDED, ZooKeeperKind.DOCKER, ZooKeeperKind.MODEL, ZooKeeperKind.SIMULATED):
             return cls(ZooKeeperKind(text))
         return cls(ZooKeeperKind.EXTERNAL, connect=text)

@@ -35,7 +35,7 @@ def compare(
     ] = None,
     zookeeper: Annotated[str, typer.Option(metavar="WHICH", help="Of Kafka's run: embedded, or ensemble.")] = "embedded",
     ours: Annotated[
-        str, typer.Option(metavar="WHICH", help="The ZooKeeper of our run: simulated, embedded, ensemble or docker.")
+        str, typer.Option(metavar="WHICH", help="The ZooKeeper of our run: simulated, embedded, ensemble, docker or model.")
     ] = "simulated",
     seed: Annotated[int, typer.Option(help="Seed of our run.", min=-MAX_SEED - 1, max=MAX_SEED)] = 1,
     output: Annotated[OutputFormat, typer.Option(help="How to print it.")] = OutputFormat.TABLE,
@@ -61,7 +61,7 @@ def compare(
     choice, our_choice = (zookeeper_choice(text, loaded.scenario.zookeeper.members) for text in (zookeeper, ours))
     check_for_real_brokers(loaded, choice)
     if our_choice.connect is not None:
-        fail("--ours: simulated, embedded, ensemble or docker, not an external ZooKeeper", ExitStatus.USAGE)
+        fail("--ours: simulated, embedded, ensemble, docker or model, not an external ZooKeeper", ExitStatus.USAGE)
     kafka = chosen_kafka(kafka_home)
     if output is OutputFormat.TABLE:
         where = f"on Apache Kafka {kafka.version} with {zookeeper} ZooKeeper, then on ours ({ours})"

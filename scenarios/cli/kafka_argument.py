@@ -35,8 +35,8 @@ def check_for_real_brokers(loaded: "LoadedScenario", choice: "ZooKeeperChoice") 
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
     from kcsim.scenarios.engine.real_brokers import refusals
 
-    if choice.kind not in (ZooKeeperKind.EMBEDDED, ZooKeeperKind.ENSEMBLE):
-        where = "embedded or ensemble, whose transaction log we can read"
+    if choice.kind not in (ZooKeeperKind.EMBEDDED, ZooKeeperKind.ENSEMBLE, ZooKeeperKind.MODEL):
+        where = "embedded, ensemble or model, whose transaction log we can read"
         fail(f"--zookeeper: with real brokers it is {where}", ExitStatus.USAGE)
     if problems := refusals(loaded):
         fail("\n".join(map(str, problems)), ExitStatus.USAGE)

@@ -50,8 +50,8 @@ def learn(
         str,
         typer.Option(
             metavar="WHICH",
-            help="simulated: at once, and the same each time. embedded: a real ZooKeeper, in real time; ensemble, docker: "
-            "as for kcsim run.",
+            help="simulated: at once, and the same each time. embedded: a real ZooKeeper, in real time; ensemble, docker, "
+            "model: as for kcsim run.",
         ),
     ] = "simulated",
     seed: Annotated[int, typer.Option(help="Seed of every random choice.", min=-MAX_SEED - 1, max=MAX_SEED)] = 1,

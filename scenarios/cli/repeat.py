@@ -92,7 +92,7 @@ def run_repeatedly(loaded: "LoadedScenario", options: RunOptions, runs: int) -> 
     loaded, spec, choice, kafka = prepare(loaded, options)
     if choice.kind is ZooKeeperKind.EXTERNAL:
         why = "the znodes of each run stay on a ZooKeeper that is not ours"
-        fail(f"--repeat: {why}; use --zookeeper simulated, embedded, ensemble or docker", ExitStatus.USAGE)
+        fail(f"--repeat: {why}; use --zookeeper simulated, embedded, ensemble, docker or model", ExitStatus.USAGE)
     counted, interrupted = RepeatedRuns(), False
     try:
         for seed in _with_progress(range(options.seed, options.seed + runs), counted, loaded.scenario.name):

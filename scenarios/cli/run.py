@@ -34,7 +34,8 @@ def run(
         str,
         typer.Option(
             help="embedded: a real ZooKeeper in a JVM of our own. ensemble: three of them. docker: in containers. "
-            "simulated: a model, in virtual time. Or the connect string of one that runs: host:port,…/chroot.",
+            "simulated: a model, in virtual time. model: the same in real time, without Java. Or the connect string of one "
+            "that runs: host:port,…/chroot.",
             metavar="WHICH",
         ),
     ] = "embedded",

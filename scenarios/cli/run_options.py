@@ -146,8 +146,8 @@ def check_zk_log(directory: Path | None, choice: "ZooKeeperChoice") -> None:
 
     if directory is None:
         return
-    if choice.kind not in (ZooKeeperKind.SIMULATED, ZooKeeperKind.EMBEDDED) or choice.members > 1:
-        fail("--zk-log: only with --zookeeper simulated or embedded, and one server of it", ExitStatus.USAGE)
+    if choice.kind not in (ZooKeeperKind.SIMULATED, ZooKeeperKind.MODEL, ZooKeeperKind.EMBEDDED) or choice.members > 1:
+        fail("--zk-log: only with --zookeeper simulated, model or embedded, and one server of it", ExitStatus.USAGE)
     if directory.exists() and not directory.is_dir():
         fail(f"--zk-log: {directory} is no directory", ExitStatus.USAGE)
     try:

@@ -52,7 +52,7 @@ def up(
         str,
         typer.Option(
             help="embedded: a real ZooKeeper in a JVM of our own. ensemble: three of them. docker: in a container. "
-            "Or the connect string of one that runs: host:port,…/chroot.",
+            "model: a model of it, without Java. Or the connect string of one that runs: host:port,…/chroot.",
             metavar="WHICH",
         ),
     ] = "embedded",

@@ -3,6 +3,7 @@
 import json
 import sys
 from contextlib import nullcontext
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +29,14 @@ app = typer.Typer(
 app.command()(zk_log.log)
 
 
+class StartedZooKeeper(StrEnum):
+    """What `kcsim zk start` starts. SIMULATED is another word for MODEL."""
+
+    EMBEDDED = "embedded"
+    MODEL = "model"
+    SIMULATED = "simulated"
+
+
 @app.command()
 def start(
     members: Annotated[int, typer.Option(help="1, or an odd number for an ensemble.", min=1, max=7)] = 1,
@@ -35,15 +44,23 @@ def start(
         int | None, typer.Option(help="Of the first member; the others take the ones after it.", min=1, max=65535)
     ] = None,
     tick_time: Annotated[str, typer.Option(help="tickTime; sessions last between 2 and 20 ticks.")] = "2s",
+    zookeeper: Annotated[
+        StartedZooKeeper,
+        typer.Option(
+            help="embedded: a real one, in JVMs of our own. model (or simulated): the model of it in this process, "
+            "without Java, ready at once."
+        ),
+    ] = StartedZooKeeper.EMBEDDED,
 ) -> None:
     """Start a ZooKeeper on 127.0.0.1 and keep it until Ctrl-C. Then its data is deleted.
 
-    Prints the connect string and the directory of the logs. No Java has to be installed: pip has installed one.
+    Prints the connect string and the directory of the logs. Any ZooKeeper client can use it.
     """
     from pydantic_core import PydanticCustomError
 
     from kcsim.runtime.wallclock import WallClockRuntime
     from kcsim.scenarios.language.value_types import parse_tick_time
+    from kcsim.zk.model_server import ModelZooKeeper
     from kcsim.zk.servers.configuration import ServerSettings
     from kcsim.zk.servers.embedded import EmbeddedZooKeeper
     from kcsim.zk.servers.errors import ServerDiedError, ServerError
@@ -58,7 +75,8 @@ def start(
     runtime = WallClockRuntime()
 
     async def serve() -> None:
-        servers = EmbeddedZooKeeper(members, settings, ports)
+        is_real = zookeeper is StartedZooKeeper.EMBEDDED
+        servers = (EmbeddedZooKeeper if is_real else ModelZooKeeper)(members, settings, ports)
         try:
             await servers.start()
             with _announced(servers.connect_string):

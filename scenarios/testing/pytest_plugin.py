@@ -42,7 +42,7 @@ MARKER = "kcsim_cluster(brokers=3, racks=None, settings=…, zookeeper=None, see
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("kcsim", "a real ZooKeeper, its faults, and a simulated Kafka control plane (kcsim)")
-    which = "embedded|ensemble|docker|simulated|HOST:PORT"
+    which = "embedded|ensemble|docker|model|simulated|HOST:PORT"
     help_text = "a ZooKeeper to test on; if not given, a real one that the plugin starts, and virtual time for scenarios"
     group.addoption("--kcsim-zookeeper", metavar=which, help=help_text)
     group.addoption("--kcsim-seed", metavar="N", help="seed of every random choice (1)")

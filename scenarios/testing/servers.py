@@ -7,6 +7,7 @@ from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKin
 from kcsim.scenarios.testing.action_history import ActionHistory
 from kcsim.scenarios.testing.background import Background
 from kcsim.scenarios.testing.errors import FixtureUnavailableError
+from kcsim.zk.model_server import ModelZooKeeper
 from kcsim.zk.servers.configuration import ServerSettings
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.external import ExternalZooKeeper
@@ -15,7 +16,7 @@ from kcsim.zk.servers.ports import PAUSED, UP, State, ZooKeeperServers
 LEADER, FOLLOWER = "leader", "follower"
 IN_VIRTUAL_TIME = (
     "the simulated ZooKeeper lives in virtual time, where only simulated brokers can reach it: use "
-    "--kcsim-zookeeper=embedded, or the fixtures kcsim_cluster and kcsim_scenario"
+    "--kcsim-zookeeper=model (the same model, behind a socket) or embedded, or the fixtures kcsim_cluster and kcsim_scenario"
 )
 
 
@@ -31,6 +32,8 @@ def servers_of(choice: ZooKeeperChoice, members: int, settings: ServerSettings) 
             from kcsim.zk.servers.container import ContainerZooKeeper  # brings Docker's SDK
 
             return ContainerZooKeeper(members, settings)
+        case ZooKeeperKind.MODEL:
+            return ModelZooKeeper(members, settings)
         case _:
             return EmbeddedZooKeeper(members, settings)
 

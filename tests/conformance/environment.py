@@ -39,7 +39,13 @@ BOUND_MS = 120_000
 """Bound of every wait of the suite; none comes near it."""
 
 LIVE_IS_SLOW = pytest.mark.parametrize(
-    "run", ["model", pytest.param("live", marks=[pytest.mark.live, pytest.mark.slow])], indirect=True
+    "run",
+    [
+        "model",
+        pytest.param("socket", marks=pytest.mark.slow),
+        pytest.param("live", marks=[pytest.mark.live, pytest.mark.slow]),
+    ],
+    indirect=True,
 )
 """Mark of a test that waits for seconds on a real server."""
 

@@ -36,14 +36,16 @@ class LogWriter:
     Args:
         directory: as dataDir in zoo.cfg; the directory, and version-2 in it, are created if they do not exist.
         transactions_per_file: how many transactions are written before the next file is begun.
+        is_followed: whether readers follow the log: each transaction is then readable when `write` returns.
     """
 
-    def __init__(self, directory: Path, transactions_per_file: int = SNAP_COUNT) -> None:
+    def __init__(self, directory: Path, transactions_per_file: int = SNAP_COUNT, is_followed: bool = False) -> None:
         """Prepare to write. Raises: OSError; LogExistsError."""
         check_no_log(directory)
         self.directory = directory / VERSION_2
         self.directory.mkdir(parents=True, exist_ok=True)
         self._per_file = transactions_per_file
+        self._is_followed = is_followed
         self._written = 0  # transactions in the present file
         self._file: IO[bytes] | None = None
 
@@ -62,6 +64,8 @@ class LogWriter:
             self._written = 0
         self._file.write(encode_record(transaction))
         self._written += 1
+        if self._is_followed:
+            self._file.flush()
 
     def close(self) -> None:
         """Close the present file. Raises: OSError."""

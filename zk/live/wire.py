@@ -12,6 +12,8 @@ from typing import NamedTuple, assert_never
 from kcsim.vocabulary import SessionId, Zxid
 from kcsim.zk.errors import RolledBackError, RuntimeInconsistencyError, ZooKeeperError, error_of_code
 from kcsim.zk.operations import (
+    OPEN_ACL,
+    Acl,
     Check,
     Checked,
     ChildrenRead,
@@ -40,6 +42,7 @@ from kcsim.zk.operations import (
 
 CREATE, DELETE, EXISTS, GET_DATA, SET_DATA, GET_CHILDREN, SYNC = 1, 2, 3, 4, 5, 8, 9
 GET_CHILDREN_2, CHECK, MULTI, CREATE_2, MULTI_READ, SET_WATCHES, CLOSE_SESSION = 12, 13, 14, 15, 22, 101, -11
+CREATE_CONTAINER, CREATE_TTL = 19, 21
 ERROR = -1
 
 WATCH_EVENT_XID, PING_XID, SET_WATCHES_XID = -1, -2, -8
@@ -74,7 +77,7 @@ def encode(request: Request, chroot: str) -> tuple[int, bytes]:
     """Return a request's operation code and body. `chroot` is "" or "/a/b"; it is put before every path."""
     match request:
         case Create():
-            return CREATE_2, _encode_create(request, chroot)
+            return _create_code(request, CREATE_2), _encode_create(request, chroot)
         case Delete(path, version):
             return DELETE, _string(below_chroot(chroot, path)) + INT.pack(version)
         case SetData(path, data, version):
@@ -96,8 +99,25 @@ def encode(request: Request, chroot: str) -> tuple[int, bytes]:
 
 
 def _encode_create(request: Create, chroot: str) -> bytes:
+    """The flags are those of CreateMode: 4 is a container, 5 and 6 have a time to live."""
     flags = (1 if request.ephemeral else 0) | (2 if request.sequential else 0)
-    return _string(below_chroot(chroot, request.path)) + _buffer(request.data) + _OPEN_ACL_UNSAFE + INT.pack(flags)
+    time_to_live = b""
+    if request.is_container:
+        flags = 4
+    elif request.ttl_ms is not None:
+        flags, time_to_live = (6 if request.sequential else 5), LONG.pack(request.ttl_ms)
+    path = _string(below_chroot(chroot, request.path))
+    return path + _buffer(request.data) + _encode_acl(request.acl) + INT.pack(flags) + time_to_live
+
+
+def _create_code(request: Create, usual: int) -> int:
+    return CREATE_CONTAINER if request.is_container else usual if request.ttl_ms is None else CREATE_TTL
+
+
+def _encode_acl(acl: tuple[Acl, ...]) -> bytes:
+    if acl is OPEN_ACL:
+        return _OPEN_ACL_UNSAFE
+    return INT.pack(len(acl)) + b"".join(INT.pack(perms) + _string(scheme) + _string(id_) for perms, scheme, id_ in acl)
 
 
 def _encode_read(path: str, watch: bool, chroot: str) -> bytes:
@@ -107,7 +127,7 @@ def _encode_read(path: str, watch: bool, chroot: str) -> bytes:
 def _encode_write_op(op: WriteOp, chroot: str) -> bytes:
     match op:
         case Create():
-            return _OP_HEAD.pack(CREATE, 0, -1) + _encode_create(op, chroot)
+            return _OP_HEAD.pack(_create_code(op, CREATE), 0, -1) + _encode_create(op, chroot)
         case Check(path, version):
             return _OP_HEAD.pack(CHECK, 0, -1) + _string(below_chroot(chroot, path)) + INT.pack(version)
         case _:
@@ -198,7 +218,7 @@ def _decode_multi(ops: tuple[WriteOp, ...], chroot: str, zxid: Zxid, body: bytes
         if code == ERROR:
             results.append(error_of_code(INT.unpack_from(body, at)[0], op.path))
             at += 4
-        elif code == CREATE:
+        elif code in (CREATE, CREATE_CONTAINER, CREATE_TTL):
             path, at = _read_string(body, at)
             results.append(Created(without_chroot(chroot, path), None, zxid))
         elif code == SET_DATA:

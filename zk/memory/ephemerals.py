@@ -34,5 +34,9 @@ class Ephemerals:
         paths = self._by_owner.get(owner)
         return tuple(paths.in_clone_order()) if paths else ()
 
+    def all(self) -> list[tuple[SessionId, tuple[str, ...]]]:
+        """Return the sessions that own ephemeral znodes, each with its paths."""
+        return [(owner, self.of(owner)) for owner in self._by_owner if self.of(owner)]
+
     def forget(self, owner: SessionId) -> None:
         self._by_owner.pop(owner, None)

@@ -15,13 +15,14 @@ from kcsim.zk.files.transactions import (
     CreateTxn,
     DeleteTxn,
     ErrorTxn,
+    SetAclTxn,
     SetDataTxn,
     Transaction,
     Txn,
 )
 from kcsim.zk.memory.server import ServerStep, SessionEnded, SessionOpened
 from kcsim.zk.memory.tree import NO_OWNER, ChangeKind, ZnodeChange
-from kcsim.zk.operations import Check, Create, Delete, Multi, MultiDone, Request, SetData
+from kcsim.zk.operations import Check, Create, DataSet, Delete, Multi, MultiDone, Request, SetData
 
 TransactionWriter = Callable[[Transaction], None]
 BY_THE_SERVER = 0
@@ -41,23 +42,36 @@ class Journal:
         self._epoch_ms = epoch_ms
         self._request_counts: dict[SessionId, int] = {}  # session -> number of its requests so far
 
-    def requested(self, session_id: SessionId, request: Request, step: ServerStep, now_ms: int) -> None:
-        """Record a request that the server answered with this step."""
+    def requested(
+        self, session_id: SessionId, request: Request, step: ServerStep, now_ms: int, xid: int | None = None
+    ) -> None:
+        """Record a request that the server answered with this step. `xid` is its client's number; None: they are counted."""
         cxid = self._request_counts[session_id] = self._request_counts.get(session_id, 0) + 1
+        cxid = cxid if xid is None else xid
         if isinstance(request, Create | Delete | SetData | Multi):
             is_multi = isinstance(request, Multi)
             ops = tuple(_ops(request, step))
             self._write(Transaction(step.zxid, session_id, cxid, self._epoch_ms + now_ms, ops, is_multi))
 
+    def acl_set(self, session_id: SessionId, xid: int, step: ServerStep, now_ms: int) -> None:
+        """Record the change of an ACL, or its refusal."""
+        reply = step.reply
+        op = SetAclTxn(reply.path, reply.stat.aversion) if isinstance(reply, DataSet) else ErrorTxn(_code(reply))
+        self._write(Transaction(step.zxid, session_id, xid, self._epoch_ms + now_ms, (op,)))
+
     def session_opened(self, opened: SessionOpened, now_ms: int) -> None:
         op = CreateSessionTxn(opened.timeout_ms)
         self._write(Transaction(opened.zxid, opened.session_id, BY_THE_SERVER, self._epoch_ms + now_ms, (op,)))
 
-    def session_ended(self, ended: SessionEnded, now_ms: int) -> None:
+    def session_ended(self, ended: SessionEnded, now_ms: int, xid: int | None = None) -> None:
         count = self._request_counts.pop(ended.session_id, 0)
-        cxid = BY_THE_SERVER if ended.is_expired else count + 1
+        cxid = BY_THE_SERVER if ended.is_expired else count + 1 if xid is None else xid
         op = CloseSessionTxn(tuple(change.path for change in ended.removed))
         self._write(Transaction(ended.zxid, ended.session_id, cxid, self._epoch_ms + now_ms, (op,)))
+
+
+def _code(reply: object) -> int:
+    return reply.code if isinstance(reply, ZooKeeperError) else 0
 
 
 def _ops(request: Create | Delete | SetData | Multi, step: ServerStep) -> Iterator[Txn]:

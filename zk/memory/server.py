@@ -9,15 +9,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kcsim.vocabulary import SessionId, Zxid
-from kcsim.zk.errors import NoNodeError
+from kcsim.zk.errors import NoNodeError, ZooKeeperError
+from kcsim.zk.memory.acl import Identities
 from kcsim.zk.memory.ephemerals import Ephemerals
 from kcsim.zk.memory.sessions import ServerSession, ServerSessions
 from kcsim.zk.memory.tree import Changes, ZnodeChange, ZnodeTree
 from kcsim.zk.memory.watches import ConnectionId, ServerWatches, ServerWatchTable
 from kcsim.zk.operations import (
+    Acl,
     ChildrenRead,
     Create,
     DataRead,
+    DataSet,
     Delete,
     Exists,
     GetChildren,
@@ -113,6 +116,7 @@ class MemoryServer:
         self.watches = ServerWatches()
         self.zxid = Zxid(epoch << 32)
         self._ephemerals = Ephemerals()
+        self._identities: dict[ConnectionId, Identities] = {}
         self._epoch_ms = epoch_ms
 
     # --- connections and sessions
@@ -150,6 +154,7 @@ class MemoryServer:
         """Remove a connection that has ended, with its watches; its session stays alive."""
         self.sessions.detach(connection)
         self.watches.forget(connection)
+        self._identities.pop(connection, None)
 
     def ping(self, connection: ConnectionId, now_ms: int) -> ServerStep:
         return self._heard(connection, now_ms)[1]
@@ -224,35 +229,40 @@ class MemoryServer:
             return step
         match request:
             case Create() | Delete() | SetData() | Multi():
-                self._write(request, session.session_id, now_ms, step)
+                self._write(request, session.session_id, self._identities.get(connection), now_ms, step)
             case Exists():
                 step.reply = self.tree.exists(request, self.zxid)
                 if request.watch and isinstance(step.reply, NodeFound | NoNodeError):
                     self.watches.arm(ServerWatchTable.DATA, request.path, connection)
             case GetData():
-                step.reply = self.tree.get_data(request, self.zxid)
+                step.reply = self.tree.get_data(request, self.zxid, self._identities.get(connection))
                 if request.watch and isinstance(step.reply, DataRead):
                     self.watches.arm(ServerWatchTable.DATA, request.path, connection)
             case GetChildren():
-                step.reply = self.tree.get_children(request, self.zxid)
+                step.reply = self.tree.get_children(request, self.zxid, identities=self._identities.get(connection))
                 if request.watch and isinstance(step.reply, ChildrenRead):
                     self.watches.arm(ServerWatchTable.CHILD, request.path, connection)
             case MultiRead():
-                step.reply = self.tree.multi_read(request, self.zxid)
+                step.reply = self.tree.multi_read(request, self.zxid, self._identities.get(connection))
             case Sync():
                 step.reply = Synced(request.path, self.zxid)
         return step
 
     def _write(
-        self, request: Create | Delete | SetData | Multi, session_id: SessionId, now_ms: int, step: ServerStep
+        self,
+        request: Create | Delete | SetData | Multi,
+        session_id: SessionId,
+        identities: Identities,
+        now_ms: int,
+        step: ServerStep,
     ) -> None:
         self.zxid = step.zxid = Zxid(self.zxid + 1)
         time_ms = self._epoch_ms + now_ms
         changes: Sequence[ZnodeChange]
         if isinstance(request, Multi):
-            step.reply, changes = self.tree.write_all(request.ops, self.zxid, time_ms, session_id)
+            step.reply, changes = self.tree.write_all(request.ops, self.zxid, time_ms, session_id, identities)
         else:
-            step.reply, changes = self.tree.write(request, self.zxid, time_ms, session_id)
+            step.reply, changes = self.tree.write(request, self.zxid, time_ms, session_id, identities)
         self._ephemerals.note(changes)
         step.facts.extend(changes)
         step.notices.extend(self.watches.fire(changes))
@@ -291,6 +301,47 @@ class MemoryServer:
             changed = WatchKind.NODE_CHILDREN_CHANGED if zxids and zxids[1] > seen else None
             catch_up(ServerWatchTable.CHILD, path, changed if zxids else WatchKind.NODE_DELETED)
         return step
+
+    # --- what only clients behind a socket ask for
+
+    def identities(self, connection: ConnectionId) -> Identities:
+        return self._identities.get(connection)
+
+    def authenticate(self, connection: ConnectionId, identities: Identities) -> None:
+        """Set the identities that a connection acts under. Without this call, its requests are not checked."""
+        self._identities[connection] = identities
+
+    def set_acl(self, connection: ConnectionId, path: str, acl: Sequence[Acl], aversion: int, now_ms: int) -> ServerStep:
+        """Replace a znode's ACL, as a transaction. The reply is DataSet with the new Stat."""
+        session, step = self._heard(connection, now_ms)
+        if session is not None:
+            self.zxid = step.zxid = Zxid(self.zxid + 1)
+            try:
+                stat = self.tree.set_acl(path, acl, aversion, self._identities.get(connection))
+                step.reply = DataSet(path, stat, self.zxid)
+            except ZooKeeperError as error:
+                step.reply = error.with_traceback(None)
+        return step
+
+    def ephemerals_of(self, connection: ConnectionId, prefix: str) -> list[str]:
+        """Return the ephemeral znodes of a connection's session whose paths begin with a prefix."""
+        session = self.sessions.on(connection)
+        owned = self._ephemerals.of(session.session_id) if session else ()
+        return [path for path in owned if path.startswith(prefix)]
+
+    def ephemerals(self) -> list[tuple[SessionId, tuple[str, ...]]]:
+        """Return the sessions that own ephemeral znodes, each with its paths."""
+        return self._ephemerals.all()
+
+    def delete_unused(self, now_ms: int) -> list[tuple[Delete, ServerStep]]:
+        """Delete empty containers and znodes whose time to live is over; return these requests and their steps."""
+        steps = []
+        for path in self.tree.unused(self._epoch_ms + now_ms):
+            step = ServerStep(self.zxid)
+            request = Delete(path)
+            self._write(request, NO_SESSION, None, now_ms, step)
+            steps.append((request, step))
+        return steps
 
 
 def _grant(session: ServerSession) -> SessionGranted:

@@ -39,7 +39,8 @@ class ServerSessions:
         self._sessions: dict[SessionId, ServerSession] = {}
         self._by_connection: dict[ConnectionId, ServerSession] = {}
         self._by_deadline: dict[int, dict[SessionId, None]] = {}
-        self._opened: dict[int, int] = {}  # member -> number of its last session, from 0
+        self._opened: dict[int, int] = {}  # member -> number of its last session
+        self._first = 0
 
     def __contains__(self, session_id: SessionId) -> bool:
         return session_id in self._sessions
@@ -50,9 +51,13 @@ class ServerSessions:
     def granted_timeout_ms(self, requested_ms: int) -> int:
         return min(max(requested_ms, self._min_timeout_ms), self._max_timeout_ms)
 
+    def begin_at(self, number: int) -> None:
+        """Set the number of each member's first session; 0 without this call. At most 56 bits."""
+        self._first = number
+
     def open(self, requested_timeout_ms: int, connection: ConnectionId, now_ms: int, member: int) -> ServerSession:
         """Create a session at a member (1, 2, …), whose number is the first byte of the session id."""
-        self._opened[member] = self._opened.get(member, -1) + 1
+        self._opened[member] = self._opened.get(member, self._first - 1) + 1
         session_id = SessionId((member << 56) + self._opened[member])
         password = blake2b(session_id.to_bytes(8, "big"), digest_size=16).digest()
         session = ServerSession(session_id, password, self.granted_timeout_ms(requested_timeout_ms), 0, None)

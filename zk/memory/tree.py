@@ -29,8 +29,11 @@ from kcsim.zk.errors import (
     RuntimeInconsistencyError,
     ZooKeeperError,
 )
+from kcsim.zk.memory.acl import ADMIN, CREATE, DELETE, READ, WRITE, Identities, allows, resolved, without_secrets
 from kcsim.zk.memory.paths import CONFIG, RESERVED, ROOT, is_legal, name_of, parent_of
 from kcsim.zk.operations import (
+    OPEN_ACL,
+    Acl,
     Check,
     Checked,
     ChildrenRead,
@@ -54,6 +57,10 @@ from kcsim.zk.operations import (
 
 NO_OWNER = SessionId(0)
 """The ephemeral owner of a persistent znode."""
+CONTAINER_MARK = -(2**63)
+TTL_MARK = -(2**56)
+"""What the Stat of a container, and of a znode with a time to live (to which its ms are added), has as ephemeral owner."""
+LONGEST_TTL_MS = 2**40 - 1
 
 
 class ChangeKind(Enum):
@@ -82,12 +89,14 @@ class ZnodeChange(NamedTuple):
 
 class _Znode:
     __slots__ = (
+        "acl",
         "aversion",
         "children",
         "created",
         "ctime_ms",
         "czxid",
         "data",
+        "kind_mark",
         "mtime_ms",
         "mzxid",
         "owner",
@@ -102,6 +111,8 @@ class _Znode:
         self.version = 0
         self.aversion = 0
         self.owner = owner
+        self.acl = OPEN_ACL
+        self.kind_mark = 0  # in place of the owner in the Stat of a container or a znode with a time to live
         self.children: dict[str, None] = {}
         self.created = 0  # children ever created below it: the sequential counter
 
@@ -114,7 +125,7 @@ class _Znode:
             ZkVersion(self.version),
             2 * self.created - len(self.children),
             self.aversion,
-            self.owner,
+            self.owner or SessionId(self.kind_mark),
             len(self.data) if self.data is not None else 0,
             len(self.children),
             self.pzxid,
@@ -128,6 +139,7 @@ class _Transaction:
     zxid: Zxid
     time_ms: int
     session_id: SessionId
+    identities: Identities = None
     changes: list[ZnodeChange] = field(default_factory=list)
     undo: list[Callable[[], None]] = field(default_factory=list)
 
@@ -165,24 +177,57 @@ class ZnodeTree:
         znode = self._znodes.get(request.path)
         return NodeFound(request.path, znode.stat(), zxid) if znode else NoNodeError(request.path)
 
-    def get_data(self, request: GetData, zxid: Zxid) -> DataRead | ZooKeeperError:
-        znode = self._znodes.get(request.path)
-        return DataRead(request.path, znode.data, znode.stat(), zxid) if znode else NoNodeError(request.path)
-
-    def get_children(self, request: GetChildren, zxid: Zxid, with_stat: bool = True) -> ChildrenRead | ZooKeeperError:
+    def get_data(self, request: GetData, zxid: Zxid, identities: Identities = None) -> DataRead | ZooKeeperError:
         znode = self._znodes.get(request.path)
         if znode is None:
             return NoNodeError(request.path)
+        if not allows(znode.acl, READ, identities):
+            return NoAuthError(request.path)
+        return DataRead(request.path, znode.data, znode.stat(), zxid)
+
+    def get_children(
+        self, request: GetChildren, zxid: Zxid, with_stat: bool = True, identities: Identities = None
+    ) -> ChildrenRead | ZooKeeperError:
+        znode = self._znodes.get(request.path)
+        if znode is None:
+            return NoNodeError(request.path)
+        if not allows(znode.acl, READ, identities):
+            return NoAuthError(request.path)
         return ChildrenRead(request.path, tuple(sorted(znode.children)), znode.stat() if with_stat else None, zxid)
 
-    def multi_read(self, request: MultiRead, zxid: Zxid) -> MultiReadDone:
+    def multi_read(self, request: MultiRead, zxid: Zxid, identities: Identities = None) -> MultiReadDone:
         return MultiReadDone(
             tuple(
-                self.get_data(op, zxid) if isinstance(op, GetData) else self.get_children(op, zxid, with_stat=False)
+                self.get_data(op, zxid, identities)
+                if isinstance(op, GetData)
+                else self.get_children(op, zxid, with_stat=False, identities=identities)
                 for op in request.ops
             ),
             zxid,
         )
+
+    def get_acl(self, path: str, identities: Identities = None) -> tuple[tuple[Acl, ...], Stat]:
+        """Return the ACL of a znode, as far as this client may see it. Raises: NoNodeError, NoAuthError."""
+        znode = self._znodes.get(path)
+        if znode is None:
+            raise NoNodeError(path)
+        if not allows(znode.acl, READ | ADMIN, identities):
+            raise NoAuthError(path)
+        return without_secrets(znode.acl, identities), znode.stat()
+
+    def count_descendants(self, path: str, identities: Identities = None) -> int:
+        """Return the number of znodes below a path. Raises: NoNodeError, NoAuthError."""
+        znode = self._znodes.get(path)
+        if znode is None:
+            raise NoNodeError(path)
+        if not allows(znode.acl, READ, identities):
+            raise NoAuthError(path)
+        above = path.rstrip("/") + "/"
+        return sum(1 for other in self._znodes if other.startswith(above) and other != ROOT)
+
+    def unused(self, now_ms: int) -> list[str]:
+        """Return the containers whose last child is deleted, and the znodes without children whose time to live is over."""
+        return [path for path, znode in self._znodes.items() if znode.kind_mark and _is_unused(znode, now_ms)]
 
     def zxids(self, path: str) -> tuple[Zxid, Zxid] | None:
         """Return a znode's mzxid and pzxid, which show the changes that a client's watches missed; None if it is absent."""
@@ -192,10 +237,15 @@ class ZnodeTree:
     # --- transactions
 
     def write(
-        self, op: Create | Delete | SetData, zxid: Zxid, time_ms: int, session_id: SessionId
+        self,
+        op: Create | Delete | SetData,
+        zxid: Zxid,
+        time_ms: int,
+        session_id: SessionId,
+        identities: Identities = None,
     ) -> tuple[Created | Deleted | DataSet | ZooKeeperError, Changes]:
         """Apply one operation as its own transaction; return its reply and its changes, which are empty if it is refused."""
-        transaction = _Transaction(zxid, time_ms, session_id)
+        transaction = _Transaction(zxid, time_ms, session_id, identities)
         try:
             written = self._apply(op, transaction)
         except ZooKeeperError as error:
@@ -204,10 +254,15 @@ class ZnodeTree:
         return written, transaction.changes
 
     def write_all(
-        self, ops: Sequence[WriteOp], zxid: Zxid, time_ms: int, session_id: SessionId
+        self,
+        ops: Sequence[WriteOp],
+        zxid: Zxid,
+        time_ms: int,
+        session_id: SessionId,
+        identities: Identities = None,
     ) -> tuple[MultiDone, Changes]:
         """Apply all operations as one transaction, or none; return the reply and the changes, empty if one is refused."""
-        transaction = _Transaction(zxid, time_ms, session_id)
+        transaction = _Transaction(zxid, time_ms, session_id, identities)
         results: list[Written] = []
         for op in ops:
             try:
@@ -221,6 +276,20 @@ class ZnodeTree:
             # A create inside a multi is the operation `create`, whose reply has no Stat, not `create2`.
             results.append(_without_stat(result))
         return MultiDone(tuple(results), None, zxid), transaction.changes
+
+    def set_acl(self, path: str, acl: Sequence[Acl], aversion: int, identities: Identities = None) -> Stat:
+        """Replace the ACL of a znode. Raises: ZooKeeperError."""
+        stored = resolved(acl, path, identities)
+        znode = self._znodes.get(path)
+        if znode is None:
+            raise NoNodeError(path) if is_legal(path) else BadArgumentsError(path)
+        if not allows(znode.acl, ADMIN, identities):
+            raise NoAuthError(path)
+        if aversion not in (ANY_VERSION, znode.aversion):
+            raise BadVersionError(path)
+        znode.acl = stored
+        znode.aversion += 1
+        return znode.stat()
 
     def remove_all(self, paths: Sequence[str], zxid: Zxid, session_id: SessionId) -> Changes:
         """Delete the ephemeral znodes of an ended session in this order; return the changes."""
@@ -238,17 +307,18 @@ class ZnodeTree:
             case Delete():
                 return self._delete(op, transaction)
             case Check():
-                self._writable(op.path, op.version)
+                self._writable(op.path, op.version, READ, transaction.identities)
                 return Checked(op.path, transaction.zxid)
 
     def _create(self, op: Create, transaction: _Transaction) -> Created:
         path = op.path
         if "/" not in path or "\0" in path:
             raise BadArgumentsError(path)
+        acl = resolved(op.acl, path, transaction.identities)
         parent = self._znodes.get(parent_of(path))
         if parent is None:
             raise NoNodeError(path)
-        if parent is self._znodes[CONFIG]:
+        if parent is self._znodes[CONFIG] or not allows(parent.acl, CREATE, transaction.identities):
             raise NoAuthError(path)
         if op.sequential:
             path = f"{path}{parent.created:010d}"
@@ -261,6 +331,9 @@ class ZnodeTree:
 
         owner = transaction.session_id if op.ephemeral else NO_OWNER
         znode = _Znode(op.data, transaction.zxid, transaction.time_ms, owner)
+        znode.acl = acl
+        if op.is_container or op.ttl_ms is not None:
+            znode.kind_mark = CONTAINER_MARK if op.ttl_ms is None else TTL_MARK | op.ttl_ms
         name, pzxid = name_of(path), parent.pzxid
         self._znodes[path] = znode
         parent.children[name] = None
@@ -279,7 +352,7 @@ class ZnodeTree:
     def _set_data(self, op: SetData, transaction: _Transaction) -> DataSet:
         if op.path == CONFIG:
             raise NoAuthError(op.path)
-        znode = self._writable(op.path, op.version)
+        znode = self._writable(op.path, op.version, WRITE, transaction.identities)
         before = znode.data, znode.version, znode.mzxid, znode.mtime_ms
 
         def undo() -> None:
@@ -299,6 +372,8 @@ class ZnodeTree:
         znode = self._znodes.get(path)
         if znode is None:
             raise NoNodeError(path)
+        if not allows(self._znodes[parent_of(path)].acl, DELETE, transaction.identities):
+            raise NoAuthError(path)
         _check_version(path, op.version, znode)
         if znode.children:
             raise NotEmptyError(path)
@@ -317,16 +392,26 @@ class ZnodeTree:
         transaction.note(ChangeKind.DELETED, path, None, znode)
         return Deleted(path, transaction.zxid)
 
-    def _writable(self, path: str, version: ZkVersion) -> _Znode:
-        """Return the znode if it exists and has this version.
+    def _writable(self, path: str, version: ZkVersion, permission: int, identities: Identities) -> _Znode:
+        """Return the znode if it exists, has this version, and its ACL grants this permission.
 
-        Raises: NoNodeError, BadVersionError; BadArgumentsError if it does not exist and its path is illegal.
+        Raises: NoNodeError, NoAuthError, BadVersionError; BadArgumentsError if it does not exist and its path is illegal.
         """
         znode = self._znodes.get(path)
         if znode is None:
             raise NoNodeError(path) if is_legal(path) else BadArgumentsError(path)
+        if not allows(znode.acl, permission, identities):
+            raise NoAuthError(path)
         _check_version(path, version, znode)
         return znode
+
+
+def _is_unused(znode: _Znode, now_ms: int) -> bool:
+    if znode.children:
+        return False
+    if znode.kind_mark == CONTAINER_MARK:
+        return znode.created > 0
+    return znode.mtime_ms + (znode.kind_mark & LONGEST_TTL_MS) < now_ms
 
 
 def _check_version(path: str, expected: ZkVersion, znode: _Znode) -> None:

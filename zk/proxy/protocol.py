@@ -11,9 +11,19 @@ from struct import Struct, error
 from typing import NamedTuple
 
 from kcsim.vocabulary import SessionId, ZkVersion
-from kcsim.zk.live.wire import CHECK, CLOSE_SESSION, CREATE, CREATE_2, DELETE, MULTI, SET_DATA, without_chroot
+from kcsim.zk.live.wire import (
+    CHECK,
+    CLOSE_SESSION,
+    CREATE,
+    CREATE_2,
+    CREATE_CONTAINER,
+    CREATE_TTL,
+    DELETE,
+    MULTI,
+    SET_DATA,
+    without_chroot,
+)
 
-CREATE_CONTAINER, CREATE_TTL = 19, 21
 CREATES = frozenset({CREATE, CREATE_2, CREATE_CONTAINER, CREATE_TTL})
 WRITES = CREATES | {DELETE, SET_DATA, MULTI}
 

@@ -140,7 +140,7 @@ def test_a_reader_who_leaves_does_not_stop_the_run(tmp_path: Path) -> None:
         (["run", "controller-race", "--zookeeper", "embeded"], "unknown ZooKeeper 'embeded'; did you mean embedded?"),
         (
             ["run", "controller-race", "--zookeeper", "elsewhere"],
-            "it is one of embedded, ensemble, docker, simulated, or host",
+            "it is one of embedded, ensemble, docker, model, simulated, or host",
         ),
         (["run", "controller-race", "--zookeeper", "host:port"], "'host:port' is no host:port"),
         (["run", "controller-race", "--trace", "no/such/place.jsonl"], "there is no directory no/such"),

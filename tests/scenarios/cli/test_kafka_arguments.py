@@ -64,7 +64,10 @@ def test_nor_do_its_clients_speak_to_real_brokers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--brokers", "kafka", "--zookeeper", "simulated"], "--zookeeper: with real brokers it is embedded or ensemble"),
+        (
+            ["--brokers", "kafka", "--zookeeper", "simulated"],
+            "--zookeeper: with real brokers it is embedded, ensemble or model",
+        ),
         (["--brokers", "kafka", "--without", "broker-epoch"], "--without: what Kafka protects itself with"),
         (["--kafka-home", "/tmp"], "--kafka-home: only with --brokers kafka"),
         (["--brokers", "raft"], "'raft'"),

@@ -249,7 +249,7 @@ def test_two_runs_of_one_seed_keep_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--zookeeper", "ensemble"], "--zk-log: only with --zookeeper simulated or embedded, and one server of it"),
+        (["--zookeeper", "ensemble"], "--zk-log: only with --zookeeper simulated, model or embedded, and one server of it"),
         (["--zookeeper", "embedded"], "has a transaction log already; name a directory without one"),
         (["--zookeeper", "simulated"], "has a transaction log already; name a directory without one"),
     ],

@@ -22,7 +22,7 @@ WITHIN_S = 600
     ("given", "message"),
     [
         ("--kcsim-zookeeper=embeded", "--kcsim-zookeeper: 'embeded' is no ZooKeeper; did you mean embedded?"),
-        ("--kcsim-zookeeper=elsewhere", "there are embedded, ensemble, docker, simulated, and HOST:PORT"),
+        ("--kcsim-zookeeper=elsewhere", "there are embedded, ensemble, docker, model, simulated, and HOST:PORT"),
         ("--kcsim-zookeeper=zk.example:2181", "zk.example:2181 is not ours; with --kcsim-execute, each test writes there"),
         ("--kcsim-seed=seven", "--kcsim-seed: 'seven' is no whole number"),
         (f"--kcsim-seed={2**63}", f"--kcsim-seed: {2**63} is not between"),

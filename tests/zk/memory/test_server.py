@@ -267,3 +267,51 @@ def test_reads_find_what_was_written(server: MemoryServer) -> None:
     assert isinstance(found, NodeFound)
     assert isinstance(data, DataRead)
     assert (data.data, data.stat, data.zxid) == (b"x", found.stat, 3)
+
+
+# --- containers and times to live --------------------------------------------------------------------------------------
+
+
+def test_a_container_is_deleted_after_its_last_child(server: MemoryServer) -> None:
+    server.request(C1, Create("/c", is_container=True), 0)
+    assert server.delete_unused(1) == []  # it never had a child
+    server.request(C1, Create("/c/x"), 0)
+    assert server.delete_unused(1) == []
+    server.request(C1, Delete("/c/x"), 0)
+    server.request(C2, Exists("/c", watch=True), 0)
+    ((deletion, step),) = server.delete_unused(1)
+    assert deletion == Delete("/c")
+    assert heard(step) == [(C2, "NODE_DELETED", "/c", step.zxid)]
+    assert "/c" not in server.tree
+
+
+def test_a_znode_with_a_time_to_live_is_deleted_unless_it_is_used(server: MemoryServer) -> None:
+    for path in ("/old", "/changed", "/parent"):
+        server.request(C1, Create(path, ttl_ms=1_000), 0)
+    server.request(C1, Create("/parent/x"), 0)
+    server.request(C1, SetData("/changed", b"1"), 500)
+    assert server.delete_unused(1_000) == []
+    assert [deletion.path for deletion, _ in server.delete_unused(1_001)] == ["/old"]
+    assert [deletion.path for deletion, _ in server.delete_unused(1_501)] == ["/changed"]
+    server.request(C1, Delete("/parent/x"), 2_000)
+    assert [deletion.path for deletion, _ in server.delete_unused(2_000)] == ["/parent"]
+
+
+# --- persistent watches ------------------------------------------------------------------------------------------------
+
+
+def test_a_connection_with_several_watches_gets_one_event(server: MemoryServer) -> None:
+    server.request(C1, Create("/a"), 0)
+    server.request(C1, GetData("/a", watch=True), 0)
+    server.watches.arm_persistent("/a", True, C1)
+    server.watches.arm_persistent("/", True, C1)
+    step = server.request(C2, SetData("/a", b"1"), 0)
+    assert heard(step) == [(C1, "NODE_DATA_CHANGED", "/a", step.zxid)]
+
+
+def test_persistent_watches_end_with_their_connection(server: MemoryServer) -> None:
+    server.watches.arm_persistent("/a", False, C1)
+    assert len(server.watches) == 1
+    server.disconnect(C1)
+    assert len(server.watches) == 0
+    assert heard(server.request(C2, Create("/a"), 0)) == []

@@ -1,0 +1,230 @@
+"""The members of the model as a MemberHost: in a thread of this process, on ports of 127.0.0.1, ready in milliseconds."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any, TypeVar
+
+from kcsim.vocabulary import SessionId
+from kcsim.zk.files.log_writer import LogWriter
+from kcsim.zk.memory.journal import Journal
+from kcsim.zk.memory.members import Members, MemberState
+from kcsim.zk.memory.server import MemoryServer
+from kcsim.zk.model_server.service import LostReply, ModelService
+from kcsim.zk.servers.configuration import ServerSettings
+from kcsim.zk.servers.errors import NotStartedError, PortTakenError
+from kcsim.zk.servers.managed import HOST
+from kcsim.zk.servers.ports import PAUSED, UP, State
+
+T = TypeVar("T")
+KILLED = -9
+"""The exit status of a killed member, as that of a process."""
+ELECTION_S = 0.05
+SESSIONS_A_MS_BITS = 8
+
+
+class ModelHost:
+    """Runs the members of one ensemble. They share one tree, so a member that joins again has all transactions."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._ports: Mapping[str, int] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._service: ModelService | None = None
+        self._listeners: dict[str, asyncio.Server] = {}
+        self._directory: Path | None = None
+        self._log: LogWriter | None = None
+        self._pauses: dict[str, int] = {}  # member -> number that changes with each pause and resume
+        self._ended = asyncio.Event()
+        self._cleaning: asyncio.Future[None] | None = None
+
+    # --- MemberHost
+
+    def prepare(self, client_ports: Mapping[str, int]) -> None:
+        self.close()
+        self._ports = client_ports
+        self._directory = Path(mkdtemp(prefix="kcsim-zookeeper-model-"))
+        self._log = LogWriter(self._directory / "data", is_followed=True)
+        members = Members(len(client_ports))
+        for name in members.names:
+            members.set_state(name, MemberState.DEAD)
+            members.leave(name)
+        epoch_ms = int(time.time() * 1000)
+        settings = self._settings
+        server = MemoryServer(
+            settings.tick_time_ms, settings.min_session_timeout_ms, settings.max_session_timeout_ms, epoch_ms
+        )
+        # Session ids differ from those of an earlier ZooKeeper on this port, whose clients may still try to reconnect.
+        server.sessions.begin_at(epoch_ms << SESSIONS_A_MS_BITS)
+        running: Future[asyncio.AbstractEventLoop] = Future()
+        self._ended = asyncio.Event()
+        live = _live(running, self._ended)
+        self._thread = threading.Thread(target=asyncio.run, args=(live,), name="kcsim-zookeeper-model", daemon=True)
+        self._thread.start()
+        self._loop = running.result()
+        journal = Journal(self._log.write, epoch_ms)
+        self._service = ModelService(server, members, journal, longest_frame=settings.jute_max_buffer)
+        self._call(self._begin())
+
+    def launch(self, name: str) -> None:
+        self._call(self._launch(name))
+
+    def kill(self, name: str) -> State:
+        return self._in_loop(lambda: self._kill(name))
+
+    def pause(self, name: str) -> State:
+        return self._in_loop(lambda: self._pause(name))
+
+    def resume(self, name: str) -> State:
+        return self._in_loop(lambda: self._resume(name))
+
+    def states(self) -> Mapping[str, State]:
+        states = self.service.members.states
+        texts: Mapping[MemberState, State] = {MemberState.UP: UP, MemberState.PAUSED: PAUSED, MemberState.DEAD: KILLED}
+        return {name: texts[state] for name, state in states.items()}
+
+    def log_path(self, name: str) -> Path:
+        return self._home / f"{name}.log"
+
+    def transaction_log_dir(self, name: str) -> Path | None:
+        return self._home / "data" / "version-2"
+
+    def close(self) -> None:
+        if self._loop is not None:
+            self._call(self._end())
+            self._loop.call_soon_threadsafe(self._ended.set)
+            assert self._thread is not None
+            self._thread.join()
+        self._loop = self._thread = self._service = None
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+        if self._directory is not None:
+            rmtree(self._directory, ignore_errors=True)
+            self._directory = None
+
+    # --- faults that a real server cannot be given exactly
+
+    def expire(self, session_id: SessionId) -> bool:
+        """End a session now; return whether there was one."""
+        return self._in_loop(lambda: self.service.expire(session_id))
+
+    def lose_reply(self, path: str | None, session_id: SessionId | None) -> None:
+        """Apply the next write to a path, and break its connection before the reply."""
+        self._in_loop(lambda: self.service.lose_reply(LostReply(session_id, path)))
+
+    def drop_watches(self, path: str) -> int:
+        """Remove all watches on a path, without an event; return how many."""
+        return self._in_loop(lambda: self.service.drop_watches(path))
+
+    # --- in the loop
+
+    @property
+    def service(self) -> ModelService:
+        if self._service is None:
+            raise NotStartedError
+        return self._service
+
+    @property
+    def _home(self) -> Path:
+        if self._directory is None:
+            raise NotStartedError
+        return self._directory
+
+    async def _begin(self) -> None:
+        self._cleaning = asyncio.ensure_future(self.service.delete_unused_forever())
+
+    async def _launch(self, name: str) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            port = self._ports[name]
+            self._listeners[name] = await loop.create_server(
+                self.service.connection_at(name), HOST, port, reuse_address=True
+            )
+        except OSError:
+            raise PortTakenError(self._ports[name], name) from None
+        self.log_path(name).touch()
+        members = self.service.members
+        members.set_state(name, MemberState.UP)
+        self._elect()
+        members.join(name)
+
+    def _elect(self) -> None:
+        if self.service.members.elect():
+            self.service.begin_epoch()
+
+    def _kill(self, name: str) -> State:
+        self._listeners.pop(name).close()
+        self.service.members.set_state(name, MemberState.DEAD)
+        self._stop_serving({name, *self.service.members.leave(name)})
+        return KILLED
+
+    def _stop_serving(self, names: set[str]) -> None:
+        for name in names:
+            if self.service.members.states[name] is not MemberState.PAUSED:
+                for connection in self.service.connections_of(name):
+                    connection.break_off()
+        if self.service.members.leader is None:
+            asyncio.get_running_loop().call_later(ELECTION_S, self._elect)
+
+    def _pause(self, name: str) -> State:
+        service = self.service
+        service.members.set_state(name, MemberState.PAUSED)
+        for connection in service.connections_of(name):
+            connection.hold()
+        if service.members.is_ensemble:
+            pause = self._pauses[name] = self._pauses.get(name, 0) + 1
+            delay_s = self._settings.sync_limit * self._settings.tick_time_ms / 1000
+            asyncio.get_running_loop().call_later(delay_s, self._give_up, name, pause)
+        return PAUSED
+
+    def _give_up(self, name: str, pause: int) -> None:
+        """Let the other members give up a member that is still in this pause, after the sync limit."""
+        members = self.service.members
+        if self._pauses[name] == pause and members.states[name] is MemberState.PAUSED:
+            self._stop_serving(set(members.leave(name)))
+
+    def _resume(self, name: str) -> State:
+        service = self.service
+        service.members.set_state(name, MemberState.UP)
+        self._pauses[name] = self._pauses.get(name, 0) + 1
+        if not service.members.serves(name):
+            for connection in service.connections_of(name):
+                connection.break_off()
+            self._elect()
+            service.members.join(name)
+        service.resume(name)
+        return UP
+
+    async def _end(self) -> None:
+        if self._cleaning is not None:
+            self._cleaning.cancel()
+        for listener in self._listeners.values():
+            listener.close()
+        self._listeners.clear()
+        for connection in list(self.service.connections.values()):
+            connection.break_off()
+        await asyncio.sleep(0)
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            work.close()
+            raise NotStartedError
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _in_loop(self, work: Callable[[], T]) -> T:
+        async def do() -> T:
+            return work()
+
+        return self._call(do())
+
+
+async def _live(running: "Future[asyncio.AbstractEventLoop]", ended: asyncio.Event) -> None:
+    running.set_result(asyncio.get_running_loop())
+    await ended.wait()
