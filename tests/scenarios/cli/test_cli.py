@@ -370,9 +370,11 @@ def test_kill_9_leaves_nothing_behind(running: "subprocess.Popen[str]") -> None:
 
 
 @pytest.mark.live
-def test_a_zookeeper_to_play_with_runs_until_ctrl_c() -> None:
-    require("java")
-    command = [sys.executable, "-m", "kcsim.scenarios", "zk", "start"]
+@pytest.mark.parametrize("kind", ["embedded", "model", "simulated"])
+def test_a_zookeeper_to_play_with_runs_until_ctrl_c(kind: str) -> None:
+    if kind == "embedded":
+        require("java")
+    command = [sys.executable, "-m", "kcsim.scenarios", "zk", "start", "--zookeeper", kind]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:

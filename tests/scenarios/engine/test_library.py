@@ -125,6 +125,13 @@ def test_it_holds_on_a_real_zookeeper(name: str) -> None:
     assert_held(verdict_on(find_scenario(name), ZooKeeperKind.EMBEDDED))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["controller-failover", "zookeeper-leader-loss", "zookeeper-quorum-loss"])
+def test_it_holds_on_the_model_behind_a_socket(name: str) -> None:
+    """The members of a real ZooKeeper and those of the model are faulted by the same steps."""
+    assert_held(verdict_on(find_scenario(name), ZooKeeperKind.MODEL))
+
+
 IN_CONTAINERS = ("controller-failover", "reassignment-controller-killed", "zookeeper-leader-loss", "zookeeper-quorum-loss")
 """Scenarios that also run on a ZooKeeper in containers.
 

@@ -18,9 +18,10 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-def test_its_tests_find_both_bugs(project: pytest.Pytester) -> None:
+@pytest.mark.parametrize("zookeeper", ["embedded", "model"])
+def test_its_tests_find_both_bugs(zookeeper: str, project: pytest.Pytester) -> None:
     """The program acts as leader after its session is gone, and writes under a lock that another client holds by then."""
-    result = project.runpytest_inprocess("-p", "no:cacheprovider")
+    result = project.runpytest_inprocess("-p", "no:cacheprovider", f"--kcsim-zookeeper={zookeeper}")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["E *assert *'sent by a'*'sent by b'* == *'sent by b'*"])
     result.stdout.fnmatch_lines(["E *assert b'8' == b'5'*"])
