@@ -20,6 +20,7 @@ from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.vocabulary import SessionId, ZkVersion, Zxid
 from kcsim.zk.errors import ZooKeeperError
 from kcsim.zk.live import LiveZooKeeper
+from kcsim.zk.model_server import ModelZooKeeper
 from kcsim.zk.operations import (
     Check,
     Create,
@@ -154,6 +155,7 @@ class ModelAgainstServer(RuleBasedStateMachine):
     """State machine in which each rule does one thing to both sides and compares the results."""
 
     connect_string: str
+    model_connect_string: str | None  # None: the model in virtual time
     performed = 0
     examples = 0
 
@@ -162,14 +164,20 @@ class ModelAgainstServer(RuleBasedStateMachine):
         cls = ModelAgainstServer
         cls.examples += 1
         self.is_connected = [True, True]
-        self.model = model_side()
-        self.server, self.runtime = server_side(self.connect_string, f"/example-{cls.examples}")
-        self.sides = [self.model, self.server]
+        chroot = f"/example-{cls.examples}"
+        self.on_sockets = [server_side(self.connect_string, chroot)]
+        if cls.model_connect_string is None:
+            self.model = model_side()
+        else:
+            self.on_sockets.append(server_side(cls.model_connect_string, chroot))
+            self.model = self.on_sockets[-1][0]
+        self.sides = [self.model, self.on_sockets[0][0]]
 
     def teardown(self) -> None:
         if hasattr(self, "sides"):
-            self.server.close()
-            self.runtime.loop.close()
+            for side, runtime in self.on_sockets:
+                side.close()
+                runtime.loop.close()
 
     def both(self, act: Callable[[Side], Coroutine[Any, Any, Any]]) -> None:
         """Do something on both sides, let both come to rest, and compare."""
@@ -266,15 +274,29 @@ def server_of_its_own() -> Iterator[EmbeddedZooKeeper]:
         yield zookeeper
 
 
+OPERATIONS = [300, pytest.param(2_000, marks=pytest.mark.slow), pytest.param(100_000, marks=pytest.mark.nightly)]
+
+
 @pytest.mark.live
-@pytest.mark.parametrize(
-    "operations",
-    [300, pytest.param(2_000, marks=pytest.mark.slow), pytest.param(100_000, marks=pytest.mark.nightly)],
-)
+@pytest.mark.parametrize("operations", OPERATIONS)
 def test_the_model_agrees_with_the_server(server_of_its_own: EmbeddedZooKeeper, operations: int) -> None:
     """Examples with the same number of operations have the same operations."""
+    compare(server_of_its_own.connect_string, None, operations)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("operations", OPERATIONS)
+def test_the_model_behind_a_socket_agrees_with_the_server(server_of_its_own: EmbeddedZooKeeper, operations: int) -> None:
+    settings_ = ServerSettings(tick_time_ms=TICK_MS, max_session_timeout_ms=LONGEST_SESSION_MS)
+    with ModelZooKeeper(settings=settings_) as zookeeper:
+        compare(server_of_its_own.connect_string, zookeeper.connect_string, operations)
+
+
+def compare(connect_string: str, model_connect_string: str | None, operations: int) -> None:
+    """Do this many random operations on both, and compare."""
     ModelAgainstServer.performed = 0
-    ModelAgainstServer.connect_string = server_of_its_own.connect_string
+    ModelAgainstServer.connect_string = connect_string
+    ModelAgainstServer.model_connect_string = model_connect_string
     how = settings(
         max_examples=min(EXAMPLES_A_ROUND, operations // STEPS_AN_EXAMPLE),
         stateful_step_count=STEPS_AN_EXAMPLE,
