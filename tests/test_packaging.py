@@ -220,6 +220,7 @@ def test_the_smallest_installation_serves_all_that_needs_no_server(smallest: Pat
         ["scenario", "list"],
         ["scenario", "check", "controller-failover"],
         run_it,
+        ["run", "controller-race", "--zookeeper", "model"],
         ["why", "run.jsonl", "no controller at 1s"],
         ["show", "run.jsonl", "--at", "1s"],
         ["report", "run.jsonl", "--out", "page.html"],

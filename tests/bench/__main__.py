@@ -16,6 +16,7 @@ from tests.bench import (
     library,
     logs,
     loss_of_a_broker,
+    model_server,
     page,
     partition_states,
     simulated,
@@ -36,6 +37,7 @@ BENCHMARKS: Mapping[str, Callable[[], None]] = {
     "library": library.main,
     "loss-of-a-broker": loss_of_a_broker.main,
     "start-up": start_up.main,
+    "model-server": model_server.main,
 }
 SIZED: Mapping[str, Callable[[str | None], None]] = {
     "simulated": simulated.main,

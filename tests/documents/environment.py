@@ -96,7 +96,7 @@ INSTALLATIONS = paragraph(
 SIZES = (
     (
         code("pip install ."),
-        "everything on a simulated ZooKeeper, or on one that you run (`--zookeeper HOST:PORT`)",
+        "everything on a model of ZooKeeper (`simulated`, `model`), or on one that you run",
         "27",
         "84",
     ),
