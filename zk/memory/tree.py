@@ -314,6 +314,8 @@ class ZnodeTree:
         path = op.path
         if "/" not in path or "\0" in path:
             raise BadArgumentsError(path)
+        if op.ttl_ms is not None and not 0 < op.ttl_ms <= LONGEST_TTL_MS:
+            raise BadArgumentsError(path)
         acl = resolved(op.acl, path, transaction.identities)
         parent = self._znodes.get(parent_of(path))
         if parent is None:

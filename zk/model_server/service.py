@@ -307,8 +307,12 @@ class ModelService:
             return
         if scheme != "digest":
             raise AuthFailedError
+        try:
+            identity = digest_identity(credentials)
+        except UnicodeDecodeError:
+            raise AuthFailedError from None
         known = self.server.identities(connection.number) or ()
-        self.server.authenticate(connection.number, frozenset({*known, digest_identity(credentials)}))
+        self.server.authenticate(connection.number, frozenset({*known, identity}))
 
     def _set_watches(self, connection: ClientConnection, code: int, reader: Reader) -> None:
         """Arm the watches of a client that has reconnected; events that it missed are sent before the answer."""

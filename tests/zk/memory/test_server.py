@@ -6,7 +6,7 @@ The rows are those of docs/kafka/zookeeper_semantics.md.
 import pytest
 
 from kcsim.vocabulary import ZkVersion, Zxid
-from kcsim.zk.errors import NodeExistsError, NoNodeError
+from kcsim.zk.errors import BadArgumentsError, NodeExistsError, NoNodeError
 from kcsim.zk.memory.server import EPOCH_MS, MemoryServer, ServerStep, SessionEnded, SessionGranted, SessionOpened
 from kcsim.zk.memory.watches import ConnectionId
 from kcsim.zk.operations import (
@@ -315,3 +315,8 @@ def test_persistent_watches_end_with_their_connection(server: MemoryServer) -> N
     server.disconnect(C1)
     assert len(server.watches) == 0
     assert heard(server.request(C2, Create("/a"), 0)) == []
+
+
+@pytest.mark.parametrize("ttl_ms", [0, -1, 2**40])
+def test_a_time_to_live_has_bounds(server: MemoryServer, ttl_ms: int) -> None:
+    assert server.request(C1, Create("/t", ttl_ms=ttl_ms), 0).reply == BadArgumentsError("/t")
