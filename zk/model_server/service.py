@@ -153,10 +153,10 @@ class ModelService:
 
     def _close_session(self, connection: ClientConnection, xid: int) -> None:
         step = self.server.close_session(connection.number, self.now_ms())
-        # The events of its own ephemerals are not sent to a client that closes.
-        step.notices = [(number, event) for number, event in step.notices if number != connection.number]
+        self._record(step, xid)
+        self._send_notices(step)  # the client's own watches on its ephemerals fire before the answer
         connection.send(replies.framed(xid, step.zxid))
-        self._carry_out(step, xid=xid)
+        self._hang_up(step)
 
     def expire(self, session_id: SessionId) -> bool:
         """End a session now, as if its time-out had passed; return whether there was one."""
@@ -327,15 +327,20 @@ class ModelService:
 
     # --- effects
 
-    def _carry_out(self, step: ServerStep, xid: int | None = None) -> None:
-        if self._journal is not None:
-            for fact in step.facts:
-                if isinstance(fact, SessionOpened):
-                    self._journal.session_opened(fact, self.now_ms())
-                elif isinstance(fact, SessionEnded):
-                    self._journal.session_ended(fact, self.now_ms(), xid)
+    def _carry_out(self, step: ServerStep) -> None:
+        self._record(step)
         self._send_notices(step)
         self._hang_up(step)
+
+    def _record(self, step: ServerStep, xid: int | None = None) -> None:
+        """Record the sessions that were opened or ended. `xid` is the number of the request to close one."""
+        if self._journal is None:
+            return
+        for fact in step.facts:
+            if isinstance(fact, SessionOpened):
+                self._journal.session_opened(fact, self.now_ms())
+            elif isinstance(fact, SessionEnded):
+                self._journal.session_ended(fact, self.now_ms(), xid)
 
     def _send_notices(self, step: ServerStep) -> None:
         for number, event in step.notices:

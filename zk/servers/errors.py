@@ -7,6 +7,7 @@ from pathlib import Path
 from kcsim.extras import install_command
 
 INSTALL = install_command("zookeeper")
+WITHOUT = "; a model of ZooKeeper needs none: --zookeeper model, or --kcsim-zookeeper=model in pytest"
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
@@ -23,9 +24,7 @@ class NoJavaError(ServerError):
 
     def __init__(self, needed: int, looked_at: Sequence[str]) -> None:
         places = "; ".join(looked_at)
-        super().__init__(
-            f"no Java {needed} or newer found ({places}); {INSTALL} brings one; a simulated ZooKeeper needs none"
-        )
+        super().__init__(f"no Java {needed} or newer found ({places}); {INSTALL} brings one{WITHOUT}")
         self.looked_at = tuple(looked_at)
 
 
@@ -34,7 +33,7 @@ class NoJarsError(ServerError):
 
     def __init__(self, where: str, missing: Sequence[str]) -> None:
         names = ", ".join(missing)
-        super().__init__(f"no ZooKeeper in {where} (missing: {names}); {INSTALL} brings it; a simulated one needs no jars")
+        super().__init__(f"no ZooKeeper in {where} (missing: {names}); {INSTALL} brings it{WITHOUT}")
         self.missing = tuple(missing)
 
 

