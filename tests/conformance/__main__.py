@@ -1,6 +1,6 @@
 """Play recordings of a running Apache Kafka on our cluster and compare what is written to ZooKeeper.
 
-    python -m tests.conformance FILE… [--zookeeper embedded|simulated] [--out DIR] [--jobs N]
+    python -m tests.conformance FILE… [--zookeeper embedded|model|simulated] [--out DIR] [--jobs N]
 
 `record` and `differ` in place of FILE play on real brokers (record.py).
 
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m tests.conformance", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a recording")
-    parser.add_argument("--zookeeper", choices=("embedded", "simulated"), default="embedded")
+    parser.add_argument("--zookeeper", choices=("embedded", "model", "simulated"), default="embedded")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write what our cluster did, in the same form")
     parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="how many to play at once")
     return parser

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
+from datetime import UTC, datetime
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -149,20 +150,24 @@ class ModelHost:
             )
         except OSError:
             raise PortTakenError(self._ports[name], name) from None
-        self.log_path(name).touch()
+        self._note(name, f"listens on {HOST}:{self._ports[name]}")
         members = self.service.members
         members.set_state(name, MemberState.UP)
         self._elect()
         members.join(name)
 
     def _elect(self) -> None:
-        if self.service.members.elect():
+        members = self.service.members
+        if members.elect():
             self.service.begin_epoch()
+            if members.is_ensemble and members.leader is not None:
+                self._note(members.leader, "leads")
 
     def _kill(self, name: str) -> State:
         self._listeners.pop(name).close()
         self.service.members.set_state(name, MemberState.DEAD)
         self._stop_serving({name, *self.service.members.leave(name)})
+        self._note(name, "killed")
         return KILLED
 
     def _stop_serving(self, names: set[str]) -> None:
@@ -182,6 +187,7 @@ class ModelHost:
             pause = self._pauses[name] = self._pauses.get(name, 0) + 1
             delay_s = self._settings.sync_limit * self._settings.tick_time_ms / 1000
             asyncio.get_running_loop().call_later(delay_s, self._give_up, name, pause)
+        self._note(name, "paused")
         return PAUSED
 
     def _give_up(self, name: str, pause: int) -> None:
@@ -200,7 +206,13 @@ class ModelHost:
             self._elect()
             service.members.join(name)
         service.resume(name)
+        self._note(name, "resumed")
         return UP
+
+    def _note(self, name: str, what: str) -> None:
+        """Append a line to a member's log."""
+        with self.log_path(name).open("a", encoding="utf-8") as log:
+            log.write(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {what}\n")
 
     async def _end(self) -> None:
         if self._cleaning is not None:

@@ -340,6 +340,8 @@ def test_one_member_of_three_may_die_and_two_may_not() -> None:
         assert asyncio.run(ensemble.leader_name()) is None
         asyncio.run(ensemble.start_member(first))
         assert client.retry(client.get, "/a")[0] == b"1"
+        noted = [line.split(" ", 1)[1] for line in ensemble.log_path(first).read_text().splitlines()]
+        assert [line.partition(" 127")[0] for line in noted[:3]] == ["listens on", "leads", "killed"]
         with pytest.raises(MemberStateError):
             asyncio.run(ensemble.start_member(first))
 
