@@ -3,12 +3,29 @@
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
+import pytest
+
+from kcsim.controller.errors import NotControllerError
 from kcsim.controller.event_manager import ControllerEventManager
-from kcsim.controller.events import BrokerChange, ControllerEvent, ControllerState, Expire, Startup, TopicChange, name_of
+from kcsim.controller.events import (
+    ApiPartitionReassignment,
+    BrokerChange,
+    ControlledShutdown,
+    ControllerEvent,
+    ControllerState,
+    Expire,
+    ListPartitionReassignments,
+    ReplicaLeaderElection,
+    Startup,
+    TopicChange,
+    name_of,
+)
 from kcsim.controller.metrics import ControllerMetrics
+from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventKind
 from kcsim.runtime.simulated import SimulatedRuntime
+from kcsim.vocabulary import BrokerEpoch, BrokerId
 from tests.sinks import kinds
 
 Handle = Callable[[ControllerEvent, int], Awaitable[None]]
@@ -112,6 +129,31 @@ def test_a_preempted_event_lets_its_waiters_go() -> None:
         queued = bench.manager.put(BrokerChange(), None)
         bench.manager.clear_and_put(Expire(), None)
         await queued.wait_until_begun()
+
+    bench.run(script)
+    assert bench.handled == []
+
+
+def test_the_callers_of_preempted_requests_learn_that_the_controller_has_moved() -> None:
+    """They would wait for ever otherwise: their requests are not processed any more."""
+    bench = Bench()
+    promise = bench.runtime.promise
+    shutdown = ControlledShutdown(BrokerId(1), BrokerEpoch(1), promise())
+    failing: list[ApiPartitionReassignment | ListPartitionReassignments | ReplicaLeaderElection] = [
+        ApiPartitionReassignment({}, promise()),
+        ListPartitionReassignments(None, promise()),
+        ReplicaLeaderElection(answer=promise()),
+    ]
+
+    async def script() -> None:
+        for event in (shutdown, *failing):
+            bench.manager.put(event, None)
+        bench.manager.clear_and_put(Expire(), None)
+        assert (await shutdown.answer.wait(0)).error is ErrorCode.STALE_CONTROLLER_EPOCH
+        for event in failing:
+            assert event.answer is not None
+            with pytest.raises(NotControllerError):
+                await event.answer.wait(0)
 
     bench.run(script)
     assert bench.handled == []
