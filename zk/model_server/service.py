@@ -16,7 +16,6 @@ from kcsim.zk.errors import AuthFailedError, NoWatcherError, UnimplementedError,
 from kcsim.zk.live.wire import (
     CLOSE_SESSION,
     CREATE_2,
-    CREATE_TTL,
     GET_CHILDREN_2,
     INT,
     LONG,
@@ -64,8 +63,8 @@ class ModelService:
     """The members of one ZooKeeper. Use it in the event loop that serves the connections.
 
     Args:
-        write: takes every transaction, as a real server writes it to its log.
-        extended_types: whether znodes with a time to live may be created; a real server refuses them by default.
+        journal: records every transaction, as a real server writes it to its log.
+        longest_frame: bytes; None: as ZooKeeper's default of jute.maxbuffer.
     """
 
     def __init__(
@@ -73,7 +72,6 @@ class ModelService:
         server: MemoryServer,
         members: Members,
         journal: Journal | None = None,
-        extended_types: bool = True,
         longest_frame: int | None = None,
     ) -> None:
         self.server = server
@@ -81,7 +79,6 @@ class ModelService:
         self.began_s = time.monotonic()
         self.connections: dict[ConnectionId, ClientConnection] = {}
         self._journal = journal
-        self._extended_types = extended_types
         self._longest_frame = longest_frame
         self._numbers = count(1)
         self._lost_replies: deque[LostReply] = deque()
@@ -214,9 +211,6 @@ class ModelService:
     def _answer(self, connection: ClientConnection, xid: int, code: int, request: Request) -> None:
         """Answer a request of operations.py."""
         number, now_ms = connection.number, self.now_ms()
-        if code == CREATE_TTL and not self._extended_types:
-            connection.send(replies.framed(xid, self.server.zxid, UnimplementedError.code))
-            return
         step = self.server.request(number, request, now_ms)
         if self._journal is not None:
             session = self.server.sessions.on(number)
