@@ -43,6 +43,9 @@ check: $(INSTALLED) ## lint, formatting, types (strict), and the direction of im
 bench: $(INSTALLED) ## measure: a real ZooKeeper under load, a million partitions in virtual time (BENCH="failover simulated=100000")
 	@$(BIN)/python -m tests.bench $(BENCH)
 
+mutants: $(INSTALLED) ## put small faults into the code and list those that no test notices (MUTANTS="zk/kafka --sample 50")
+	@$(BIN)/python -m tests.mutants $(MUTANTS)
+
 spark-demo: $(INSTALLED) ## make up 10 million events on Spark, replay and analyse them, and write a page on them
 	@$(BIN)/python -m tests.bench.spark_demo
 
@@ -91,4 +94,4 @@ $(INSTALLED): requirements.lock pyproject.toml
 	  echo "make: Maven could not fetch Apache Kafka $(KAFKA)" >&2; exit 1; }
 	@touch $@
 
-.PHONY: help setup demo test test-all test-nightly check bench spark-demo docs kafka lock clean
+.PHONY: help setup demo test test-all test-nightly check bench mutants spark-demo docs kafka lock clean

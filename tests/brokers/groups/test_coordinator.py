@@ -342,6 +342,30 @@ def test_an_assignment_stored_too_late_is_for_nobody() -> None:
     assert bench.of_kind(EventKind.GROUP_STABLE) == []
 
 
+def test_an_assignment_of_the_generation_before_is_not_taken_for_the_next() -> None:
+    """The next generation was complete when the record of the former one had reached the replicas."""
+    bench = GroupBench()
+
+    async def script() -> None:
+        leader = await bench.new_id("c1")
+        await bench.later(join("c1", leader)).joined()
+        held = bench.stored.held = bench.runtime.promise()
+        bench.later(SyncGroupRequest(GROUP, 1, leader, None, {leader: (ORDERS_0, ORDERS_1)}))
+        await bench.runtime.sleep_ms(1)
+        other = await bench.new_id("c2")
+        joins = [bench.later(join("c2", other)), bench.later(join("c1", leader))]
+        assert [(await one.joined()).generation for one in joins] == [2, 2]
+        bench.stored.held = None
+        parked = bench.later(SyncGroupRequest(GROUP, 2, other))
+        held.resolve(None)
+        await bench.runtime.sleep_ms(1)
+        assert (bench.states, parked.is_there) == ([GroupState.COMPLETING_REBALANCE], False)
+        await bench.sync(leader, 2, {leader: (ORDERS_0,), other: (ORDERS_1,)})
+        assert await parked.promise.wait(1) == SyncGroupResponse(ErrorCode.NONE, (ORDERS_1,))
+
+    bench.play(script)
+
+
 # --- 10.4 heartbeat, leave, commit -----------------------------------------------------------------------------------------
 
 

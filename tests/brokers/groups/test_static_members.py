@@ -7,7 +7,7 @@ from kcsim.brokers.groups.group_metadata import GroupState
 from kcsim.brokers.groups.requests import LeaveGroupRequest, SyncGroupRequest, SyncGroupResponse
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import EventKind
-from tests.brokers.groups.group_bench import GROUP, ORDERS_0, ORDERS_1, SESSION_MS, GroupBench, join
+from tests.brokers.groups.group_bench import GROUP, ORDERS_0, ORDERS_1, REBALANCE_MS, SESSION_MS, GroupBench, join
 
 
 async def formed(bench: GroupBench) -> tuple[str, str]:
@@ -138,6 +138,22 @@ def test_a_static_member_that_does_not_rejoin_stays_until_its_session_is_over() 
         parked = bench.later(join("c1", first, instance_id="i1", rebalance_ms=5_000))
         bench.coordinator.groups[0][GROUP].metadata.members[second].rebalance_timeout_ms = 5_000
         assert [m.member_id for m in (await parked.joined()).members] == [first, second]
+
+    bench.play(script)
+
+
+def test_a_group_of_static_members_waits_for_one_of_them_to_rejoin() -> None:
+    """The member is heard of and does not rejoin: no generation begins without members."""
+    bench = GroupBench()
+
+    async def script() -> None:
+        first, _ = await formed(bench)
+        await bench.ask(LeaveGroupRequest(GROUP, "", "i2"))
+        for _ in range(5 * REBALANCE_MS // 3_000):
+            await bench.runtime.sleep_ms(3_000)
+            assert await bench.heartbeat(first, 1, "i1") is ErrorCode.REBALANCE_IN_PROGRESS
+        assert bench.states == [GroupState.PREPARING_REBALANCE]
+        assert (await bench.later(join("c1", first, instance_id="i1")).joined(1)).generation == 2
 
     bench.play(script)
 

@@ -1,11 +1,15 @@
 """A broker's state of a partition. Source: docs/kafka/requests.md 4.3, 5, 6.2."""
 
+from dataclasses import replace
+
 import pytest
 
+from kcsim.brokers.log.producer_states import AppendDecision
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.records import Run
 from kcsim.brokers.replication.partition import NEVER_MS, UNKNOWN_OFFSET, FollowerState, Partition, ReplicaRole
-from kcsim.vocabulary import BrokerId
+from kcsim.brokers.requests import ProduceBatch
+from kcsim.vocabulary import BrokerId, LeaderEpoch
 from tests.brokers.broker_bench import B1, B2, B3, B4, B5, ORDERS_0, requested_state
 
 
@@ -54,6 +58,24 @@ def test_a_follower_that_becomes_leader_starts_afresh() -> None:
     assert (partition.role, partition.leader, partition.isr, partition.followers) == (ReplicaRole.FOLLOWER, B2, (), {})
     assert partition.become_leader(requested_state(B1, 5), now_ms=300)
     assert partition.followers[B2].log_end_offset == UNKNOWN_OFFSET
+
+
+def test_a_replica_that_leads_again_knows_what_writers_wrote_meanwhile() -> None:
+    """A writer's next batch is accepted, and one that the other leader appended is a duplicate."""
+    partition = leading()
+    written = partition.written_log
+    sent = ProduceBatch("a", 0, 5, 100, 0, is_idempotent=True)
+    written.append_as_leader([Run(0, 5, partition.leader_epoch, "a", 0, 0, 100)], partition.leader_epoch, 0)
+    partition.producers.appended(sent)
+    partition.become_follower(requested_state(B2, 4))
+    written.append_as_follower([Run(5, 5, LeaderEpoch(4), "a", 5, 0, 100)], 0)
+    partition.become_leader(requested_state(B1, 5), now_ms=300)
+    again = [replace(sent, first_sequence=first) for first in (0, 5, 10)]
+    assert [partition.producers.admit(batch, lambda: written.runs) for batch in again] == [
+        AppendDecision(duplicate_of=0),
+        AppendDecision(duplicate_of=5),
+        AppendDecision(),
+    ]
 
 
 @pytest.mark.parametrize(

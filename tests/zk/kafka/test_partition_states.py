@@ -2,11 +2,9 @@
 
 import pytest
 
-from kcsim.vocabulary import (
-    TopicState,
-    ZkVersion,
-)
+from kcsim.vocabulary import TopicPartition, TopicState, ZkVersion
 from kcsim.zk.errors import BadVersionError, NodeExistsError, NoNodeError
+from kcsim.zk.kafka import partition_states
 from kcsim.zk.operations import SetData
 from kcsim.znodes import BadZnodeError, paths
 from tests.zk.kafka.gateway_values import EPOCH_0, ORDERS, ORDERS_0, STATE_0, data_of, prepared, state
@@ -21,6 +19,20 @@ def test_partition_states_are_created_with_all_that_is_above_them(bench: Bench) 
         assert await bench.kafka_zk.partition_states.create(states, EPOCH_0) == dict.fromkeys(ORDERS, 0)
         assert await bench.kafka_zk.partition_states.read(ORDERS) == states
         assert await data_of(bench, "/brokers/topics/orders/partitions/0") is None
+
+    bench.runtime.run(main())
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 6, 7])
+def test_states_are_read_in_batches_and_none_is_left_out(bench: Bench, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_states, "STATES_AT_ONCE", 3)
+
+    async def main() -> None:
+        await prepared(bench)
+        await bench.by_hand.topics.create("orders", TopicState({}))
+        states = {TopicPartition("orders", number): state(1, (1, 2)) for number in range(count)}
+        await bench.kafka_zk.partition_states.create(states, EPOCH_0)
+        assert list((await bench.kafka_zk.partition_states.read(states)).items()) == list(states.items())
 
     bench.runtime.run(main())
 

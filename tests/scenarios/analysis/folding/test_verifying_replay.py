@@ -12,7 +12,11 @@ from kcsim.scenarios.analysis.folding.folding_runs import FoldedRun, fold_events
 from kcsim.scenarios.analysis.folding.transition import Transition
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 from kcsim.scenarios.language.library import library_names
-from kcsim.vocabulary import TopicPartition
+from kcsim.vocabulary import BrokerId, TopicPartition
+from kcsim.zk.operations import Create, DataRead, Delete, GetData
+from kcsim.znodes import paths
+from tests.controller.controller_harness import ControllerHarness, on_model
+from tests.controller.transcript_commands import Commands
 from tests.scenarios.analysis.folding.simulated_runs import (
     IN_MAKE_TEST,
     SEEDS,
@@ -113,6 +117,40 @@ def test_a_history_without_a_word_of_controllers_is_taken_as_it_shows_itself() -
     assert folded.mismatches == []
     assert states_in_transitions(folded.transitions) == stored_states(events)
     assert {row.kind for row in folded.transitions} == {"LeaderElection", "ReplicaRemovedFromIsr", "IsrExpanded"}
+
+
+def test_a_reassignment_that_could_not_be_written_changes_nothing_of_what_the_controller_knows() -> None:
+    """The topic's znodes are gone at that moment, and back when its leader has died: the next leads by the old list."""
+
+    async def script(harness: ControllerHarness) -> None:
+        await harness.start_brokers(map(BrokerId, (2, 3, 4)))
+        await harness.start_module(BrokerId(1))
+        commands = Commands(harness)
+        await commands.carry_out("topic orders 0:2,3,4")
+
+        tree = await harness.tree(paths.topic("orders"))
+        contents = [reply.data for reply in await harness.ask(*map(GetData, tree)) if isinstance(reply, DataRead)]
+
+        async def lose_leader_and_topic() -> None:
+            await harness.kill_brokers([BrokerId(2)])
+            await harness.write(*map(Delete, reversed(tree)))
+
+        def restore_topic(event: Event) -> None:
+            if event.kind is EventKind.PARTITION_REASSIGNMENT and event.step == "failed":
+                restored = harness.write(*map(Create, tree, contents))
+                harness.runtime.spawn("restore", restored)
+
+        harness.before_write_of(paths.topic("orders"), lose_leader_and_topic)
+        harness.log.subscribe(restore_topic)
+        await commands.carry_out("api-reassign orders-0:4,3,2")
+
+    events = on_model(script).log.events
+    steps = [event.step for event in events if event.kind is EventKind.PARTITION_REASSIGNMENT]
+    assert steps == ["started", "failed"]
+    elections = [(event.leader, event.replicas) for event in events if event.kind is EventKind.LEADER_ELECTION]
+    assert elections == [(2, (2, 3, 4)), (3, (2, 3, 4))]
+    (restored,) = fold_events("batch", "run", events).mismatches
+    assert (restored.what, restored.computed) == ("written", "nothing that a broker would write")
 
 
 # --- changed histories -----------------------------------------------------------------------------------------------------

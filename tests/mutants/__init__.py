@@ -1,0 +1,1 @@
+"""Small deliberate faults, put into the code one at a time: does a test fail?"""

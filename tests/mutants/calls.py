@@ -1,0 +1,100 @@
+"""A pytest plugin that writes down which functions of ours each test calls: `pytest -p tests.mutants.calls`.
+
+Each process of the run appends to a file of its own in the folder named by CALLS_OF_TESTS, one JSON object per test that
+passed: its node id, its seconds, and the functions as `path name`. What a shared fixture calls belongs to all tests of the
+module.
+"""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+
+FOLDERS = tuple(f"{folder}/" for folder in ("kcsim", "zk", "controller", "brokers", "scenarios"))
+
+
+class _Calls:
+    def __init__(self, root: Path) -> None:
+        self._root = f"{root}/"
+        self._names: dict[CodeType, str | None] = {}
+        self.seen: set[CodeType] = set()
+
+    def start(self) -> None:
+        threading.settrace(self._called)
+        sys.settrace(self._called)
+
+    def _called(self, frame: FrameType, event: str, argument: object) -> None:
+        """Note the function that begins; no line of it is traced."""
+        self.seen.add(frame.f_code)
+
+    def taken(self) -> set[str]:
+        """Return the names of the functions called since the last time."""
+        seen, self.seen = self.seen, set()
+        return {name for code in seen if (name := self._name(code)) is not None}
+
+    def _name(self, code: CodeType) -> str | None:
+        if code not in self._names:
+            self._names[code] = self._named(code)
+        return self._names[code]
+
+    def _named(self, code: CodeType) -> str | None:
+        path = code.co_filename.removeprefix(self._root)
+        if not path.startswith(FOLDERS) or path == code.co_filename:
+            return None
+        path = path.removeprefix("kcsim/") if path.removeprefix("kcsim/").startswith(FOLDERS) else path
+        return f"{path} {code.co_qualname.split('.<locals>')[0].split('.<')[0]}"
+
+
+class CallsOfTests:
+    """Writes the functions that each test calls."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = (folder / f"{os.getpid()}.jsonl").open("a", encoding="utf-8")
+        self._calls = _Calls(root)
+        self._shared: dict[str, set[str]] = {}
+        self._called: set[str] = set()
+        self._seconds = 0.0
+        self._module = ""
+        self._calls.start()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
+        if fixturedef.scope != "function":
+            self._called |= self._calls.taken()
+        result = yield
+        if fixturedef.scope != "function":
+            self._shared.setdefault(self._module, set()).update(self._calls.taken())
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self._module = item.nodeid.split("::")[0]
+        self._calls.taken()
+        self._called, self._seconds, self._passed = set(), 0.0, True
+        self._calls.start()  # a test that has a debugger or a profiler of its own takes this one away
+        result = yield
+        if self._passed:
+            called = self._called | self._calls.taken() | self._shared.get(self._module, set())
+            found = {"test": item.nodeid, "seconds": round(self._seconds, 3), "functions": sorted(called)}
+            self._file.write(json.dumps(found) + "\n")
+            self._file.flush()
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds += report.duration
+        if report.when == "call":
+            self._passed = self._passed and report.passed
+        else:
+            self._passed = self._passed and not report.failed and not report.skipped
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("numprocesses", None) in (None, 0) or hasattr(config, "workerinput"):
+        config.pluginmanager.register(CallsOfTests(config.rootpath, Path(os.environ["CALLS_OF_TESTS"])))
