@@ -27,11 +27,11 @@ from kcsim.controller.requests import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.eventlog.sink import Cause
 from kcsim.jvm_hash_order import HashedKeys, string_hash
 from kcsim.runtime.lock import Lock
-from kcsim.vocabulary import BrokerId, ControllerEpoch, TopicPartition
+from kcsim.vocabulary import BrokerId, ControllerEpoch, PartitionState, TopicPartition
 from kcsim.zk.kafka.configs import ConfigZnodes
 from kcsim.znodes import BadZnodeError
 
@@ -194,15 +194,24 @@ class ReplicaManager:
     ) -> dict[TopicPartition, ErrorCode]:
         errors = await self._create_logs(requested, cause)
         leaders = self._endpoints(state.state.leader_and_isr.leader for state in requested.values())
-        made = {}
+        made, stayed = {}, {}
         for tp, state in requested.items():
-            # A leader that this broker does not know, or no leader: the partition keeps its role and its leader epoch.
-            if tp not in errors and state.state.leader_and_isr.leader in leaders:
+            if tp in errors:
+                continue
+            if state.state.leader_and_isr.leader in leaders:
                 partition = await self._settled(tp)
                 partition.log = self._disk.log(tp)
                 partition.become_follower(state)
                 made[tp] = partition
+            elif (partition := self.hosted.get_or_add(tp)).is_leader:
+                stayed[tp] = partition  # without a leader to follow, a partition keeps its role and its leader epoch
         self._fetchers.remove(made)
+        events.emit(
+            EventKind.STAYED_LEADER,
+            stayed,
+            lambda tp: _of_stayed_leader(stayed[tp], requested[tp].state),
+            f"goes on leading {len(stayed)} partitions",
+        )
         causes = events.emit(
             EventKind.BECAME_FOLLOWER,
             made,
@@ -350,6 +359,18 @@ class ReplicaManager:
             count=len(lost),
             detail=f"{len(lost)} replicas are offline; log directories left: {', '.join(self._disk.live_dirs) or 'none'}",
         )
+
+
+def _of_stayed_leader(partition: Partition, requested: PartitionState) -> EventFields:
+    asked = requested.leader_and_isr
+    leader = "no leader" if asked.leader is None else f"leader {asked.leader}, which is not alive as far as is known"
+    return EventFields(
+        leader=partition.broker_id,
+        leader_epoch=partition.leader_epoch,
+        controller_epoch=requested.controller_epoch,
+        isr=partition.isr,
+        detail=f"the controller's request names {leader}, in leader epoch {asked.leader_epoch}",
+    )
 
 
 def all_refused(request: LeaderAndIsrRequest, error: ErrorCode) -> LeaderAndIsrResponse:

@@ -298,6 +298,12 @@ class EventKind(StrEnum):
         *("topic", "partition", "leader", "leader_epoch", "isr", "replicas", "controller_epoch", "zk_version"),
         *("count", "detail"),
     )
+    STAYED_LEADER = (
+        "StayedLeader",
+        "A LeaderAndIsr request named no leader, or one that the broker does not know, so that the broker, which led the "
+        "partition, goes on leading it in its former leader epoch.",
+        *("topic", "partition", "leader", "leader_epoch", "isr", "controller_epoch", "count", "detail"),
+    )
     REPLICA_STOPPED = (
         "ReplicaStopped",
         "A broker stopped a replica, and deleted its log or kept it (`deleted`).",

@@ -63,6 +63,7 @@ OBSERVABLE: Mapping[EventKind, frozenset[str]] = MappingProxyType(
         EventKind.SESSION_STATE: frozenset({"node", "state", "session_id"}),
         EventKind.BECAME_LEADER: REPLICA,
         EventKind.BECAME_FOLLOWER: REPLICA,
+        EventKind.STAYED_LEADER: REPLICA,
         EventKind.REPLICA_STOPPED: frozenset({"node", "topic", "partition", "deleted"}),
         EventKind.LOG_DIR_FAILED: frozenset({"node", "broker_id", "count"}),
         EventKind.RECORDS_TRUNCATED: frozenset({"node", "topic", "partition", "offset"}),

@@ -50,8 +50,15 @@ class KnownBug(Model):
     explains: Annotated[list[Annotated[str, AfterValidator(_explained_invariant)]], Field(min_length=1)] = Field(
         description="The invariants that do not hold then, or endless."
     )
-    signature: Condition = Field(description="What the event log has then, in the words of a scenario's expectations.")
+    signature: Condition | list[Condition] = Field(
+        description="What the event log has then, in the words of a scenario's expectations; of a list, any one."
+    )
     scenario: str | None = Field(None, description="The scenario of the library that shows it.")
+
+    @property
+    def signatures(self) -> list[Condition]:
+        """The conditions of which any one is enough."""
+        return self.signature if isinstance(self.signature, list) else [self.signature]
 
 
 @cache
@@ -89,7 +96,7 @@ def classify_failures(
     context = _context(events)
     for bug in known_bugs() if bugs is None else bugs:
         explained = tuple(one for one in unknown if one.invariant in bug.explains)
-        if explained and evaluate(bug.signature, context).holds:
+        if explained and any(evaluate(signature, context).holds for signature in bug.signatures):
             known[bug.name] = explained
             unknown = [one for one in unknown if one not in explained]
     return ClassifiedFailures(tuple(unknown), known)

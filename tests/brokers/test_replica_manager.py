@@ -155,6 +155,8 @@ def test_a_replica_that_is_to_follow_a_leader_it_does_not_know_stays_what_it_was
     assert (bench.partition(ORDERS_1).role, bench.partition(ORDERS_1).leader_epoch) == (ReplicaRole.NONE, -1)
     assert ORDERS_1 in bench.disk
     assert len(bench.events(EventKind.BECAME_FOLLOWER)) == 0
+    (stayed,) = bench.events(EventKind.STAYED_LEADER)
+    assert (stayed.topic, stayed.partition, stayed.leader, stayed.leader_epoch) == ("orders", 0, 1, 1)
 
 
 def test_a_partition_of_others_is_refused_and_marked_offline_from_then_on() -> None:

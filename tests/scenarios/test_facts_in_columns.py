@@ -94,7 +94,7 @@ def judged(name: str, events: Sequence[Event]) -> list[tuple[bool, str, list[int
         state.apply(event)
     run = run_of(name)
     context = EvaluationContext(events, state, run.brokers, run.aliases)
-    conditions = [*of_library(name).scenario.expect, *(bug.signature for bug in known_bugs())]
+    conditions = [*of_library(name).scenario.expect, *(each for bug in known_bugs() for each in bug.signatures)]
     results = [evaluate(condition, context) for condition in conditions]
     return [(one.holds, one.observed, [event.seq for event in one.evidence]) for one in results]
 

@@ -160,6 +160,7 @@ CAUSES: Mapping[EventKind, Keys] = MappingProxyType(
         EventKind.RESPONSE_RECEIVED: lambda event: ((EventKind.ELECTION_WON, event.node),),
         EventKind.BECAME_LEADER: _state,
         EventKind.BECAME_FOLLOWER: _state,
+        EventKind.STAYED_LEADER: _state,
         EventKind.REPLICA_STOPPED: lambda event: (
             (EventKind.REQUEST_SENT, f"to {event.node}", STOP_REPLICA),
             *_state(event),

@@ -9,6 +9,7 @@ from typing import assert_never, get_args
 from kcsim.brokers.apache_kafka.log_feed.parsed_event import ParsedEvent
 from kcsim.brokers.apache_kafka.log_lines.activity_messages import (
     LeaderAndIsrIgnored,
+    LeaderUnknown,
     ReplicaRoleTaken,
     ReplicaStops,
     StopReplicaIgnored,
@@ -24,7 +25,13 @@ from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.vocabulary import TopicPartition
 
 ReplicaMessage = (
-    LeaderAndIsrReceived | ReplicaRoleTaken | LeaderAndIsrIgnored | StopReplicaReceived | StopReplicaIgnored | ReplicaStops
+    LeaderAndIsrReceived
+    | ReplicaRoleTaken
+    | LeaderAndIsrIgnored
+    | LeaderUnknown
+    | StopReplicaReceived
+    | StopReplicaIgnored
+    | ReplicaStops
 )
 TABLE: PatternTable[ReplicaMessage] = PatternTable(BY_BROKER, get_args(ReplicaMessage))
 
@@ -39,6 +46,7 @@ class ReplicaLines:
 
     def __init__(self) -> None:
         self._requested: dict[TopicPartition, EventFields] = {}  # the replica's state by the last LeaderAndIsr request
+        self._led: dict[TopicPartition, EventFields] = {}  # the state in which the broker leads
         self._stopping: dict[TopicPartition, EventFields] = {}
 
     @property
@@ -57,6 +65,8 @@ class ReplicaLines:
     def settle(self) -> list[ParsedEvent]:
         """Return the collected stops. Kafka logs no successful stop: a stop succeeded if no later line refuses it."""
         stopping, self._stopping = self._stopping, {}
+        for tp in stopping:
+            self._led.pop(tp, None)
         return [_stopped(tp, fields) for tp, fields in stopping.items()]
 
     def _events(self, message: ReplicaMessage) -> Iterator[ParsedEvent]:
@@ -65,8 +75,10 @@ class ReplicaLines:
                 self._requested[message.tp] = _requested(message)
             case ReplicaRoleTaken(tp, is_leader):  # B6, B7; B8 up to 2.5
                 yield from self._became(EventKind.BECAME_LEADER if is_leader else EventKind.BECAME_FOLLOWER, tp)
-            case LeaderAndIsrIgnored(tp):  # B10, B12, B18 to B21: the completion line (B8) of this partition means nothing
+            case LeaderAndIsrIgnored(tp):  # B10, B18 to B21: the completion line (B8) of this partition means nothing
                 self._requested.pop(tp, None)
+            case LeaderUnknown(tp):  # B12: nor does it here
+                yield from self._stayed(tp)
             case StopReplicaReceived(tp, epoch, deletes):  # B22
                 self._stopping[tp] = {**_stop_fields(deletes), "leader_epoch": epoch}
             case StopReplicaIgnored(tp) if tp is not None:  # B14, B23
@@ -80,8 +92,25 @@ class ReplicaLines:
 
     def _became(self, kind: EventKind, tp: TopicPartition) -> Iterator[ParsedEvent]:
         asked = self._requested.pop(tp, None)
-        if asked is not None:
-            yield ParsedEvent(kind, asked)
+        if asked is None:
+            return
+        self._led.pop(tp, None)
+        if kind is EventKind.BECAME_LEADER:
+            self._led[tp] = asked
+        yield ParsedEvent(kind, asked)
+
+    def _stayed(self, tp: TopicPartition) -> Iterator[ParsedEvent]:
+        asked, led = self._requested.pop(tp, None), self._led.get(tp)
+        if asked is not None and led is not None:
+            kept = EventFields(
+                topic=led["topic"],
+                partition=led["partition"],
+                leader=led["leader"],
+                leader_epoch=led["leader_epoch"],
+                controller_epoch=asked["controller_epoch"],
+                isr=led["isr"],
+            )
+            yield ParsedEvent(EventKind.STAYED_LEADER, kept)
 
 
 def _requested(message: LeaderAndIsrReceived) -> EventFields:

@@ -212,6 +212,12 @@ class LeaderAndIsrIgnored(Message, frozen=True):
     tp: TopicPartition
 
 
+class LeaderUnknown(Message, frozen=True):
+    """A broker cannot follow in a partition: the LeaderAndIsr request names no leader, or one that it does not know."""
+
+    tp: TopicPartition
+
+
 class StopReplicaReceived(Message, frozen=True):
     """A broker is asked to stop a replica, and to delete it if `deletes`. It does unless a StopReplicaIgnored follows."""
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from kcsim.brokers.apache_kafka.log_lines.activity_messages import (
     LeaderAndIsrIgnored,
+    LeaderUnknown,
     ReplicaChanged,
     ReplicaChangeFailed,
     ReplicaRoleTaken,
@@ -343,7 +344,7 @@ BY_BROKER = (
     reads(
         "Received LeaderAndIsrRequest ",
         rf".* for partition {TP} .*but cannot become follower .*",
-        LeaderAndIsrIgnored,
+        LeaderUnknown,
     ),
     reads("Skipped the ", rf"become-\w+ state change with correlation id .* for partition {TP} .*", LeaderAndIsrIgnored),
     # B13 up to 2.5

@@ -162,6 +162,12 @@ def _became_follower(event: Event) -> str:
     return f"follows {_leader(event)} in {_what(event)}, leader epoch {event.leader_epoch}"
 
 
+def _stayed_leader(event: Event) -> str:
+    if event.topic is None:
+        return event.detail or f"goes on leading {event.count} partitions"
+    return f"goes on leading {_what(event)} in leader epoch {event.leader_epoch}{_behind(event.detail)}"
+
+
 def _stopped(event: Event) -> str:
     if event.topic is None:
         return f"stops {event.detail or f'{event.count} replicas'}"
@@ -208,6 +214,7 @@ TOPIC_SENTENCES: Mapping[EventKind, Callable[[Event], str]] = MappingProxyType(
         EventKind.REQUEST_REFUSED: _refused,
         EventKind.BECAME_LEADER: _became_leader,
         EventKind.BECAME_FOLLOWER: _became_follower,
+        EventKind.STAYED_LEADER: _stayed_leader,
         EventKind.REPLICA_STOPPED: _stopped,
         EventKind.ISR_EXPANDED: _isr_expanded,
         EventKind.ISR_SHRUNK: _isr_shrunk,

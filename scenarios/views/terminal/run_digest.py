@@ -59,6 +59,7 @@ IN_A_THREAD = BY_THE_CONTROLLER | {
     EventKind.CONTROLLER_EVENT_FAILED,
     EventKind.BECAME_LEADER,
     EventKind.BECAME_FOLLOWER,
+    EventKind.STAYED_LEADER,
     EventKind.REPLICA_STOPPED,
     EventKind.ISR_EXPANDED,
     EventKind.ISR_SHRUNK,

@@ -8,7 +8,8 @@ from kcsim.scenarios.explore.profile import load_profile
 from kcsim.scenarios.explore.scenario_tree import loaded
 from kcsim.scenarios.explore.simulation import RunFailure, SimulationResult, simulate
 from kcsim.scenarios.explore.trial import run_seed, shrink_failure
-from kcsim.scenarios.language.library import library_names
+from kcsim.scenarios.language.library import library_file, library_names
+from kcsim.scenarios.language.scenario_file import load_scenario
 from tests.scenarios.explore.test_simulation import a_tree
 
 WITHOUT_STATE = "elections-without-end-of-a-partition-without-state"
@@ -59,6 +60,14 @@ def test_without_its_signature_nothing_is_known() -> None:
     found = RunFailure(LOOP, "controller epoch 12 is won")
 
     assert classify_failures((found,), uneventful.events).unknown == (found,)
+
+
+@pytest.mark.parametrize("bug", [bug for bug in known_bugs() if bug.scenario], ids=lambda bug: bug.name)
+def test_the_scenario_of_a_bug_has_its_signature(bug: KnownBug) -> None:
+    assert bug.scenario is not None
+    events = simulate(load_scenario(library_file(bug.scenario)), 1).events
+    explained = RunFailure(bug.explains[0], "as the scenario says")
+    assert classify_failures((explained,), events, [bug]).known == {bug.name: (explained,)}
 
 
 @pytest.mark.slow

@@ -208,6 +208,32 @@ def test_a_refused_stop_stops_nothing() -> None:
     assert of(recorded("shutdown-leader"), EventKind.REPLICA_STOPPED, "node") == []
 
 
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_leader_that_is_told_of_no_leader_goes_on_leading(is_stopped: bool) -> None:
+    """Recorded: Kafka 2.8.2 in the scenario fault-leader-without-a-successor. A replica that was stopped leads no more."""
+    role = "[Broker id=2] Received LeaderAndIsr request LeaderAndIsrPartitionState(topicName='orders', partitionIndex=0, "
+    lists = "replicas=[2, 3], addingReplicas=[], removingReplicas=[], isNew=false) correlation id"
+    stop = (
+        "[Broker id=2] Received StopReplica request StopReplicaPartitionState(partitionIndex=0, leaderEpoch=0, "
+        "deletePartition=false) correlation id 2 from controller 1 epoch 1 for partition orders-0"
+    )
+    lines = (
+        f"{role}controllerEpoch=1, leader=2, leaderEpoch=0, isr=[2, 3], zkVersion=0, {lists} 1 from controller 1 epoch 1",
+        "[Broker id=2] Leader orders-0 starts at leader epoch 0 from offset 0 with high watermark 0 ISR [2,3] "
+        "addingReplicas [] removingReplicas []. Previous leader epoch was -1.",
+        *([stop] if is_stopped else []),
+        f"{role}controllerEpoch=3, leader=-1, leaderEpoch=3, isr=[3], zkVersion=3, {lists} 3 from controller 2 epoch 3",
+        "[Broker id=2] Received LeaderAndIsrRequest with correlation id 3 from controller 2 epoch 3 for partition orders-0 "
+        "(last update controller epoch 3) but cannot become follower since the new leader -1 is unavailable.",
+        "[Broker id=2] Completed LeaderAndIsr request correlationId 3 from controller 2 epoch 3 for the become-follower "
+        "transition for partition orders-0 with leader -1",
+    )
+    events = parsed(*((line, STATE_CHANGE) for line in lines), broker=2)
+    stayed = of(events, EventKind.STAYED_LEADER, "topic", "partition", "leader", "leader_epoch", "isr", "controller_epoch")
+    assert stayed == ([] if is_stopped else [("orders", 0, 2, 0, [2, 3], 3)])
+    assert of(events, EventKind.BECAME_FOLLOWER, "topic") == []
+
+
 def test_a_rebalance_names_the_broker_and_how_much_it_gets_back() -> None:
     """auto-balance: broker 2 is down, then back and not in sync, then in sync."""
     found = of(recorded("auto-balance"), EventKind.LEADER_REBALANCE, "node", "broker_id", "count", "detail")
