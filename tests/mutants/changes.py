@@ -32,6 +32,9 @@ ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
     ast.BitAnd: ("&", "|"),
 }
 
+LARGE = 100
+"""From this number on a number is doubled: one more or less of a limit or a time is no fault."""
+
 
 @dataclass(frozen=True)
 class Change:
@@ -129,7 +132,7 @@ class _Changes:
             case ast.Constant(bool() as value):
                 yield self._whole(node, str(not value))
             case ast.Constant(int() as value):
-                yield self._whole(node, str(value + 1))
+                yield self._whole(node, str(value + 1 if value < LARGE else 2 * value))
             case ast.If(test) | ast.While(test) | ast.IfExp(test):
                 yield from self._turned(test)
             case ast.comprehension(ifs=conditions):
@@ -147,7 +150,7 @@ class _Changes:
                 yield self._whole(node, "break")
             case ast.Break():
                 yield self._whole(node, "continue")
-            case ast.Return(ast.expr() as value) if not (isinstance(value, ast.Constant) and value.value is None):
+            case ast.Return(ast.expr() as value) if not (isinstance(value, ast.Constant) and not value.value):
                 yield self._whole(node, "return None")
 
     def _turned(self, test: ast.expr) -> Iterator[Replaced]:

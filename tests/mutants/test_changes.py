@@ -21,6 +21,7 @@ def faults(code: str) -> list[str]:
         ("a in b and c", ["a not in b and c", "a in b or c"]),
         ("not a", ["a"]),
         ("a + 1", ["a - 1", "a + 2"]),
+        ("LIMIT_MS = 30_000", ["LIMIT_MS = 60000"]),
         ("f(x=True)", ["f(x=False)", "pass"]),
         ("f('1 == 2')", ["pass"]),
         ("f'{a == b}'", []),
@@ -48,11 +49,15 @@ def test_faults_of_a_function() -> None:
             while a:
                 continue
             return a
+
+        def g():
+            return False
     '''
     assert faults(code) == [
         "while a: -> while (not (a)):",
         "continue -> break",
         "return a -> return None",
+        "return False -> return True",
     ]
 
 

@@ -184,7 +184,7 @@ class Workers:
             file.write_text(change.applied(text), encoding="utf-8")
             names = [test.test for test in tests]
             while names:
-                status, failed = self._run(tree, names, seconds=20 + 4 * sum(test.seconds for test in tests))
+                status, failed = self._run(tree, names, seconds=15 + 3 * sum(test.seconds for test in tests))
                 if status is None:
                     return Outcome.TIMED_OUT, ""
                 if status == PASSED:
