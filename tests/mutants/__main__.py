@@ -20,7 +20,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.mutants.changes import Change, changes_of
-from tests.mutants.trials import ROOT, Outcome, TestsOfAChange, Trial, Workers, copied_tree, read_recorded, record
+from tests.mutants.trials import (
+    ROOT,
+    Outcome,
+    TestsOfAChange,
+    Trial,
+    Workers,
+    copied_tree,
+    importers_in,
+    read_recorded,
+    record,
+)
 
 FOLDERS = ("controller", "zk/kafka", "zk/live", "zk/memory", "brokers", "scenarios/engine", "scenarios/analysis/folding")
 EQUIVALENT = Path(__file__).parent / "equivalent.toml"
@@ -40,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
             recorded = record(trees[0], asked.marks, asked.workers)
             if asked.calls is not None:
                 shutil.copytree(trees[0] / "calls", asked.calls)
-        workers = Workers(trees, TestsOfAChange(recorded, asked.seconds))
+        workers = Workers(trees, TestsOfAChange(recorded, asked.seconds, importers_in(trees[0])))
         trials = []
         for trial in workers.outcomes(change for change in changes if change.name not in equivalent):
             trials.append(trial)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.changes import Change, changes_of
-from tests.mutants.trials import Outcome, RecordedTest, TestsOfAChange, Workers
+from tests.mutants.trials import Outcome, RecordedTest, TestsOfAChange, Workers, importers_in
 
 CODE = """
 def larger(a, b):
@@ -88,9 +88,12 @@ def test_the_nearest_tests_come_first_then_the_fastest() -> None:
     ]
 
 
-def test_a_fault_outside_of_functions_is_tried_with_all_tests_of_the_module_else_of_its_folder() -> None:
-    constant = changes_of("controller/limits.py", "LIMIT = 1\n")[0]
-    of_folder = recorded("tests/controller/test_tiny.py::test", 1, LARGER)
-    of_module = recorded("tests/scenarios/test_limits.py::test", 1, "controller/limits.py limit")
-    assert TestsOfAChange([of_folder], most_seconds=9).of(constant) == [of_folder]
-    assert TestsOfAChange([of_folder, of_module], most_seconds=9).of(constant) == [of_module]
+def test_a_fault_outside_of_functions_is_tried_with_tests_that_import_the_module_then_that_call_it(tree: Path) -> None:
+    (tree / "tests" / "controller" / "test_limit.py").write_text(
+        "from kcsim.controller.tiny import LIMIT\n", encoding="utf-8"
+    )
+    near = recorded("tests/controller/test_near.py::test", 1, LARGER)
+    importing = recorded("tests/controller/test_limit.py::test", 2)
+    tests = TestsOfAChange([near, importing], most_seconds=9, importers=importers_in(tree))
+    assert tests.of(change("LIMIT")) == [importing, near]
+    assert tests.of(change("a > b")) == [near]

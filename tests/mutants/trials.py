@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,6 +25,7 @@ LINKED = (".venv", ".kafka")
 MEMORY = 4 * 2**30
 """Bytes that a process of the tests may allocate: a loop without end ends in seconds, not with the machine."""
 PYTEST = (sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", "-p", "no:benchmark")
+IMPORT = re.compile(r"^from kcsim\.([\w.]+) import ", re.MULTILINE)
 PASSED, FAILED, INTERRUPTED, USAGE_ERROR = 0, 1, 2, 4
 """Pytest's exit statuses. A module of tests that cannot be imported counts as a usage error if its tests are named."""
 
@@ -83,13 +84,17 @@ class TestsOfAChange:
 
     __test__ = False
 
-    def __init__(self, recorded: Iterable[RecordedTest], most_seconds: float) -> None:
+    def __init__(
+        self, recorded: Iterable[RecordedTest], most_seconds: float, importers: Mapping[str, Set[str]] | None = None
+    ) -> None:
         """Create the choice.
 
         Args:
             recorded: all tests.
             most_seconds: of the tests of one change together; at least one runs.
+            importers: module -> the files of tests that import it.
         """
+        self._importers = importers or {}
         self._recorded = sorted(recorded, key=lambda each: (each.seconds, each.test))
         self._most_seconds = most_seconds
         self._callers: dict[str, list[RecordedTest]] = {}
@@ -102,14 +107,15 @@ class TestsOfAChange:
                     callers_of_file.append(test)
 
     def of(self, change: Change) -> list[RecordedTest]:
-        """Return tests that call the function of a change; outside of functions: those of the module, else of its folder."""
+        """Return tests that call a change's function; outside of functions, tests that import the module or call it."""
         called = f"{change.file} {change.function}" if change.function else change.file
-        callers = self._callers.get(called, [])
-        if not callers and not change.function:
-            folder = f"{change.file.rpartition('/')[0]}/"
-            callers = [test for test in self._recorded if any(name.startswith(folder) for name in test.functions)]
+        candidates = self._callers.get(called, [])
         mirror = _mirror(change.file)
-        nearest = sorted(callers, key=lambda test: -_shared_folders(test.test, mirror))
+        nearest = sorted(candidates, key=lambda test: -_shared_folders(test.test, mirror))
+        if not change.function:
+            importers = self._importers.get(change.file, frozenset())
+            importing = [test for test in self._recorded if test.test.split("::")[0] in importers]
+            nearest = list(dict.fromkeys([*importing, *nearest]))
         chosen: list[RecordedTest] = []
         seconds = 0.0
         for test in nearest:
@@ -117,6 +123,17 @@ class TestsOfAChange:
                 chosen.append(test)
                 seconds += test.seconds
         return chosen
+
+
+def importers_in(tree: Path) -> dict[str, set[str]]:
+    """Return, for each module of ours, the files of tests that import it."""
+    found: dict[str, set[str]] = {}
+    for file in sorted((tree / "tests").rglob("test_*.py")):
+        for name in IMPORT.findall(file.read_text(encoding="utf-8")):
+            path = f"{name.replace('.', '/')}.py"
+            module = path if (tree / path).exists() else f"kcsim/{path}"
+            found.setdefault(module, set()).add(str(file.relative_to(tree)))
+    return found
 
 
 def _mirror(file: str) -> list[str]:
