@@ -4,7 +4,7 @@ The first event of its kind is appended at once. What follows within a second is
 the second, or to the events at the end of the producer's work. No timer is used: reporting must not change the run.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import EventFields, EventKind
@@ -15,8 +15,7 @@ from kcsim.vocabulary import BrokerId, TopicPartition
 SUMMED_UP_OVER_MS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class _ReportKey:
+class _ReportKey(NamedTuple):
     """What is summed up: the same result for records of the same partition at the same leader."""
 
     kind: EventKind

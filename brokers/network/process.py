@@ -20,6 +20,7 @@ from kcsim.brokers.ports import Network
 from kcsim.errors import Killed
 from kcsim.eventlog.sink import Cause
 from kcsim.runtime.ports import Mailbox, Promise, Runtime, Task
+from kcsim.runtime.task_alarm import TaskAlarm
 from kcsim.zk.operations import Create, Delete, Multi, Notice, ReplyOrError, Request, SessionState, SetData
 from kcsim.zk.ports import FaultableSession, ZooKeeper
 from kcsim.zk.wrapped_session import WrappedSession
@@ -97,6 +98,9 @@ class Process:
     def mailbox(self) -> Mailbox[Any]:
         return _ProcessMailbox(self, self._runtime.mailbox())
 
+    def alarm(self, name: str, call: Callable[[], None]) -> TaskAlarm:
+        return TaskAlarm(self, name, call)
+
     def check_alive(self) -> None:
         """Raise Killed if the process is dead. Every port calls this before it does anything."""
         if self.state is ProcessState.DEAD:
@@ -110,7 +114,7 @@ class Process:
 
     async def after(self, awaited: Coroutine[Any, Any, Any]) -> Any:
         """Await something outside, then wait while the process is paused; an error is raised only then. Raises: Killed."""
-        if self.state is ProcessState.DEAD:
+        if self._state is ProcessState.DEAD:
             awaited.close()
             raise Killed
         try:
@@ -118,7 +122,8 @@ class Process:
         except Exception:
             await self.go_on()
             raise
-        await self.go_on()
+        if self._state is not ProcessState.RUNNING:
+            await self.go_on()
         return value
 
     # --- the ZooKeeper port, for what runs inside

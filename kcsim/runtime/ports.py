@@ -3,7 +3,7 @@
 Adapters: simulated.py (SimPy, virtual time) and wallclock.py (asyncio). tests/conformance runs one suite against both.
 """
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -39,6 +39,14 @@ class Mailbox(Protocol[T]):
     def __len__(self) -> int: ...
 
 
+class Alarm(Protocol):
+    """A call that is made once when a time has come; it may set the alarm again."""
+
+    def set(self, at_ms: int) -> None:
+        """Let the alarm ring at this time of the run, or at once if that has passed. Of two times the earlier counts."""
+        ...
+
+
 class Task(Protocol):
     """A running coroutine."""
 
@@ -69,3 +77,6 @@ class Runtime(Protocol):
     def spawn(self, name: str, work: Coroutine[Any, Any, None]) -> Task: ...
     def promise(self) -> Promise[Any]: ...
     def mailbox(self) -> Mailbox[Any]: ...
+    def alarm(self, name: str, call: Callable[[], None]) -> Alarm:
+        """Return an alarm that makes this call. An error that the call raises stops the run."""
+        ...

@@ -6,7 +6,7 @@ caused. SimPy runs coroutines unchanged; its Interrupt is raised as Killed at th
 
 import signal
 import types
-from collections.abc import Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
@@ -14,8 +14,10 @@ from typing import Any, TypeVar
 
 import simpy
 from simpy.core import EmptySchedule
+from simpy.events import URGENT
 
 from kcsim.errors import Killed
+from kcsim.runtime.task_alarm import NEVER_MS
 from kcsim.runtime.waiting import WaitedMailbox, WaitedPromise
 
 T = TypeVar("T")
@@ -26,13 +28,9 @@ class DeadlockError(Exception):
 
 
 @types.coroutine
-def _yield(event: simpy.Event) -> Generator[simpy.Event, Any, Any]:
-    return (yield event)
-
-
-async def _wait(event: simpy.Event) -> None:
+def _wait(event: simpy.Event) -> Generator[simpy.Event, Any, None]:
     try:
-        await _yield(event)
+        yield event
     except simpy.Interrupt:
         raise Killed from None
 
@@ -54,7 +52,7 @@ class _SimulatedSignal:
             self._is_fired = True
             self._wake()
 
-    def _wake(self) -> None:
+    def _wake(self, timer: simpy.Event | None = None) -> None:
         if not self._event.triggered:
             self._event.succeed()
 
@@ -62,8 +60,61 @@ class _SimulatedSignal:
         if timeout_ms is not None and not self._is_fired:
             timer = self._env.timeout(timeout_ms)
             assert timer.callbacks is not None
-            timer.callbacks.append(lambda _: self._wake())
+            timer.callbacks.append(self._wake)
         await _wait(self._event)
+
+
+class SimulatedAlarm:
+    """The Alarm port with SimPy's events alone: the model of ZooKeeper and the network set theirs for every message.
+
+    Everything happens in the same order as with a TaskAlarm: one event begins it, and one follows each time that has come.
+    """
+
+    __slots__ = ("_at_ms", "_call", "_env", "_is_due", "_is_ringing", "_runtime", "_timer")
+
+    def __init__(self, runtime: "SimulatedRuntime", call: Callable[[], None]) -> None:
+        self._runtime = runtime
+        self._env = runtime.env
+        self._call = call
+        self._at_ms: float = NEVER_MS
+        self._is_due = False  # an event is scheduled that rings, or sets the timer anew
+        self._is_ringing = False
+        self._timer: simpy.Event | None = None
+
+    def set(self, at_ms: int) -> None:
+        if at_ms >= self._at_ms:
+            return
+        self._at_ms = at_ms
+        if self._timer is None and not self._is_due:
+            self._is_due = True
+            begin = self._env.event()
+            begin.callbacks = [self._go_on]
+            begin._ok, begin._value = True, None
+            self._env.schedule(begin, URGENT)
+        elif not self._is_ringing:
+            self._due()
+
+    def _due(self, timer: simpy.Event | None = None) -> None:
+        if not self._is_due and (timer is None or timer is self._timer):
+            self._is_due = True
+            event = self._env.event()
+            event.callbacks = [self._go_on]
+            event.succeed()
+
+    def _go_on(self, event: simpy.Event) -> None:
+        self._is_due = False
+        if self._at_ms <= self._env.now:
+            self._at_ms, self._is_ringing = NEVER_MS, True
+            try:
+                self._call()
+            except BaseException as error:
+                self._runtime.fail(error)
+                return
+            self._is_ringing = False
+        self._timer = event
+        if self._at_ms != NEVER_MS:
+            self._timer = self._env.timeout(self._at_ms - self._env.now)
+            self._timer.callbacks = [self._due]
 
 
 class SimulatedTask:
@@ -121,6 +172,7 @@ class SimulatedRuntime:
         self.env = simpy.Environment()
         self._tasks: dict[SimulatedTask, None] = {}  # insertion-ordered: killed in the order they were spawned
         self._failure: BaseException | None = None
+        self._is_over = False
         self._signal = partial(_SimulatedSignal, self.env)
 
     def now_ms(self) -> int:
@@ -140,12 +192,16 @@ class SimulatedRuntime:
     def mailbox(self) -> WaitedMailbox:
         return WaitedMailbox(self._signal)
 
+    def alarm(self, name: str, call: Callable[[], None]) -> SimulatedAlarm:
+        return SimulatedAlarm(self, call)
+
     def forget(self, task: SimulatedTask) -> None:
         self._tasks.pop(task, None)
 
     def fail(self, error: BaseException) -> None:
         """Stop the run because a task ended with an error; `run` raises the first such error."""
         self._failure = self._failure or error
+        self._is_over = True
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
         """Run `main` to its end, then kill all tasks that still run, and return the result of `main`.
@@ -155,13 +211,18 @@ class SimulatedRuntime:
         results: list[T] = []
 
         async def keep_result() -> None:
-            results.append(await main)
+            try:
+                results.append(await main)
+            finally:
+                self._is_over = True
 
-        task = self.spawn("main", keep_result())
+        self._is_over = False
+        self.spawn("main", keep_result())
+        step = self.env.step
         try:
             with self._ctrl_c_between_steps():
-                while not task.is_done and self._failure is None:
-                    self.env.step()
+                while not self._is_over:
+                    step()
         except EmptySchedule:
             waiting = ", ".join(t.name for t in self._tasks)
             raise DeadlockError(

@@ -3,10 +3,11 @@
 import asyncio
 import signal
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from kcsim.errors import Killed
+from kcsim.runtime.task_alarm import TaskAlarm
 from kcsim.runtime.waiting import WaitedMailbox, WaitedPromise
 
 T = TypeVar("T")
@@ -118,6 +119,9 @@ class WallClockRuntime:
 
     def mailbox(self) -> WaitedMailbox:
         return WaitedMailbox(lambda: _WallClockSignal(self.loop))
+
+    def alarm(self, name: str, call: Callable[[], None]) -> TaskAlarm:
+        return TaskAlarm(self, name, call)
 
     def forget(self, task: WallClockTask) -> None:
         self._tasks.pop(task, None)

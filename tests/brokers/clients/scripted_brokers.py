@@ -21,7 +21,7 @@ from kcsim.brokers.requests import (
 )
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.event_log import EventLog
-from kcsim.runtime.ports import Mailbox, Promise, Runtime, Task
+from kcsim.runtime.ports import Alarm, Mailbox, Promise, Runtime, Task
 from kcsim.runtime.simulated import SimulatedRuntime
 from kcsim.vocabulary import BrokerId, Endpoint, LeaderEpoch, TopicPartition
 
@@ -151,6 +151,9 @@ class ScriptedProcess:
 
     def mailbox(self) -> Mailbox[Any]:
         return self._runtime.mailbox()
+
+    def alarm(self, name: str, call: Callable[[], None]) -> Alarm:
+        return self._runtime.alarm(name, call)
 
 
 def on_scripted_brokers(script: Callable[[ScriptedCluster], Coroutine[Any, Any, None]]) -> ScriptedCluster:
