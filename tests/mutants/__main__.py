@@ -40,7 +40,7 @@ NOTICED = (Outcome.KILLED, Outcome.TIMED_OUT)
 def main(arguments: Sequence[str]) -> int:
     asked = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    equivalent = _equivalent()
+    equivalent = equivalent_faults()
     changes = _chosen(asked.paths or FOLDERS, asked.sample, asked.seed, asked.only)
     with tempfile.TemporaryDirectory(prefix="kcsim-mutants-") as folder:
         trees = [copied_tree(Path(folder) / str(number)) for number in range(asked.workers)]
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _equivalent() -> dict[str, str]:
+def equivalent_faults() -> dict[str, str]:
     """Return the faults that change no behaviour, each with the reason."""
     entries = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))["equivalent"]
     return {name: entry["reason"] for entry in entries for name in entry["faults"]}

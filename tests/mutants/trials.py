@@ -71,12 +71,13 @@ def record(tree: Path, marks: str, workers: int) -> list[RecordedTest]:
 
 
 def read_recorded(folder: Path) -> list[RecordedTest]:
-    found = []
-    for file in sorted(folder.glob("*.jsonl")):
+    """Return the tests of earlier runs; of a test that was run again, what it called last."""
+    found = {}
+    for file in sorted(folder.glob("*.jsonl"), key=lambda file: file.stat().st_mtime):
         for line in file.read_text(encoding="utf-8").splitlines():
             read = json.loads(line)
-            found.append(RecordedTest(read["test"], read["seconds"], frozenset(read["functions"])))
-    return found
+            found[read["test"]] = RecordedTest(read["test"], read["seconds"], frozenset(read["functions"]))
+    return list(found.values())
 
 
 class TestsOfAChange:

@@ -90,6 +90,26 @@ def test_an_election_that_was_lost_on_its_way_is_held_again(bench: Bench) -> Non
     bench.runtime.run(main())
 
 
+def test_an_election_in_which_the_session_ends_is_neither_won_nor_lost(bench: Bench) -> None:
+    async def main() -> None:
+        await bench.connect()
+
+        async def expire() -> None:
+            await bench.runtime.sleep_ms(1)  # the claim is on its way
+            bench.session.expire()
+
+        def session_ends_before_the_claim(request: Request) -> bool:
+            if isinstance(request, GetData):
+                bench.runtime.spawn("expire", expire())
+            return False
+
+        bench.zookeeper.lose_reply(session_ends_before_the_claim, is_applied=False)
+        with pytest.raises(SessionExpiredError):
+            await bench.kafka_zk.controller.register_and_increment_epoch(B1)
+
+    bench.runtime.run(main())
+
+
 def test_ones_own_older_claim_with_another_epoch_is_no_victory(bench: Bench) -> None:
     """Only broker id and epoch are compared: here the id is ours, but the epoch has been raised since."""
 
