@@ -43,6 +43,11 @@ class RequestBreakpoint:
     cause: int
 
 
+NO_LISTENER = "no listener there"
+NEVER_A_LISTENER = "no broker of this run has ever listened there, and others cannot be reached"
+"""Of an address that somebody else has registered: simulated brokers reach one another in memory, not over TCP."""
+
+
 class MemoryNetwork:
     """The listeners of all addresses, and all messages on their way.
 
@@ -57,6 +62,7 @@ class MemoryNetwork:
     def __init__(self, runtime: Runtime, delay_ms: int = 0, faults: LinkFaultContext | None = None) -> None:
         self.runtime = runtime
         self.listeners: dict[Address, Listener] = {}
+        self.has_listened: set[Address] = set()
         self.breakpoints: list[RequestBreakpoint] = []
         self.medium = NetworkMedium(runtime, delay_ms, faults)
         self._interfaces: dict[Interface, None] = {}  # those of live processes
@@ -95,6 +101,7 @@ class MemoryNetwork:
         if address in self.listeners:
             raise AddressInUseError(f"{_text(address)} is in use: it has a listener already")
         self.listeners[address] = listener
+        self.has_listened.add(address)
         self._nodes[address] = node
 
     def detach(self, interface: "Interface") -> None:
@@ -339,7 +346,8 @@ class Link:
     def _reach_listener(self) -> None:
         listener = self._network.listeners.get(self._address)
         if listener is None:
-            self._back.send(None, self._hear_of_the_end, "connection refused, no listener there")
+            refused = NO_LISTENER if self._address in self._network.has_listened else NEVER_A_LISTENER
+            self._back.send(None, self._hear_of_the_end, f"connection refused, {refused}")
             return
         self._listener = listener
         listener.links[self] = None

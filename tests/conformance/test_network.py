@@ -180,7 +180,7 @@ def test_a_connection_is_refused_where_nobody_listens(run: Callable[[Script], An
     async def script(place: Place) -> None:
         await place.connect()
 
-    with pytest.raises(BrokerConnectionError, match="localhost:9092: connection refused, no listener there"):
+    with pytest.raises(BrokerConnectionError, match="localhost:9092: connection refused, no broker of this run"):
         run(script)
 
 
