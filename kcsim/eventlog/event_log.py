@@ -6,7 +6,7 @@ refers to a transaction, it appends the events of that transaction: a cause alwa
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import IO, Any, Protocol, Unpack
@@ -16,6 +16,7 @@ from msgspec import structs
 
 from kcsim.eventlog.arrow_types import arrow_fields
 from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, ZNODE_CHANGES, Event, EventFields, EventKind, TransactionRef
+from kcsim.eventlog.recent_events import RecentEvents
 from kcsim.eventlog.schema_upgrade import LAST_VERSION_WITHOUT_COLUMNS, upgraded
 from kcsim.eventlog.sink import Cause, EventSink
 from kcsim.vocabulary import Zxid
@@ -45,12 +46,11 @@ class EventLog:
         now_ms: the run's clock.
 
     Attributes:
-        events: the events kept in memory.
         keeps_events: whether later events are kept in memory; those of a run too large for that reach only the subscribers.
     """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
-        self.events: list[Event] = []
+        self._kept: list[Event] | RecentEvents = []
         self.keeps_events = True
         self._now_ms = now_ms
         self._next_seq = 0
@@ -59,9 +59,22 @@ class EventLog:
         self._seq_of_transaction: OrderedDict[tuple[int, str], int] = OrderedDict()
         self._last_change: dict[str, tuple[int, int | None]] = {}  # path -> seq and zxid
 
+    @property
+    def events(self) -> Sequence[Event]:
+        """The events kept in memory; it grows with the log."""
+        return self._kept
+
     def subscribe(self, subscriber: Callable[[Event], None]) -> None:
         """Call `subscriber` with each event from now on."""
         self._subscribers.append(subscriber)
+
+    def keep_latest(self, most: int) -> None:
+        """Keep only so many events in memory from now on. Call it before anything refers to `events`."""
+        self._kept = RecentEvents(self._kept, most)
+
+    def forget(self) -> None:
+        """Drop the events kept so far; later ones go on counting."""
+        self._kept.clear()
 
     def follow_transactions(self, catch_up: Callable[[Zxid], None]) -> None:
         """Call `catch_up` before each event that refers to a transaction, to append the transaction's own events first."""
@@ -84,7 +97,7 @@ class EventLog:
     def _keep(self, event: Event) -> int:
         self._next_seq += 1
         if self.keeps_events:
-            self.events.append(event)
+            self._kept.append(event)
         if event.kind in ZNODE_CHANGES:
             self._remember(event)
         for subscriber in self._subscribers:

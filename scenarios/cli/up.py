@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from kcsim.scenarios.views.narration.timeline import ConsoleTimeline
     from kcsim.scenarios.views.terminal.cluster_snapshot import FollowedCluster
 
+EVENTS_IN_MEMORY = 100_000
+"""A cluster can be up for days. What conditions and `observed` look at is recent; --trace keeps everything."""
 OWN_DEFAULTS = {"controlled.shutdown.retry.backoff.ms": 500}
 """Defaults that differ from Kafka's: the last brokers to stop have no broker to move their leaders to."""
 
@@ -339,6 +341,7 @@ class _UpCommand:
         from kcsim.scenarios.cli.up_cluster.control_server import serve_control
         from kcsim.scenarios.engine.single_steps import SingleSteps
 
+        cluster.log.keep_latest(EVENTS_IN_MEMORY)
         on_tick = (lambda: None) if kept is None else kept.flush
         lifecycle = self.lifecycle = ClusterLifecycle(
             cluster, self.topics, random.Random(self.seed), self._print_suggestions, on_tick

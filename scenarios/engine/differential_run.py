@@ -4,7 +4,7 @@ Both runs wait between two steps until ZooKeeper has been quiet for QUIET_MS, so
 it. Kafka runs first. Our run then lets the same brokers win the elections, since which of several brokers wins is chance.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -115,7 +115,7 @@ class _PacedRun:
                 raise NoQuiescenceError(f"{reason}: what goes on without end cannot be compared write by write")
             await runtime.sleep_ms(left_ms)
 
-    def side(self, verdict: Verdict, events: list[Event]) -> ComparedRun:
+    def side(self, verdict: Verdict, events: Sequence[Event]) -> ComparedRun:
         log = WriteLog(events)
         actions = [place for place in action_places(self.loaded) if place < len(self.begins)]
         begins = [*(self.begins[place] for place in actions), self.begins[-1]]

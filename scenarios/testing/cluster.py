@@ -69,7 +69,7 @@ class ClusterForTest:
         self.zookeeper = zookeeper
         self._run = run
         self._numbers = random.Random(f"{seed} topics")
-        self._events: list[Event] = []
+        self._events: Sequence[Event] = []
         self._watch = InvariantChecker(())
         self._epoch_ms = 0
         self.call(self._attach)

@@ -112,7 +112,7 @@ class Bench:
         for t in range(self._size // PARTITIONS_PER_TOPIC):
             await self._zk.topics.create(f"topic-{t:03}", _placed(PARTITIONS_PER_TOPIC, t))
         await self._quiet(began_s)
-        self._log.events.clear()
+        self._log.forget()
         gc.collect()
         per_partition_kb = (_resident_mb() - before) * 1024 / self._size
         print(f"\n{self._size:,} partitions on {BROKERS} brokers; about {per_partition_kb:.1f} KB of memory per partition")
@@ -148,7 +148,7 @@ class Bench:
     async def _timed(self, act: Callable[[], Coroutine[Any, Any, object]]) -> float:
         """Return the seconds from the act until the last answer to a request has arrived."""
         gc.collect()
-        self._log.events.clear()
+        self._log.forget()
         before_s, began_s = self._last_s, time.perf_counter()
         await act()
         await self._quiet(before_s)

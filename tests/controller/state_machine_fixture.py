@@ -125,7 +125,7 @@ class StateMachineFixture:
     def forget(self) -> None:
         """Discard the results so far."""
         self.requests.clear()
-        self.log.events.clear()
+        self.log.forget()
 
     def found(self, *kinds: EventKind) -> list[Event]:
         return [event for event in self.log.events if event.kind in kinds]

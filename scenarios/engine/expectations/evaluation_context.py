@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
+from kcsim.eventlog.recent_events import RecentEvents
 from kcsim.scenarios.language.event_pattern import EventPattern
 from kcsim.scenarios.language.value_types import ALL, ANY, CONTROLLER, NONE, NOT, ROLE_OF, parse_partition
 from kcsim.text import comma_separated
@@ -31,14 +32,22 @@ class ConditionResult:
 
 @dataclass
 class EventIndex:
-    """Events by kind, and changes of znodes by path. The log may grow: new events are indexed when events are looked up."""
+    """Events by kind, and changes of znodes by path. The log may grow: new events are indexed when events are looked up.
+
+    What the log has forgotten is not looked up any more, either.
+    """
 
     events: Sequence[Event]
     _by_kind: dict[EventKind, list[Event]] = field(init=False, default_factory=dict)
     _by_path: dict[str, list[Event]] = field(init=False, default_factory=dict)
     _indexed: int = field(init=False, default=0)
+    _first_seq: int = field(init=False, default=0)
 
     def _index_new_events(self) -> None:
+        if isinstance(self.events, RecentEvents) and self.events.first_seq != self._first_seq:
+            self._first_seq = self._indexed = self.events.first_seq
+            self._by_kind.clear()
+            self._by_path.clear()
         for event in self.events[self._indexed :]:
             self._by_kind.setdefault(event.kind, []).append(event)
             if event.kind in ZNODE_CHANGES and event.path is not None:

@@ -66,6 +66,10 @@ def console_on(file: IO[str]) -> Console:
     return PipeSafeConsole(file=file, highlight=False, width=PLAIN_WIDTH, emoji=False, markup=False)
 
 
+SENTENCES_KEPT = 100_000
+"""A cluster that is up for days has more; sentences are asked for soon after their events."""
+
+
 class ConsoleTimeline:
     """A subscriber of an event log that prints its timeline. It also remembers the sentence of each event, for the verdict.
 
@@ -91,6 +95,8 @@ class ConsoleTimeline:
         if sentence is None:
             return
         self.sentences[event.seq] = f"{event.node} {sentence}"
+        if len(self.sentences) > SENTENCES_KEPT:
+            del self.sentences[next(iter(self.sentences))]
         shown = self._shown(event, sentence)
         if shown is not None:
             self._print(event, shown)
@@ -102,6 +108,8 @@ class ConsoleTimeline:
         if is_detail(event) or is_network_detail(event):
             return None
         like = (event.node, event.kind, event.cause)
+        if len(self._like) > SENTENCES_KEPT:
+            self._like.clear()
         self._like[like] += 1
         if self._like[like] > LIKE_EVENTS_SHOWN:
             return "… and so on, for more of them" if self._like[like] == LIKE_EVENTS_SHOWN + 1 else None

@@ -1,6 +1,7 @@
 """A cluster's history imported from ZooKeeper's files equals the run's own event log, and its causes reach its beginning."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -82,7 +83,7 @@ def assert_imported_as_it_was(directory: Path, seed: int) -> None:
     assert folded(found).znodes == folded(run).znodes
 
 
-def folded(events: list[Event]) -> ClusterState:
+def folded(events: Sequence[Event]) -> ClusterState:
     state = ClusterState()
     for event in events:
         state.apply(event)

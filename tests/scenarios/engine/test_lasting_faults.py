@@ -3,7 +3,7 @@
 A run whose faults are overlooked is taken for quiescent, and judged by what holds at quiescence only: a false violation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -108,7 +108,7 @@ class _Run(NamedTuple):
     """
 
     pending: tuple[bool, bool, bool]
-    recovery: list[Event]
+    recovery: Sequence[Event]
     verdict: Verdict
 
 

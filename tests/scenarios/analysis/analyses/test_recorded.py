@@ -1,5 +1,6 @@
 """The transitions read off recorded runs, and counts made of them, compared with the cluster state that expectations use."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -36,7 +37,7 @@ STATE = ("leader", "leader_epoch", "isr", "controller_epoch", "zk_version")
 Key = tuple[str, str, int]
 
 
-def recorded(name: str) -> list[Event]:
+def recorded(name: str) -> Sequence[Event]:
     loaded = load_scenario(find_scenario(name))
     choice = ZooKeeperChoice(ZooKeeperKind.SIMULATED, members=loaded.scenario.zookeeper.members)
 
@@ -47,12 +48,12 @@ def recorded(name: str) -> list[Event]:
 
 
 @pytest.fixture(scope="module")
-def logs() -> dict[str, list[Event]]:
+def logs() -> dict[str, Sequence[Event]]:
     return {name: recorded(name) for name in RUNS}
 
 
 @pytest.fixture(scope="module")
-def events(spark: SparkSession, logs: dict[str, list[Event]]) -> DataFrame:
+def events(spark: SparkSession, logs: dict[str, Sequence[Event]]) -> DataFrame:
     rows = [
         {"batch": "library", "run": run, **msgspec.structs.asdict(event), "kind": str(event.kind)}
         for run, log in logs.items()
@@ -74,7 +75,7 @@ def rows(transitions: DataFrame) -> list[dict[str, Any]]:
 
 
 def test_the_last_transition_of_a_partition_is_its_state_at_the_end(
-    rows: list[dict[str, Any]], logs: dict[str, list[Event]]
+    rows: list[dict[str, Any]], logs: dict[str, Sequence[Event]]
 ) -> None:
     found: dict[Key, tuple[Any, ...]] = {}
     for row in rows:
@@ -158,7 +159,7 @@ def test_the_replay_decides_what_is_read_off_here(
 
 
 def test_counts_of_every_moment_are_those_of_the_state_that_runs_are_judged_by(
-    events: DataFrame, transitions: DataFrame, logs: dict[str, list[Event]]
+    events: DataFrame, transitions: DataFrame, logs: dict[str, Sequence[Event]]
 ) -> None:
     """Compared at the end of every millisecond with events; at the end of the run, also with the controller's own gauge."""
     history = CheckpointedTables(events, transitions, Scope(liveness=Liveness.REGISTERED))
