@@ -101,5 +101,6 @@ def test_replicas_set_apart_are_alone_in_their_directory() -> None:
     for tp in (ORDERS_0, ORDERS_1, ORDERS_2):
         disk.create(tp)
     name = disk.set_apart([ORDERS_0, ORDERS_2])
+    assert (disk.log_dirs, disk.live_dirs) == (("/a", name), ("/a", name))
     assert disk.fail(name) == [ORDERS_0, ORDERS_2]
     assert (disk.live_dirs, disk.replicas("/a")) == (("/a",), [ORDERS_1])

@@ -39,6 +39,11 @@ def test_one_that_comes_back_in_time_causes_no_rebalance_and_keeps_its_partition
         back = await bench.ask(join("c2", instance_id="i2"))
         assert (back.error, back.generation, back.leader, back.members) == (ErrorCode.NONE, 1, first, ())
         assert back.member_id != second
+        members = bench.coordinator.groups[0][GROUP].metadata.members
+        assert [(name, member.member_id, member.instance_id) for name, member in members.items()] == [
+            (first, first, "i1"),
+            (back.member_id, back.member_id, "i2"),
+        ]
         answer = await bench.ask(SyncGroupRequest(GROUP, 1, back.member_id, "i2"))
         assert answer == SyncGroupResponse(ErrorCode.NONE, (ORDERS_1,))
         assert bench.states == [GroupState.STABLE]

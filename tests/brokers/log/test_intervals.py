@@ -46,6 +46,8 @@ def test_operations_are_those_of_sets(a: list[Range], b: list[Range]) -> None:
 
 @given(RANGES)
 def test_covering_is_counted_number_by_number(ranges: list[Range]) -> None:
-    depths = {n: depth for (start, end), depth in covered(ranges) for n in range(start, end)}
+    found = list(covered(ranges))
+    assert all(start < end for (start, end), _ in found)
+    depths = {n: depth for (start, end), depth in found for n in range(start, end)}
     expected = {n: sum(n in range(*r) for r in ranges) for n in range(31)}
     assert depths == {n: depth for n, depth in expected.items() if depth}

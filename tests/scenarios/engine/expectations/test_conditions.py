@@ -213,6 +213,18 @@ def test_a_znode_is_as_it_was_last_written(story: EvaluatedLog, wanted: dict[str
     assert look(story.seen(), znode=wanted).holds is holds
 
 
+def test_an_ephemeral_znode_of_a_dead_process_is_said_to_be_one(story: EvaluatedLog) -> None:
+    """It is there until the session expires."""
+    held = {"zxid": 20, "zk_version": 0, "ephemeral": True, "session_id": "0x2"}
+    story.append("broker-2", EventKind.SESSION_STATE, session_id="0x2", state="connected")
+    story.append("zookeeper", EventKind.ZNODE_CREATED, path="/held", data="x", **held)  # type: ignore[arg-type]
+    story.znode("/kept", "x", zxid=21)
+    assert look(story.seen(), znode={"path": "/held"}).observed == "/held has data x"
+    story.append("broker-2", EventKind.PROCESS_STATE, state="dead")
+    assert look(story.seen(), znode={"path": "/held"}).observed == "/held has data x; it belongs to broker-2, which is dead"
+    assert look(story.seen(), znode={"path": "/kept"}).observed == "/kept has data x"
+
+
 # --- events ----------------------------------------------------------------------------------------------------------------
 
 

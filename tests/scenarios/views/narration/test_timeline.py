@@ -135,6 +135,8 @@ def test_of_many_like_reports_of_a_producer_the_first_are_shown() -> None:
 
 HELD = ExpectationResult("a", ExpectationOutcome.HELD, "")
 VIOLATED = ExpectationResult("b", ExpectationOutcome.VIOLATED, "")
+UNSEEN = ExpectationResult("d", ExpectationOutcome.NOT_OBSERVABLE, "")
+BROKEN = ExpectationResult("e", ExpectationOutcome.VIOLATED, "", invariant="one-controller")
 FAILURE = StepFailure("x.yaml", 7, "wait", "not within 10 ms: no broker is the controller")
 
 
@@ -145,6 +147,12 @@ FAILURE = StepFailure("x.yaml", 7, "wait", "not within 10 ms: no broker is the c
         (Verdict("x", (HELD,)), 0, "the expectation held"),
         (Verdict("x", (VIOLATED,)), 1, "the expectation was violated"),
         (Verdict("x", (HELD, VIOLATED)), 1, "1 of 2 expectations violated"),
+        (Verdict("x", (UNSEEN, UNSEEN)), 2, "undecided: none of the expectations can be seen on these brokers"),
+        (Verdict("x", (HELD, UNSEEN)), 0, "the expectation held; 1 could not be seen on these brokers"),
+        (Verdict("x", (), invariants=("a", "b")), 0, "all 2 invariants held"),
+        (Verdict("x", (HELD, BROKEN)), 1, "1 invariant violated: one-controller; the expectation held"),
+        (Verdict("x", (BROKEN,)), 1, "1 invariant violated: one-controller"),
+        (Verdict("x", (BROKEN,), FAILURE), 1, f"1 invariant violated: one-controller; undecided: {FAILURE}"),
         (Verdict("x", (VIOLATED,), FAILURE), 2, "undecided: x.yaml:7: wait: not within 10 ms: no broker is the controller"),
     ],
 )
