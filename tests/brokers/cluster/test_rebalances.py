@@ -238,6 +238,19 @@ def test_two_processes_with_one_instance_id_the_earlier_is_fenced_and_ends() -> 
     play(script)
 
 
+def test_a_consumer_that_shares_no_assignor_with_the_group_ends_with_the_coordinators_error() -> None:
+    async def script(run: Consuming) -> None:
+        await formed(run, consumer("c1", strategies=(AssignmentStrategy.RANGE,)))
+        run.cluster.consumers.declare([consumer("c2", strategies=(AssignmentStrategy.ROUND_ROBIN,))])
+        await run.cluster.consumers.start(["c2"])
+        await run.until(lambda: run.seen.processes["consumer-c2"] == "stopped", "the other one has ended")
+        (ended,) = [e for e in run.of_kind(EventKind.PROCESS_STATE) if e.node == "consumer-c2" and e.state == "stopped"]
+        assert ended.error == "INCONSISTENT_GROUP_PROTOCOL"
+        assert (run.group.generation, len(run.owned("c1")[0])) == (1, 6)
+
+    play(script)
+
+
 def test_nobody_coordinates_while_fewer_brokers_live_than_the_offsets_topic_wants_replicas() -> None:
     async def script(run: Consuming) -> None:
         run.cluster.consumers.declare([consumer("c1")])
