@@ -1,6 +1,7 @@
 """The Runtime port: one suite for virtual time and the wall clock."""
 
 from collections.abc import Callable, Coroutine
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -236,6 +237,74 @@ def test_tasks_that_outlive_main_are_killed(run: Callable[[Main], Any]) -> None:
 
     run(main)
     assert ended == ["killed"]
+
+
+def test_an_alarm_rings_once_at_the_earliest_time_that_it_was_set_to(run: Callable[[Main], Any]) -> None:
+    async def main(runtime: Runtime) -> list[int]:
+        rung: list[int] = []
+        began_ms = runtime.now_ms()
+        alarm = runtime.alarm("alarm", lambda: rung.append(runtime.now_ms() - began_ms))
+        for at_ms in (300_000, 50, 400_000):
+            alarm.set(began_ms + at_ms)
+        while not rung:
+            await runtime.sleep_ms(10)
+        await runtime.sleep_ms(100)
+        return rung
+
+    (at_ms,) = run(main)
+    assert 50 <= at_ms < 300_000
+
+
+def test_an_alarm_that_is_set_to_the_past_rings_as_soon_as_others_may_act(run: Callable[[Main], Any]) -> None:
+    async def main(runtime: Runtime) -> list[str]:
+        done: list[str] = []
+        rung = runtime.promise()
+
+        def ring() -> None:
+            done.append("rung")
+            rung.resolve(None)
+
+        await runtime.sleep_ms(5)
+        runtime.alarm("alarm", ring).set(0)
+        done.append("set")
+        await rung.wait()
+        return done
+
+    assert run(main) == ["set", "rung"]
+
+
+def test_an_alarm_may_be_set_again_when_it_rings_and_after(run: Callable[[Main], Any]) -> None:
+    async def main(runtime: Runtime) -> int:
+        rung: list[int] = []
+
+        def ring() -> None:
+            rung.append(runtime.now_ms())
+            if len(rung) < 3:
+                alarm.set(runtime.now_ms() + 10)
+
+        alarm = runtime.alarm("alarm", ring)
+        alarm.set(runtime.now_ms() + 10)
+        while len(rung) < 3:
+            await runtime.sleep_ms(10)
+        alarm.set(runtime.now_ms() + 10)
+        while len(rung) < 4:
+            await runtime.sleep_ms(10)
+        assert all(later - earlier >= 10 for earlier, later in pairwise(rung))
+        return len(rung)
+
+    assert run(main) == 4
+
+
+def test_an_error_of_what_an_alarm_calls_stops_the_run(run: Callable[[Main], Any]) -> None:
+    async def main(runtime: Runtime) -> None:
+        def ring() -> None:
+            raise ValueError("call failed")
+
+        runtime.alarm("alarm", ring).set(0)
+        await runtime.promise().wait()
+
+    with pytest.raises(ValueError, match="call failed"):
+        run(main)
 
 
 def test_virtual_time_passes_only_by_waiting() -> None:

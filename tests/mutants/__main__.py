@@ -5,7 +5,7 @@
 The tests run on copies of the project in a temporary folder. They run once without a fault, to find out which functions each
 of them calls; then, for each fault, those that call the function it is in.
 
-Exit status: 0 every fault is noticed, or listed in equivalent.toml; 1 some are not; 64 a wrong argument.
+Exit status: 0 every fault is noticed, or listed in equivalent.toml; 1 some are not; 2 a wrong argument.
 """
 
 import argparse

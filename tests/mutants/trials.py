@@ -28,8 +28,6 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no", "-p", 
 IMPORT = re.compile(r"^from kcsim\.([\w.]+) import ", re.MULTILINE)
 PASSED, FAILED, INTERRUPTED, USAGE_ERROR = 0, 1, 2, 4
 """Pytest's exit statuses. A module of tests that cannot be imported counts as a usage error if its tests are named."""
-
-
 REPORTED_TEST = re.compile(
     r"^(?:FAILED|ERROR|ERROR: not found:|ERROR: found no collectors for) (\S+::.+?)(?: - .*)?$", re.MULTILINE
 )
