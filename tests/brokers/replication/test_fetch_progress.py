@@ -272,3 +272,12 @@ def test_partitions_that_are_fetched_wait_while_others_are_compared() -> None:
     request = follower.asks()
     assert isinstance(request, FetchRequest)
     assert {tp: fetch.fetch_offset for tp, fetch in request.partitions.items()} == {ORDERS_1: 0, ORDERS_0: 10}
+
+
+def test_of_a_partition_that_is_removed_while_it_is_delayed_nothing_is_left_to_wait_for() -> None:
+    follower = Progress()
+    follower.hears_error(ErrorCode.UNKNOWN_SERVER_ERROR)
+    assert (follower.asks(), follower.progress.next_due_ms()) == (None, 100)
+    assert follower.progress.remove({ORDERS_0: None})
+    assert (follower.progress.partitions, follower.progress.next_due_ms(), follower.asks()) == ({}, None, None)
+    assert not follower.progress.remove({ORDERS_0: None})
