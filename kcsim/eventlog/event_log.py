@@ -24,6 +24,7 @@ from kcsim.znodes.paths import parent
 
 TRANSACTIONS_REMEMBERED = 200_000
 ROWS_PER_GROUP = 50_000
+ROWS_AT_ONCE = 10_000
 MOST_LINE_BYTES = 64 << 20
 """Bytes of one event as JSON. ZooKeeper refuses data of a znode beyond 1 MB; without a bound a line may fill the memory."""
 
@@ -301,14 +302,16 @@ def _read_jsonl(path: Path) -> Iterator[Event]:
 
 def _read_parquet(path: Path) -> Iterator[Event]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from kcsim.eventlog.parquet_batches import OversizedFileError, batches_of, open_parquet
 
     try:
-        with pq.ParquetFile(path) as file:
-            for group in range(file.num_row_groups):  # one by one: the groups before a damaged group can be read
-                for batch in file.iter_batches(row_groups=[group]):
-                    for row in batch.to_pylist():
-                        yield msgspec.convert(row, Event)
+        with open_parquet(path) as file:
+            for batch in batches_of(file, ROWS_AT_ONCE):
+                for row in batch.to_pylist():
+                    yield msgspec.convert(row, Event)
+    except OversizedFileError as error:
+        raise BadTraceError(f"{path}: {error}") from None
     except (pa.ArrowException, msgspec.ValidationError) as error:
         raise BadTraceError(f"{path}: not a trace: {error}") from None
     except OSError as error:

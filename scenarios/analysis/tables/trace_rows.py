@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from kcsim.eventlog.event_log import arrow_schema
 from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, Event, EventKind
+from kcsim.eventlog.parquet_batches import OversizedFileError, batches_of, open_parquet
 from kcsim.scenarios.analysis.tables import problems
 from kcsim.scenarios.analysis.tables.batch_upgrade import is_older, upgrade_batch
 from kcsim.scenarios.analysis.tables.portion import TracePortion, reject
@@ -34,10 +35,11 @@ def read_rows(split: Split) -> Iterator[TracePortion]:
                 yield TracePortion(None, [reject(split.trace, None, problem)])
                 return
             upgrades = is_older(file.schema_arrow.names)
-            for batch in file.iter_batches(ROWS):
+        with open_parquet(split.trace.path) as file:
+            for batch in batches_of(file, ROWS):
                 yield _portion(split, batch, read, problem, upgrades)
                 read += len(batch)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, OversizedFileError) as error:
         detail = f"{_first_line(error)}, after row {read}"
         yield TracePortion(None, [reject(split.trace, None, Problem(Reason.UNREADABLE, detail))])
 

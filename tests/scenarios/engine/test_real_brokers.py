@@ -83,6 +83,7 @@ REFUSED = "ZkWriteRefused but for BADVERSION of /controller_epoch"
 RUN_IN_PART = {
     "controller-and-leader-lost": ["ZkWrite"],
     "controller-failover": [REFUSED, "ZkWriteApplied"],
+    "fault-isr-change-stays-pending": ["IsrChangeFailed"],
     "fault-isr-names-no-replica": ["IsrChangeFailed"],
     "last-isr-member-lost": ["previous-isr of LeaderElection", "live-replicas of LeaderElection"],
     "zombie-controller": ["ZkWriteApplied"],

@@ -209,7 +209,7 @@ def test_a_refused_stop_stops_nothing() -> None:
 
 
 @pytest.mark.parametrize("is_stopped", [False, True])
-def test_a_leader_that_is_told_of_no_leader_goes_on_leading(is_stopped: bool) -> None:
+def test_a_leader_without_another_leader_to_follow_goes_on_leading(is_stopped: bool) -> None:
     """Recorded: Kafka 2.8.2 in the scenario fault-leader-without-a-successor. A replica that was stopped leads no more."""
     role = "[Broker id=2] Received LeaderAndIsr request LeaderAndIsrPartitionState(topicName='orders', partitionIndex=0, "
     lists = "replicas=[2, 3], addingReplicas=[], removingReplicas=[], isNew=false) correlation id"

@@ -213,7 +213,7 @@ def test_a_znode_is_as_it_was_last_written(story: EvaluatedLog, wanted: dict[str
     assert look(story.seen(), znode=wanted).holds is holds
 
 
-def test_an_ephemeral_znode_of_a_dead_process_is_said_to_be_one(story: EvaluatedLog) -> None:
+def test_the_dead_owner_of_an_ephemeral_znode_is_named(story: EvaluatedLog) -> None:
     """It is there until the session expires."""
     held = {"zxid": 20, "zk_version": 0, "ephemeral": True, "session_id": "0x2"}
     story.append("broker-2", EventKind.SESSION_STATE, session_id="0x2", state="connected")
