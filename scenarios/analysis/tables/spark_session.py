@@ -27,6 +27,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from kcsim.scenarios.analysis.tables.driver_jvm import LOG_VARIABLE, DriverJvm, start_driver
+from kcsim.scenarios.analysis.tables.memory_limit import memory_limit
 from kcsim.zk.servers.java import find_java
 
 DEFAULT_MASTER = "local[*]"
@@ -92,11 +93,7 @@ def _ours(master: str) -> dict[str, str]:
 
 def _memory() -> str:
     """Return a quarter of the memory of the machine or the container, between 1 and 16 GiB, in Spark's notation."""
-    mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
-    limit = Path("/sys/fs/cgroup/memory.max")
-    if limit.is_file() and (text := limit.read_text().strip()).isdigit():
-        mib = min(mib, int(text) // 2**20)
-    return f"{min(max(mib // 4, 1024), 16 * 1024)}m"
+    return f"{min(max(memory_limit() // 2**20 // 4, 1024), 16 * 1024)}m"
 
 
 def _choose_python(master: str, settings: Mapping[str, str]) -> None:
