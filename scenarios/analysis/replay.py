@@ -74,7 +74,9 @@ def replayed(
     if by_run is None:
         by_run = facts.where(F.col("partition").isNull()).select(BATCH, RUN).distinct().limit(MANY_RUNS).count() == MANY_RUNS
     if by_run:
-        order = [F.col(BATCH), F.col(RUN), F.col("partition").isNotNull(), F.col("topic"), F.col("partition"), F.col("seq")]
+        of_partition = F.col("partition").isNotNull()
+        topic = F.when(of_partition, F.col("topic"))  # cluster-wide facts are in order of seq, also those that name a topic
+        order = [F.col(BATCH), F.col(RUN), of_partition, topic, F.col("partition"), F.col("seq")]
         grouped = facts.repartition(BATCH, RUN).sortWithinPartitions(*order)
         return grouped.mapInArrow(_whole_runs(fold), schema)
     timelines = broadcast_timelines(facts.where(F.col("partition").isNull()))
