@@ -29,7 +29,7 @@ BEGIN_WITH = {
     },
 }
 """Scenarios that show the consequence of another bug, and so show that bug as well."""
-MAY_PASS = {"reassignment-outlives-its-topic", "isr-change-stays-pending"}
+MAY_PASS = {"reassignment-outlives-its-topic", "isr-change-stays-pending", "leader-without-a-successor"}
 """Bugs whose effect may pass.
 
 Nothing is left after the next failover, if there is no topic of that name by then; or after the next leader epoch.
