@@ -156,8 +156,15 @@ class ControllerContext:
     # --- leadership
 
     def put_leadership(self, tp: TopicPartition, state: PartitionState) -> None:
+        """Store a partition's leadership.
+
+        Raises: IllegalStateError, after the leadership is stored, when the partition has no replicas: Kafka looks for its
+        preferred leader then, and fails.
+        """
         self.leadership[tp] = state
         self._touched.add(tp)
+        if not self.assignment(tp).replicas and tp.topic not in self.topics_to_be_deleted:
+            raise no_preferred_leader(tp)
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
         """Return the partitions without a leader or with an offline leader, except those of topics queued for deletion.

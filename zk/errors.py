@@ -105,6 +105,18 @@ class RolledBackError(ZooKeeperError):
     code, name = 0, "OK, rolled back"
 
 
+class NotReadOnlyError(ZooKeeperError):
+    """The session is served by a member that is cut off from its ensemble, and which only reads."""
+
+    code, name = -119, "NOTREADONLY"
+
+
+class SaslRequiredError(ZooKeeperError):
+    """The server serves only sessions that have authenticated with SASL, and has closed this one."""
+
+    code, name = -124, "SESSIONCLOSEDREQUIRESASLAUTH"
+
+
 class SessionMovedError(ZooKeeperError):
     """Another connection has taken over the session."""
 
@@ -149,6 +161,8 @@ ERRORS_BY_CODE: dict[int, type[ZooKeeperError]] = {
         UnimplementedError,
         RuntimeInconsistencyError,
         RolledBackError,
+        NotReadOnlyError,
+        SaslRequiredError,
         SessionMovedError,
         SessionExpiredError,
         ConnectionLossError,

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -30,12 +30,12 @@ from kcsim.zk.capture.client_change_capture import ClientChangeCapture, Reportin
 from kcsim.zk.capture.transaction_log_capture import TransactionLogCapture
 from kcsim.zk.files.ensemble_log import EnsembleLogTail
 from kcsim.zk.live import LiveZooKeeper
-from kcsim.zk.operations import ChildrenRead, DataRead, GetChildren, GetData
+from kcsim.zk.operations import DataRead, GetData
 from kcsim.zk.ports import Session, ZooKeeper
 from kcsim.zk.servers.configuration import ServerSettings
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.errors import OccupiedError
-from kcsim.zk.servers.external import ExternalZooKeeper, require_chroot
+from kcsim.zk.servers.external import ExternalZooKeeper, children_of, require_chroot
 from kcsim.zk.servers.ports import ZooKeeperServers
 from kcsim.znodes import paths
 
@@ -70,7 +70,7 @@ def run_live(
         servers = servers_of(choice, spec)
         try:
             await servers.start()
-            already = "" if choice.connect is None else await _check_external(ExternalZooKeeper(choice.connect))
+            already = await _check_external(servers) if isinstance(servers, ExternalZooKeeper) else ""
             runtime.restart_clock()
             began = begin_run(log, replace(info, zookeeper=info.zookeeper + already), spec, subscribers)
             with around(servers.connect_string):
@@ -102,7 +102,7 @@ def servers_of(choice: ZooKeeperChoice, spec: ClusterSpec) -> ZooKeeperServers:
             return ContainerZooKeeper(choice.members, settings)
         case ZooKeeperKind.EXTERNAL:
             assert choice.connect is not None
-            return ExternalZooKeeper(choice.connect)
+            return ExternalZooKeeper(choice.connect, security=choice.security)
         case ZooKeeperKind.MODEL:
             from kcsim.zk.model_server import ModelZooKeeper
 
@@ -138,16 +138,12 @@ async def _check_external(servers: ExternalZooKeeper) -> str:
 
     Raises: NoChrootError (a run never creates a chroot); OccupiedError.
     """
-    above = LiveZooKeeper(servers.connect_string.removesuffix(servers.chroot))
+    above = LiveZooKeeper(servers.connect_string.removesuffix(servers.chroot), security=servers.security)
     session = await above.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS)
 
-    async def children(path: str) -> Sequence[str] | None:
-        (reply,) = await session.call([GetChildren(path)])
-        return reply.children if isinstance(reply, ChildrenRead) else None
-
     try:
-        await require_chroot(servers.chroot, children)
-        if registered := await children(servers.chroot + paths.BROKER_IDS):
+        await require_chroot(servers.chroot, session)
+        if registered := await children_of(session, servers.chroot + paths.BROKER_IDS):
             raise OccupiedError(servers.connect_string, registered)
         (epoch,) = await session.call([GetData(servers.chroot + paths.CONTROLLER_EPOCH)])
         text = data_text(epoch.data) if isinstance(epoch, DataRead) else None
@@ -167,10 +163,10 @@ def _client_with_capture(
     if all(directory is not None for directory in directories):
         feed = TransactionLogCapture(log, EnsembleLogTail([d for d in directories if d is not None]))
         log.follow_transactions(feed.catch_up)
-        live = LiveZooKeeper(servers.connect_string, ledger=feed.ledger)
+        live = LiveZooKeeper(servers.connect_string, feed.ledger, servers.security)
         return live, live, feed.look
     replies = ClientChangeCapture(log)
-    live = LiveZooKeeper(servers.connect_string, ledger=replies.ledger)
+    live = LiveZooKeeper(servers.connect_string, replies.ledger, servers.security)
     return live, ReportingZooKeeper(live, replies), replies.look
 
 

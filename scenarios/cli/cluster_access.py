@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
+from kcsim.scenarios.cli.zookeeper_argument import security_of
 
 if TYPE_CHECKING:
     from kcsim.zk.kafka.kafka_zk import KafkaZk
@@ -20,7 +21,7 @@ def query_cluster(zookeeper: str, look: "Callable[[KafkaZk], Awaitable[T]]") -> 
     from kcsim.zk.servers.external import parse_connect_string
 
     async def work() -> T:
-        async with cluster_session(runtime, parse_connect_string(zookeeper)) as kafka_zk:
+        async with cluster_session(runtime, parse_connect_string(zookeeper), security_of(zookeeper)) as kafka_zk:
             return await look(kafka_zk)
 
     runtime = WallClockRuntime()
@@ -60,7 +61,8 @@ def _dry_run(zookeeper: str, act: "Callable[[KafkaZk, Say], Awaitable[None]]") -
         return DryRunZooKeeper(zookeeper, writes)
 
     async def work() -> None:
-        async with cluster_session(runtime, parse_connect_string(zookeeper), dry_run_zookeeper) as kafka_zk:
+        where = parse_connect_string(zookeeper)
+        async with cluster_session(runtime, where, security_of(zookeeper), dry_run_zookeeper) as kafka_zk:
             await act(kafka_zk, lines.append)
 
     runtime = WallClockRuntime()
@@ -82,6 +84,7 @@ def exit_on_zookeeper_errors() -> Iterator[None]:
     """Turn the errors of a ZooKeeper and of its contents into the end of a command."""
     from kcsim.zk.errors import ZooKeeperError, ZooKeeperUnavailableError
     from kcsim.zk.kafka.zookeeper_client import ZooKeeperClientExpiredError
+    from kcsim.zk.security import SecurityError
     from kcsim.zk.servers.errors import BadConnectStringError, NoChrootError, ServerError
     from kcsim.znodes import BadZnodeError
 
@@ -89,6 +92,8 @@ def exit_on_zookeeper_errors() -> Iterator[None]:
         yield
     except (BadConnectStringError, NoChrootError) as error:
         fail(f"--zookeeper: {error}", ExitStatus.USAGE)
+    except SecurityError as error:
+        fail(str(error), ExitStatus.USAGE)
     except (
         ServerError,
         ZooKeeperUnavailableError,

@@ -12,6 +12,7 @@ import typer
 from kcsim.scenarios.cli import zk_log
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.zk_files import exit_on_file_errors, print_remarks, zxid_option
+from kcsim.scenarios.cli.zookeeper_argument import security_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -51,6 +52,13 @@ def start(
             "without Java, ready at once."
         ),
     ] = StartedZooKeeper.EMBEDDED,
+    jaas: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Clients may authenticate with SASL (DIGEST-MD5), as the users of the section Server in FILE.",
+        ),
+    ] = None,
 ) -> None:
     """Start a ZooKeeper on 127.0.0.1 and keep it until Ctrl-C. Then its data is deleted.
 
@@ -67,8 +75,12 @@ def start(
 
     if members % 2 == 0:
         fail(f"--members: an ensemble has an odd number of members; not {members}", ExitStatus.USAGE)
+    if jaas is not None and zookeeper is not StartedZooKeeper.EMBEDDED:
+        fail("--jaas: the model has no SASL; use --zookeeper embedded", ExitStatus.USAGE)
     try:
-        settings = ServerSettings(tick_time_ms=parse_tick_time(tick_time))
+        settings = ServerSettings(
+            tick_time_ms=parse_tick_time(tick_time), sasl_users={} if jaas is None else _users_of_server(jaas)
+        )
     except PydanticCustomError as error:
         fail(f"--tick-time: {error.message()}", ExitStatus.USAGE)
     ports = None if port is None else [port + place for place in range(members)]
@@ -98,6 +110,16 @@ def start(
         print("\nstopped; nothing is left of it", file=sys.stderr)
     except ServerError as error:
         fail(str(error), ExitStatus.UNDECIDED)
+
+
+def _users_of_server(jaas: Path) -> dict[str, str]:
+    from kcsim.zk.security import SecurityError
+    from kcsim.zk.security.jaas import users_of_server
+
+    try:
+        return users_of_server(jaas.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, SecurityError) as error:
+        fail(f"--jaas: {jaas}: {getattr(error, 'strerror', None) or error}", ExitStatus.USAGE)
 
 
 def _announced(connect: str) -> "AbstractContextManager[None]":
@@ -190,10 +212,13 @@ def _dump(connect: str, path: str) -> "Dump":
     from kcsim.zk.capture.live_dump import dump
     from kcsim.zk.capture.znode_dump import NoSuchZnodeError
     from kcsim.zk.errors import ZooKeeperError, ZooKeeperUnavailableError
+    from kcsim.zk.security import SecurityError
     from kcsim.zk.servers.errors import BadConnectStringError, NoChrootError, ServerError
 
     try:
-        return dump(connect, path)
+        return dump(connect, path, security_of(connect))
+    except SecurityError as error:
+        fail(str(error), ExitStatus.USAGE)
     except (BadConnectStringError, NoChrootError, NoSuchZnodeError) as error:
         fail(str(error), ExitStatus.USAGE)
     except (ServerError, ZooKeeperUnavailableError, ZooKeeperError) as error:

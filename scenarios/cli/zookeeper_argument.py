@@ -6,6 +6,7 @@ from kcsim.scenarios.cli.command_exit import ExitStatus, fail
 
 if TYPE_CHECKING:
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+    from kcsim.zk.security import ClientSecurity
 
 ENSEMBLE_MEMBERS = 3
 
@@ -26,11 +27,25 @@ def zookeeper_choice(text: str, members: int = 1) -> "ZooKeeperChoice":
     if not any(mark in text for mark in ":,/"):
         hint = did_you_mean(text, kinds) or f"; it is one of {', '.join(kinds)}, or host:port,…/chroot"
         fail(f"--zookeeper: unknown ZooKeeper {text!r}{hint}", ExitStatus.USAGE)
+    from kcsim.zk.security import SecurityError
     from kcsim.zk.servers.errors import BadConnectStringError
     from kcsim.zk.servers.external import parse_connect_string
 
     try:
         parse_connect_string(text)
+        return ZooKeeperChoice(ZooKeeperKind.EXTERNAL, connect=text, security=security_of(text))
     except BadConnectStringError as error:
         fail(f"--zookeeper: {error}", ExitStatus.USAGE)
-    return ZooKeeperChoice(ZooKeeperKind.EXTERNAL, connect=text)
+    except SecurityError as error:
+        fail(str(error), ExitStatus.USAGE)
+
+
+def security_of(connect: str) -> "ClientSecurity":
+    """Return SASL and TLS for a running ZooKeeper: those of the environment, unless this user's kcsim runs it.
+
+    Raises: BadConnectStringError, SecurityError, UserDirectoryError.
+    """
+    from kcsim.scenarios.cli.up_cluster.server_registry import is_registered
+    from kcsim.zk.security import ClientSecurity
+
+    return ClientSecurity() if is_registered(connect) else ClientSecurity.from_environment()

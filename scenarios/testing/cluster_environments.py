@@ -68,7 +68,8 @@ def live_cluster(
 
     Raises: ServerError, ZooKeeperUnavailableError.
     """
-    choice = ZooKeeperChoice(ZooKeeperKind.EXTERNAL, connect=zookeeper.connect_string)
+    security = zookeeper.server.security
+    choice = ZooKeeperChoice(ZooKeeperKind.EXTERNAL, connect=zookeeper.connect_string, security=security)
 
     def run(script: Script) -> None:
         run_live(choice, spec, RunInfo(name, seed, zookeeper.connect_string), script, ())

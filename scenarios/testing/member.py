@@ -11,6 +11,7 @@ from kcsim.errors import TimedOutError
 from kcsim.scenarios.testing.action_history import ActionHistory
 from kcsim.scenarios.testing.background import WITHIN_S, Flag, wait_until, wall_clock_ms
 from kcsim.zk.proxy import Breakpoint, BreakpointMoment, ProxiedSession, ProxiedWrite, ProxyThread, RecentWrites
+from kcsim.zk.security import Tls
 
 
 class WritePause:
@@ -75,13 +76,13 @@ class Member:
         recent_writes: what the client has written.
     """
 
-    def __init__(self, name: str, connect_string: str, history: ActionHistory) -> None:
+    def __init__(self, name: str, connect_string: str, history: ActionHistory, tls: Tls | None = None) -> None:
         """Open the client's proxy. Raises: ProxyError."""
         self.name = name
         self._history = history
         self._pauses: list[WritePause] = []
         self.recent_writes = RecentWrites(wall_clock_ms)
-        self._proxy = ProxyThread(connect_string, self.recent_writes)
+        self._proxy = ProxyThread(connect_string, self.recent_writes, tls)
         self._proxy.start()
         self.connect_string = self._proxy.connect_string
 

@@ -92,7 +92,7 @@ class ScenarioRunner:
         choice = ZooKeeperChoice.parse(where)
         choice = replace(choice, members=max(choice.members, scenario.zookeeper.members))
         if choice.kind is ZooKeeperKind.EXTERNAL:
-            choice = ZooKeeperChoice(choice.kind, connect=self._foreign_root(loaded))
+            choice = replace(choice, connect=self._foreign_root(loaded))
         keeps_log = choice.kind in (ZooKeeperKind.SIMULATED, ZooKeeperKind.EMBEDDED) and choice.members == 1
         verdicts = []
 

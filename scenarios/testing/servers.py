@@ -27,7 +27,7 @@ def servers_of(choice: ZooKeeperChoice, members: int, settings: ServerSettings) 
             raise FixtureUnavailableError(IN_VIRTUAL_TIME)
         case ZooKeeperKind.EXTERNAL:
             assert choice.connect is not None
-            return ExternalZooKeeper(choice.connect)
+            return ExternalZooKeeper(choice.connect, security=choice.security)
         case ZooKeeperKind.DOCKER:
             from kcsim.zk.servers.container import ContainerZooKeeper  # brings Docker's SDK
 

@@ -32,6 +32,7 @@ from kcsim.zk.operations import (
     Request,
     SetData,
 )
+from kcsim.zk.security import ClientSecurity
 
 SESSION_TIMEOUT_MS = 30_000
 """The requested session timeout. The server may grant less."""
@@ -70,8 +71,13 @@ class Znodes:
     whether something was written. Waits do not poll: watches notify of changes.
     """
 
-    def __init__(self, connect_string: str, background: Background) -> None:
-        self._zookeeper = LiveZooKeeper(connect_string)
+    def __init__(
+        self,
+        connect_string: str,
+        background: Background,
+        security: ClientSecurity = ClientSecurity(),  # noqa: B008 -- frozen
+    ) -> None:
+        self._zookeeper = LiveZooKeeper(connect_string, security=security)
         self._background = background
         self._session: LiveSession | None = None
         self._opening: asyncio.Lock = asyncio.Lock()

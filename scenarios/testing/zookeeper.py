@@ -17,7 +17,6 @@ from kcsim.scenarios.testing.servers import ServersForTest
 from kcsim.scenarios.testing.znodes import CONNECT_WITHIN_MS, SESSION_TIMEOUT_MS, Znodes
 from kcsim.vocabulary import SessionId
 from kcsim.zk.live import LiveZooKeeper
-from kcsim.zk.operations import ChildrenRead, GetChildren
 from kcsim.zk.servers.external import ExternalZooKeeper, parse_connect_string, require_chroot
 from kcsim.zk.servers.guarded_processes import GuardedProcesses
 from kcsim.zk.servers.ports import ZooKeeperServers
@@ -49,7 +48,7 @@ class ZooKeeperForTest:
         self._background = background
         self._artefacts = artefacts
         self.servers = ServersForTest(server, background, self._history)
-        self.znodes = Znodes(self.connect_string, background)
+        self.znodes = Znodes(self.connect_string, background, server.security)
         self._members: dict[str, Member] = {}
         self._processes: dict[str, MemberProcess] = {}
         self._guarded: GuardedProcesses | None = None
@@ -61,7 +60,7 @@ class ZooKeeperForTest:
     def member(self, name: str) -> Member:
         """Return the client of this name, which can be faulted. The same name always gives the same client."""
         if name not in self._members:
-            self._members[name] = Member(name, self.connect_string, self._history)
+            self._members[name] = Member(name, self.connect_string, self._history, self.server.security.tls)
         return self._members[name]
 
     def client_address(self, name: str) -> str:
@@ -173,7 +172,7 @@ def zookeeper_for_test(server: ZooKeeperServers, background: Background, artefac
     if below:
         background.call(_require_chroot(server, below))
     chroot = f"/kcsim-{uuid4().hex}"
-    above = Znodes(f"{_without_chroot(server)}{below}", background)
+    above = Znodes(f"{_without_chroot(server)}{below}", background, server.security)
     try:
         above.create(chroot)
         zookeeper = ZooKeeperForTest(server, f"{below}{chroot}", background, artefacts)
@@ -193,15 +192,11 @@ async def _require_chroot(server: ZooKeeperServers, chroot: str) -> None:
 
     Raises: NoChrootError.
     """
-    zookeeper = LiveZooKeeper(_without_chroot(server))
+    zookeeper = LiveZooKeeper(_without_chroot(server), security=server.security)
     session = await zookeeper.open_session(SESSION_TIMEOUT_MS, lambda _: None, CONNECT_WITHIN_MS)
 
-    async def children(path: str) -> Sequence[str] | None:
-        (reply,) = await session.call([GetChildren(path)])
-        return reply.children if isinstance(reply, ChildrenRead) else None
-
     try:
-        await require_chroot(chroot, children)
+        await require_chroot(chroot, session)
     finally:
         await session.close()
 

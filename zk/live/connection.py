@@ -14,6 +14,7 @@ The reply header of a watch event carries the zxid of the transaction that fired
 
 import logging
 import socket
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import ConnectionDropped, NoNodeError
+from kazoo.exceptions import AuthFailedError, ConnectionDropped, NoNodeError, SessionClosedRequireSaslError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.hosts import collect_hosts
 from kazoo.protocol.connection import CLOSE_RESPONSE, ConnectionHandler
@@ -32,6 +33,7 @@ from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import SessionId, Zxid
 from kcsim.zk.errors import ConnectionLossError
 from kcsim.zk.live import wire
+from kcsim.zk.live.connect_settings import ConnectSettings
 from kcsim.zk.live.freezable_handler import FreezableHandler
 from kcsim.zk.live.ledger import WriteLedger
 from kcsim.zk.live.watches import WatchTable
@@ -103,17 +105,18 @@ class _Client(KazooClient):  # type: ignore[misc]
 
     _state: str
 
-    def __init__(self, connect_string: str, timeout_ms: int, handler: FreezableHandler) -> None:
+    def __init__(self, settings: ConnectSettings, timeout_ms: int, handler: FreezableHandler) -> None:
         silent = logging.Logger("kcsim.zk.live")
         silent.disabled = True  # kazoo formats each request for its log
         retry = KazooRetry(max_tries=-1, delay=0.01, max_delay=0.2, sleep_func=handler.sleep_func)
         super().__init__(
-            connect_string,
+            settings.connect_string,
             timeout=timeout_ms / 1000,
             handler=handler,
             connection_retry=retry,
             command_retry=retry,
             logger=silent,
+            read_only=settings.accepts_read_only,
         )
         self._session_timeout = timeout_ms
         self.silent = silent
@@ -136,28 +139,31 @@ class LiveConnection(ConnectionHandler):  # type: ignore[misc]
     """A session's connection, which reconnects to one server after another.
 
     Args:
-        connect_string: "h:p,h:p/chroot".
         connect_timeout_ms: time limit of one attempt to connect to one host.
+        tls: made of the settings; None: the connection is not encrypted.
     """
 
     def __init__(
         self,
-        connect_string: str,
+        settings: ConnectSettings,
         timeout_ms: int,
         connect_timeout_ms: int,
         listener: ConnectionListener,
         ledger: WriteLedger | None,
+        tls: ssl.SSLContext | None,
     ) -> None:
-        self.hosts, self._chroot = parse_hosts(connect_string)
+        self.hosts, self._chroot = parse_hosts(settings.connect_string)
         self.last_error = "no attempt was made"
         self._freezable_handler = FreezableHandler(
-            listener.is_listening, min(timeout_ms / len(self.hosts), connect_timeout_ms) / 1000
+            listener.is_listening, min(timeout_ms / len(self.hosts), connect_timeout_ms) / 1000, tls
         )
-        client = _Client(connect_string, timeout_ms, self._freezable_handler)
-        super().__init__(client, client._conn_retry.copy(), logger=client.silent)
+        client = _Client(settings, timeout_ms, self._freezable_handler)
+        sasl = dict(settings.security.sasl) or None
+        super().__init__(client, client._conn_retry.copy(), logger=client.silent, sasl_options=sasl)
         client._connection = self
         self._listener = listener
         self._ledger = ledger
+        self._is_encrypted = tls is not None
         self._watches = WatchTable()
         self._lock = threading.Lock()
         self._is_connected = False
@@ -167,6 +173,10 @@ class LiveConnection(ConnectionHandler):  # type: ignore[misc]
         self._in_flight: deque[_Outgoing] = deque()
 
     # --- from the event loop
+
+    @property
+    def is_read_only(self) -> bool:
+        return bool(self.client._state == KeeperState.CONNECTED_RO)
 
     def open(self) -> None:
         """Start the connection thread."""
@@ -244,6 +254,14 @@ class LiveConnection(ConnectionHandler):  # type: ignore[misc]
             self.last_error = "none of the host names can be resolved"
         return addresses
 
+    def _connect_attempt(self, host: str, hostip: str, port: int, retry: KazooRetry) -> Any:
+        has_quorum: tuple[str, int] | None = self._rw_server  # a member that was found while a read-only one served
+        if has_quorum is not None:
+            # kazoo would connect to its port, but at the address of another member.
+            self._rw_server: tuple[str, int] | None = None
+            (host, port), hostip = has_quorum, has_quorum[0]
+        return super()._connect_attempt(host, hostip, port, retry)
+
     def _connect(self, host: str, hostip: str, port: int) -> tuple[float, float]:
         self._inbox.clear()
         try:
@@ -255,6 +273,9 @@ class LiveConnection(ConnectionHandler):  # type: ignore[misc]
         except (ConnectionDropped, KazooTimeoutError) as error:
             self.last_error = f"{host}:{port}: {error}"
             raise
+        except (AuthFailedError, SessionClosedRequireSaslError) as error:
+            self.last_error = f"{host}:{port}: the server rejects the name or the password (SASL)"
+            raise AuthFailedError from error  # the only one of them that ends kazoo's attempts in order
         # kazoo's jitter is designed for long time-outs: without this bound a session with a short time-out would expire
         # between two heartbeats.
         self._freezable_handler.longest_wait_s = read_timeout_ms / 2000
@@ -301,7 +322,10 @@ class LiveConnection(ConnectionHandler):  # type: ignore[misc]
         """Read all received bytes and process every complete frame."""
         try:
             chunk = self._socket.recv(_READ_BYTES)
-        except BlockingIOError:
+            while chunk and self._is_encrypted and self._socket.pending():  # decrypted already: no select reports it
+                self._inbox += chunk
+                chunk = self._socket.recv(_READ_BYTES)
+        except (BlockingIOError, ssl.SSLWantReadError):
             return None
         if not chunk:
             raise ConnectionDropped("the server closed the connection")

@@ -6,6 +6,7 @@ killed.
 """
 
 import math
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,12 +24,15 @@ _FREEZE_BOUND_S = 5.0
 class FreezableHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """kazoo's access to sockets, threads and time: the connection thread acts only while it is not frozen or killed."""
 
-    def __init__(self, is_listening: Callable[[], bool], connect_timeout_s: float) -> None:
+    def __init__(
+        self, is_listening: Callable[[], bool], connect_timeout_s: float, tls: ssl.SSLContext | None = None
+    ) -> None:
         super().__init__()
         self.refusals: frozenset[str] = frozenset()
         self.longest_wait_s = math.inf
         self._is_listening = is_listening
         self._connect_timeout_s = connect_timeout_s
+        self._tls = tls
         self._changed = threading.Condition()
         self._is_frozen = False
         self._is_acting = False
@@ -107,7 +111,15 @@ class FreezableHandler(SequentialThreadingHandler):  # type: ignore[misc]
         if self.refusals:
             raise ConnectionRefusedError(f"connections are refused: {', '.join(sorted(self.refusals))}")
         with self._waiting():
-            return super().create_connection(*args, **options)
+            plain = super().create_connection(*args, **options)
+            if self._tls is None:
+                return plain
+            try:
+                plain.settimeout(self._connect_timeout_s)  # of the handshake
+                return self._tls.wrap_socket(plain, server_hostname=options.get("hostname") or options["address"][0])
+            except BaseException:
+                plain.close()
+                raise
 
     def create_socket_pair(self) -> Any:
         """Return the socket pair that wakes the thread. Non-blocking: when it is full, the thread is to wake up already."""

@@ -15,11 +15,13 @@ from kcsim.errors import Killed, TimedOutError
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import SessionId
 from kcsim.zk.errors import ConnectionLossError, SessionClosedError, SessionExpiredError, ZooKeeperUnavailableError
+from kcsim.zk.live.connect_settings import ConnectSettings
 from kcsim.zk.live.connection import CallBatch, LiveConnection, parse_hosts
 from kcsim.zk.live.ledger import WriteLedger
 from kcsim.zk.live.session_expiry import end_session
 from kcsim.zk.live.wire import path_of
 from kcsim.zk.operations import Notice, ReplyOrError, Request, SessionState, SessionStateChanged, WatchEvent
+from kcsim.zk.security import ClientSecurity
 from kcsim.zk.session_states import ENDED_STATES, SessionInput, next_session_state
 
 T = TypeVar("T")
@@ -35,13 +37,23 @@ class LiveZooKeeper:
     Args:
         connect_string: "host:port,host:port/chroot"; the chroot may be absent.
         ledger: receives which session wrote what and why; see WriteLedger.
+        security: SASL and TLS; by default neither.
+        accepts_read_only: whether a member that is cut off from its ensemble may serve the sessions, where it is set up
+            to: what they read may be old, and their writes are refused.
 
     Raises: ValueError when the connect string cannot be parsed.
     """
 
-    def __init__(self, connect_string: str, ledger: WriteLedger | None = None) -> None:
+    def __init__(
+        self,
+        connect_string: str,
+        ledger: WriteLedger | None = None,
+        security: ClientSecurity = ClientSecurity(),  # noqa: B008 -- frozen
+        *,
+        accepts_read_only: bool = False,
+    ) -> None:
         parse_hosts(connect_string)
-        self._connect_string = connect_string
+        self._settings = ConnectSettings(connect_string, security, accepts_read_only)
         self._ledger = ledger
         self._sessions: WeakSet[LiveSession] = WeakSet()
 
@@ -56,7 +68,7 @@ class LiveZooKeeper:
     async def open_session(
         self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int, cause: Cause = None
     ) -> "LiveSession":
-        session = LiveSession(self._connect_string, timeout_ms, connect_timeout_ms, listener, self._ledger, cause)
+        session = LiveSession(self._settings, timeout_ms, connect_timeout_ms, listener, self._ledger, cause)
         try:
             await session.open(connect_timeout_ms)
         except BaseException:
@@ -71,14 +83,14 @@ class LiveSession:
 
     def __init__(
         self,
-        connect_string: str,
+        settings: ConnectSettings,
         timeout_ms: int,
         connect_timeout_ms: int,
         listener: Callable[[Notice], None],
         ledger: WriteLedger | None,
         cause: Cause,
     ) -> None:
-        self._connect_string = connect_string
+        self._connect_string = settings.connect_string
         self._listener = listener
         self._ledger = ledger
         self._cause = cause
@@ -97,7 +109,8 @@ class LiveSession:
         self._waiting_for_suspension: list[asyncio.Future[None]] = []
         self._outbox: deque[Callable[[], None]] = deque()
         self._is_delivery_due = False
-        self._connection = LiveConnection(connect_string, timeout_ms, connect_timeout_ms, self, ledger)
+        self._tls = None if settings.security.tls is None else settings.security.tls.context()
+        self._connection = LiveConnection(settings, timeout_ms, connect_timeout_ms, self, ledger, self._tls)
 
     @property
     def session_id(self) -> SessionId:
@@ -115,6 +128,11 @@ class LiveSession:
     def state(self) -> SessionState:
         return self._state
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether a member that is cut off from its ensemble serves this session, at this moment."""
+        return self._connection.is_read_only
+
     async def open(self, connect_timeout_ms: int) -> None:
         """Connect. Raises: ZooKeeperUnavailableError."""
         self._connection.open()
@@ -125,6 +143,8 @@ class LiveSession:
                 f"no ZooKeeper session at {self._connect_string} within {connect_timeout_ms} ms; "
                 f"last error: {self._connection.last_error}"
             ) from None
+        if self._state is SessionState.CONNECTING:
+            raise ZooKeeperUnavailableError(f"no ZooKeeper session at {self._connect_string}: {self._connection.last_error}")
 
     async def call(self, requests: list[Request], cause: Cause = None) -> list[ReplyOrError]:
         if not requests:
@@ -180,7 +200,9 @@ class LiveSession:
         self._connection.break_connection()
         try:
             hosts = self._connection.hosts
-            await _or_killed(end_session(hosts, self._session_id, self._password, self._timeout_ms, _FAULT_BOUND_S))
+            await _or_killed(
+                end_session(hosts, self._session_id, self._password, self._timeout_ms, _FAULT_BOUND_S, self._tls)
+            )
         finally:
             self._connection.allow("takeover")
 
@@ -311,6 +333,7 @@ class LiveSession:
                 self._apply(SessionInput.CLOSED)
         finally:
             _settle(self._ended, None)
+            _settle(self._opened, None)
 
     def _apply(self, given: SessionInput) -> None:
         """Change the state as the table says, and notify the listener if it is another one."""

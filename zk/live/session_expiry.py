@@ -6,6 +6,7 @@ was asked, and its ephemeral znodes are deleted.
 """
 
 import asyncio
+import ssl
 from collections.abc import Sequence
 
 from kcsim.errors import TimedOutError
@@ -17,7 +18,12 @@ _ATTEMPT_S = 1.0  # a member that hangs must not use up the time for the others
 
 
 async def end_session(
-    hosts: Sequence[tuple[str, int]], session_id: SessionId, password: bytes, timeout_ms: int, bound_s: float
+    hosts: Sequence[tuple[str, int]],
+    session_id: SessionId,
+    password: bytes,
+    timeout_ms: int,
+    bound_s: float,
+    tls: ssl.SSLContext | None = None,
 ) -> None:
     """End a session at the server. The caller must keep its owner from reconnecting, which would take the session back.
 
@@ -33,7 +39,7 @@ async def end_session(
                 for host, port in hosts:
                     try:
                         async with asyncio.timeout(_ATTEMPT_S):
-                            if await _take_up_and_close(host, port, session_id, password, timeout_ms):
+                            if await _take_up_and_close(host, port, session_id, password, timeout_ms, tls):
                                 return
                         last_seen = f"{host}:{port} was asked to close it"
                     except (OSError, asyncio.IncompleteReadError) as error:  # a time-out is an OSError, too
@@ -45,9 +51,11 @@ async def end_session(
         ) from None
 
 
-async def _take_up_and_close(host: str, port: int, session_id: SessionId, password: bytes, timeout_ms: int) -> bool:
+async def _take_up_and_close(
+    host: str, port: int, session_id: SessionId, password: bytes, timeout_ms: int, tls: ssl.SSLContext | None
+) -> bool:
     """Return whether the session has ended already; close it if not."""
-    reader, writer = await asyncio.open_connection(host, port)
+    reader, writer = await asyncio.open_connection(host, port, ssl=tls)
     try:
         writer.write(wire.encode_connect(session_id, password, timeout_ms))
         granted_ms, _ = wire.decode_connected(await _read_frame(reader))

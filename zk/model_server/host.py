@@ -33,6 +33,8 @@ class ModelHost:
     """Runs the members of one ensemble. They share one tree, so a member that joins again has all transactions."""
 
     def __init__(self, settings: ServerSettings) -> None:
+        if settings.sasl_users or settings.read_only_mode or settings.entries:
+            raise ValueError("the model has no SASL, no read-only mode and no zoo.cfg; an embedded ZooKeeper has")
         self._settings = settings
         self._ports: Mapping[str, int] = {}
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -23,8 +23,9 @@ class Peer:
         return self.writer.is_closing()
 
     @property
-    def _socket(self) -> socket.socket:
-        sock: socket.socket = self.writer.get_extra_info("socket")
+    def _socket(self) -> socket.socket | None:
+        """The connection's socket; None after the end of an encrypted connection."""
+        sock: socket.socket | None = self.writer.get_extra_info("socket")
         return sock
 
     async def read(self) -> bytes:
@@ -42,10 +43,14 @@ class Peer:
                 await self.writer.drain()
 
     def send_end(self) -> None:
-        """Signal the end of the data, which the peer receives after all bytes."""
+        """Signal the end of the data, which the peer receives after all bytes. An encrypted connection is closed then."""
         with suppress(OSError):
-            if not self.is_closing and self.writer.can_write_eof():
+            if self.is_closing:
+                return
+            if self.writer.can_write_eof():
                 self.writer.write_eof()
+            else:
+                self.close()
 
     def close(self) -> None:
         """Stop reading, and close when all bytes have been sent to the peer."""
@@ -53,7 +58,10 @@ class Peer:
 
     def break_off(self) -> None:
         """Close at once, whatever is still to be sent. No effect on a closed connection."""
-        if self._socket.fileno() >= 0:  # in Python 3.11, asyncio raises an error when a closed connection is aborted
+        sock = self._socket
+        if (
+            sock is not None and sock.fileno() >= 0
+        ):  # in Python 3.11, asyncio raises an error when a closed connection is aborted
             self.writer.transport.abort()
 
     async def closed(self) -> None:
@@ -63,7 +71,7 @@ class Peer:
     def is_gone(self) -> bool:
         """Return whether the peer has ended its side, even if bytes that it sent before are still unread."""
         sock = self._socket
-        if self.is_closing or self.reader.at_eof():
+        if sock is None or self.is_closing or self.reader.at_eof():
             return True
         if hasattr(select, "POLLRDHUP"):
             poll = select.poll()

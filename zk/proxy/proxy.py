@@ -20,6 +20,7 @@ from kcsim.zk.proxy.pause_gate import PauseGate
 from kcsim.zk.proxy.peer import Peer
 from kcsim.zk.proxy.recent_writes import RecentWrites
 from kcsim.zk.proxy.sessions import ProxiedSession, SessionTable
+from kcsim.zk.security import Tls
 from kcsim.zk.servers.external import parse_connect_string
 from kcsim.zk.servers.free_ports import free_ports
 
@@ -36,13 +37,15 @@ class ZooKeeperProxy:
         connect_string: ZooKeeper's, "host:port,host:port/chroot". Each new connection of the client goes to the next member
             that accepts it.
         recent_writes: where the client's writes are recorded, if anywhere.
+        tls: encrypts the connections to ZooKeeper; those of the client to the proxy are plain.
 
-    Raises: BadConnectStringError.
+    Raises: BadConnectStringError, SecurityError.
     """
 
-    def __init__(self, connect_string: str, recent_writes: RecentWrites | None = None) -> None:
+    def __init__(self, connect_string: str, recent_writes: RecentWrites | None = None, tls: Tls | None = None) -> None:
         self._recent_writes = recent_writes
         self._where = parse_connect_string(connect_string)
+        self._tls = None if tls is None else tls.context()
         self._next_member = 0
         self._gate = PauseGate()
         self._breakpoints = Breakpoints()
@@ -207,7 +210,7 @@ class ZooKeeperProxy:
             self._next_member += 1
             try:
                 async with asyncio.timeout(_CONNECT_BOUND_S):  # wait_for loses a cancellation before Python 3.12
-                    return Peer(*await asyncio.open_connection(address.host, address.port))
+                    return Peer(*await asyncio.open_connection(address.host, address.port, ssl=self._tls))
             except OSError:  # a time-out is one, too
                 continue
         return None

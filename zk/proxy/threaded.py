@@ -14,6 +14,7 @@ from kcsim.zk.proxy.errors import ProxyError
 from kcsim.zk.proxy.proxy import ZooKeeperProxy
 from kcsim.zk.proxy.recent_writes import RecentWrites
 from kcsim.zk.proxy.sessions import ProxiedSession
+from kcsim.zk.security import Tls
 
 T = TypeVar("T")
 
@@ -26,9 +27,9 @@ class ProxyThread:
     runs in the proxy's thread and may do neither.
     """
 
-    def __init__(self, connect_string: str, recent_writes: RecentWrites | None = None) -> None:
-        """Prepare to start. Raises: BadConnectStringError."""
-        self._proxy = ZooKeeperProxy(connect_string, recent_writes)
+    def __init__(self, connect_string: str, recent_writes: RecentWrites | None = None, tls: Tls | None = None) -> None:
+        """Prepare to start. Raises: BadConnectStringError, SecurityError."""
+        self._proxy = ZooKeeperProxy(connect_string, recent_writes, tls)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._ended = asyncio.Event()

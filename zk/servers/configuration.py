@@ -6,9 +6,11 @@ after the run).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 LONGEST_NOTIFICATION_INTERVAL_MS = 2_000
+SASL_PROVIDER = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,11 @@ class ServerSettings:
         jute_max_buffer: bytes; the longest request, and the longest znode.
         force_sync: force each transaction to the disk before it is answered.
         snap_count: about how many transactions go into one log file before a snapshot is taken and the next one begins.
+        sasl_users: names and passwords of the users that may authenticate with SASL (DIGEST-MD5); none: there is no SASL.
+            Clients that do not authenticate are served, too, as far as the ACLs allow.
+        read_only_mode: whether a member that is cut off from its ensemble serves clients that accept to read only. Sessions
+            are local to their member then, as ZooKeeper requires for it since 3.5: they expire when they move to another.
+        entries: more entries of zoo.cfg, such as {"secureClientPort": "2281"}. They replace those that this class writes.
     """
 
     tick_time_ms: int = 200
@@ -35,6 +42,9 @@ class ServerSettings:
     force_sync: bool = False
     pre_alloc_kb: int = 64
     snap_count: int | None = None
+    sasl_users: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    read_only_mode: bool = False
+    entries: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def jvm_options(self) -> list[str]:
         """Return the JVM's options: quick start, small memory use, and ZooKeeper's settings that are system properties."""
@@ -43,6 +53,7 @@ class ServerSettings:
             "zookeeper.preAllocSize": self.pre_alloc_kb,
             "zookeeper.snapCount": self.snap_count,
             "jute.maxbuffer": self.jute_max_buffer,
+            "readonlymode.enabled": "true" if self.read_only_mode else None,
             # A member without a leader repeats its question to the others at intervals that double each time. ZooKeeper's
             # own limit, a minute, could keep a member on a busy machine out of the ensemble for that long.
             "zookeeper.fastleader.maxNotificationInterval": LONGEST_NOTIFICATION_INTERVAL_MS,
@@ -82,6 +93,10 @@ def zoo_cfg(
         "maxClientCnxns": 0,
         "admin.enableServer": "false",
         "4lw.commands.whitelist": "*",
+        "localSessionsEnabled": "true" if settings.read_only_mode else None,
+        "localSessionsUpgradingEnabled": "true" if settings.read_only_mode else None,
+        "authProvider.sasl": SASL_PROVIDER if settings.sasl_users else None,
         **{f"server.{number}": address for number, address in sorted(servers.items())},
+        **settings.entries,
     }
     return "".join(f"{name}={value}\n" for name, value in entries.items() if value is not None)

@@ -59,6 +59,8 @@ class ContainerZooKeeper(ManagedZooKeeper):
             client_ports: one per member, published on 127.0.0.1; None chooses free ports.
             image: None takes KCSIM_ZOOKEEPER_IMAGE, or else zookeeper:3.9. The engine must have the image: it is not pulled.
         """
+        if settings.sasl_users:
+            raise ValueError("servers in containers have no SASL; embedded ones have")
         chosen = image or os.environ.get(IMAGE_VARIABLE) or DEFAULT_IMAGE
         super().__init__(ContainerHost(settings, chosen), members, client_ports, serving_timeout_s)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from kcsim.zk.security.jaas import server_section
 from kcsim.zk.servers.configuration import ServerSettings, zoo_cfg
 from kcsim.zk.servers.errors import NoJarsError, NotStartedError
 from kcsim.zk.servers.free_ports import free_ports
@@ -103,9 +104,14 @@ class JvmHost:
         self._guarded = GuardedProcesses()
         logging = self.guarded.directory / "log4j2.properties"
         logging.write_text(LOGGING)
+        jaas = self.guarded.directory / "jaas.conf"
+        if self._settings.sasl_users:
+            jaas.touch(mode=0o600)
+            jaas.write_text(server_section(self._settings.sasl_users))
         self._command = [
             str(java.executable),
             *self._settings.jvm_options(),
+            *([f"-Djava.security.auth.login.config={jaas}"] if self._settings.sasl_users else []),
             f"-Dlog4j2.configurationFile={logging}",
             "-cp",
             ":".join(map(str, jars)),

@@ -1,16 +1,17 @@
-"""An external ZooKeeper, which this process did not start: its connect string and its status. It is read, never changed.
-
-Only a session can show whether a chroot exists, and this folder does not depend on sessions: require_chroot takes a function
-that lists a znode's children, which any client can provide.
-"""
+"""An external ZooKeeper, which this process did not start: its connect string and its status. It is read, never changed."""
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import ssl
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+from kcsim.zk.errors import NoNodeError, ZooKeeperError
+from kcsim.zk.operations import ChildrenRead, GetChildren
+from kcsim.zk.ports import Session
+from kcsim.zk.security import ClientSecurity
 from kcsim.zk.servers.errors import (
     BadConnectStringError,
     NoChrootError,
@@ -82,20 +83,31 @@ def _parse_chroot(text: str, chroot: str) -> str:
     return chroot
 
 
-async def require_chroot(chroot: str, children: Callable[[str], Awaitable[Sequence[str] | None]]) -> None:
+async def children_of(session: Session, path: str) -> Sequence[str] | None:
+    """Return the names of a znode's children; None if the znode does not exist. Raises: ZooKeeperError."""
+    (reply,) = await session.call([GetChildren(path)])
+    if isinstance(reply, NoNodeError):
+        return None
+    if isinstance(reply, ZooKeeperError):
+        raise reply
+    assert isinstance(reply, ChildrenRead)
+    return reply.children
+
+
+async def require_chroot(chroot: str, session: Session) -> None:
     """Check that a chroot exists.
 
     Args:
-        children: returns the names of a znode's children, by its path from the real root; None if the znode does not exist.
+        session: without a chroot.
 
-    Raises: NoChrootError, which names the first missing znode and the nearest sibling.
+    Raises: NoChrootError, which names the first missing znode and the nearest sibling; ZooKeeperError.
     """
-    if not chroot or await children(chroot) is not None:
+    if not chroot or await children_of(session, chroot) is not None:
         return
-    parent, siblings = "", list(await children("/") or ())
+    parent, siblings = "", list(await children_of(session, "/") or ())
     for component in chroot[1:].split("/"):
         path = f"{parent}/{component}"
-        found = await children(path)
+        found = await children_of(session, path)
         if found is None:
             raise NoChrootError(chroot, path, siblings)
         parent, siblings = path, list(found)
@@ -107,18 +119,30 @@ class ExternalZooKeeper:
     The members are named by their addresses.
     """
 
-    def __init__(self, connect_string: str, timeout_s: float = 5.0) -> None:
-        """Parse the connect string; no server is contacted yet. Raises: BadConnectStringError.
+    def __init__(
+        self,
+        connect_string: str,
+        timeout_s: float = 5.0,
+        security: ClientSecurity = ClientSecurity(),  # noqa: B008 -- frozen
+    ) -> None:
+        """Parse the connect string; no server is contacted yet. Raises: BadConnectStringError, SecurityError.
 
         Args:
             timeout_s: how long one address may take to accept a connection.
+            security: SASL and TLS of its clients.
         """
         self._where = parse_connect_string(connect_string)
         self._timeout_s = timeout_s
+        self._security = security
+        self._tls = None if security.tls is None else security.tls.context()
 
     @property
     def connect_string(self) -> str:
         return str(self._where)
+
+    @property
+    def security(self) -> ClientSecurity:
+        return self._security
 
     @property
     def chroot(self) -> str:
@@ -199,18 +223,20 @@ class ExternalZooKeeper:
 
     def _srvr(self, address: Address) -> tuple[Mode | None, str | None]:
         try:
-            answer = ask_server(address.host, address.port, self._timeout_s)
+            answer = ask_server(address.host, address.port, self._timeout_s, self._tls)
         except OSError:
             return None, None
         return answer.mode, answer.version
 
     async def _refusal(self, address: Address) -> str | None:
         """Return why this address accepts no connection; None if it accepts one."""
-        opening = asyncio.open_connection(address.host, address.port)
+        opening = asyncio.open_connection(address.host, address.port, ssl=self._tls)
         try:
             _, writer = await asyncio.wait_for(opening, self._timeout_s)
         except TimeoutError:
             return f"no answer in {self._timeout_s:g} s"
+        except ssl.SSLError as error:
+            return f"TLS: {error.reason or error}"
         except OSError as error:
             return error.strerror or str(error)
         writer.close()

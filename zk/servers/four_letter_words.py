@@ -5,6 +5,8 @@ Source: ZooKeeper 3.9 Administrator's Guide, "The Four Letter Words". Only `srvr
 
 import re
 import socket
+import ssl
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -27,9 +29,12 @@ class ServerStatus:
     version: str | None  # such as 3.9.5
 
 
-def ask(host: str, port: int, word: str, timeout_s: float) -> str:
+def ask(host: str, port: int, word: str, timeout_s: float, tls: ssl.SSLContext | None = None) -> str:
     """Send one word and return the whole answer. Raises: OSError when there is no answer in time."""
-    with socket.create_connection((host, port), timeout=timeout_s) as connection:
+    with ExitStack() as stack:
+        connection = stack.enter_context(socket.create_connection((host, port), timeout=timeout_s))
+        if tls is not None:
+            connection = stack.enter_context(tls.wrap_socket(connection, server_hostname=host))
         connection.sendall(word.encode())
         answer = b""
         while received := connection.recv(65536):
@@ -37,9 +42,9 @@ def ask(host: str, port: int, word: str, timeout_s: float) -> str:
     return answer.decode(errors="replace")
 
 
-def ask_server(host: str, port: int, timeout_s: float = 2.0) -> ServerStatus:
+def ask_server(host: str, port: int, timeout_s: float = 2.0, tls: ssl.SSLContext | None = None) -> ServerStatus:
     """Send `srvr` and return the answer. Raises: OSError when the server does not answer in time."""
-    text = ask(host, port, "srvr", timeout_s)
+    text = ask(host, port, "srvr", timeout_s, tls)
     if not text:  # Docker's port forwarding accepts connections before the server in the container does
         raise ConnectionResetError("closed without an answer")
     mode = re.search(rf"^Mode: ({'|'.join(Mode)})$", text, re.MULTILINE)  # not read-only: such a member has no quorum

@@ -10,8 +10,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
+from kcsim.zk.security import ClientSecurity
 from kcsim.zk.servers.errors import (
     MemberStateError,
     NoSuchMemberError,
@@ -60,6 +61,9 @@ class ManagedZooKeeper:
         self._given_up = threading.Event()
 
     # --- the verbs --------------------------------------------------------------------------------------------------------
+
+    security: ClassVar[ClientSecurity] = ClientSecurity()
+    """Clients are accepted without SASL and TLS."""
 
     @property
     def connect_string(self) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from kcsim.zk.security import ClientSecurity
+
 UP = "up"
 PAUSED = "paused"
 State = str | int
@@ -24,6 +26,11 @@ class ZooKeeperServers(Protocol):
     @property
     def connect_string(self) -> str:
         """The connect string for a client: host:port,…/chroot. Raises: NotStartedError."""
+        ...
+
+    @property
+    def security(self) -> ClientSecurity:
+        """What clients need to be accepted."""
         ...
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from kcsim.controller.decisions.broker_ring import BrokerMetadata
 from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.scenarios.cli.kafka_tools.cluster_session import cluster_session
+from kcsim.scenarios.cli.zookeeper_argument import security_of
 from kcsim.vocabulary import TopicState
 from kcsim.zk.servers.external import ConnectString, parse_connect_string
 
@@ -34,7 +35,7 @@ def read_cluster(connect: str) -> ClusterMetadata:
 
 
 async def _read(runtime: WallClockRuntime, where: ConnectString) -> ClusterMetadata:
-    async with cluster_session(runtime, where) as kafka_zk:
+    async with cluster_session(runtime, where, security_of(str(where))) as kafka_zk:
         brokers = await kafka_zk.brokers.read_all_with_epochs()
         topics = await kafka_zk.topics.read(await kafka_zk.topics.names())
         deletions = await kafka_zk.topic_deletions.topics()

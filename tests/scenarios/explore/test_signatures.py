@@ -26,6 +26,7 @@ BEGIN_WITH = {
     "fault-deletion-without-state": {
         "reassignment-of-a-partition-without-state",
         "deletion-and-reassignment-wait-for-each-other",
+        "elections-without-end-of-a-reassignment",
     },
 }
 """Scenarios that show the consequence of another bug, and so show that bug as well."""

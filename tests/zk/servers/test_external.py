@@ -2,10 +2,14 @@
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
+from kcsim.vocabulary import Zxid
+from kcsim.zk.errors import NoAuthError, NoNodeError
+from kcsim.zk.operations import ChildrenRead, GetChildren, ReplyOrError
+from kcsim.zk.ports import Session
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.errors import (
     BadConnectStringError,
@@ -64,13 +68,24 @@ def test_what_is_none_is_refused_with_the_reason(text: str, reason: str) -> None
 TREE = {"/": ["kafka", "zookeeper"], "/kafka": ["prod", "test"], "/kafka/test": []}
 
 
-async def children_in_tree(path: str) -> Sequence[str] | None:
-    return TREE.get(path)
+class SessionOnTree:
+    """A session that answers GetChildren from TREE, and of /secret that it may not be read."""
+
+    async def call(self, requests: list[GetChildren]) -> list[ReplyOrError]:
+        return [self._reply(request.path) for request in requests]
+
+    def _reply(self, path: str) -> ReplyOrError:
+        if path == "/secret":
+            return NoAuthError(path)
+        return ChildrenRead(path, tuple(TREE[path]), None, Zxid(1)) if path in TREE else NoNodeError(path)
+
+
+ON_TREE = cast(Session, SessionOnTree())
 
 
 @pytest.mark.parametrize("chroot", ["", "/kafka", "/kafka/test"])
 def test_a_chroot_that_exists_is_let_pass(chroot: str) -> None:
-    asyncio.run(require_chroot(chroot, children_in_tree))
+    asyncio.run(require_chroot(chroot, ON_TREE))
 
 
 @pytest.mark.parametrize(
@@ -83,8 +98,13 @@ def test_a_chroot_that_exists_is_let_pass(chroot: str) -> None:
 )
 def test_a_chroot_that_does_not_exist_is_reported_with_the_nearest_that_does(chroot: str, message: str) -> None:
     with pytest.raises(NoChrootError) as caught:
-        asyncio.run(require_chroot(chroot, children_in_tree))
+        asyncio.run(require_chroot(chroot, ON_TREE))
     assert str(caught.value) == message
+
+
+def test_a_chroot_that_may_not_be_read_is_not_reported_as_missing() -> None:
+    with pytest.raises(NoAuthError):
+        asyncio.run(require_chroot("/secret", ON_TREE))
 
 
 def test_when_nobody_listens_the_message_says_so_of_each_address() -> None:
