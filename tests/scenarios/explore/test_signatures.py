@@ -28,12 +28,19 @@ BEGIN_WITH = {
         "deletion-and-reassignment-wait-for-each-other",
         "elections-without-end-of-a-reassignment",
     },
+    "fault-elections-without-end-reassigned": {"reassignment-of-a-partition-without-state"},
 }
 """Scenarios that show the consequence of another bug, and so show that bug as well."""
-MAY_PASS = {"reassignment-outlives-its-topic", "isr-change-stays-pending", "leader-without-a-successor"}
+MAY_PASS = {
+    "reassignment-outlives-its-topic",
+    "isr-change-stays-pending",
+    "leader-without-a-successor",
+    "late-metadata-after-a-partition",
+}
 """Bugs whose effect may pass.
 
-Nothing is left after the next failover, if there is no topic of that name by then; or after the next leader epoch.
+Nothing is left after the next failover, if there is no topic of that name by then; after the next leader epoch, or after
+the next UpdateMetadata request.
 """
 SHOWS_FAULTS = [name for name in library_names() if name.startswith("fault-")]
 """Scenarios that show a known bug: `make test` runs every fourth of them, and a few that show none."""
