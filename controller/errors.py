@@ -19,6 +19,10 @@ def no_preferred_leader(tp: TopicPartition) -> IllegalStateError:
 class StateChangeFailedError(Exception):
     """A partition or replica could not be moved to another state. It keeps its state; other partitions are not affected."""
 
+    def __init__(self, message: str, reason: FailureReason | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+
 
 class NotControllerError(Exception):
     """The broker that received the request is not the active controller, or not any more. Nothing was done."""

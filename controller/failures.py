@@ -31,7 +31,7 @@ def name_of_error(error: Exception) -> str:
 def reason_of_error(error: Exception) -> FailureReason | None:
     """Return the reason that an error carries, for the event log's column of this name."""
     match error:
-        case IllegalStateError():
+        case IllegalStateError() | StateChangeFailedError():
             return error.reason
         case BadZnodeError() if _is_partition_state(error.path):
             return FailureReason.BAD_PARTITION_STATE

@@ -128,7 +128,11 @@ class Workload:
         topics = self._cluster.state.of_topics
         assignment = topics.assignment(tp)
         replicas = assignment.replicas if assignment else ()
-        logs = {b: log for b, log in self._cluster.replica_logs(tp).items() if b in replicas}
+        logs = self._cluster.replica_logs(tp)
+        if (
+            replicas or tp not in topics.states
+        ):  # else the topic's znode was overwritten by hand: the replicas are still there
+            logs = {b: log for b, log in logs.items() if b in replicas}
         return count_records(self.ledger.of(tp), logs, topics.leader(tp), topics.isr(tp))
 
     def _emit_counts(self, tp: TopicPartition, counts: RecordCounts, cause: int) -> None:

@@ -4,6 +4,8 @@ That is so from the moment at which an unclean election comes into effect, the l
 or the partition's topic is deleted.
 """
 
+from collections.abc import Collection
+
 from kcsim.controller.decisions.election import ElectionRule
 from kcsim.eventlog.events import Event
 from kcsim.vocabulary import BrokerId, LeaderAndIsr, PartitionState, TopicPartition
@@ -13,7 +15,7 @@ class AllowedDataLoss:
     """The partitions that may have lost records, updated by the run's history.
 
     Attributes:
-        disks: partition -> members of its ISR that have lost their log of it while they were in the ISR.
+        disks: partition -> replicas that have lost their log of it, and have not been out of the ISR with a log since.
         deleted: topics that were deleted, or whose deletion was requested.
     """
 
@@ -40,19 +42,28 @@ class AllowedDataLoss:
         self._bereft.discard(tp)
         self.disks.pop(tp, None)
 
-    def written(self, tp: TopicPartition, state: PartitionState) -> None:
-        """Apply a written state. A broker that lost its log and left the ISR must catch up with the leader to rejoin."""
+    def written(
+        self, tp: TopicPartition, before: PartitionState | None, state: PartitionState, without_log: Collection[BrokerId]
+    ) -> None:
+        """Apply a written state. A broker that lost its log and has a new one must catch up with the leader to join the ISR.
+
+        Args:
+            without_log: the brokers that have no log of the partition at this time.
+        """
         if self.is_unclean(tp, state.leader_and_isr):
             self._bereft.add(tp)
         if tp in self.disks:
-            self.disks[tp] &= set(state.leader_and_isr.isr)
+            stayed = set(state.leader_and_isr.isr).intersection(before.leader_and_isr.isr if before else ())
+            self.disks[tp] &= stayed.union(without_log)
             self._look_at_disks(tp, state)
 
     def lost_disk(self, tp: TopicPartition, broker: BrokerId, state: PartitionState) -> None:
-        """Apply the loss of a broker's log of a partition that is in this state."""
-        if broker in state.leader_and_isr.isr:
-            self.disks.setdefault(tp, set()).add(broker)
-            self._look_at_disks(tp, state)
+        """Apply the loss of a broker's log of a partition that is in this state.
+
+        A broker that is not in the ISR may still join it: by a fetch that it has sent before.
+        """
+        self.disks.setdefault(tp, set()).add(broker)
+        self._look_at_disks(tp, state)
 
     def _look_at_disks(self, tp: TopicPartition, state: PartitionState) -> None:
         """Allow loss if the leader or the whole ISR lost its log: followers truncate to the leader's log."""

@@ -214,7 +214,8 @@ class RunHistory:
         life = self._lives.get(tp, 0)
         self.write = PartitionStateChange(event, tp, life, change.before, after)
         self._remember_leader(tp, life, after)
-        self.losses.written(tp, after)
+        lost = self.losses.disks.get(tp, ()) if self.inside is not None else ()
+        self.losses.written(tp, change.before, after, {broker for broker in lost if not self._has_log(tp, broker)})
         self._high_watermarks.written(tp, after.leader_and_isr.isr)
 
     def _remember_leader(self, tp: TopicPartition, life: int, state: PartitionState) -> None:
@@ -257,7 +258,7 @@ class RunHistory:
     def _apply_lost_disk(self, broker: BrokerId) -> None:
         self.unsure.add(broker)
         for tp, state in self.state.of_topics.states.items():
-            if not self._has_log(tp, broker):
+            if broker in self.hosts.get(tp, ()) and not self._has_log(tp, broker):
                 self.losses.lost_disk(tp, broker, state)
 
     def _has_log(self, tp: TopicPartition, broker: BrokerId) -> bool:

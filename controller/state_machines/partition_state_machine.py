@@ -34,7 +34,7 @@ from kcsim.controller.state_machines.unclean_setting import UncleanElectionSetti
 from kcsim.eventlog.events import EventFields, EventKind, with_reason
 from kcsim.runtime.ports import Runtime
 from kcsim.text import summarize
-from kcsim.vocabulary import NO_LEADER, BrokerId, LeaderAndIsr, PartitionState, TopicPartition, ZkVersion
+from kcsim.vocabulary import NO_LEADER, BrokerId, FailureReason, LeaderAndIsr, PartitionState, TopicPartition, ZkVersion
 from kcsim.zk.errors import BadVersionError, ZooKeeperError
 from kcsim.zk.kafka.partition_states import PartitionStateZnodes
 
@@ -311,7 +311,9 @@ class PartitionStateMachine:
             if election.is_unclean:
                 self._metrics.unclean_leader_elections += 1
             if election.elected is None:
-                results[tp] = error = StateChangeFailedError(f"no leader was elected under {strategy}: {election}")
+                is_within_replicas = set(stored[tp].isr).issubset(self._context.assignment(tp).replicas)
+                reason = None if is_within_replicas else FailureReason.NOT_A_REPLICA
+                results[tp] = error = StateChangeFailedError(f"no leader was elected under {strategy}: {election}", reason)
                 self._emit_failure(seq, PartitionMachineState.ONLINE, error, f"no leader under {strategy}", tp, strategy)
             else:
                 decided[tp] = _Decided(election, election.elected, seq)

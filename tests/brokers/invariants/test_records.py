@@ -4,9 +4,21 @@ import json
 
 import pytest
 
+from kcsim.brokers.invariants.allowed_data_loss import AllowedDataLoss
 from kcsim.brokers.replication.follower_logs import LEADERS_LOG_START
 from kcsim.eventlog.events import EventKind
+from kcsim.vocabulary import (
+    BrokerId,
+    ControllerEpoch,
+    LeaderAndIsr,
+    LeaderEpoch,
+    PartitionState,
+    TopicPartition,
+    ZkVersion,
+)
 from tests.brokers.invariants.synthetic_cluster import STATE, TOPIC, SyntheticCluster, assignment, state
+
+ORDERS_0 = TopicPartition("orders", 0)
 
 
 class Records(SyntheticCluster):
@@ -26,6 +38,12 @@ class Records(SyntheticCluster):
 
     def lost(self) -> list[str]:
         return self.says("no-acknowledged-record-is-lost")
+
+
+def partition_state(*isr: int) -> PartitionState:
+    """Return a state in which the first member of the ISR leads."""
+    brokers = tuple(map(BrokerId, isr))
+    return PartitionState(LeaderAndIsr(brokers[0], LeaderEpoch(0), brokers, ZkVersion(0)), ControllerEpoch(1))
 
 
 @pytest.fixture
@@ -101,6 +119,21 @@ def test_a_follower_that_is_back_in_the_isr_has_all_again(cluster: Records) -> N
     cluster.decides(state(leader=2, leader_epoch=2, isr=(1, 2, 3)))
     cluster.lose()
     assert len(cluster.lost()) == 1
+
+
+def test_a_replica_without_a_disk_that_joins_the_isr_by_an_earlier_fetch_counts_as_lost() -> None:
+    losses, alone, both = AllowedDataLoss(), partition_state(1), partition_state(1, 2)
+    losses.lost_disk(ORDERS_0, BrokerId(2), alone)
+    losses.written(ORDERS_0, alone, both, without_log={BrokerId(2)})
+    assert losses.disks == {ORDERS_0: {2}}
+    assert ORDERS_0 not in losses
+
+
+def test_a_replica_that_joins_the_isr_with_a_new_log_has_all_again() -> None:
+    losses, alone, both = AllowedDataLoss(), partition_state(1), partition_state(1, 2)
+    losses.lost_disk(ORDERS_0, BrokerId(2), alone)
+    losses.written(ORDERS_0, alone, both, without_log=())
+    assert losses.disks == {ORDERS_0: set()}
 
 
 def test_what_a_controller_hears_of_a_disk_is_not_a_disk_of_its_own(cluster: Records) -> None:

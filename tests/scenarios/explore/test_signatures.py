@@ -20,6 +20,10 @@ from tests.tiers import chosen, tiered
 
 TOUCHED = "controller-epoch-touched"
 BEGIN_WITH = {
+    "fault-own-id-in-controller": {"controller-created-by-hand"},
+    "fault-reassigned-to-nobody": {"committed-without-an-isr-member-that-a-reassignment-removes"},
+    "fault-cancelled-to-dead-replicas": {"isr-names-a-broker-that-is-no-replica"},
+    "fault-controller-overwritten": {"controller-overwritten-during-an-election"},
     "fault-controller-epoch-lowered": {TOUCHED},
     "fault-controller-epoch-unreadable": {TOUCHED},
     "fault-leftover-requests": {TOUCHED},
@@ -35,12 +39,13 @@ MAY_PASS = {
     "reassignment-outlives-its-topic",
     "isr-change-stays-pending",
     "leader-without-a-successor",
-    "late-metadata-after-a-partition",
+    "late-request-after-a-partition",
+    "committed-without-an-isr-member-that-a-reassignment-removes",
 }
 """Bugs whose effect may pass.
 
-Nothing is left after the next failover, if there is no topic of that name by then; after the next leader epoch, or after
-the next UpdateMetadata request.
+Nothing is left after the next failover, if there is no topic of that name by then; after the next leader epoch; after the
+next UpdateMetadata request; where the old members of the ISR were removed before one of them was elected.
 """
 SHOWS_FAULTS = [name for name in library_names() if name.startswith("fault-")]
 """Scenarios that show a known bug: `make test` runs every fourth of them, and a few that show none."""
