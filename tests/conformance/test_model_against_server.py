@@ -1,6 +1,6 @@
 """The model against a real server: the same random operations, and all results must agree.
 
-Two sessions act on a small tree, so that they often affect each other. After each step a Sync brings both to rest, and
+Three sessions act on a small tree, so that they often affect each other. After each step a Sync brings both to rest, and
 replies, errors, stat fields and notices with their order are compared. Values that two servers cannot have in common are not
 compared directly: times are left out; zxids count from the first transaction of the example, sessions are numbered in the
 order in which they were opened.
@@ -44,6 +44,7 @@ from tests.conftest import LONGEST_SESSION_MS, TICK_MS
 from tests.requirements import require
 
 EXAMPLES_A_ROUND, STEPS_AN_EXAMPLE = 20, 40
+SESSIONS = 3
 
 # --- requests ----------------------------------------------------------------------------------------------------------
 
@@ -66,21 +67,21 @@ multis = st.builds(Multi, st.lists(writes | st.builds(Check, paths, versions), m
 multi_reads = st.builds(
     MultiRead, st.lists(st.builds(GetData, paths) | st.builds(GetChildren, paths), max_size=6).map(tuple)
 )
-who = st.integers(0, 1)
+who = st.integers(0, SESSIONS - 1)
 
 
 # --- the two sides -----------------------------------------------------------------------------------------------------
 
 
 class Side:
-    """One of the two: a ZooKeeper, a way to run coroutines on it, and two sessions."""
+    """One of the two: a ZooKeeper, a way to run coroutines on it, and its sessions."""
 
     def __init__(self, environment: Environment, do: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
         self._environment = environment
         self._do = do
         self._first_zxid = 0
         self._sessions: list[SessionId] = []
-        self.clients: list[Client] = [self.open(), self.open()]
+        self.clients: list[Client] = [self.open() for _ in range(SESSIONS)]
         created = self.run(self.clients[0].get(Create("/r"), Created))
         self.run(self.clients[0].ask(Create("/r/a", b"a"), Create("/r/b"), Create("/r/a/x", b"")))
         self._first_zxid = created.zxid
@@ -163,7 +164,7 @@ class ModelAgainstServer(RuleBasedStateMachine):
     def begin(self) -> None:
         cls = ModelAgainstServer
         cls.examples += 1
-        self.is_connected = [True, True]
+        self.is_connected = [True] * SESSIONS
         chroot = f"/example-{cls.examples}"
         self.on_sockets = [server_side(self.connect_string, chroot)]
         if cls.model_connect_string is None:
