@@ -4,12 +4,15 @@ Source: Kafka's documentation, --zk-tls-config-file of zookeeper-security-migrat
 "Encryption, Authentication, Authorization Options" (types of stores, by their names' endings).
 """
 
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kcsim.zk.security.errors import SecurityError
+
+if TYPE_CHECKING:
+    import ssl
 
 PREFIX = "zookeeper."
 ENABLED = "ssl.client.enable"
@@ -34,8 +37,10 @@ class Tls:
     key_password: str | None = None
     checks_host_name: bool = True
 
-    def context(self) -> ssl.SSLContext:
+    def context(self) -> "ssl.SSLContext":
         """Return a context for connections. Raises: SecurityError when a file cannot be read."""
+        import ssl  # loads OpenSSL, which most commands do without
+
         context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH)
         context.check_hostname = self.checks_host_name
         try:

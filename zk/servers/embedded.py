@@ -113,6 +113,8 @@ class JvmHost:
             *self._settings.jvm_options(),
             *([f"-Djava.security.auth.login.config={jaas}"] if self._settings.sasl_users else []),
             f"-Dlog4j2.configurationFile={logging}",
+            f"-XX:ErrorFile={self.guarded.directory}/crash-%p.log",  # else in the user's directory
+            f"-XX:ReplayDataFile={self.guarded.directory}/replay-%p.log",
             "-cp",
             ":".join(map(str, jars)),
         ]

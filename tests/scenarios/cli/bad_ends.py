@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from kcsim.scenarios.cli.command_exit import ExitStatus
 
 RUN = "kcsim run controller-failover --zookeeper simulated"
+LIVE = "kcsim run controller-failover --zookeeper model"
+JVM = "kcsim run controller-race >out"
 INTERRUPTED = "kcsim: interrupted"
 OUT_OF_MEMORY = "OUT_OF_MEMORY"
 NO_SPACE = "No space left on device"
@@ -23,7 +25,8 @@ class BadEnd:
     """One bad end. In `message`, which is all of stderr, … stands for any text of one line.
 
     Attributes:
-        event: a signal that the command gets, or OUT_OF_MEMORY, and the module at whose import it comes.
+        event: a signal that the command gets, OUT_OF_MEMORY, or the seconds by which the wall clock is set forward or back a
+            second later; and the module at whose import it comes.
     """
 
     title: str
@@ -94,6 +97,20 @@ BAD_ENDS = (
     BadEnd("a trace that is none", "kcsim why notes.txt 1", USAGE, "notes.txt:1: not an event: …"),
     BadEnd("4 GB of address space", f"ulimit -v 4000000; {RUN} >out", HELD),
     BadEnd("2 GB of address space", f"ulimit -v 2000000; {RUN} >out", HELD),
+    BadEnd("4 GB of address space, with a JVM", f"ulimit -v 4000000; {JVM}", HELD),
+    BadEnd(
+        "1 GB of address space, with a JVM",
+        f"ulimit -v 1000000; {JVM}",
+        UNDECIDED,
+        "kcsim: member-1 died with status 1; the end of its log: …",
+    ),
+    BadEnd(
+        "1 GB of address space, with a JVM: files that it leaves",
+        f"ulimit -v 1000000; {JVM} 2>log; s=$?; ls *crash* *hs_err* *replay* core* 2>/dev/null >&2; exit $s",
+        UNDECIDED,
+    ),
+    BadEnd("a clock that is set back an hour", f"{LIVE} >out", HELD, "", ("CLOCK-3600", RUNNER)),
+    BadEnd("a clock that is set forward a day", f"{LIVE} >out", HELD, "", ("CLOCK+86400", RUNNER)),
     _out_of_memory("no memory left while the command line is loaded", LIBRARY),
     _out_of_memory("no memory left while the run is prepared", RUNNER),
     _out_of_memory("no memory left while the run is judged", JUDGED),

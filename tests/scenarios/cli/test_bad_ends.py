@@ -16,9 +16,13 @@ from tests.scenarios.cli.bad_ends import BAD_ENDS, FILES, OUT_OF_MEMORY, BadEnd
 PATIENCE_S = 300
 
 WITH_EVENT = """
-import os, resource, signal, sys
+import os, resource, signal, sys, threading, time
 
 KEPT = []
+
+def set_clock(by):
+    now, now_ns = time.time, time.time_ns
+    time.time, time.time_ns = lambda: now() + by, lambda: now_ns() + by * 10**9
 
 def use_up_memory():
     used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
@@ -39,9 +43,12 @@ class EventAt:
         if name == self.module:
             if self.event == "OUT_OF_MEMORY":
                 use_up_memory()
-            os.kill(os.getpid(), getattr(signal, self.event))
+            if self.event.startswith("CLOCK"):
+                threading.Timer(1, set_clock, [int(self.event.removeprefix("CLOCK"))]).start()
+            else:
+                os.kill(os.getpid(), getattr(signal, self.event))
 
-if sys.argv[1] not in ("SIGPIPE", "OUT_OF_MEMORY"):  # which Python ignores; the others may be ignored where the tests run
+if sys.argv[1].startswith("SIG") and sys.argv[1] != "SIGPIPE":  # which Python ignores; the others may be ignored here
     signal.signal(getattr(signal, sys.argv[1]), signal.SIG_DFL)
 del sys.argv[1:3]
 from kcsim.scenarios.cli.main import main
