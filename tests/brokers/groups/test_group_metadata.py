@@ -52,6 +52,21 @@ def test_the_first_member_leads_and_the_next_one_when_it_leaves() -> None:
     assert group.leader == "a"
 
 
+def test_a_static_member_that_is_back_has_its_place_under_another_id() -> None:
+    group = group_of(member("a"), member("s-1", "sticky", instance_id="s"), member("b", "round-robin"))
+    successor = group.replace_static("s", "s-2")
+    assert successor == member("s-2", "sticky", instance_id="s")
+    assert list(group.members.values()) == [member("a"), successor, member("b", "round-robin")]
+    assert list(group.members) == ["a", "s-2", "b"]
+    assert (group.static_members, group.leader) == ({"s": "s-2"}, "a")
+
+
+def test_a_static_member_that_is_back_leads_if_it_led() -> None:
+    group = group_of(member("s-1", instance_id="s"), member("b"))
+    group.replace_static("s", "s-2")
+    assert group.leader == "s-2"
+
+
 def test_a_leader_that_did_not_rejoin_is_replaced_by_one_that_did() -> None:
     group = group_of(member("a"), member("b"), member("c"))
     group.choose_leader(["b", "c"])

@@ -83,6 +83,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     "fault-replica-named-twice": [*_NOTHING, *_naming("/brokers/topics/doubled")],
     "fault-replicas-removed-by-hand": _with_topics(1, 2),
     "fault-request-unseen": _with_topics(1, 3),
+    "fault-stray-replica": _with_topics(1, 3),
     "fault-unreadable-registration": [*_with_topics(1, 3), *_naming("/brokers/ids/7")],
     "fault-unreadable-request": _NOTHING,
     "fault-unreadable-state": _with_topics(1, 2),

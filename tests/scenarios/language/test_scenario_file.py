@@ -426,6 +426,7 @@ def test_the_library_has_what_it_should_have() -> None:
         "fault-replicas-removed-by-hand",
         "fault-request-unseen",
         "fault-state-deleted",
+        "fault-stray-replica",
         "fault-unreadable-registration",
         "fault-unreadable-request",
         "fault-unreadable-state",
