@@ -59,7 +59,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     "controller-race": [{"start": "broker-1"}, READY],
     "deletion-with-dead-broker": _with_topics(1, 3),
     "fault-cancelled-to-dead-replicas": _with_topics(1, 3),
-    "fault-controller-deleted-during-failover": _with_topics(1, 1),
+    "fault-controller-deleted-during-failover": _NOTHING,
     "fault-controller-epoch-lowered": _with_topics(1, 3),
     "fault-controller-epoch-touched": _with_topics(1, 3),
     "fault-controller-epoch-unreadable": _NOTHING,

@@ -22,6 +22,7 @@ NOT_EXACT = {
     "fault-deletion-during-reassignment": "a reassignment goes on in the middle of the deletion",
     "fault-deletion-stuck-in-reassignment": "the same, over a failover",
     "fault-deletion-without-state": "failovers that end in the middle",
+    "fault-elections-without-end-reassigned": "failovers that end in the middle",
     "fault-empty-replica-list": "a partition without replicas",
     "fault-left-over-state": "the state of a new partition is there already, and its creation is refused",
     "fault-leftover-requests": "failovers that end in the middle",
