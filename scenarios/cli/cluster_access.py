@@ -14,14 +14,19 @@ T = TypeVar("T")
 Say = Callable[[str], None]
 
 
-def query_cluster(zookeeper: str, look: "Callable[[KafkaZk], Awaitable[T]]") -> T:
-    """Return what a function reads from a cluster. A ZooKeeper error ends the command."""
+def query_cluster(zookeeper: str, look: "Callable[[KafkaZk], Awaitable[T]]", *, writes: bool = False) -> T:
+    """Return what a function reads from a cluster. A ZooKeeper error ends the command.
+
+    Args:
+        writes: whether it writes, too: then no member without quorum will do.
+    """
     from kcsim.runtime.wallclock import WallClockRuntime
     from kcsim.scenarios.cli.kafka_tools.cluster_session import cluster_session
     from kcsim.zk.servers.external import parse_connect_string
 
     async def work() -> T:
-        async with cluster_session(runtime, parse_connect_string(zookeeper), security_of(zookeeper)) as kafka_zk:
+        where, security = parse_connect_string(zookeeper), security_of(zookeeper)
+        async with cluster_session(runtime, where, security, accepts_read_only=not writes) as kafka_zk:
             return await look(kafka_zk)
 
     runtime = WallClockRuntime()
@@ -42,7 +47,7 @@ def modify_cluster(zookeeper: str, execute: bool, act: "Callable[[KafkaZk, Say],
     with exit_on_zookeeper_errors():
         may_write = execute or is_registered(zookeeper)
     if may_write:
-        query_cluster(zookeeper, lambda kafka_zk: act(kafka_zk, print))
+        query_cluster(zookeeper, lambda kafka_zk: act(kafka_zk, print), writes=True)
     else:
         _dry_run(zookeeper, act)
 

@@ -12,7 +12,7 @@ import typer
 from kcsim.scenarios.cli import zk_log
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.zk_files import exit_on_file_errors, print_remarks, zxid_option
-from kcsim.scenarios.cli.zookeeper_argument import security_of
+from kcsim.scenarios.cli.zookeeper_argument import print_read_only_note, security_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -216,7 +216,7 @@ def _dump(connect: str, path: str) -> "Dump":
     from kcsim.zk.servers.errors import BadConnectStringError, NoChrootError, ServerError
 
     try:
-        return dump(connect, path, security_of(connect))
+        return dump(connect, path, security_of(connect), print_read_only_note)
     except SecurityError as error:
         fail(str(error), ExitStatus.USAGE)
     except (BadConnectStringError, NoChrootError, NoSuchZnodeError) as error:

@@ -1,5 +1,6 @@
 """--zookeeper of the commands that run a cluster: the ZooKeeper that it denotes, or the end of the command."""
 
+import sys
 from typing import TYPE_CHECKING
 
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
@@ -38,6 +39,10 @@ def zookeeper_choice(text: str, members: int = 1) -> "ZooKeeperChoice":
         fail(f"--zookeeper: {error}", ExitStatus.USAGE)
     except SecurityError as error:
         fail(str(error), ExitStatus.USAGE)
+
+
+def print_read_only_note() -> None:
+    print("note: answered by a ZooKeeper member that has lost its quorum; what it says may be old", file=sys.stderr)
 
 
 def security_of(connect: str) -> "ClientSecurity":

@@ -1,5 +1,7 @@
 """Reads a whole tree of znodes from a running ZooKeeper. Reads only."""
 
+from collections.abc import Callable
+
 from kcsim.eventlog.events import data_text
 from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.text import did_you_mean
@@ -18,21 +20,31 @@ CONNECT_TIMEOUT_MS = 10_000
 BATCH = 500
 
 
-def dump(connect: str, path: str, security: ClientSecurity = ClientSecurity()) -> Dump:  # noqa: B008 -- frozen
+def dump(
+    connect: str,
+    path: str,
+    security: ClientSecurity = ClientSecurity(),  # noqa: B008 -- frozen
+    on_read_only: Callable[[], None] = lambda: None,
+) -> Dump:
     """Read the znodes at and below a path, without ZooKeeper's own znodes.
+
+    Args:
+        on_read_only: called if a member that is cut off from its ensemble answers.
 
     Raises: BadConnectStringError, UnreachableError, NoChrootError, NoSuchZnodeError, ZooKeeperUnavailableError,
         ZooKeeperError when ZooKeeper fails while the tree is being read.
     """
     where = parse_connect_string(connect)
-    return WallClockRuntime().run(_dump(where, path.rstrip("/") or "/", security))
+    return WallClockRuntime().run(_dump(where, path.rstrip("/") or "/", security, on_read_only))
 
 
-async def _dump(where: ConnectString, path: str, security: ClientSecurity) -> Dump:
+async def _dump(where: ConnectString, path: str, security: ClientSecurity, on_read_only: Callable[[], None]) -> Dump:
     await ExternalZooKeeper(str(where), security=security).start()
     # Without the chroot, so that a missing chroot can be distinguished from an empty one.
     zookeeper = LiveZooKeeper(",".join(map(str, where.addresses)), security=security, accepts_read_only=True)
     session = await zookeeper.open_session(SESSION_TIMEOUT_MS, lambda _: None, CONNECT_TIMEOUT_MS)
+    if session.is_read_only:
+        on_read_only()
 
     try:
         await require_chroot(where.chroot, session)

@@ -65,6 +65,11 @@ class LiveZooKeeper:
         for session in self._sessions:
             session.set_server_fault_cause(cause)
 
+    @property
+    def has_read_only_session(self) -> bool:
+        """Whether a member that is cut off from its ensemble serves one of the sessions, at this moment."""
+        return any(session.is_read_only for session in self._sessions)
+
     async def open_session(
         self, timeout_ms: int, listener: Callable[[Notice], None], connect_timeout_ms: int, cause: Cause = None
     ) -> "LiveSession":

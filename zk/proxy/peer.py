@@ -59,9 +59,8 @@ class Peer:
     def break_off(self) -> None:
         """Close at once, whatever is still to be sent. No effect on a closed connection."""
         sock = self._socket
-        if (
-            sock is not None and sock.fileno() >= 0
-        ):  # in Python 3.11, asyncio raises an error when a closed connection is aborted
+        # In Python 3.11, asyncio raises an error when a closed connection is aborted.
+        if sock is not None and sock.fileno() >= 0:
             self.writer.transport.abort()
 
     async def closed(self) -> None:

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from kcsim.eventlog.event_log import EventLog
 from kcsim.runtime.ports import Runtime
+from kcsim.scenarios.cli.zookeeper_argument import print_read_only_note
 from kcsim.zk.kafka.kafka_zk import KafkaZk, gateways_on
 from kcsim.zk.kafka.zookeeper_client import ZooKeeperClient
 from kcsim.zk.live import LiveZooKeeper
@@ -24,31 +25,35 @@ async def cluster_session(
     where: ConnectString,
     security: ClientSecurity,
     wrap: Callable[[ZooKeeper], ZooKeeper] = lambda zookeeper: zookeeper,
+    *,
+    accepts_read_only: bool = True,
 ) -> AsyncIterator[KafkaZk]:
     """Open a session, and close it at the end.
 
     Args:
+        accepts_read_only: whether a member that is cut off from its ensemble may answer; a line on stderr says that it does.
         wrap: wraps the ZooKeeper that the session uses; by default nothing is wrapped.
 
     Raises: UnreachableError, NoChrootError, ZooKeeperUnavailableError.
     """
     await ExternalZooKeeper(str(where), security=security).start()
-    await _require_chroot(where, security)
+    await _require_chroot(where, security, accepts_read_only)
     sink = EventLog(runtime.now_ms).sink(NODE)
-    zookeeper = wrap(LiveZooKeeper(str(where), security=security, accepts_read_only=True))
-    client = ZooKeeperClient(runtime, zookeeper, sink, SESSION_TIMEOUT_MS, CONNECT_TIMEOUT_MS)
+    live = LiveZooKeeper(str(where), security=security, accepts_read_only=accepts_read_only)
+    client = ZooKeeperClient(runtime, wrap(live), sink, SESSION_TIMEOUT_MS, CONNECT_TIMEOUT_MS)
     await client.connect()
+    if live.has_read_only_session:
+        print_read_only_note()
     try:
         yield gateways_on(client)
     finally:
         await client.close()
 
 
-async def _require_chroot(where: ConnectString, security: ClientSecurity) -> None:
+async def _require_chroot(where: ConnectString, security: ClientSecurity, accepts_read_only: bool) -> None:
     """Check that the chroot exists: an empty cluster differs from a mistyped chroot. Raises: NoChrootError."""
-    above = LiveZooKeeper(",".join(map(str, where.addresses)), security=security, accepts_read_only=True)
+    above = LiveZooKeeper(",".join(map(str, where.addresses)), security=security, accepts_read_only=accepts_read_only)
     session = await above.open_session(SESSION_TIMEOUT_MS, lambda _: None, CONNECT_TIMEOUT_MS)
-
     try:
         await require_chroot(where.chroot, session)
     finally:

@@ -1,5 +1,6 @@
 """Commands on a ZooKeeper that serves only clients with SASL; and a ZooKeeper with SASL of our own."""
 
+import asyncio
 import os
 import subprocess
 from collections.abc import Iterator
@@ -89,6 +90,28 @@ def test_a_zookeeper_of_ours_needs_users_for_sasl(tmp_path: Path, text: str, mor
     result = kcsim("zk", "start", "--jaas", str(path), *more)
     assert result.exit_code == ExitStatus.USAGE
     assert problem in result.stderr
+
+
+# --- members that only read ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.live
+def test_a_member_without_quorum_answers_commands_that_read_and_a_note_says_so(runtime_directory: Path) -> None:
+    require("java")
+    note = "note: answered by a ZooKeeper member that has lost its quorum; what it says may be old\n"
+    with EmbeddedZooKeeper(3, ServerSettings(read_only_mode=True)) as servers:
+        assert kcsim("run", RACE, "--zookeeper", servers.connect_string, "--execute").exit_code == 0
+        member = servers.connect_string.split(",")[0]
+        for name in servers.member_names[1:]:
+            asyncio.run(servers.kill(name))
+        listed = kcsim("topics", "--zookeeper", member, "--list")
+        assert (listed.exit_code, listed.stderr) == (0, note)
+        tree = kcsim("zk", "tree", member, "/controller_epoch")
+        assert (tree.exit_code, tree.stderr) == (0, note)
+        written = kcsim(
+            "configs", "--zookeeper", member, "--alter", "--broker", "1", "--execute", "--add-config", A_THROTTLE
+        )
+        assert written.exit_code == ExitStatus.UNDECIDED
 
 
 # --- with Kafka ------------------------------------------------------------------------------------------------------------
