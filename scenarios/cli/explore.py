@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
+from kcsim.scenarios.cli.command_exit import INTERRUPTED_LINE, CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.run_options import MAX_SEED
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ def explore(
     cases, is_cut_short = ([], True) if is_interrupted else write_cases(campaign, shrink, bugs, out)
     print_report(campaign, cases, what, is_interrupted or is_cut_short, output)
     if is_interrupted or is_cut_short:
+        print(INTERRUPTED_LINE, file=sys.stderr)
         raise CommandExit(ExitStatus.INTERRUPTED)
     raise CommandExit(ExitStatus.VIOLATED if campaign.failing else ExitStatus.HELD)
 

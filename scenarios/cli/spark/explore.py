@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kcsim.scenarios.analysis.campaigns.campaign_options import DEFAULT_LIMIT_SECONDS, Traces
-from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat
+from kcsim.scenarios.cli.command_exit import INTERRUPTED_LINE, CommandExit, ExitStatus, OutputFormat
 from kcsim.scenarios.cli.explore import SHRINKING_RUNS, chosen_profile, seed_range, write_cases
 from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, refuse_existing, session
 
@@ -111,6 +111,7 @@ def explore(
     print_lost(summed.lost)
     print(f"written: {out}", file=sys.stderr)
     if is_cut_short:
+        print(INTERRUPTED_LINE, file=sys.stderr)
         raise CommandExit(ExitStatus.INTERRUPTED)
     if summed.campaign.failing:
         raise CommandExit(ExitStatus.VIOLATED)

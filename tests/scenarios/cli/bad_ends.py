@@ -26,7 +26,7 @@ class BadEnd:
 
     Attributes:
         event: a signal that the command gets, OUT_OF_MEMORY, or the seconds by which the wall clock is set forward or back a
-            second later; and the module at whose import it comes.
+            second later; and the module at whose import it comes. A signal with +1 comes a second later.
     """
 
     title: str
@@ -47,6 +47,10 @@ def _out_of_memory(title: str, module: str) -> BadEnd:
 FIRST, LIBRARY, RUNNER = "kcsim.scenarios.cli.app", "typer", "kcsim.scenarios.engine.runner"
 JUDGED = "kcsim.scenarios.engine.expectations.violations"
 EXPLORE = "kcsim explore --seeds 0..5 --jobs 1"
+SHRINKING = (
+    "kcsim explore --seeds 22..22 --jobs 1 --no-known-bugs 2>log >out; s=$?; tail -1 log >&2; "
+    "test -e kcsim-explore/*/scenario.yaml || s=99; exit $s"
+)
 
 BAD_ENDS = (
     _interrupted("Ctrl-C before the first module is loaded", "SIGINT", FIRST),
@@ -59,6 +63,12 @@ BAD_ENDS = (
     _interrupted("SIGHUP before the first module is loaded", "SIGHUP", FIRST),
     _interrupted("SIGHUP while the run is prepared", "SIGHUP", RUNNER),
     _interrupted("SIGHUP in a search", "SIGHUP", "kcsim.scenarios.explore.trial", EXPLORE),
+    *(
+        _interrupted(
+            f"{name} while a failing scenario is shrunk", f"{signal}+1", "kcsim.scenarios.explore.failure_reports", SHRINKING
+        )
+        for name, signal in (("Ctrl-C", "SIGINT"), ("SIGTERM", "SIGTERM"), ("SIGHUP", "SIGHUP"))
+    ),
     BadEnd("SIGPIPE", "kcsim scenario list >out", HELD, "", ("SIGPIPE", LIBRARY)),
     BadEnd("stdout on a full disk, during a run", f"{RUN} >/dev/full", UNDECIDED, STDOUT_FULL),
     BadEnd("stdout on a full disk, at the end", "kcsim scenario list >/dev/full", UNDECIDED, STDOUT_FULL),

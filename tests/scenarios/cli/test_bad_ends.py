@@ -45,11 +45,13 @@ class EventAt:
                 use_up_memory()
             if self.event.startswith("CLOCK"):
                 threading.Timer(1, set_clock, [int(self.event.removeprefix("CLOCK"))]).start()
+            elif self.event.endswith("+1"):
+                threading.Timer(1, os.kill, [os.getpid(), getattr(signal, self.event.removesuffix("+1"))]).start()
             else:
                 os.kill(os.getpid(), getattr(signal, self.event))
 
 if sys.argv[1].startswith("SIG") and sys.argv[1] != "SIGPIPE":  # which Python ignores; the others may be ignored here
-    signal.signal(getattr(signal, sys.argv[1]), signal.SIG_DFL)
+    signal.signal(getattr(signal, sys.argv[1].removesuffix("+1")), signal.SIG_DFL)
 del sys.argv[1:3]
 from kcsim.scenarios.cli.main import main
 sys.meta_path.insert(0, EventAt())
