@@ -76,12 +76,15 @@ class DifferentialRun:
 
 @dataclass
 class _PacedRun:
-    """Runs a scenario at the pace of ZooKeeper, and records where in the event log each step begins."""
+    """Runs a scenario at the pace of ZooKeeper, and records where in the event log each step begins.
+
+    `begins` has the place in the log of each step that was begun, by its index, and of the end by the number of steps.
+    """
 
     loaded: LoadedScenario
     cluster: ScenarioCluster
     before: Callable[[int], None] = lambda place: None
-    begins: list[int] = field(default_factory=list)
+    begins: dict[int, int] = field(default_factory=dict)
     _last_ms: int = 0
 
     async def run(self) -> Verdict:
@@ -95,7 +98,7 @@ class _PacedRun:
     async def _before_step(self, place: int) -> None:
         if place > 0:
             await self._settle(is_new=not isinstance(self.loaded.scenario.timetable[place - 1], WaitStep))
-        self.begins.append(len(self.cluster.log.events))
+        self.begins[place] = len(self.cluster.log.events)
         self.before(place)
 
     async def _settle(self, is_new: bool) -> None:
@@ -117,8 +120,8 @@ class _PacedRun:
 
     def side(self, verdict: Verdict, events: Sequence[Event]) -> ComparedRun:
         log = WriteLog(events)
-        actions = [place for place in action_places(self.loaded) if place < len(self.begins)]
-        begins = [*(self.begins[place] for place in actions), self.begins[-1]]
+        begins = [self.begins[place] for place in action_places(self.loaded) if place in self.begins]
+        begins.append(self.begins[len(self.loaded.scenario.timetable)])
         steps = tuple(_unraced(log.step(begin, end)) for begin, end in pairwise(begins))
         state = self.cluster.state
         alive = sorted(node for node, process in state.processes.items() if process in ("running", "paused"))
