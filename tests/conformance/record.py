@@ -1,9 +1,9 @@
 """Record what real brokers write, in the form of the recordings that our cluster is measured by.
 
-python -m tests.conformance record FILE… --kafka-home DIR --out DIR [--runs N] [--logs DIR]
+python -m tests.conformance record FILE… --kafka-home DIR --out DIR [--runs N] [--logs DIR] [--zookeeper embedded|model]
 
 plays the steps of each FILE (its writes are not read), N times, on processes of a real Apache Kafka. Where FILE is a
-recording itself, the differences from it are printed.
+recording itself, the differences from it are printed. With `--zookeeper model`, the brokers have our model of ZooKeeper.
 
 python -m tests.conformance differ --seeds A..B --kafka-home DIR --out DIR [--runs N] [--logs DIR]
 
@@ -24,6 +24,7 @@ from typing import NoReturn
 
 from kcsim.brokers.apache_kafka.errors import InstallationError
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation, find_kafka
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
 from kcsim.zk.capture.write_comparison.differences import WriteDifference
 from kcsim.zk.servers.errors import NoJavaError
 from tests.conformance.replayed.compare import differences
@@ -67,6 +68,12 @@ def _parser() -> argparse.ArgumentParser:
     recorder = commands.add_parser("record", help="record what real brokers do in the steps of a file")
     recorder.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a recording, or steps alone")
     recorder.add_argument("--runs", type=_count, default=1, metavar="N", help="how many times to play each")
+    recorder.add_argument(
+        "--zookeeper",
+        choices=(ZooKeeperKind.EMBEDDED.value, ZooKeeperKind.MODEL.value),
+        default=ZooKeeperKind.EMBEDDED.value,
+        help="the brokers' ZooKeeper: a real one, or our model of it (default: %(default)s)",
+    )
     differ = commands.add_parser("differ", help="draw steps from seeds, and compare our cluster with real brokers")
     differ.add_argument("--seeds", type=_seeds, required=True, metavar="A..B", help="a range of seeds, or one")
     differ.add_argument("--runs", type=_count, default=2, metavar="N", help="how many times more to record what differs")
@@ -109,7 +116,8 @@ def _record(given: Recording, kafka: KafkaInstallation, asked: argparse.Namespac
 
 
 def _recorded(given: Recording, kafka: KafkaInstallation, asked: argparse.Namespace, run: str) -> Recorded:
-    return record(given, kafka, None if asked.logs is None else asked.logs / run)
+    zookeeper = ZooKeeperKind(asked.zookeeper) if asked.command == "record" else ZooKeeperKind.EMBEDDED
+    return record(given, kafka, None if asked.logs is None else asked.logs / run, zookeeper)
 
 
 def _keep(recording: Recording, directory: Path) -> None:

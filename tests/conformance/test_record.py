@@ -16,6 +16,7 @@ from tests.conformance.replayed.recording import Recording, Step, read_recording
 from tests.requirements import require
 
 STATE = "/brokers/topics/orders/partitions/0/state"
+TRACES = Path(__file__).parent / "traces"
 
 
 def run(*steps: Mapping[str, Any]) -> Recording:
@@ -135,6 +136,19 @@ def test_what_real_brokers_do_is_recorded_so_that_ours_can_be_compared(tmp_path:
     assert (recorded.steps[3].controller, recorded.alive) == (1, (1,))
     assert "Resigned" in (logs / "short-1" / "broker-1" / "controller.log").read_text()
     assert differences(recorded, play(recorded, "simulated")) == []
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+@pytest.mark.live
+@pytest.mark.parametrize("name", ["kill-leader", "bounced-registration"])
+def test_real_brokers_on_the_model_of_zookeeper_write_as_they_were_recorded(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In these recordings no brokers race for /controller, so that each run writes the same."""
+    require("java", "kafka")
+    status = main(["record", str(TRACES / f"{name}.json"), "--out", str(tmp_path), "--zookeeper", "model"])
+    assert status == 0, capsys.readouterr().out
 
 
 def writes_of(step: Step) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from kcsim.zk.errors import NoNodeError, ZooKeeperError
 from kcsim.zk.memory.acl import Identities
 from kcsim.zk.memory.ephemerals import Ephemerals
 from kcsim.zk.memory.sessions import ServerSession, ServerSessions
+from kcsim.zk.memory.stale_view import ServerView, StaleView
 from kcsim.zk.memory.tree import Changes, ZnodeChange, ZnodeTree
 from kcsim.zk.memory.watches import ConnectionId, ServerWatches, ServerWatchTable
 from kcsim.zk.operations import (
@@ -117,6 +118,7 @@ class MemoryServer:
         self.zxid = Zxid(epoch << 32)
         self._ephemerals = Ephemerals()
         self._identities: dict[ConnectionId, Identities] = {}
+        self._stale: dict[ConnectionId, StaleView] = {}
         self._epoch_ms = epoch_ms
 
     # --- connections and sessions
@@ -153,7 +155,8 @@ class MemoryServer:
     def disconnect(self, connection: ConnectionId) -> None:
         """Remove a connection that has ended, with its watches; its session stays alive."""
         self.sessions.detach(connection)
-        self.watches.forget(connection)
+        self.seen_by(connection).watches.forget(connection)
+        self._stale.pop(connection, None)
         self._identities.pop(connection, None)
 
     def ping(self, connection: ConnectionId, now_ms: int) -> ServerStep:
@@ -201,7 +204,7 @@ class MemoryServer:
     def _heard(self, connection: ConnectionId, now_ms: int) -> tuple[ServerSession | None, ServerStep]:
         """Find the session of a connection and restart its time-out; without a session, have the connection closed."""
         session = self.sessions.on(connection)
-        step = ServerStep(self.zxid)
+        step = ServerStep(self.seen_by(connection).zxid)
         if session is None:
             step.hung_up.append(connection)
         else:
@@ -217,7 +220,7 @@ class MemoryServer:
         step.notices.extend(self.watches.fire(removed))
         self.sessions.close(session_id)
         if connection is not None:
-            self.watches.forget(connection)
+            self.seen_by(connection).watches.forget(connection)
             step.hung_up.append(connection)
 
     # --- requests
@@ -227,24 +230,26 @@ class MemoryServer:
         session, step = self._heard(connection, now_ms)
         if session is None:
             return step
+        seen = self.seen_by(connection)
         match request:
             case Create() | Delete() | SetData() | Multi():
                 self._write(request, session.session_id, self._identities.get(connection), now_ms, step)
             case Exists():
-                step.reply = self.tree.exists(request, self.zxid)
+                step.reply = seen.tree.exists(request, seen.zxid)
                 if request.watch and isinstance(step.reply, NodeFound | NoNodeError):
-                    self.watches.arm(ServerWatchTable.DATA, request.path, connection)
+                    seen.watches.arm(ServerWatchTable.DATA, request.path, connection)
             case GetData():
-                step.reply = self.tree.get_data(request, self.zxid, self._identities.get(connection))
+                step.reply = seen.tree.get_data(request, seen.zxid, self._identities.get(connection))
                 if request.watch and isinstance(step.reply, DataRead):
-                    self.watches.arm(ServerWatchTable.DATA, request.path, connection)
+                    seen.watches.arm(ServerWatchTable.DATA, request.path, connection)
             case GetChildren():
-                step.reply = self.tree.get_children(request, self.zxid, identities=self._identities.get(connection))
+                step.reply = seen.tree.get_children(request, seen.zxid, identities=self._identities.get(connection))
                 if request.watch and isinstance(step.reply, ChildrenRead):
-                    self.watches.arm(ServerWatchTable.CHILD, request.path, connection)
+                    seen.watches.arm(ServerWatchTable.CHILD, request.path, connection)
             case MultiRead():
-                step.reply = self.tree.multi_read(request, self.zxid, self._identities.get(connection))
+                step.reply = seen.tree.multi_read(request, seen.zxid, self._identities.get(connection))
             case Sync():
+                step.zxid = self.zxid
                 step.reply = Synced(request.path, self.zxid)
         return step
 
@@ -284,23 +289,46 @@ class MemoryServer:
         if session is None:
             return step
 
+        view = self.seen_by(connection)
+
         def catch_up(table: ServerWatchTable, path: str, missed: WatchKind | None) -> None:
             if missed is None:
-                self.watches.arm(table, path, connection)
+                view.watches.arm(table, path, connection)
             else:
                 step.notices.append((connection, WatchEvent(missed, path, _UNKNOWN_ZXID)))
 
         for path in data:
-            zxids = self.tree.zxids(path)
+            zxids = view.tree.zxids(path)
             changed = WatchKind.NODE_DATA_CHANGED if zxids and zxids[0] > seen else None
             catch_up(ServerWatchTable.DATA, path, changed if zxids else WatchKind.NODE_DELETED)
         for path in exist:
-            catch_up(ServerWatchTable.DATA, path, WatchKind.NODE_CREATED if path in self.tree else None)
+            catch_up(ServerWatchTable.DATA, path, WatchKind.NODE_CREATED if path in view.tree else None)
         for path in child:
-            zxids = self.tree.zxids(path)
+            zxids = view.tree.zxids(path)
             changed = WatchKind.NODE_CHILDREN_CHANGED if zxids and zxids[1] > seen else None
             catch_up(ServerWatchTable.CHILD, path, changed if zxids else WatchKind.NODE_DELETED)
         return step
+
+    # --- members that lag behind
+
+    def seen_by(self, connection: ConnectionId) -> ServerView:
+        """Return what a connection reads: a stale view, or the present state."""
+        return self._stale.get(connection, self)
+
+    def begin_stale_view(self, connections: Sequence[ConnectionId]) -> StaleView:
+        """Let the connections of a member go on reading the present state, whatever is written from now on."""
+        view = StaleView(self, connections)
+        self._stale.update(dict.fromkeys(connections, view))
+        return view
+
+    def show(self, view: StaleView, connection: ConnectionId) -> None:
+        """Let a new connection read a stale view, too."""
+        self._stale[connection] = view
+
+    def end_stale_view(self, view: StaleView) -> None:
+        """Let the connections of a stale view read the present state again; its watches are armed there."""
+        self._stale = {connection: other for connection, other in self._stale.items() if other is not view}
+        self.watches.add(view.watches)
 
     # --- what only clients behind a socket ask for
 

@@ -134,6 +134,27 @@ class ServerWatches:
             if not watching:
                 del self._armed[key]
 
+    def taken_from(self, connections: Iterable[ConnectionId]) -> "ServerWatches":
+        """Remove the watches of these connections, and return them as a table of their own."""
+        taken = ServerWatches()
+        for connection in connections:
+            for table, path in self._of.get(connection, ()):
+                taken.arm(table, path, connection)
+            for path, watching in self._persistent.items():
+                if connection in watching:
+                    taken.arm_persistent(path, watching[connection], connection)
+            self.forget(connection)
+        return taken
+
+    def add(self, others: "ServerWatches") -> None:
+        """Arm the watches of another table here, too."""
+        for (table, path), watching in others._armed.items():
+            for connection in watching:
+                self.arm(table, path, connection)
+        for path, persistent in others._persistent.items():
+            for connection, is_recursive in persistent.items():
+                self.arm_persistent(path, is_recursive, connection)
+
     def __len__(self) -> int:
         return sum(map(len, self._armed.values())) + sum(map(len, self._persistent.values()))
 

@@ -2,7 +2,7 @@
 
 It runs in a thread of this process, without Java, and serves within milliseconds. `requests` and `replies` are pure;
 `client_connection` and `service` run on an event loop, `host` has one in a thread. Left out: SASL, quotas, reconfiguration,
-observers, read-only members, and members that lag behind their leader: all answer from one tree.
+observers and read-only members. All members answer from one tree, except those that lag behind on request.
 """
 
 from collections.abc import Sequence
@@ -49,3 +49,21 @@ class ModelZooKeeper(ManagedZooKeeper):
     def drop_watches(self, path: str) -> int:
         """Remove all one-time watches on a path without an event; return how many there were."""
         return self._model.drop_watches(path)
+
+    def lag_member(self, name: str) -> None:
+        """Let a follower apply no transaction from now on, until `catch_up_member`.
+
+        Its clients read the state as it is now, and their watches do not fire. Their writes, `sync` and new sessions are
+        committed, but not answered. A client that has seen a later state is refused. When the member dies, or the leader is
+        lost, the lag ends. Unlike on a real follower, the connection of an expired session is closed at once.
+
+        Raises: MemberStateError for the leader, for a member that does not serve, and for one that lags behind already.
+        """
+        self._model.lag(name)
+
+    def catch_up_member(self, name: str) -> None:
+        """Let a member that lags behind apply all transactions: watches fire, and writes are answered, in their order.
+
+        Raises: MemberStateError if it does not lag behind.
+        """
+        self._model.catch_up(name)

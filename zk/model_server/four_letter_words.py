@@ -60,7 +60,7 @@ def mode(service: "ModelService", member: str) -> str:
 
 
 def _server(service: "ModelService", member: str) -> str:
-    connections = service.connections_of(member)
+    connections, view = service.connections_of(member), service.view_at(member)
     return (
         f"Zookeeper version: {VERSION_TEXT}\n"
         "Latency min/avg/max: 0/0.0/0\n"
@@ -68,9 +68,9 @@ def _server(service: "ModelService", member: str) -> str:
         f"Sent: {sum(c.sent for c in connections)}\n"
         f"Connections: {len(connections)}\n"
         "Outstanding: 0\n"
-        f"Zxid: {service.server.zxid:#x}\n"
+        f"Zxid: {view.zxid:#x}\n"
         f"Mode: {mode(service, member)}\n"
-        f"Node count: {len(service.server.tree)}\n"
+        f"Node count: {len(view.tree)}\n"
     )
 
 
@@ -83,7 +83,7 @@ def _measurements(service: "ModelService", member: str) -> dict[str, str | int]:
         "packets_received": sum(c.received for c in connections),
         "packets_sent": sum(c.sent for c in connections),
         "outstanding_requests": 0,
-        "znode_count": len(service.server.tree),
+        "znode_count": len(service.view_at(member).tree),
         "watch_count": len(service.server.watches),
         "ephemerals_count": sum(len(of) for _, of in service.server.ephemerals()),
         "global_sessions": len(service.server.sessions.ids()),

@@ -18,7 +18,7 @@ from kcsim.zk.memory.members import Members, MemberState
 from kcsim.zk.memory.server import MemoryServer
 from kcsim.zk.model_server.service import LostReply, ModelService
 from kcsim.zk.servers.configuration import ServerSettings
-from kcsim.zk.servers.errors import NotStartedError, PortTakenError
+from kcsim.zk.servers.errors import MemberStateError, NotStartedError, PortTakenError
 from kcsim.zk.servers.managed import HOST
 from kcsim.zk.servers.ports import PAUSED, UP, State
 
@@ -26,6 +26,7 @@ T = TypeVar("T")
 KILLED = -9
 """The exit status of a killed member, as that of a process."""
 ELECTION_S = 0.05
+LAG = "hold back"
 SESSIONS_A_MS_BITS = 8
 
 
@@ -126,6 +127,14 @@ class ModelHost:
         """Remove all watches on a path, without an event; return how many."""
         return self._in_loop(lambda: self.service.drop_watches(path))
 
+    def lag(self, name: str) -> None:
+        """Let a follower apply no transaction from now on. Raises: MemberStateError."""
+        self._in_loop(lambda: self._lag(name))
+
+    def catch_up(self, name: str) -> None:
+        """Let a follower that lags behind apply all transactions. Raises: MemberStateError."""
+        self._in_loop(lambda: self._catch_up(name))
+
     # --- in the loop
 
     @property
@@ -172,11 +181,26 @@ class ModelHost:
         self._note(name, "killed")
         return KILLED
 
+    def _lag(self, name: str) -> None:
+        members = self.service.members
+        if not members.serves(name):
+            raise MemberStateError(LAG, name, "not serving")
+        if members.leader == name:
+            raise MemberStateError(LAG, name, "the leader, which applies each transaction first")
+        if self.service.is_lagging(name):
+            raise MemberStateError(LAG, name, "lagging behind already")
+        self.service.lag(name)
+        self._note(name, "lags behind")
+
+    def _catch_up(self, name: str) -> None:
+        if not self.service.is_lagging(name):
+            raise MemberStateError("catch up", name, "not lagging behind")
+        self.service.catch_up(name)
+        self._note(name, "has caught up")
+
     def _stop_serving(self, names: set[str]) -> None:
         for name in names:
-            if self.service.members.states[name] is not MemberState.PAUSED:
-                for connection in self.service.connections_of(name):
-                    connection.break_off()
+            self.service.stop_serving(name)
         if self.service.members.leader is None:
             asyncio.get_running_loop().call_later(ELECTION_S, self._elect)
 

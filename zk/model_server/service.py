@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 
 from kcsim.vocabulary import SessionId, Zxid
@@ -27,12 +28,14 @@ from kcsim.zk.memory.acl import digest_identity, user_name
 from kcsim.zk.memory.journal import BY_THE_SERVER, Journal
 from kcsim.zk.memory.members import Members
 from kcsim.zk.memory.server import NO_SESSION, MemoryServer, ServerStep, SessionEnded, SessionOpened
+from kcsim.zk.memory.stale_view import ServerView
 from kcsim.zk.memory.watches import ConnectionId, ServerWatchTable
 from kcsim.zk.model_server import replies, requests
 from kcsim.zk.model_server.client_connection import ClientConnection
 from kcsim.zk.model_server.four_letter_words import answer
+from kcsim.zk.model_server.lagging_member import LaggingMember
 from kcsim.zk.model_server.requests import BadFrameError, Reader
-from kcsim.zk.operations import Create, DataSet, Delete, Multi, Request, SetData
+from kcsim.zk.operations import Create, DataSet, Delete, Multi, Request, SetData, Sync
 
 AUTH_XID = -4
 MARSHALLING_ERROR = -5
@@ -81,6 +84,7 @@ class ModelService:
         self._journal = journal
         self._longest_frame = longest_frame
         self._numbers = count(1)
+        self._lagging: dict[str, LaggingMember] = {}
         self._lost_replies: deque[LostReply] = deque()
         self._expiry: asyncio.TimerHandle | None = None
         self._expiry_ms: int | None = None
@@ -134,7 +138,8 @@ class ModelService:
 
     def _open(self, connection: ClientConnection, body: bytes) -> None:
         asked = requests.connect_request(body)
-        if asked.seen > self.server.zxid:
+        lagging = self._lagging.get(connection.member)
+        if asked.seen > self.view_at(connection.member).zxid:
             connection.close()  # the client has seen a later state: another member must serve it
             return
         number = self.members.number(connection.member)
@@ -145,15 +150,21 @@ class ModelService:
         if step.granted is not None:
             connection.is_open = True
             self.server.authenticate(connection.number, frozenset({("ip", connection.address)}))
-        connection.send(replies.connected(step.granted, asked.names_read_only))
+        if lagging is not None:
+            self.server.show(lagging.view, connection.number)
+        granted = replies.connected(step.granted, asked.names_read_only)
+        self._send(connection, granted, is_transaction=asked.session_id == NO_SESSION)
         self._carry_out(step)
 
     def _close_session(self, connection: ClientConnection, xid: int) -> None:
         step = self.server.close_session(connection.number, self.now_ms())
         self._record(step, xid)
         self._send_notices(step)  # the client's own watches on its ephemerals fire before the answer
-        connection.send(replies.framed(xid, step.zxid))
-        self._hang_up(step)
+        self._send(connection, replies.framed(xid, step.zxid), is_transaction=True)
+        if (lagging := self._lagging.get(connection.member)) is not None:
+            lagging.answer_later(connection.number, connection.close)
+        else:
+            self._hang_up(step)
 
     def expire(self, session_id: SessionId) -> bool:
         """End a session now, as if its time-out had passed; return whether there was one."""
@@ -204,7 +215,7 @@ class ModelService:
             reply = self._other(connection, xid, code, reader)
         except ZooKeeperError as error:
             reply = replies.framed(xid, self.server.zxid, error.code)
-        connection.send(reply)
+        self._send(connection, reply, is_transaction=code == requests.SET_ACL)
         if xid == AUTH_XID and reply[16:20] != INT.pack(0):
             connection.close()
 
@@ -220,15 +231,25 @@ class ModelService:
         if step.reply is None:
             connection.break_off()  # the session has ended
             return
+        waits = isinstance(request, Create | SetData | Delete | Multi | Sync)
         is_lost = bool(self._lost_replies) and self._takes_reply(connection, request)
         if is_lost:
             connection.break_off()
         elif isinstance(step.reply, ZooKeeperError):
-            connection.send(replies.framed(xid, step.zxid, step.reply.code))
+            self._send(connection, replies.framed(xid, step.zxid, step.reply.code), waits)
         else:
             with_stat = code in (CREATE_2, GET_CHILDREN_2, *requests.CREATES[2:])
-            connection.send(replies.framed(xid, step.zxid, 0, replies.body_of(step.reply, with_stat)))
+            self._send(connection, replies.framed(xid, step.zxid, 0, replies.body_of(step.reply, with_stat)), waits)
         self._hang_up(step)
+
+    def _send(self, connection: ClientConnection, frame: bytes, is_transaction: bool) -> None:
+        """Send an answer; if the connection's member lags behind, that of a transaction when the member has applied it."""
+        lagging = self._lagging.get(connection.member)
+        if is_transaction and lagging is not None:
+            connection.hold()
+            lagging.answer_later(connection.number, partial(connection.send, frame))
+        else:
+            connection.send(frame)
 
     def lose_reply(self, lost: LostReply) -> None:
         """Let the connection of the next such write break after the write is applied, before it is answered."""
@@ -247,7 +268,7 @@ class ModelService:
     def _other(self, connection: ClientConnection, xid: int, code: int, reader: Reader) -> bytes:
         """Return the answer to a request that the simulator's own clients do not make. Raises: ZooKeeperError."""
         number, server, now_ms = connection.number, self.server, self.now_ms()
-        identities = server.identities(number)
+        identities, seen = server.identities(number), server.seen_by(number)
         body = b""
         zxid = server.ping(number, now_ms).zxid
         session = server.sessions.on(number)
@@ -262,7 +283,7 @@ class ModelService:
                 self._set_watches(connection, code, reader)
                 return replies.framed(SET_WATCHES_XID, zxid)
             case requests.GET_ACL:
-                acl, stat = server.tree.get_acl(reader.string(), identities)
+                acl, stat = seen.tree.get_acl(reader.string(), identities)
                 body = replies.acl_bytes(acl) + replies.stat_bytes(stat)
             case requests.SET_ACL:
                 step = server.set_acl(number, reader.string(), reader.acl(), reader.int32(), now_ms)
@@ -276,17 +297,17 @@ class ModelService:
             case requests.GET_EPHEMERALS:
                 body = replies.strings(server.ephemerals_of(number, reader.string()))
             case requests.COUNT_DESCENDANTS:
-                body = INT.pack(server.tree.count_descendants(reader.string(), identities))
+                body = INT.pack(seen.tree.count_descendants(reader.string(), identities))
             case requests.ADD_WATCH:
                 path, mode = reader.string(), reader.int32()
-                server.watches.arm_persistent(path, mode == 1, number)
+                seen.watches.arm_persistent(path, mode == 1, number)
                 body = INT.pack(0)
             case _ if code in (requests.CHECK_WATCHES, requests.REMOVE_WATCHES):
                 path, (tables, persistent) = reader.string(), WATCHERS.get(reader.int32(), ((), False))
-                if not server.watches.has(number, path, tables, persistent):
+                if not seen.watches.has(number, path, tables, persistent):
                     raise NoWatcherError(path)
                 if code == requests.REMOVE_WATCHES:
-                    server.watches.disarm(number, path, tables, persistent)
+                    seen.watches.disarm(number, path, tables, persistent)
             case requests.WHO_AM_I:
                 known = sorted(identities or ())
                 infos = (replies.string(of[0]) + replies.string(user_name(of)) for of in known)
@@ -316,7 +337,7 @@ class ModelService:
         if code == requests.SET_WATCHES_2:
             for is_recursive in (False, True):
                 for path in reader.strings():
-                    self.server.watches.arm_persistent(path, is_recursive, connection.number)
+                    self.server.seen_by(connection.number).watches.arm_persistent(path, is_recursive, connection.number)
         self._send_notices(step)
 
     # --- effects
@@ -337,6 +358,8 @@ class ModelService:
                 self._journal.session_ended(fact, self.now_ms(), xid)
 
     def _send_notices(self, step: ServerStep) -> None:
+        for lagging in self._lagging.values():
+            lagging.note(step.facts)
         for number, event in step.notices:
             if (watching := self.connections.get(number)) is not None:
                 watching.send(replies.notification(event))
@@ -348,7 +371,8 @@ class ModelService:
 
     def drop_watches(self, path: str) -> int:
         """Remove all one-time watches on a path, without an event; return how many."""
-        return self.server.watches.drop(path)
+        views: list[ServerView] = [self.server, *(lagging.view for lagging in self._lagging.values())]
+        return sum(view.watches.drop(path) for view in views)
 
     # --- members
 
@@ -360,9 +384,41 @@ class ModelService:
 
     def resume(self, member: str) -> None:
         """Answer what has arrived at a member during its pause; then end the sessions whose time-out has passed."""
+        lagging = self._lagging.get(member)
         for connection in self.connections_of(member):
-            connection.release()
+            if lagging is None or connection.number not in lagging.waiting:
+                connection.release()
         self._watch_deadlines()
+
+    def view_at(self, member: str) -> ServerView:
+        """Return what a member shows its clients."""
+        return self._lagging[member].view if member in self._lagging else self.server
+
+    def is_lagging(self, member: str) -> bool:
+        return member in self._lagging
+
+    def lag(self, member: str) -> None:
+        """Let a member apply no transaction from now on."""
+        connections = [connection.number for connection in self.connections_of(member) if connection.is_open]
+        self._lagging[member] = LaggingMember(self.server.begin_stale_view(connections))
+
+    def catch_up(self, member: str) -> None:
+        """Let a member apply all transactions: its clients get the events of their watches, and the answers to writes."""
+        lagging = self._lagging.pop(member)
+        for number, event in lagging.apply_all():
+            if (watching := self.connections.get(number)) is not None:
+                watching.send(replies.notification(event))
+        self.server.end_stale_view(lagging.view)
+        if not self._is_paused(member):
+            self.resume(member)
+
+    def stop_serving(self, member: str) -> None:
+        """Break the connections of a member that has died or was given up; it has all transactions when it serves again."""
+        if member in self._lagging:
+            self.server.end_stale_view(self._lagging.pop(member).view)
+        if not self._is_paused(member):  # nobody answers, or closes, the connections of a stopped process
+            for connection in self.connections_of(member):
+                connection.break_off()
 
     def begin_epoch(self) -> None:
         """Begin the term of a new leader, which restarts all time-outs."""

@@ -43,12 +43,18 @@ class Recorded:
     ended_by: str | None
 
 
-def record(plan: Recording, kafka: KafkaInstallation, logs: Path | None = None) -> Recorded:
+def record(
+    plan: Recording,
+    kafka: KafkaInstallation,
+    logs: Path | None = None,
+    zookeeper: ZooKeeperKind = ZooKeeperKind.EMBEDDED,
+) -> Recorded:
     """Play the steps of a plan on a cluster of real brokers.
 
     Args:
         plan: a recording; its writes are not read.
         logs: where each broker's own log files are kept; None: nowhere.
+        zookeeper: EMBEDDED, a real server; or MODEL, our model of it behind a socket.
 
     Raises: what run_with_kafka raises.
     """
@@ -76,8 +82,8 @@ def record(plan: Recording, kafka: KafkaInstallation, logs: Path | None = None) 
                         shutil.copytree(folder, logs / name, dirs_exist_ok=True)
 
     spec = ClusterSpec(every_broker(plan), {**WITH_THE_PROTOCOL, **settings_in_force(plan)}, TICK_TIME_MS)
-    info = RunInfo(plan.name, SEED, ZooKeeperKind.EMBEDDED.value, brokers=f"Apache Kafka {kafka.version}")
-    run_with_kafka(kafka, ZooKeeperChoice(ZooKeeperKind.EMBEDDED), spec, info, script)
+    info = RunInfo(plan.name, SEED, zookeeper.value, brokers=f"Apache Kafka {kafka.version}")
+    run_with_kafka(kafka, ZooKeeperChoice(zookeeper), spec, info, script)
     source = f"recorded from Apache Kafka {kafka.version}, inter.broker.protocol.version {protocol_version(kafka.version)}"
     played = players[0].played(source)
     played = replace(played, steps=tuple(map(_without_words, played.steps)))

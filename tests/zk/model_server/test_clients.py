@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from struct import pack
 from typing import Any
 
 import pytest
@@ -353,6 +354,150 @@ def test_a_paused_member_answers_after_it_is_resumed(model: ModelZooKeeper) -> N
         assert not pending.ready()
         asyncio.run(model.resume("member-1"))
         assert pending.get(timeout=BOUND_S) == "/a"
+
+
+# --- members that lag behind
+
+
+@pytest.fixture
+def ensemble() -> Iterator[ModelZooKeeper]:
+    with ModelZooKeeper(3, ServerSettings(max_session_timeout_ms=LONGEST_SESSION_MS)) as zookeeper:
+        yield zookeeper
+
+
+@contextmanager
+def client_at(ensemble: ModelZooKeeper, member: str) -> Iterator[KazooClient]:
+    """Open a client of one member only."""
+    address = ensemble.connect_string.split(",")[ensemble.member_names.index(member)]
+    client = KazooClient(address, timeout=TIMEOUT_S)
+    client.start(BOUND_S)
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
+
+
+def leader_and_followers(ensemble: ModelZooKeeper) -> tuple[str, list[str]]:
+    leader = asyncio.run(ensemble.wait_for_leader())
+    return leader, [name for name in ensemble.member_names if name != leader]
+
+
+def zxid_of(client: KazooClient) -> str:
+    return next(line for line in str(client.command(b"srvr")).splitlines() if line.startswith("Zxid"))
+
+
+def test_a_client_of_a_member_that_lags_behind_reads_the_past(ensemble: ModelZooKeeper) -> None:
+    leader, (follower, other) = leader_and_followers(ensemble)
+    with (
+        client_at(ensemble, leader) as writer,
+        client_at(ensemble, follower) as stale,
+        client_at(ensemble, other) as current,
+    ):
+        writer.create("/a", b"1")
+        ensemble.lag_member(follower)
+        writer.set("/a", b"2")
+        writer.create("/b")
+        assert [each.get("/a")[0] for each in (writer, current, stale)] == [b"2", b"2", b"1"]
+        assert [each.exists("/b") is not None for each in (writer, current, stale)] == [True, True, False]
+        assert "b" not in stale.get_children("/")
+        assert zxid_of(writer) == zxid_of(current) != zxid_of(stale)
+        ensemble.catch_up_member(follower)
+        assert stale.get("/a")[0] == b"2"
+        assert "b" in stale.get_children("/")
+        assert zxid_of(writer) == zxid_of(stale)
+
+
+def test_a_watch_at_a_member_that_lags_behind_fires_when_it_catches_up(ensemble: ModelZooKeeper) -> None:
+    """Also a watch that was set after the change, on the state before it; and each in the order of the transactions."""
+    leader, (follower, _) = leader_and_followers(ensemble)
+    events, both = Events(), threading.Event()
+
+    def note(event: WatchedEvent) -> None:
+        events(event)
+        if len(events.seen) == 3:
+            both.set()
+
+    with client_at(ensemble, leader) as writer, client_at(ensemble, follower) as stale:
+        writer.create("/a")
+        stale.get("/a", watch=note)
+        ensemble.lag_member(follower)
+        writer.create("/b")
+        writer.set("/a", b"1")
+        assert stale.exists("/b", watch=note) is None
+        assert "b" not in stale.get_children("/", watch=note)
+        assert events.seen == []
+        ensemble.catch_up_member(follower)
+        assert both.wait(BOUND_S)
+        assert events.seen == [("CREATED", "/b"), ("CHILD", "/"), ("CHANGED", "/a")]
+        writer.set("/a", b"2")
+        assert stale.get("/a", watch=note)[0] == b"2"
+        writer.set("/a", b"3")
+        until(lambda: len(events.seen), lambda count: count == 4, "the event of a watch set afterwards", BOUND_S)
+
+
+def test_a_member_that_lags_behind_answers_a_write_when_it_has_applied_it(ensemble: ModelZooKeeper) -> None:
+    """The others see the write at once; the client's later requests wait, too; sync waits, and shows the present."""
+    leader, (follower, other) = leader_and_followers(ensemble)
+    with (
+        client_at(ensemble, leader) as writer,
+        client_at(ensemble, follower) as stale,
+        client_at(ensemble, follower) as second,
+    ):
+        ensemble.lag_member(follower)
+        written, read = stale.create_async("/w"), stale.get_async("/w")
+        synced = second.sync_async("/")
+        until(lambda: writer.exists("/w"), lambda stat: stat is not None, "the write at the leader", BOUND_S)
+        new = KazooClient(ensemble.connect_string.split(",")[ensemble.member_names.index(follower)], timeout=TIMEOUT_S)
+        started = new.start_async()
+        with client_at(ensemble, other) as current:
+            assert current.exists("/w") is not None
+        assert not any(each.ready() for each in (written, read, synced))
+        assert not started.is_set()
+        ensemble.catch_up_member(follower)
+        assert written.get(timeout=BOUND_S) == "/w"
+        assert read.get(timeout=BOUND_S)[0] == b""
+        assert synced.get(timeout=BOUND_S) == "/"
+        assert started.wait(BOUND_S)
+        new.stop()
+        new.close()
+
+
+def test_a_client_that_has_seen_more_is_not_let_in_by_a_member_that_lags_behind(ensemble: ModelZooKeeper) -> None:
+    leader, (follower, _) = leader_and_followers(ensemble)
+    with client_at(ensemble, leader) as client:
+        ensemble.lag_member(follower)
+        client.create("/a")
+        addresses = ensemble.connect_string.split(",")
+        session_id, password = client.client_id
+        host, port = addresses[ensemble.member_names.index(follower)].split(":")
+        for seen, is_let_in in ((client.last_zxid, False), (0, True)):
+            with socket.create_connection((host, int(port)), timeout=BOUND_S) as raw:
+                asked = pack("!iqiqi", 0, seen, 5_000, session_id, len(password)) + password + b"\0"
+                raw.sendall(INT.pack(len(asked)) + asked)
+                assert bool(raw.recv(4)) is is_let_in
+
+
+def test_a_lag_ends_with_its_member_or_its_leader(ensemble: ModelZooKeeper) -> None:
+    leader, (follower, other) = leader_and_followers(ensemble)
+    with pytest.raises(MemberStateError, match=f"cannot hold back {leader}: it is the leader"):
+        ensemble.lag_member(leader)
+    with pytest.raises(MemberStateError, match=f"cannot catch up {follower}: it is not lagging behind"):
+        ensemble.catch_up_member(follower)
+    ensemble.lag_member(follower)
+    with pytest.raises(MemberStateError, match="lagging behind already"):
+        ensemble.lag_member(follower)
+    asyncio.run(ensemble.restart(follower))
+    ensemble.lag_member(follower)
+    with client_at(ensemble, other) as client:
+        client.create("/a")
+    asyncio.run(ensemble.kill(leader))
+    asyncio.run(ensemble.wait_for_leader(other_than=leader))
+    with client_at(ensemble, follower) as client:
+        assert client.exists("/a") is not None
+    asyncio.run(ensemble.kill(follower))
+    with pytest.raises(MemberStateError, match=f"cannot hold back {follower}: it is not serving"):
+        ensemble.lag_member(follower)
 
 
 # --- what monitoring tools ask
