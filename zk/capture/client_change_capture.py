@@ -40,6 +40,7 @@ from kcsim.zk.operations import (
     SessionState,
     SessionStateChanged,
     SetData,
+    Sync,
     WatchEvent,
     WatchKind,
     WriteOp,
@@ -159,7 +160,9 @@ class ClientChangeCapture:
         places = [paths.CONTROLLER, paths.CONTROLLER_EPOCH, *(paths.child(paths.BROKER_IDS, name) for name in ids)]
         places += [path for path in self._changed if path not in places]
         known = dict(self._changed)
-        replies = dict(zip(places, await session.call([GetData(path) for path in places]), strict=True))
+        # A member of an ensemble may not have applied yet what another member has answered to one of our clients.
+        _, *found = await session.call([Sync(), *(GetData(path) for path in places)])
+        replies = dict(zip(places, found, strict=True))
         # Where an own write is in flight, its reply will give the change with its cause: wait for the reply, but only until
         # the next look, because a frozen client reads no reply.
         self._left_alone = {path for path in places if path in self._under_way} - self._left_alone

@@ -128,19 +128,26 @@ class Player:
         except TimedOutError as error:
             problem = str(error)
         if not step.do.get("settle", True):
-            end = await self._end_of_action(begin)
+            end = await self._end_of_action(begin, has_waited="sleep" in step.do)
         else:
             if (noise := await self._settle()) is not None:
                 problem, is_refused = noise, False
             end = len(self._cluster.log.events)
         return _Played(step.do, begin, end, outcome, problem, is_refused)
 
-    async def _end_of_action(self, begin: int) -> int:
-        """Return the end of a step without a wait: after the step's own writes, before what follows from them."""
+    async def _end_of_action(self, begin: int, has_waited: bool) -> int:
+        """Return the end of a step that does not wait for quiet.
+
+        Args:
+            has_waited: whether it has waited for some seconds: what followed meanwhile belongs to it. Otherwise it ends
+                after its own writes, before what follows from them.
+        """
         events = self._cluster.log.events
         if self._catch_up is None:
             return len(events)
         await self._catch_up()
+        if has_waited:
+            return len(events)
         acts = {event.seq for event in events[begin:] if event.kind is EventKind.ADMIN_ACT}
         written = [event.seq for event in events[begin:] if event.kind in TRANSACTIONS and event.cause in acts]
         return written[-1] + 1 if written else len(events)

@@ -24,6 +24,8 @@ from kcsim.zk.operations import (
     SessionState,
     SessionStateChanged,
     Stat,
+    Sync,
+    Synced,
     WatchEvent,
     WatchKind,
 )
@@ -38,15 +40,23 @@ REGISTRATION = "/brokers/ids/1"
 
 
 class Znodes:
-    """A session on a ZooKeeper that holds some ephemeral znodes: path -> owner, zxid of creation."""
+    """A session on a ZooKeeper that holds some ephemeral znodes: path -> owner, zxid of creation.
 
-    def __init__(self, znodes: Mapping[str, tuple[SessionId, int]]) -> None:
-        self._znodes = znodes
+    Args:
+        is_behind: whether the member that serves the session has not applied their creation before the session syncs.
+    """
+
+    def __init__(self, znodes: Mapping[str, tuple[SessionId, int]], is_behind: bool = False) -> None:
+        self._present = znodes
+        self._znodes = {} if is_behind else znodes
 
     async def call(self, requests: list[Request], cause: object = None) -> list[ReplyOrError]:
         return [self._reply(request) for request in requests]
 
     def _reply(self, request: Any) -> ReplyOrError:
+        if isinstance(request, Sync):
+            self._znodes = self._present
+            return Synced(request.path, Zxid(99))
         if isinstance(request, GetChildren):
             children = tuple(path.rpartition("/")[2] for path in self._znodes if path.startswith(f"{request.path}/"))
             return ChildrenRead(request.path, children, None, Zxid(99))
@@ -79,10 +89,10 @@ def feed(log: EventLog) -> ClientChangeCapture:
     return feed
 
 
-def look(feed: ClientChangeCapture, **znodes: tuple[SessionId, int]) -> None:
+def look(feed: ClientChangeCapture, *, is_behind: bool = False, **znodes: tuple[SessionId, int]) -> None:
     """Read a ZooKeeper that holds `controller` and `registration`, as far as they are given."""
     named = {"controller": CONTROLLER, "registration": REGISTRATION}
-    looking = feed.look(cast(Session, Znodes({named[name]: znode for name, znode in znodes.items()})))
+    looking = feed.look(cast(Session, Znodes({named[name]: znode for name, znode in znodes.items()}, is_behind)))
     with pytest.raises(StopIteration):
         looking.send(None)
 
@@ -204,6 +214,13 @@ def test_what_a_look_has_reported_is_not_reported_again_by_a_late_reply(log: Eve
     before = len(log.events)
     feed.heard(OTHER, Create(CONTROLLER, None, ephemeral=True), Created(CONTROLLER, None, Zxid(9)), ACT)
     assert log.events[before:] == []
+
+
+def test_a_member_that_is_behind_does_not_take_away_what_another_member_has_answered(
+    log: EventLog, feed: ClientChangeCapture
+) -> None:
+    look(feed, is_behind=True, controller=(OURS, 6), registration=(OURS, 5))
+    assert appended(log) == []
 
 
 # --- what is left out ------------------------------------------------------------------------------------------------------
