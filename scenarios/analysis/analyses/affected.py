@@ -30,7 +30,7 @@ def affected_topics(history: HistoryTables) -> DataFrame:
         .groupBy(*key)
         .agg(F.count("*").alias("elections"), F.sum((~F.col("clean")).cast("long")).alias("unclean"))
     )
-    shrinks = isr_moves(history).where("left").groupBy(*key).agg(F.count("*").alias("left_isr"))
+    shrinks = history.shared(isr_moves).where("left").groupBy(*key).agg(F.count("*").alias("left_isr"))
     joined = totals.join(windows, key, "left").join(elections, key, "left").join(shrinks, key, "left")
     return joined.na.fill(0)
 
@@ -60,7 +60,7 @@ def affected_brokers(history: HistoryTables) -> DataFrame:
     key = list(OF_A_BROKER)
     lost = history.absences.where(F.col("seq").isNotNull())
     away = (
-        lost.join(F.broadcast(history.ends), ["batch", "run"])
+        lost.join(history.small(history.ends), ["batch", "run"])
         .where(
             (F.col("from_ms") <= F.col("end_ms"))
             & ((F.col("to_ms") > F.col("start_ms")) | (F.col("from_ms") >= F.col("start_ms")))
@@ -75,7 +75,7 @@ def affected_brokers(history: HistoryTables) -> DataFrame:
     windows = history.unavailable.groupBy(*key).agg(
         F.count("*").alias("partitions_lost"), F.sum("duration_ms").alias("unavailable_ms")
     )
-    moves = isr_moves(history).where("left").groupBy(*key).agg(F.count("*").alias("left_isr"))
+    moves = history.shared(isr_moves).where("left").groupBy(*key).agg(F.count("*").alias("left_isr"))
     out = history.out_of_sync.groupBy(*key).agg(F.sum("duration_ms").alias("out_of_sync_ms"))
     joined = (
         history.brokers.join(away, key, "left").join(windows, key, "left").join(moves, key, "left").join(out, key, "left")

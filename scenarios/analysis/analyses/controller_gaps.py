@@ -39,7 +39,7 @@ def controller_gaps(history: HistoryTables) -> DataFrame:
     is_znode = F.col("kind").isin(*ZNODES) & F.col("path").isin(paths.CONTROLLER, paths.CONTROLLER_EPOCH)
     wanted = history.events.where(F.col("kind").isin(*OF_CONTROLLERS) | is_ready | is_znode).select("batch", "run", *COLUMNS)
     by_run = wanted.repartition("batch", "run").sortWithinPartitions("batch", "run", "seq")
-    gaps = by_run.mapInArrow(_folding(), SCHEMA).join(F.broadcast(history.ends), ["batch", "run"])
+    gaps = by_run.mapInArrow(_folding(), SCHEMA).join(history.small(history.ends), ["batch", "run"])
     began, ended = F.greatest("from_ms", "start_ms"), F.when(F.col("is_over"), F.col("to_ms")).otherwise(F.col("end_ms"))
     return (
         gaps.withColumns({"from_ms": began, "open": ~F.col("is_over") | (ended > F.col("end_ms"))})

@@ -83,7 +83,7 @@ def _cut(terms: DataFrame, history: HistoryTables) -> DataFrame:
         is_open = is_open | (F.col("_t_ms") >= scope.until_ms)
     in_order = Window.partitionBy("batch", "run").orderBy("from_ms", "seq")
     began, ended = F.coalesce("t_ms", F.lit(0)), F.when(is_open, F.col("end_ms")).otherwise(F.col("_t_ms"))
-    placed = terms.join(F.broadcast(history.ends), ["batch", "run"])
+    placed = terms.join(history.small(history.ends), ["batch", "run"])
     seen = placed.where((began <= F.col("end_ms")) & (ended >= F.col("start_ms"))).select(
         *("batch", "run", "broker", "seq"),
         F.coalesce("written_epoch", "won_epoch").alias("controller_epoch"),

@@ -84,7 +84,7 @@ def absences(of_cluster: DataFrame, ends: DataFrame, scope: Scope) -> DataFrame:
         liveness.where(~F.col("live_at_first"))
         .groupBy(*IN_A_RUN, "broker")
         .agg(F.lit(None).cast("long").alias("seq"), F.lit(None).cast("long").alias("cause"))
-        .join(F.broadcast(ends), list(IN_A_RUN))
+        .join(ends, list(IN_A_RUN))
         .select(*IN_A_RUN, "broker", F.lit(0).cast("long").alias("t_ms"), "seq", "cause", F.lit(False).alias("live"))
     )
     moments = liveness.drop("live_at_first").unionByName(begun)
@@ -95,7 +95,7 @@ def absences(of_cluster: DataFrame, ends: DataFrame, scope: Scope) -> DataFrame:
     return (
         changes.withColumn("_next", F.lead("t_ms").over(in_time))
         .where(~F.col("live"))
-        .join(F.broadcast(ends), list(IN_A_RUN))
+        .join(ends, list(IN_A_RUN))
         .select(
             *IN_A_RUN,
             "broker",

@@ -34,7 +34,7 @@ def health_steps(history: HistoryTables) -> DataFrame:
         *("batch", "run", "from_ms", "to_ms"),
         *(F.lit(int(name == "offline")).cast("long").alias(name) for name in MEASURES),
     )
-    return steps(states.unionByName(windows), ("batch", "run"), MEASURES, history.ends)
+    return steps(states.unionByName(windows), ("batch", "run"), MEASURES, history.small(history.ends))
 
 
 HEALTH_STEPS = Analysis(
@@ -48,13 +48,13 @@ HEALTH_STEPS = Analysis(
         *(Field(name, LONG, COUNT, _MEANING[name]) for name in MEASURES),
     ),
     ("batch", "run", "from_ms"),
-    health_steps,
+    lambda history: history.shared(health_steps),
 )
 
 
 def health(history: HistoryTables) -> DataFrame:
     """Return the counts in buckets of time."""
-    bucketed = in_buckets(health_steps(history), ("batch", "run"), MEASURES, history.scope.bucket_ms)
+    bucketed = in_buckets(history.shared(health_steps), ("batch", "run"), MEASURES, history.scope.bucket_ms)
     means = {name: share(F.col(f"{name}_ms"), F.col("covered_ms")) for name in MEASURES}
     return bucketed.withColumns(means)
 

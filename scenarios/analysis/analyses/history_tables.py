@@ -2,42 +2,49 @@
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Self
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kcsim.scenarios.analysis.analyses import facts, state_intervals
 from kcsim.scenarios.analysis.analyses.recorded import recorded_transitions
 from kcsim.scenarios.analysis.analyses.scope import Scope
 from kcsim.scenarios.analysis.analyses.unavailability_windows import windows
+from kcsim.scenarios.analysis.tables.spark_session import is_in_this_process
+
+FEW_RUNS = 1_000
+"""Up to so many runs, what is small in each run is small in all: each executor can have a copy of it."""
 
 
 class HistoryTables:
-    """The tables of a history, and the tables that several analyses share; each is made at its first use.
+    """The tables of a history, and the tables that several analyses share.
+
+    A shared table is computed at its first use, and then detached from its query plan: the analyses compute the same few
+    tables from each other, and Spark would take longer to plan each of them from the files on than to run it. On a cluster
+    two executors have each part of it, so that one of them may be lost.
 
     Args:
         events: the table of events.
         transitions: the table of transitions, recorded or derived; computed from the events if it is not given.
         scope: the scope of the analyses.
-        keep: keep the shared tables (in memory, else on disk) until `release`: worth it for more than one analysis.
     """
 
-    def __init__(
-        self, events: DataFrame, transitions: DataFrame | None = None, scope: Scope | None = None, keep: bool = False
-    ) -> None:
+    def __init__(self, events: DataFrame, transitions: DataFrame | None = None, scope: Scope | None = None) -> None:
         self.events = events
         self.scope = scope or Scope()
         self._transitions = transitions
-        self._keep = keep
-        self._kept: list[DataFrame] = []
+        self._computed: dict[Callable[[Self], DataFrame], DataFrame] = {}
+
+    def restricted(self, rows: Column, scope: Scope) -> Self:
+        """Return the part of the history that satisfies a condition on batch and run, with a scope of its own."""
+        return type(self)(self.events.where(rows), self.all_transitions.where(rows), scope)
 
     @cached_property
     def all_transitions(self) -> DataFrame:
         """The table of all transitions, inside and outside the scope."""
-        if self._transitions is not None:
-            return self._transitions
-        return self._shared(lambda: recorded_transitions(self.events))
+        return self._transitions if self._transitions is not None else _detached(recorded_transitions(self.events))
 
     @cached_property
     def transitions(self) -> DataFrame:
@@ -47,48 +54,63 @@ class HistoryTables:
     @cached_property
     def facts(self) -> DataFrame:
         """The events of the cluster: see facts.facts."""
-        return self._shared(lambda: facts.facts(self.events))
+        return _detached(facts.facts(self.events))
 
     @cached_property
     def ends(self) -> DataFrame:
         """When runs begin and end within the scope: see facts.runs."""
-        return self._shared(lambda: facts.runs(self.events, self.scope))
+        return _detached(facts.runs(self.events, self.scope))
 
     @cached_property
     def absences(self) -> DataFrame:
         """When brokers were not live: see facts.absences."""
-        return self._shared(lambda: facts.absences(self.facts, self.ends, self.scope))
+        return _detached(facts.absences(self.facts, self.small(self.ends), self.scope))
 
     @cached_property
     def state_intervals(self) -> DataFrame:
         """The intervals in which each partition's state was constant: see state_intervals.state_intervals."""
-        return self._shared(lambda: state_intervals.state_intervals(self.all_transitions, self.facts, self.ends, self.scope))
+        settings = self.small(facts.topic_settings(self.facts))
+        return _detached(state_intervals.state_intervals(self.all_transitions, settings, self.small(self.ends), self.scope))
+
+    @cached_property
+    def assignments(self) -> DataFrame:
+        """The intervals in which each partition's leader and replicas were constant: see state_intervals.assignments."""
+        return _detached(state_intervals.assignments(self.state_intervals))
 
     @cached_property
     def out_of_sync(self) -> DataFrame:
         """When replicas were out of the ISR: see state_intervals.out_of_sync."""
-        return self._shared(lambda: state_intervals.out_of_sync(self.state_intervals))
+        return _detached(state_intervals.out_of_sync(self.state_intervals))
 
     @cached_property
     def unavailable(self) -> DataFrame:
         """When partitions had no live leader: see unavailability_windows.windows."""
-        return self._shared(lambda: windows(self.state_intervals, self.absences))
+        return _detached(windows(self.assignments, self.absences, self.small))
 
     @cached_property
     def brokers(self) -> DataFrame:
         """Every broker, whether registered or only named as a replica: batch, run, broker, rack."""
         hosts = self.state_intervals.select("batch", "run", F.explode("replicas").alias("broker")).distinct()
         registered = facts.brokers(self.facts)
-        return self._shared(lambda: registered.join(hosts, ["batch", "run", "broker"], "full"))
+        return _detached(registered.join(hosts, ["batch", "run", "broker"], "full"))
 
-    def release(self) -> None:
-        """Unpersist the shared tables."""
-        while self._kept:
-            self._kept.pop().unpersist()
+    def shared(self, compute: Callable[[Self], DataFrame]) -> DataFrame:
+        """Return the table that a function makes of this history, for an analysis that is a part of others."""
+        if compute not in self._computed:
+            self._computed[compute] = _detached(compute(self))
+        return self._computed[compute]
 
-    def _shared(self, made: Callable[[], DataFrame]) -> DataFrame:
-        table = made()
-        if self._keep:
-            table = table.persist(StorageLevel.MEMORY_AND_DISK)
-            self._kept.append(table)
-        return table
+    def small(self, table: DataFrame) -> DataFrame:
+        """Return a table that has few rows of each run, to be joined with a large one."""
+        return F.broadcast(table) if self._has_few_runs else table
+
+    @cached_property
+    def _has_few_runs(self) -> bool:
+        return self.ends.limit(FEW_RUNS + 1).count() <= FEW_RUNS
+
+
+def _detached(table: DataFrame) -> DataFrame:
+    """Compute a table, and return it without its query plan."""
+    has_one_executor = is_in_this_process(table.sparkSession.sparkContext.master or "")
+    level = StorageLevel.MEMORY_AND_DISK if has_one_executor else StorageLevel.MEMORY_AND_DISK_2
+    return table.localCheckpoint(storageLevel=level)

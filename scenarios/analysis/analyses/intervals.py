@@ -11,6 +11,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 FROM, TO, OPEN = "from_ms", "to_ms", "open"
+SECTION_MS = 24 * 3_600_000
+"""Time is cut into sections of this length where all intervals of a broker or a run would be one task otherwise, or would
+be compared with each other."""
 
 
 def islands(pieces: DataFrame, key: Sequence[str], carried: Mapping[str, Column]) -> DataFrame:
@@ -56,6 +59,45 @@ def of_last(column: str) -> Column:
     return F.max_by(column, F.struct(FROM, TO))
 
 
+def overlapping(pieces: DataFrame, others: DataFrame, on: Sequence[str]) -> DataFrame:
+    """Return each interval of the one table with each of the other that it overlaps.
+
+    Args:
+        pieces: has from_ms and to_ms.
+        others: has `on` and, as its interval, down_ms and up_ms. Those of one broker in a section are few.
+
+    Returns: all columns of both.
+    """
+    last_ms = F.greatest(F.col("up_ms") - 1, F.col("down_ms"))
+    left = pieces.withColumn("_section", _sections(F.col(FROM), F.greatest(F.col(TO) - 1, F.col(FROM))))
+    right = others.withColumn("_section", _sections(F.col("down_ms"), last_ms))
+    both = (F.col("down_ms") < F.col(TO)) & (F.col("up_ms") > F.col(FROM))
+    # Two intervals can meet in several sections: the one in which the later of them begins counts.
+    is_first = F.col("_section") == _section(F.greatest(FROM, "down_ms"))
+    return left.join(right, [*on, "_section"]).where(both & is_first).drop("_section")
+
+
+def time_covered(pieces: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Return how long at least one of the intervals of each key held: the key, covered_ms."""
+    section = _sections(F.col(FROM), F.col(TO) - 1)
+    cut = pieces.where(F.col(FROM) < F.col(TO)).select(*key, OPEN, FROM, TO, section.alias("_section"))
+    within = cut.withColumns(
+        {
+            FROM: F.greatest(FROM, F.col("_section") * SECTION_MS),
+            TO: F.least(TO, (F.col("_section") + 1) * SECTION_MS),
+        }
+    )
+    return islands(within, (*key, "_section"), {}).groupBy(*key).agg(F.sum("duration_ms").alias("covered_ms"))
+
+
+def _section(moment: Column) -> Column:
+    return F.floor(moment / SECTION_MS)
+
+
+def _sections(first_ms: Column, last_ms: Column) -> Column:
+    return F.explode(F.sequence(_section(first_ms), _section(last_ms)))
+
+
 def steps(pieces: DataFrame, key: Sequence[str], measures: Sequence[str], ends: DataFrame) -> DataFrame:
     """Return how many there are at each time: a step function for each measure, as its constant intervals.
 
@@ -74,19 +116,41 @@ def steps(pieces: DataFrame, key: Sequence[str], measures: Sequence[str], ends: 
     changes = (
         pieces.where(F.col(FROM) < F.col(TO))
         .select(*key, F.explode(moments).alias("_m"))
-        .groupBy(*key, F.col("_m._t").alias(FROM))
+        .groupBy(*key, _section(F.col("_m._t")).alias("_section"), F.col("_m._t").alias(FROM))
         .agg(*(F.sum(f"_m.{m}").alias(m) for m in measures))
     )
-    in_order = Window.partitionBy(*key).orderBy(FROM)
+    differs = _any([F.col(m) != 0 for m in measures])
+    begins = F.min(F.min(FROM)).over(Window.partitionBy(*key))
+    nets = changes.groupBy(*key, "_section").agg(
+        begins.alias("_begins"), F.min(F.when(differs, F.col(FROM))).alias("_first"), *(F.sum(m).alias(m) for m in measures)
+    )
+    # Of these rows there are few: the level at the beginning of each section, and when the next one has its first change.
+    in_order = Window.partitionBy(*key).orderBy("_section")
+    before = in_order.rowsBetween(Window.unboundedPreceding, -1)
+    is_first = _section(F.col("_begins")) == F.col("_section")
+    sections = (
+        nets.withColumn("_first", F.when(is_first, F.col("_begins")).otherwise(F.col("_first")))
+        .where(F.col("_first").isNotNull())
+        .select(
+            *(*key, "_section", "_begins"),
+            F.lead("_first").over(in_order).alias("_next"),
+            *(F.coalesce(F.sum(m).over(before), F.lit(0)).alias(f"_base_{m}") for m in measures),
+        )
+    )
+    in_order = Window.partitionBy(*key, "_section").orderBy(FROM)
     so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
-    is_first = F.lag(FROM).over(in_order).isNull()
-    differs = [F.col(m) != 0 for m in measures]
-    changed = changes.withColumn("_is_first", is_first).where(_any([F.col("_is_first"), *differs]))
-    levels = changed.select(
-        *key, FROM, *(F.sum(m).over(so_far).alias(m) for m in measures), F.lead(FROM).over(in_order).alias(TO)
+    levels = (
+        changes.join(sections, [*key, "_section"])
+        .where(differs | (F.col(FROM) == F.col("_begins")))
+        .select(
+            *key,
+            FROM,
+            *((F.col(f"_base_{m}") + F.sum(m).over(so_far)).alias(m) for m in measures),
+            F.coalesce(F.lead(FROM).over(in_order), "_next").alias(TO),
+        )
     )
     return (
-        levels.join(F.broadcast(ends), ["batch", "run"])
+        levels.join(ends, ["batch", "run"])
         .select(*key, FROM, F.coalesce(TO, "end_ms").alias(TO), *measures)
         .where(F.col(FROM) < F.col(TO))
     )

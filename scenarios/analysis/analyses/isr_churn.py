@@ -44,7 +44,7 @@ def isr_moves(history: HistoryTables) -> DataFrame:
 def isr_churn(history: HistoryTables) -> DataFrame:
     """Count shrinks and expansions by broker, over time."""
     width = history.scope.bucket_ms
-    moves = isr_moves(history).withColumn("bucket_ms", F.col("t_ms") - F.col("t_ms") % width)
+    moves = history.shared(isr_moves).withColumn("bucket_ms", F.col("t_ms") - F.col("t_ms") % width)
     left, by_leader = F.col("left").cast("long"), F.col("by_leader").cast("long")
     return moves.groupBy("batch", "run", "bucket_ms", "broker").agg(
         F.sum(left).alias("left_isr"),
@@ -74,7 +74,7 @@ ISR_CHURN = Analysis(
 
 def isr_churn_partitions(history: HistoryTables) -> DataFrame:
     """Count shrinks and expansions by partition."""
-    moves = isr_moves(history)
+    moves = history.shared(isr_moves)
     changes = moves.groupBy(*PARTITION, "seq").agg(
         F.bool_or("left").alias("shrinks"),
         F.bool_or(~F.col("left")).alias("expands"),
@@ -116,7 +116,7 @@ def flapping_replicas(history: HistoryTables) -> DataFrame:
     """Return how often each replica was out of its ISR, and whether it flaps."""
     one = Window.partitionBy(*PARTITION, "broker")
     lately = one.orderBy("t_ms").rangeBetween(-(HOUR_MS - 1), 0)
-    leaves = isr_moves(history).where("left").withColumn("_lately", F.count("*").over(lately))
+    leaves = history.shared(isr_moves).where("left").withColumn("_lately", F.count("*").over(lately))
     often = leaves.groupBy(*PARTITION, "broker").agg(
         F.max("_lately").alias("most_in_an_hour"), F.count("*").alias("left_isr")
     )

@@ -13,7 +13,7 @@ OF_A_BROKER = ("batch", "run", "broker")
 
 def broker_load(history: HistoryTables) -> DataFrame:
     """Return each broker's leaders and replicas in each bucket of time; without the brokers that have neither in it."""
-    intervals = history.state_intervals.select("batch", "run", "from_ms", "to_ms", "leader", "replicas")
+    intervals = history.assignments.select("batch", "run", "from_ms", "to_ms", "leader", "replicas")
     is_led = F.col("leader") != NO_BROKER
     leads = F.when(
         is_led, F.array(F.struct(F.col("leader").alias("broker"), F.lit(1).alias("leaders"), F.lit(0).alias("replicas")))
@@ -26,7 +26,7 @@ def broker_load(history: HistoryTables) -> DataFrame:
         "batch", "run", "from_ms", "to_ms", "r.broker", "r.leaders", "r.replicas"
     )
     measures = ("leaders", "replicas")
-    stretches = steps(pieces, OF_A_BROKER, measures, history.ends)
+    stretches = steps(pieces, OF_A_BROKER, measures, history.small(history.ends))
     return in_buckets(stretches, OF_A_BROKER, measures, history.scope.bucket_ms)
 
 
@@ -36,7 +36,7 @@ def mean(integral: str) -> Column:
 
 def with_means(history: HistoryTables) -> DataFrame:
     """Return broker_load() with the means over the bucket."""
-    return broker_load(history).withColumn("leaders", mean("leaders_ms")).withColumn("replicas", mean("replicas_ms"))
+    return history.shared(broker_load).withColumn("leaders", mean("leaders_ms")).withColumn("replicas", mean("replicas_ms"))
 
 
 BROKER_LOAD = Analysis(
@@ -66,7 +66,7 @@ BROKER_LOAD = Analysis(
 
 def skew(history: HistoryTables) -> DataFrame:
     """Return how unevenly leaders and replicas are distributed, in each bucket of time."""
-    load = broker_load(history)
+    load = history.shared(broker_load)
     known = history.brokers.groupBy("batch", "run").agg(F.count("*").alias("brokers"))
     figures = [
         column
@@ -77,7 +77,7 @@ def skew(history: HistoryTables) -> DataFrame:
             F.sum(_square(f"{what}_ms")).alias(f"_squares_{what}"),
         )
     ]
-    of_buckets = load.groupBy("batch", "run", "bucket_ms").agg(*figures).join(F.broadcast(known), ["batch", "run"])
+    of_buckets = load.groupBy("batch", "run", "bucket_ms").agg(*figures).join(history.small(known), ["batch", "run"])
     spread = of_buckets.select(
         *("batch", "run", "bucket_ms", "brokers"),
         *(column for what in ("leaders", "replicas") for column in _spread(what)),
@@ -105,13 +105,13 @@ def _spread(what: str) -> tuple[Column, Column]:
 def _preferred(history: HistoryTables) -> DataFrame:
     """Return for each bucket the share of the partitions' time in which the first replica was the leader."""
     known = F.size("replicas") > 0
-    pieces = history.state_intervals.where(known).select(
+    pieces = history.assignments.where(known).select(
         *("batch", "run", "from_ms", "to_ms"),
         (F.col("leader") == F.try_element_at("replicas", F.lit(1))).cast("long").alias("preferred"),
         F.lit(1).alias("partitions"),
     )
     measures = ("preferred", "partitions")
-    stretches = steps(pieces, ("batch", "run"), measures, history.ends)
+    stretches = steps(pieces, ("batch", "run"), measures, history.small(history.ends))
     bucketed = in_buckets(stretches, ("batch", "run"), measures, history.scope.bucket_ms)
     wanted = share(F.col("preferred_ms"), F.col("partitions_ms"))
     return bucketed.select("batch", "run", "bucket_ms", wanted.alias("preferred_share"))

@@ -33,7 +33,7 @@ def as_of(history: HistoryTables) -> DataFrame:
         ends_later = (F.col("to_ms") > at_ms) | F.col("open")
         now = (F.col("from_ms") <= at_ms) & ends_later
     away = absences.where(now).groupBy("batch", "run").agg(F.collect_set("broker").alias("away"))
-    found = intervals.where(now).join(F.broadcast(away), ["batch", "run"], "left")
+    found = intervals.where(now).join(history.small(away), ["batch", "run"], "left")
     live = F.array_except("replicas", F.coalesce("away", F.array().cast("array<bigint>")))
     return found.select(
         *PARTITION, "leader", "min_isr", live.alias("live"), F.array_intersect(live, F.col("isr")).alias("live_isr")
@@ -45,7 +45,15 @@ def _grouped_by_rack(history: HistoryTables) -> DataFrame:
     racks = history.brokers.where(F.col("rack").isNotNull())
     by_broker = F.map_from_entries(F.collect_list(F.struct("broker", "rack")))
     of_runs = racks.groupBy("batch", "run").agg(by_broker.alias("rack_of"))
-    return as_of(history).join(F.broadcast(of_runs), ["batch", "run"])
+    return as_of(history).join(history.small(of_runs), ["batch", "run"])
+
+
+def _broker_members(history: HistoryTables) -> DataFrame:
+    return _members(history, by_rack=False)
+
+
+def _rack_members(history: HistoryTables) -> DataFrame:
+    return _members(history, by_rack=True)
 
 
 def _members(history: HistoryTables, by_rack: bool) -> DataFrame:
@@ -132,12 +140,12 @@ def _together(members: DataFrame) -> DataFrame:
     )
 
 
-def _pairs(members: DataFrame) -> DataFrame:
+def _pairs(history: HistoryTables, members: DataFrame) -> DataFrame:
     alone = _alone(members)
     corrected = _together(members)
     keys = ["batch", "run"]
     of_a, of_b = (
-        F.broadcast(alone.select(*keys, F.col("name").alias(side), *(F.col(f).alias(f"{side}_{f}") for f in FIGURES)))
+        history.small(alone.select(*keys, F.col("name").alias(side), *(F.col(f).alias(f"{side}_{f}") for f in FIGURES)))
         for side in ("a", "b")
     )
     joined = corrected.join(of_a, [*keys, "a"]).join(of_b, [*keys, "b"])
@@ -162,7 +170,7 @@ _WORST = ("-offline", "-under_min_isr", "-partitions")
 
 def loss_of_broker(history: HistoryTables) -> DataFrame:
     """Return the damage of N-1 over brokers, for the brokers that host a live replica."""
-    return _alone(_members(history, by_rack=False)).withColumn("broker", F.col("name").cast("long"))
+    return _alone(history.shared(_broker_members)).withColumn("broker", F.col("name").cast("long"))
 
 
 LOSS_OF_BROKER = Analysis(
@@ -177,7 +185,7 @@ LOSS_OF_BROKER = Analysis(
 
 def loss_of_rack(history: HistoryTables) -> DataFrame:
     """Return the damage of N-1 over racks."""
-    return _alone(_members(history, by_rack=True)).withColumnRenamed("name", "rack")
+    return _alone(history.shared(_rack_members)).withColumnRenamed("name", "rack")
 
 
 LOSS_OF_RACK = Analysis(
@@ -201,7 +209,7 @@ _PAIRS = " Pairs that share no partition are not listed: what they take is the s
 
 def loss_of_brokers(history: HistoryTables) -> DataFrame:
     """Return the damage of N-2 over brokers."""
-    pairs = _pairs(_members(history, by_rack=False))
+    pairs = _pairs(history, history.shared(_broker_members))
     numbers = (F.col("a").cast("long"), F.col("b").cast("long"))
     return pairs.withColumn("brokers", F.array_sort(F.array(*numbers)))
 
@@ -218,7 +226,7 @@ LOSS_OF_BROKERS = Analysis(
 
 def loss_of_racks(history: HistoryTables) -> DataFrame:
     """Return the damage of N-2 over racks."""
-    return _pairs(_members(history, by_rack=True)).withColumn("racks", F.array("a", "b"))
+    return _pairs(history, history.shared(_rack_members)).withColumn("racks", F.array("a", "b"))
 
 
 LOSS_OF_RACKS = Analysis(

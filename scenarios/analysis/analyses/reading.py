@@ -25,14 +25,13 @@ def read_history(
     paths: Sequence[Path],
     transitions: Path | None = None,
     scope: Scope | None = None,
-    keep: bool = False,
 ) -> tuple[HistoryTables, list[str]]:
     """Read a history to be analysed.
 
     Args:
         paths: datasets, or traces (JSON lines, Parquet), or folders of traces.
         transitions: a dataset whose transitions replace those of `paths`, such as the dataset that a replay derived.
-        scope, keep: as in HistoryTables.
+        scope: as in HistoryTables.
 
     Returns: the history, and sentences about what could not be read. The transitions are those of the datasets if each of
         them has some, else they are computed from the events. For a dataset only whole unreadable files are reported:
@@ -47,7 +46,7 @@ def read_history(
     unread = _unread(paths, rejects)
     if events.isEmpty():
         raise NoEventsError("; ".join([f"there are no events in {', '.join(map(str, paths))}", *unread]))
-    return HistoryTables(events, _transitions(spark, datasets), scope, keep), unread
+    return HistoryTables(events, _transitions(spark, datasets), scope), unread
 
 
 def _transitions(spark: SparkSession, datasets: Sequence[Dataset]) -> DataFrame | None:

@@ -5,7 +5,9 @@ change is taken from the latest decision of the controller before it, if the cha
 content: a leader keeps the leader epoch, a controller raises it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -62,16 +64,15 @@ def recorded_transitions(events: DataFrame) -> DataFrame:
     in_order = Window.partitionBy(*PARTITION).orderBy("t_ms", "seq")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
-    last = F.last("state", ignorenulls=True)
     rows = moments.select(
         *PARTITION,
         *("seq", "t_ms", "state", "assigned", "decided"),
-        last.over(before).alias("before"),
+        F.last("state", ignorenulls=True).over(before).alias("before"),
         F.last("assigned", ignorenulls=True).over(so_far).alias("assignment"),
-        F.last("assigned", ignorenulls=True).over(before).alias("assignment_before"),
+        (F.count("assigned").over(before) > 0).alias("was_assigned"),
         F.last("decided", ignorenulls=True).over(so_far).alias("decision"),
     )
-    return _numbered(_changes(rows).unionByName(_failed_elections(rows)).unionByName(_reassigned(rows)))
+    return _numbered(_transitions(rows, (_change(), _failed_election(), _reassignment())))
 
 
 # --- what is read ----------------------------------------------------------------------------------------------------------
@@ -184,8 +185,29 @@ def _of_broker_change() -> Column:
 # --- what is returned ------------------------------------------------------------------------------------------------------
 
 
-def _changes(rows: DataFrame) -> DataFrame:
-    """Return a row for each change of a state znode."""
+class _Case(NamedTuple):
+    """A kind of moments that are transitions, and the fields of such a transition by their names."""
+
+    holds: Column
+    fields: dict[str, Column]
+
+
+def _transitions(rows: DataFrame, cases: Sequence[_Case]) -> DataFrame:
+    """Return the moments that are transitions. Each is of one case at most, so that one pass finds those of all."""
+    first, *others = cases
+    fields = []
+    for name, column in first.fields.items():
+        chosen = F.when(first.holds, column)
+        for case in others:
+            chosen = chosen.when(case.holds, case.fields[name])
+        fields.append(chosen.alias(name))
+    is_one = reduce(Column.__or__, (F.coalesce(case.holds, F.lit(False)) for case in cases))
+    decided = rows.withColumn("_decided", _is_decided()).withColumn("_kind", _kind())
+    return decided.where(is_one).select(*PARTITION, "seq", "t_ms", *fields)
+
+
+def _is_decided() -> Column:
+    """Return whether the controller's latest decision is what the state znode has."""
     now, decision, was = _of("state"), _of("decision"), _of("before")
     agrees = (
         (decision("leader_epoch") == now("leader_epoch"))
@@ -193,37 +215,48 @@ def _changes(rows: DataFrame) -> DataFrame:
         & decision("leader").eqNullSafe(now("leader"))
     )
     is_newer = decision("seq") > F.coalesce(was("seq"), F.lit(-1))
-    decided = F.coalesce(agrees & is_newer, F.lit(False)) & ~_same_epoch()
+    return F.coalesce(agrees & is_newer, F.lit(False)) & ~_same_epoch()
+
+
+def _kind() -> Column:
+    """Return the kind of a change of a state znode."""
+    now, was = _of("state"), _of("before")
     by_leader = _same_epoch() & (now("isr") != was("isr"))
-    kind = (
-        F.when(decided, decision("kind"))
+    return (
+        F.when(F.col("_decided"), F.col("decision.kind"))
         .when(by_leader & (F.size(F.array_except("before.isr", "state.isr")) > 0), EventKind.ISR_SHRUNK)
         .when(by_leader & (F.size(F.array_except("state.isr", "before.isr")) > 0), EventKind.ISR_EXPANDED)
         .otherwise(now("kind"))
     )
-    changed = rows.where(F.col("state").isNotNull()).withColumn("kind", kind).withColumn("_decided", decided)
-    is_election = F.col("_decided") & (F.col("kind") == EventKind.LEADER_ELECTION)
+
+
+def _change() -> _Case:
+    """A change of a state znode."""
+    now, decision, was, kind = _of("state"), _of("decision"), _of("before"), F.col("_kind")
+    is_election = F.col("_decided") & (kind == EventKind.LEADER_ELECTION)
     by_content = F.coalesce(F.array_contains(was("isr"), now("leader")), F.lit(True))
     clean = F.when(decision("rule").isNotNull(), decision("rule") != ElectionRule.UNCLEAN).otherwise(by_content)
     trigger = (
         F.when(F.col("_decided"), decision("trigger"))
-        .when(F.col("kind").isin(EventKind.ISR_SHRUNK, EventKind.ISR_EXPANDED), Trigger.LEADER)
-        .when(F.col("kind") == EventKind.ZNODE_DELETED, Trigger.TOPIC_DELETION)
+        .when(kind.isin(EventKind.ISR_SHRUNK, EventKind.ISR_EXPANDED), Trigger.LEADER)
+        .when(kind == EventKind.ZNODE_DELETED, Trigger.TOPIC_DELETION)
         .otherwise(Trigger.WRITTEN)
     )
-    return changed.select(
-        *PARTITION,
-        *("seq", "t_ms", "kind"),
-        *(now(name).alias(name) for name in ("leader", "leader_epoch")),
-        F.coalesce(now("isr"), F.array().cast(_ISR)).alias("isr"),
-        *_assigned("assignment"),
-        *(now(name).alias(name) for name in ("controller_epoch", "zk_version")),
-        F.when(is_election, _strategy(decision("rule"), decision("trigger"))).alias("strategy"),
-        F.when(is_election, decision("rule")).alias("rule"),
-        trigger.alias("trigger"),
-        F.when(F.col("_decided"), decision("seq")).otherwise(now("cause")).alias("cause"),
-        F.when(is_election, clean).alias("clean"),
-    )
+    fields = {
+        "kind": kind,
+        "leader": now("leader"),
+        "leader_epoch": now("leader_epoch"),
+        "isr": F.coalesce(now("isr"), F.array().cast(_ISR)),
+        **_assigned("assignment"),
+        "controller_epoch": now("controller_epoch"),
+        "zk_version": now("zk_version"),
+        "strategy": F.when(is_election, _strategy(decision("rule"), decision("trigger"))),
+        "rule": F.when(is_election, decision("rule")),
+        "trigger": trigger,
+        "cause": F.when(F.col("_decided"), decision("seq")).otherwise(now("cause")),
+        "clean": F.when(is_election, clean),
+    }
+    return _Case(F.col("state").isNotNull(), fields)
 
 
 def _of(struct: str) -> Callable[[str], Column]:
@@ -236,51 +269,51 @@ def _same_epoch() -> Column:
     return F.coalesce(same, F.lit(False))
 
 
-def _failed_elections(rows: DataFrame) -> DataFrame:
-    """Return a row for each election that found no leader. Such an election leaves the state unchanged."""
-    chosen = rows.where((F.col("decided.kind") == EventKind.LEADER_ELECTION) & F.col("decided.leader").isNull())
-    return chosen.select(
-        *PARTITION,
-        *("seq", "t_ms"),
-        F.lit(EventKind.LEADER_ELECTION).alias("kind"),
-        F.lit(None).cast("long").alias("leader"),
-        F.col("before.leader_epoch").alias("leader_epoch"),
-        F.coalesce("before.isr", F.array().cast(_ISR)).alias("isr"),
-        *_assigned("assignment"),
-        *(F.col(f"before.{name}").alias(name) for name in ("controller_epoch", "zk_version")),
-        _strategy(F.col("decided.rule"), F.col("decided.trigger")).alias("strategy"),
-        F.col("decided.rule").alias("rule"),
-        F.col("decided.trigger").alias("trigger"),
-        F.col("decided.cause").alias("cause"),
-        F.lit(None).cast("boolean").alias("clean"),
-    )
+def _failed_election() -> _Case:
+    """An election that found no leader: it leaves the state unchanged."""
+    decided, was = _of("decided"), _of("before")
+    fields = {
+        "kind": F.lit(EventKind.LEADER_ELECTION),
+        "leader": F.lit(None).cast("long"),
+        "leader_epoch": was("leader_epoch"),
+        "isr": F.coalesce(was("isr"), F.array().cast(_ISR)),
+        **_assigned("assignment"),
+        "controller_epoch": was("controller_epoch"),
+        "zk_version": was("zk_version"),
+        "strategy": _strategy(decided("rule"), decided("trigger")),
+        "rule": decided("rule"),
+        "trigger": decided("trigger"),
+        "cause": decided("cause"),
+        "clean": F.lit(None).cast("boolean"),
+    }
+    return _Case((decided("kind") == EventKind.LEADER_ELECTION) & decided("leader").isNull(), fields)
 
 
-def _reassigned(rows: DataFrame) -> DataFrame:
-    """Return a row for each change of the assignment of a partition that has a state, or that awaits its first leader."""
-    sought = (
-        F.col("before").isNull() & (F.col("decision.kind") == EventKind.LEADER_ELECTION) & F.col("decision.leader").isNull()
-    )
-    is_there = F.col("before.leader").isNotNull() | F.coalesce(sought, F.lit(False))
-    is_change = F.col("assigned").isNotNull() & F.col("assignment_before").isNotNull() & is_there
-    return rows.where(is_change).select(
-        *PARTITION,
-        *("seq", "t_ms"),
-        F.lit(EventKind.PARTITION_REASSIGNMENT).alias("kind"),
-        *(F.col(f"before.{name}").alias(name) for name in ("leader", "leader_epoch")),
-        F.coalesce("before.isr", F.array().cast(_ISR)).alias("isr"),
-        *_assigned("assigned"),
-        *(F.col(f"before.{name}").alias(name) for name in ("controller_epoch", "zk_version")),
-        *(F.lit(None).cast("string").alias(name) for name in ("strategy", "rule")),
-        F.lit(Trigger.REASSIGNMENT).alias("trigger"),
-        F.col("assigned.cause").alias("cause"),
-        F.lit(None).cast("boolean").alias("clean"),
-    )
+def _reassignment() -> _Case:
+    """A change of the assignment of a partition that has a state, or that awaits its first leader."""
+    was, decision = _of("before"), _of("decision")
+    sought = F.col("before").isNull() & (decision("kind") == EventKind.LEADER_ELECTION) & decision("leader").isNull()
+    is_there = was("leader").isNotNull() | F.coalesce(sought, F.lit(False))
+    fields = {
+        "kind": F.lit(EventKind.PARTITION_REASSIGNMENT),
+        "leader": was("leader"),
+        "leader_epoch": was("leader_epoch"),
+        "isr": F.coalesce(was("isr"), F.array().cast(_ISR)),
+        **_assigned("assigned"),
+        "controller_epoch": was("controller_epoch"),
+        "zk_version": was("zk_version"),
+        "strategy": F.lit(None).cast("string"),
+        "rule": F.lit(None).cast("string"),
+        "trigger": F.lit(Trigger.REASSIGNMENT),
+        "cause": F.col("assigned.cause"),
+        "clean": F.lit(None).cast("boolean"),
+    }
+    return _Case(F.col("assigned").isNotNull() & F.col("was_assigned") & is_there, fields)
 
 
-def _assigned(column: str) -> list[Column]:
+def _assigned(column: str) -> dict[str, Column]:
     none = F.array().cast(_ISR)
-    return [F.coalesce(F.col(f"{column}.{name}"), none).alias(name) for name in ("replicas", "adding", "removing")]
+    return {name: F.coalesce(F.col(f"{column}.{name}"), none) for name in ("replicas", "adding", "removing")}
 
 
 def _strategy(rule: Column, trigger: Column) -> Column:

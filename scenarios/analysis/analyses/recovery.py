@@ -7,6 +7,7 @@ from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.analysis import COUNT, IN_A_RUN, LONG, LONGS, MS, ONE, REAL, TEXT, Analysis, Field
 from kcsim.scenarios.analysis.analyses.controllers import EXPIRED
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
+from kcsim.scenarios.analysis.analyses.intervals import overlapping
 from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
 
 ACTION_KINDS = (EventKind.FAULT, EventKind.ADMIN_ACT)
@@ -27,11 +28,11 @@ def _losses(history: HistoryTables) -> DataFrame:
     hop = events.select(
         *keys, F.col("seq").alias("cause"), action.alias("action"), F.col("cause").alias("next"), "kind", "error"
     )
-    first = lost.join(F.broadcast(hop), [*keys, "cause"], "left").withColumnsRenamed(
+    first = lost.join(history.small(hop), [*keys, "cause"], "left").withColumnsRenamed(
         {"action": "action_1", "kind": "kind_1", "error": "error_1"}
     )
     second = hop.select(*keys, F.col("cause").alias("next"), F.col("action").alias("action_2"))
-    joined = first.join(F.broadcast(second), [*keys, "next"], "left")
+    joined = first.join(history.small(second), [*keys, "next"], "left")
     root = F.coalesce("action_1", "action_2")
     by_session = F.when(F.col("error_1") == EXPIRED, "session expired").otherwise("session closed")
     own = F.when(F.col("kind_1") == EventKind.SESSION_CLOSED, by_session).otherwise("unknown")
@@ -58,13 +59,13 @@ OF_A_FAULT = ("batch", "run", "fault_seq")
 
 def recoveries(history: HistoryTables) -> DataFrame:
     """Return each fault, the partitions and replicas that it affected, and how long their recovery took."""
-    losses = F.broadcast(_losses(history))
+    losses = history.small(history.shared(_losses))
     faults = losses.groupBy(*OF_A_FAULT, "fault", "fault_ms").agg(F.array_sort(F.collect_set("broker")).alias("brokers"))
     of_broker = ["batch", "run", "broker"]
     took = (
         history.unavailable.select(*PARTITION, *("from_ms", "to_ms", "open", "broker"))
-        .join(losses, of_broker)
-        .where((F.col("from_ms") >= F.col("down_ms")) & (F.col("from_ms") < F.col("up_ms")))
+        .transform(lambda windows: overlapping(windows, losses, of_broker))
+        .where(F.col("from_ms") >= F.col("down_ms"))
         .groupBy(*OF_A_FAULT)
         .agg(
             F.count_distinct("topic", "partition").alias("partitions_taken"),
@@ -74,8 +75,7 @@ def recoveries(history: HistoryTables) -> DataFrame:
     )
     put_out = (
         history.out_of_sync.select(*PARTITION, *("from_ms", "to_ms", "open", "broker"))
-        .join(losses, of_broker)
-        .where((F.col("from_ms") < F.col("up_ms")) & (F.col("to_ms") > F.col("down_ms")))
+        .transform(lambda intervals: overlapping(intervals, losses, of_broker))
         .groupBy(*OF_A_FAULT)
         .agg(
             F.count_distinct("topic", "partition", "broker").alias("replicas_out_of_sync"),
@@ -113,7 +113,7 @@ RECOVERIES = Analysis(
         Field("to_full_isr_ms", LONG, MS, "from the fault until all were back; null if none were out, or not all came back"),
     ),
     ("-to_leader_ms", "fault_ms"),
-    recoveries,
+    lambda history: history.shared(recoveries),
 )
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -121,7 +121,7 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 def recovery_times(history: HistoryTables) -> DataFrame:
     """Return the distribution of the times to recovery, by kind of fault."""
-    by_fault = recoveries(history)
+    by_fault = history.shared(recoveries)
     times = ("to_leader", "to_full_isr")
     quantiles = [F.percentile(f"{time}_ms", q).alias(f"{time}_{name}_ms") for time in times for name, q in QUANTILES.items()]
     return by_fault.groupBy("batch", "run", "fault").agg(

@@ -8,8 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kcsim.eventlog.events import EventKind
-from kcsim.scenarios.analysis.analyses.facts import topic_settings
-from kcsim.scenarios.analysis.analyses.intervals import islands, of_last
+from kcsim.scenarios.analysis.analyses.intervals import islands, of_first, of_last
 from kcsim.scenarios.analysis.analyses.scope import Scope
 
 PARTITION = ("batch", "run", "topic", "partition")
@@ -32,14 +31,14 @@ def of_topics(rows: DataFrame, scope: Scope) -> DataFrame:
     return rows.where(F.col("topic").isin(*scope.topics)) if scope.topics else rows
 
 
-def state_intervals(transitions: DataFrame, of_cluster: DataFrame, ends: DataFrame, scope: Scope) -> DataFrame:
+def state_intervals(transitions: DataFrame, settings: DataFrame, ends: DataFrame, scope: Scope) -> DataFrame:
     """Return every state interval of every partition.
 
     A state interval lasts from one change of the partition's state, or of a setting that the partition is judged by, to the
     next.
 
     Args:
-        of_cluster: facts(), for the settings of topics.
+        settings: facts.topic_settings().
         ends: runs().
 
     Returns: batch, run, topic, partition; seq and t_ms of the event that began the interval; from_ms and to_ms, cut off at
@@ -49,7 +48,7 @@ def state_intervals(transitions: DataFrame, of_cluster: DataFrame, ends: DataFra
         leader_before and isr_before (null at the partition's beginning); leader_after and isr_after (null at its end).
     """
     chosen = of_topics(transitions, scope)
-    moments = _states(chosen).unionByName(_settings(chosen, of_topics(topic_settings(of_cluster), scope)))
+    moments = _states(chosen).unionByName(_settings(chosen, of_topics(settings, scope)))
     in_order = Window.partitionBy(*PARTITION).orderBy("t_ms", "seq")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
@@ -88,7 +87,7 @@ def _settings(transitions: DataFrame, settings: DataFrame) -> DataFrame:
     """Return the changes of topics' settings, for each of the topics' partitions."""
     partitions = transitions.where("n = 0").select(*PARTITION)
     state = _states(transitions.limit(0)).schema["state"].dataType
-    return partitions.join(F.broadcast(settings), ["batch", "run", "topic"]).select(
+    return partitions.join(settings, ["batch", "run", "topic"]).select(
         *PARTITION, "seq", "t_ms", F.lit(None).cast(state).alias("state"), "deleting", "min_isr"
     )
 
@@ -100,7 +99,7 @@ def _cut(states: DataFrame, ends: DataFrame, scope: Scope) -> DataFrame:
     if scope.until_ms is not None:
         is_open = is_open | (next_ms >= scope.until_ms)
     to_ms = F.when(is_open, F.col("end_ms")).otherwise(next_ms)
-    named = states.join(F.broadcast(ends), ["batch", "run"]).select(
+    named = states.join(ends, ["batch", "run"]).select(
         *PARTITION,
         *("seq", "t_ms"),
         F.greatest("t_ms", "start_ms").alias("from_ms") if scope.since_ms is not None else F.col("t_ms").alias("from_ms"),
@@ -124,6 +123,21 @@ def origin_replicas(prefix: str = "") -> Column:
     """Return the replicas that should be in sync: those that are not being added. Replicas are seldom being added."""
     replicas, adding = F.col(f"{prefix}replicas"), F.col(f"{prefix}adding")
     return F.when(F.coalesce(F.size(adding) > 0, F.lit(False)), F.array_except(replicas, adding)).otherwise(replicas)
+
+
+def assignments(of_partitions: DataFrame) -> DataFrame:
+    """Return the intervals in which each partition's leader and replicas were constant, however often its ISR changed.
+
+    There are far fewer of them than state intervals.
+
+    Args:
+        of_partitions: state_intervals().
+
+    Returns: batch, run, topic, partition, leader, replicas, from_ms, to_ms, duration_ms, open, leader_before, leader_after
+        (as in state_intervals, of the first and of the last state).
+    """
+    carried = {"leader_before": of_first("leader_before"), "leader_after": of_last("leader_after")}
+    return islands(of_partitions, (*PARTITION, "leader", "replicas"), carried)
 
 
 def out_of_sync(of_partitions: DataFrame) -> DataFrame:

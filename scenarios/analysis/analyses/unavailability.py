@@ -20,7 +20,7 @@ from kcsim.scenarios.analysis.analyses.analysis import (
     share,
 )
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
-from kcsim.scenarios.analysis.analyses.intervals import islands
+from kcsim.scenarios.analysis.analyses.intervals import islands, time_covered
 from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
 
 A_LIVE_LEADER = """\
@@ -89,27 +89,21 @@ def availability(history: HistoryTables) -> DataFrame:
     counts = ("existing_ms", "unavailable_ms", "windows", "open_windows")
     of_partitions = existing.join(lost, list(PARTITION), "left").na.fill(0)
     summed = per_scope(of_partitions, counts, ("longest_ms",))
-    at_once = _any_unavailable(windows, ("batch", "run")).unionByName(
-        _any_unavailable(windows, ("batch", "run", "topic")), allowMissingColumns=True
+    at_once = time_covered(windows, ("batch", "run")).unionByName(
+        time_covered(windows, ("batch", "run", "topic")), allowMissingColumns=True
     )
     same = [F.col(f"s.{name}").eqNullSafe(F.col(f"o.{name}")) for name in ("batch", "run", "topic")]
     joined = summed.alias("s").join(at_once.alias("o"), [*same, F.col("s.scope") != "partition"], "left")
     figures = joined.select(
         "s.*",
         F.when(F.col("s.scope") == "partition", F.col("unavailable_ms"))
-        .otherwise(F.coalesce("any_ms", F.lit(0)))
+        .otherwise(F.coalesce("covered_ms", F.lit(0)))
         .alias("any_unavailable_ms"),
     )
     lost_share = share(F.col("unavailable_ms"), F.col("existing_ms"))
     return figures.withColumn("availability", 1 - lost_share).withColumn(
         "nines", F.when(lost_share > 0, F.round(-F.log10(lost_share), 4))
     )
-
-
-def _any_unavailable(windows: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    """Return for how long at least one of the partitions of a key was unavailable."""
-    joined = islands(windows.select(*PARTITION, "from_ms", "to_ms", "open"), key, {})
-    return joined.groupBy(*key).agg(F.sum("duration_ms").alias("any_ms"))
 
 
 AVAILABILITY = Analysis(

@@ -1,18 +1,25 @@
 """The windows in which a partition had no live leader."""
 
+from collections.abc import Callable
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kcsim.scenarios.analysis.analyses.intervals import islands, of_first, of_last
+from kcsim.scenarios.analysis.analyses.intervals import islands, of_first, of_last, overlapping
 from kcsim.scenarios.analysis.analyses.state_intervals import NO_BROKER, PARTITION
 
 LEADER_LOST, NO_LEADER = "leader lost", "no leader"
 
 
-def windows(intervals: DataFrame, absences: DataFrame) -> DataFrame:
+def windows(intervals: DataFrame, absences: DataFrame, small: Callable[[DataFrame], DataFrame]) -> DataFrame:
     """Return when each partition was unavailable: its state named no leader, or one that was not live.
 
     Adjacent times make one window, however often the state changed meanwhile.
+
+    Args:
+        intervals: state_intervals.assignments().
+        absences: facts.absences().
+        small: marks the absences, which are few in each run, for a join with the intervals.
 
     Returns: batch, run, topic, partition, from_ms, to_ms, duration_ms, open, began_with ("leader lost": its leader was no
         longer live, or the controller removed it as the leader; "no leader": the partition never had one), broker (the
@@ -32,22 +39,18 @@ def windows(intervals: DataFrame, absences: DataFrame) -> DataFrame:
         F.col("to_ms").alias("up_ms"),
         F.col("open").alias("is_down"),
     )
-    overlaps = (F.col("down_ms") < F.col("to_ms")) & (F.col("up_ms") > F.col("from_ms"))
-    lost = (
-        intervals.where(F.col("leader") != NO_BROKER)
-        .select(*PARTITION, *("from_ms", "to_ms", "open", "leader", "leader_after"))
-        .join(F.broadcast(away), ["batch", "run", "leader"])
-        .where(overlaps)
-        .select(
-            *PARTITION,
-            F.greatest("from_ms", "down_ms").alias("from_ms"),
-            F.least("to_ms", "up_ms").alias("to_ms"),
-            (F.col("open") & F.col("is_down")).alias("open"),
-            F.col("leader").alias("broker"),
-            F.when(F.col("up_ms") < F.col("to_ms"), F.col("leader"))
-            .otherwise(F.nullif("leader_after", F.lit(NO_BROKER)))
-            .alias("leader_after"),
-        )
+    led = intervals.where(F.col("leader") != NO_BROKER).select(
+        *PARTITION, *("from_ms", "to_ms", "open", "leader", "leader_after")
+    )
+    lost = overlapping(led, small(away), ["batch", "run", "leader"]).select(
+        *PARTITION,
+        F.greatest("from_ms", "down_ms").alias("from_ms"),
+        F.least("to_ms", "up_ms").alias("to_ms"),
+        (F.col("open") & F.col("is_down")).alias("open"),
+        F.col("leader").alias("broker"),
+        F.when(F.col("up_ms") < F.col("to_ms"), F.col("leader"))
+        .otherwise(F.nullif("leader_after", F.lit(NO_BROKER)))
+        .alias("leader_after"),
     )
     carried = {"broker": of_first("broker"), "leader_after": of_last("leader_after")}
     began_with = F.when(F.col("broker").isNull(), NO_LEADER).otherwise(LEADER_LOST)

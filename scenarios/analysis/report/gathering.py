@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from kcsim.scenarios.analysis.analyses.analysis import Analysis
 from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
-from kcsim.scenarios.analysis.analyses.scope import Scope
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 from kcsim.scenarios.analysis.report import contents
 from kcsim.scenarios.analysis.report.contents import Contents, DurationDistribution, Focus, ReportTotals
@@ -35,27 +34,6 @@ TABLES = (
 ReportProgress = Callable[[str], None]
 
 
-class CheckpointedTables(HistoryTables):
-    """A history whose shared tables are computed at their first use, and then detached from their query plans.
-
-    A report runs twenty analyses of the same few tables, which are computed from each other. If each of them were planned
-    from the files on, Spark would take longer to plan than to run.
-    """
-
-    @classmethod
-    def of(cls, history: HistoryTables, scope: Scope | None = None, only: Column | None = None) -> "CheckpointedTables":
-        """Return the same history, with another scope, or with only some of its rows."""
-        events, transitions = history.events, history._transitions
-        if isinstance(history, CheckpointedTables):
-            transitions = history.all_transitions
-        if only is not None:
-            events, transitions = events.where(only), transitions.where(only) if transitions is not None else None
-        return cls(events, transitions, scope or history.scope)
-
-    def _shared(self, made: Callable[[], DataFrame]) -> DataFrame:
-        return made().localCheckpoint()
-
-
 def gather(
     history: HistoryTables,
     dataset: str,
@@ -74,7 +52,6 @@ def gather(
         wanted: batch and run to be shown over time; None: the worst.
         report_progress: called with the name of each analysis before it is computed.
     """
-    history = CheckpointedTables.of(history)
     report_progress("unavailability")
     unavailability = _spread(history.unavailable.select((F.col("to_ms") - F.col("from_ms")).alias("ms")))
     report_progress("the whole")
@@ -185,9 +162,7 @@ def _one(table: DataFrame) -> dict[str, Any]:
     return row.asDict()
 
 
-def _focus(
-    history: CheckpointedTables, wanted: tuple[str | None, str | None], report_progress: ReportProgress
-) -> Focus | None:
+def _focus(history: HistoryTables, wanted: tuple[str | None, str | None], report_progress: ReportProgress) -> Focus | None:
     """Return the run that is shown over time, and its figures; None if no run matches `wanted`."""
     batch, run = wanted
     rows = ANALYSES["availability"].table(history).where("scope = 'cluster'")
@@ -199,8 +174,7 @@ def _focus(
     is_it = (F.col("batch") == worst.batch) & (F.col("run") == worst.run)
     (ends,) = history.ends.where(is_it).collect()
     bucket_ms = round_step_ms(max(1, ends.end_ms), BUCKETS)
-    scope = replace(history.scope, bucket_ms=bucket_ms)
-    shown = CheckpointedTables.of(history, scope, is_it)
+    shown = history.restricted(is_it, replace(history.scope, bucket_ms=bucket_ms))
     over_time = {}
     for name in OVER_TIME:
         report_progress(f"{name} over time")

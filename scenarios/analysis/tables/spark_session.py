@@ -15,9 +15,11 @@ of Python must be ours.
 import atexit
 import logging
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -41,23 +43,35 @@ ON_THIS_MACHINE = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "16",  # Spark's default of 200 is meant for a cluster
+    # Spark describes each plan anew whenever it changes, for a page that is off.
+    "spark.sql.maxPlanStringLength": "2000",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.executor.heartbeatInterval": "2s",  # a heartbeat tells how many rows a task has read
 }
+PARTITIONS_PER_CORE = 2
+"""Parts of a shuffle on this machine; Spark's default of 200 is meant for a cluster."""
+LITTLE_BYTES = 250_000_000
+"""Bytes of Parquet, of some ten million events: reading less on a few cores, code runs too seldom to be optimised."""
+FOR_LITTLE_DATA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Loggers of PySpark that write an exception's message once more to stderr, with all of Java's lines."""
 GATEWAY = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
 
 
-def spark_session(master: str = DEFAULT_MASTER, conf: Mapping[str, str] | None = None) -> SparkSession:
+def spark_session(
+    master: str = DEFAULT_MASTER, conf: Mapping[str, str] | None = None, bytes_read: int | None = None
+) -> SparkSession:
     """Return the session of this process; start it if there is none yet.
 
     Args:
         master: Spark's master URL. Ignored under spark-submit, which has set the master.
+        bytes_read: the size of the data; None: not known.
         conf: Spark's settings; they take precedence over our own.
 
     Raises: NoJavaError, DriverError; any exception that Spark raises for the settings.
     """
-    settings = {**_ours(master), **(conf or {})}
+    has_little = bytes_read is not None and bytes_read < LITTLE_BYTES and is_in_this_process(master)
+    settings = {**_ours(master), **(FOR_LITTLE_DATA if has_little else {}), **(conf or {})}
     builder = SparkSession.builder.appName("kcsim")
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -80,6 +94,11 @@ def is_on_this_machine(master: str) -> bool:
     return master.startswith("local")
 
 
+def is_in_this_process(master: str) -> bool:
+    """Return whether a master has its executors in the driver's JVM."""
+    return master == "local" or master.startswith("local[")
+
+
 def _is_submitted() -> bool:
     return all(name in os.environ for name in GATEWAY)
 
@@ -88,7 +107,21 @@ def _ours(master: str) -> dict[str, str]:
     if _is_submitted() or is_active() or not is_on_this_machine(master):
         return dict(OURS)
     warehouse = Path(tempfile.gettempdir(), "kcsim-spark-warehouse")  # Spark creates it for its first table; we have none
-    return {**OURS, **ON_THIS_MACHINE, "spark.driver.memory": _memory(), "spark.sql.warehouse.dir": warehouse.as_uri()}
+    return {
+        **OURS,
+        **ON_THIS_MACHINE,
+        "spark.sql.shuffle.partitions": str(PARTITIONS_PER_CORE * _cores(master)),
+        "spark.driver.memory": _memory(),
+        "spark.sql.warehouse.dir": warehouse.as_uri(),
+    }
+
+
+def _cores(master: str) -> int:
+    """Return how many tasks run at a time: local[N], local[*], local-cluster[workers,cores,memory]."""
+    numbers = [int(number) for number in re.findall(r"[0-9]+", master)[:2]]
+    if master.startswith("local-cluster"):
+        return prod(numbers)
+    return numbers[0] if numbers else (os.cpu_count() or 1) if "*" in master else 1
 
 
 def _memory() -> str:

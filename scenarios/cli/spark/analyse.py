@@ -11,7 +11,8 @@ import typer
 
 from kcsim.scenarios.analysis.analyses.scope import Liveness, Scope
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, refuse_existing, session
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, refuse_existing, session
+from kcsim.scenarios.cli.spark.progress import Doing, progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +37,8 @@ def analyse(
         str | None, typer.Argument(metavar="[NAME]", help="Which analysis, one of --list; or all, with --out.")
     ] = None,
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="[DATASET|TRACE]...", help="A dataset; or traces: JSON lines, Parquet.")
+        list[Path] | None,
+        typer.Argument(parser=local_path, metavar="[DATASET|TRACE]...", help="A dataset; or traces: JSON lines, Parquet."),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Name every analysis with what it answers.")] = False,
     describe: Annotated[
@@ -44,7 +46,11 @@ def analyse(
     ] = None,
     transitions: Annotated[
         Path | None,
-        typer.Option(metavar="DATASET", help="Take the transitions from here, as from a replay of what might have been."),
+        typer.Option(
+            parser=local_path,
+            metavar="DATASET",
+            help="Take the transitions from here, as from a replay of what might have been.",
+        ),
     ] = None,
     topic: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this topic; may be repeated.")] = None,
     since: Annotated[str | None, typer.Option(metavar="TIME", help="Only from then on: 90s, 12h, 30d into the run.")] = None,
@@ -61,7 +67,9 @@ def analyse(
     limit: Annotated[int, typer.Option(min=1, help="The number of rows to print at most, the worst first.")] = DEFAULT_LIMIT,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write all rows as Parquet, a folder for each analysis; must not exist."),
+        typer.Option(
+            parser=local_path, metavar="DIR", help="Write all rows as Parquet, a folder for each analysis; must not exist."
+        ),
     ] = None,
     master: Master = DEFAULT_MASTER,
     conf: Conf = None,
@@ -97,12 +105,15 @@ def analyse(
     _check(scope)
     chosen = _named(name)
     refuse_existing(out)
-    with session(master, conf, out) as spark:
-        history = _history(spark, paths, transitions, scope, keep=len(chosen) > 1)
+    reads = paths if transitions is None else [*paths, transitions]
+    with session(master, conf, out, reads) as spark, progress(spark, "analyse") as doing:
+        doing("reading")
+        history = _history(spark, paths, transitions, scope)
         if out is None:
+            doing(name)
             _print(chosen[0], history, limit, output)
         else:
-            _write(spark, chosen, history, out)
+            _write(chosen, history, out, doing)
 
 
 # --- options ---------------------------------------------------------------------------------------------------------------
@@ -153,14 +164,12 @@ def _print_catalogue(describe: str | None) -> None:
 # --- input -----------------------------------------------------------------------------------------------------------------
 
 
-def _history(
-    spark: "SparkSession", paths: list[Path], transitions: Path | None, scope: Scope, keep: bool
-) -> "HistoryTables":
+def _history(spark: "SparkSession", paths: list[Path], transitions: Path | None, scope: Scope) -> "HistoryTables":
     """Return the tables of the given paths. Report what cannot be read; end the command if nothing can be read."""
     from kcsim.scenarios.analysis.analyses.reading import NoEventsError, read_history
 
     try:
-        history, unread = read_history(spark, paths, transitions, scope, keep)
+        history, unread = read_history(spark, paths, transitions, scope)
     except NoEventsError as error:
         fail(str(error), ExitStatus.UNDECIDED)
     for line in unread:
@@ -187,20 +196,18 @@ def _print(analysis: "Analysis", history: "HistoryTables", limit: int, output: A
         print(f"there are more than {limit}: --limit N prints more, --out DIR writes all of them", file=sys.stderr)
 
 
-def _write(spark: "SparkSession", analyses: "Sequence[Analysis]", history: "HistoryTables", out: Path) -> None:
+def _write(analyses: "Sequence[Analysis]", history: "HistoryTables", out: Path, doing: Doing) -> None:
     from kcsim.scenarios.analysis.tables.dataset import being_written
+    from kcsim.scenarios.analysis.tables.writing import write_counted
     from kcsim.scenarios.cli.spark.analyse_text import aligned
 
     summary = []
-    try:
-        with being_written(out) as folder:
-            for analysis in analyses:
-                began = time.monotonic()
-                analysis.table(history).write.parquet(str(folder / analysis.name))
-                rows = spark.read.parquet(str(folder / analysis.name)).count()
-                summary.append((analysis.name, rows, round(time.monotonic() - began, 1)))
-                print(f"{analysis.name}: {rows} rows", file=sys.stderr)
-    finally:
-        history.release()
+    with being_written(out) as folder:
+        for analysis in analyses:
+            doing(analysis.name)
+            began = time.monotonic()
+            rows = write_counted(analysis.table(history), folder / analysis.name)
+            summary.append((analysis.name, rows, round(time.monotonic() - began, 1)))
+            print(f"{analysis.name}: {rows} rows", file=sys.stderr)
     print("\n".join(aligned(("analysis", "rows", "seconds"), summary)))
     raise CommandExit(ExitStatus.HELD)

@@ -11,7 +11,7 @@ import typer
 from kcsim.scenarios.analysis.campaigns.campaign_options import DEFAULT_LIMIT_SECONDS, Traces
 from kcsim.scenarios.cli.command_exit import INTERRUPTED_LINE, CommandExit, ExitStatus, OutputFormat
 from kcsim.scenarios.cli.explore import SHRINKING_RUNS, chosen_profile, seed_range, write_cases
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, refuse_existing, session
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, refuse_existing, session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,7 +43,9 @@ Tasks = Annotated[int | None, typer.Option(min=1, help="Into how many tasks of S
 
 
 def explore(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DATASET", help="The folder to write; must not exist.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", parser=local_path, metavar="DATASET", help="The folder to write; must not exist.")
+    ],
     seeds: Seeds = "0..999",
     profile: ProfileName = "standard",
     weight: Weights = None,
@@ -55,7 +57,8 @@ def explore(
         int, typer.Option(min=0, metavar="RUNS", help="How many runs to spend on making each failing scenario small.")
     ] = SHRINKING_RUNS,
     cases: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where failing scenarios are written, as by kcsim explore.")
+        Path,
+        typer.Option(parser=local_path, metavar="DIR", help="Where failing scenarios are written, as by kcsim explore."),
     ] = Path("kcsim-explore"),
     batch: Annotated[
         str | None, typer.Option(metavar="NAME", help="What the campaign is called; by its profile if not given.")

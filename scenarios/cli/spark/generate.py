@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, refuse_existing, session
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, refuse_existing, session
 
 if TYPE_CHECKING:
     from kcsim.scenarios.analysis.generate import GeneratedDataset
@@ -23,7 +23,9 @@ KINDS_SHOWN = 12
 
 
 def generate(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The dataset to write; must not exist.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", parser=local_path, metavar="DIR", help="The dataset to write; must not exist.")
+    ],
     brokers: Annotated[int, typer.Option(help="How many brokers.")] = 12,
     racks: Annotated[int, typer.Option(help="On how many racks they are.")] = 3,
     topics: Annotated[int, typer.Option(help="How many topics; few are large, most are small.")] = 100,

@@ -13,7 +13,7 @@ import typer
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.import_ import Zone
 from kcsim.scenarios.cli.spark.ingest import check_batch
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, refuse_existing, session
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, refuse_existing, session
 from kcsim.scenarios.cli.spark.spark_command import SparkCommand
 from kcsim.scenarios.cli.zk_files import checked_chroot, exit_on_file_errors, zxid_option
 
@@ -32,7 +32,9 @@ app = typer.Typer(
     help="Take what real clusters have left behind into a dataset.", no_args_is_help=True, rich_markup_mode=None
 )
 
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="DATASET", help="The folder to write; must not exist.")]
+Out = Annotated[
+    Path, typer.Option("--out", "-o", parser=local_path, metavar="DATASET", help="The folder to write; must not exist.")
+]
 Batch = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="What it is kept under; else each run by the day (UTC) it begins on."),
@@ -56,7 +58,10 @@ def zookeeper(
     ],
     out: Out,
     log_dir: Annotated[
-        Path | None, typer.Option(help="dataLogDir, if the logs are in another directory than the snapshots; for one DIR.")
+        Path | None,
+        typer.Option(
+            parser=local_path, help="dataLogDir, if the logs are in another directory than the snapshots; for one DIR."
+        ),
     ] = None,
     chroot: Annotated[str, typer.Option(help="Where Kafka's znodes are, if it was not given the root.")] = "/",
     to: Annotated[
@@ -180,7 +185,7 @@ def named(arguments: Sequence[str]) -> dict[str, list[Path]]:
     for argument in arguments:
         match = None if Path(argument).exists() else NAMED.fullmatch(argument)
         run, path = (ONE_CLUSTER, argument) if match is None else match.groups()
-        found.setdefault(run, []).append(Path(path))
+        found.setdefault(run, []).append(local_path(path))
     return found
 
 

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, refuse_existing, session
+from kcsim.scenarios.cli.spark.options import (
+    DEFAULT_MASTER,
+    Conf,
+    Master,
+    local_path,
+    local_pattern,
+    refuse_existing,
+    session,
+)
 
 if TYPE_CHECKING:
     from kcsim.scenarios.analysis.tables.ingest import IngestCounts
@@ -17,9 +25,15 @@ if TYPE_CHECKING:
 def ingest(
     traces: Annotated[
         list[str],
-        typer.Argument(metavar="TRACE…", help="Traces, folders with traces, patterns ('runs/**/*.jsonl'), datasets."),
+        typer.Argument(
+            parser=local_pattern,
+            metavar="TRACE…",
+            help="Traces, folders with traces, patterns ('runs/**/*.jsonl'), datasets.",
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The dataset to write; must not exist.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", parser=local_path, metavar="DIR", help="The dataset to write; must not exist.")
+    ],
     batch: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="What these runs are kept under; if not given, the day (UTC) of each file."),

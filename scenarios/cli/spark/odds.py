@@ -13,7 +13,7 @@ from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputForm
 from kcsim.scenarios.cli.explore import chosen_profile, seed_range
 from kcsim.scenarios.cli.run_options import load
 from kcsim.scenarios.cli.spark.explore import SETTINGS_FILE, KnownBugs, Limit, Seeds, Tasks, Weights
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, session
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, session
 
 if TYPE_CHECKING:
     from kcsim.scenarios.analysis.campaigns.trial import DrawnScenarios, WrittenScenario
@@ -30,7 +30,8 @@ def odds(
     ] = None,
     weight: Weights = None,
     dataset: Annotated[
-        Path | None, typer.Option(metavar="DATASET", help="Instead: runs that kcsim spark explore has written.")
+        Path | None,
+        typer.Option(parser=local_path, metavar="DATASET", help="Instead: runs that kcsim spark explore has written."),
     ] = None,
     seeds: Seeds = "0..999",
     longer_than: Annotated[
@@ -50,7 +51,11 @@ def odds(
     worst: Annotated[int, typer.Option(min=0, help="The number of worst runs to list.")] = 5,
     scenarios: Annotated[
         Path,
-        typer.Option(metavar="DIR", help="Where the scenarios of the worst runs are written, of those that were drawn."),
+        typer.Option(
+            parser=local_path,
+            metavar="DIR",
+            help="Where the scenarios of the worst runs are written, of those that were drawn.",
+        ),
     ] = Path("kcsim-odds"),
     known_bugs: KnownBugs = True,
     limit: Limit = DEFAULT_LIMIT_SECONDS,

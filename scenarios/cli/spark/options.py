@@ -1,9 +1,11 @@
 """The options of every subcommand of kcsim spark, and the session that a subcommand works in."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import unquote, urlsplit
 
 import typer
 
@@ -17,17 +19,44 @@ DEFAULT_MASTER = "local[*]"
 Master = Annotated[
     str, typer.Option(metavar="URL", help="local[N]: in this process; spark://host:port, yarn, k8s://…: on that cluster.")
 ]
+URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 Conf = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; may be repeated.")]
 
 
+def local_path(text: str | Path) -> Path:
+    """Return a path, or the path of a URL of this machine. Parses the options and arguments that are paths, and defaults.
+
+    Other URLs are refused: as a path, each would be a folder in the current one. Raises: typer.BadParameter.
+    """
+    if isinstance(text, Path):
+        return text
+    url = URL.match(text)
+    if url is None:
+        return Path(text)
+    parts = urlsplit(text)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        raise typer.BadParameter(f"{text}: paths of {url[1]}:// are not supported; give a local path, or file:///…")
+    return Path(unquote(parts.path))
+
+
+def local_pattern(text: str) -> str:
+    """Return a path, or a pattern of paths, as local_path does."""
+    return text if URL.match(text) is None else str(local_path(text))
+
+
 @contextmanager
-def session(master: str, conf: Sequence[str] | None, out: Path | None = None) -> Iterator["SparkSession"]:
+def session(
+    master: str, conf: Sequence[str] | None, out: Path | None = None, reads: Sequence[Path] = ()
+) -> Iterator["SparkSession"]:
     """Open the Spark session of a command. It ends with the command, unless it existed before.
 
+    Args:
+        out: what is written, for the message of an error that names no file.
+        reads: all that is read, if it is known.
+
     Errors in the session, and errors of what is read and written, end the command: with status 64 for an invalid setting or
-    path (also an output path that exists), with 2 for a job that failed, for a file or folder that the system refuses (`out`
-    if
-    the error does not name one), and if there is no Java.
+    path (also an output path that exists), with 2 for a job that failed, for a file or folder that the system refuses, and
+    where there is no Java.
     """
     settings = dict(map(_setting, conf or ()))
     from kcsim.scenarios.analysis.tables.dataset import NoDatasetError, PathExistsError
@@ -38,7 +67,7 @@ def session(master: str, conf: Sequence[str] | None, out: Path | None = None) ->
     from kcsim.zk.servers.errors import NoJavaError
 
     try:
-        with _begun(master, settings) as spark:
+        with _begun(master, settings, _bytes_of(reads) if reads else None) as spark:
             yield spark
     except (PathExistsError, NoDatasetError, NoTraceError, SameBatchError) as error:
         fail(str(error), ExitStatus.USAGE)
@@ -51,19 +80,25 @@ def session(master: str, conf: Sequence[str] | None, out: Path | None = None) ->
 
 
 @contextmanager
-def _begun(master: str, settings: dict[str, str]) -> Iterator["SparkSession"]:
+def _begun(master: str, settings: dict[str, str], bytes_read: int | None) -> Iterator["SparkSession"]:
     from kcsim.scenarios.analysis.tables.spark_session import is_active, spark_session
 
     if is_active():
         yield spark_session(master, settings)
         return
     with ctrl_c_ends_jobs() as hear_ctrl_c:
-        spark = spark_session(master, settings)
+        spark = spark_session(master, settings, bytes_read)
         hear_ctrl_c()
         try:
             yield spark
         finally:
             _stop(spark)
+
+
+def _bytes_of(paths: Sequence[Path]) -> int:
+    """Return the size of files, and of all files in folders."""
+    files = (file for path in paths for file in ([path] if path.is_file() else path.rglob("*")))
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _stop(spark: "SparkSession") -> None:

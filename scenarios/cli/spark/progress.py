@@ -1,33 +1,55 @@
-"""The progress of a Spark job on stderr: a line every few seconds."""
+"""The progress of a Spark command on stderr: a line after two seconds, and then every few seconds."""
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SECONDS_TO_FIRST_LINE = 2.0
 SECONDS_BETWEEN_LINES = 10.0
+Doing = Callable[[str], None]
+"""Sets what is being done, for the lines that follow."""
 
 
 @contextmanager
-def progress(spark: "SparkSession", what: str) -> Iterator[None]:
-    """Report how many tasks of the active stages are done, for as long as the context lasts."""
-    tracker, is_over = spark.sparkContext.statusTracker(), threading.Event()
+def progress(spark: "SparkSession", what: str) -> Iterator[Doing]:
+    """Report what the running stages have read and written, for as long as the context lasts."""
+    store, is_over, doing = spark.sparkContext._jsc.sc().statusStore(), threading.Event(), [what]
 
     def print_progress() -> None:
-        while not is_over.wait(SECONDS_BETWEEN_LINES):
-            stages = [stage for number in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(number)) is not None]
-            if stages:
-                done, of = sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
-                print(f"{what}: {done} of {of} tasks", file=sys.stderr, flush=True)
+        seconds = SECONDS_TO_FIRST_LINE
+        while not is_over.wait(seconds):
+            seconds = SECONDS_BETWEEN_LINES
+            if line := _line(store):
+                print(f"{doing[0]}: {line}", file=sys.stderr, flush=True)
+
+    def set_doing(name: str) -> None:
+        doing[0] = f"{what}: {name}"
 
     reporter = threading.Thread(target=print_progress, name="progress", daemon=True)
     reporter.start()
     try:
-        yield
+        yield set_doing
     finally:
         is_over.set()
         reporter.join()
+
+
+def _line(store: Any) -> str:
+    """Return the sums over the running stages; empty if none runs."""
+    from kcsim.scenarios.analysis.tables.job_errors import SPARK_ERRORS
+
+    try:
+        found = store.activeStages()
+        stages = [found.apply(place) for place in range(found.size())]
+        rows = sum(stage.inputRecords() + stage.shuffleReadRecords() for stage in stages)
+        done, of = sum(stage.numCompleteTasks() for stage in stages), sum(stage.numTasks() for stage in stages)
+    except SPARK_ERRORS:  # the session ends
+        return ""
+    if not stages:
+        return ""
+    return f"{done} of {of} tasks" if not rows else f"{rows:,} rows read, {done} of {of} tasks"

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, refuse_existing, session
+from kcsim.scenarios.cli.spark.options import (
+    DEFAULT_MASTER,
+    Conf,
+    Master,
+    local_path,
+    local_pattern,
+    refuse_existing,
+    session,
+)
 
 if TYPE_CHECKING:
     from kcsim.scenarios.analysis.folding.what_if import WhatIf
@@ -27,16 +35,25 @@ class Switch(StrEnum):
 
 def replay(
     paths: Annotated[
-        list[str], typer.Argument(metavar="DATASET|TRACE…", help="Datasets, traces of runs, folders with traces.")
+        list[str],
+        typer.Argument(
+            parser=local_pattern, metavar="DATASET|TRACE…", help="Datasets, traces of runs, folders with traces."
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the transitions go; must not exist.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", parser=local_path, metavar="DIR", help="Where the transitions go; must not exist.")
+    ],
     unclean: Annotated[Switch | None, typer.Option(help="What if unclean.leader.election.enable had been so?")] = None,
     replication_factor: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="What if every topic had been placed with N replicas?")
     ] = None,
     placement: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="What if these partitions had been there? A plan of kafka-reassign-partitions."),
+        typer.Option(
+            parser=local_path,
+            metavar="FILE",
+            help="What if these partitions had been there? A plan of kafka-reassign-partitions.",
+        ),
     ] = None,
     preferred_rebalance: Annotated[
         Switch | None, typer.Option(help="What if auto.leader.rebalance.enable had been so?")

@@ -10,7 +10,8 @@ import typer
 
 from kcsim.scenarios.analysis.analyses.scope import Liveness, Scope
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, refuse_existing, session
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, refuse_existing, session
+from kcsim.scenarios.cli.spark.progress import Doing, progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,12 +24,19 @@ MOST_OF_A_SETTING = 200
 
 def report(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="DATASET|TRACE...", help="A dataset; or traces: JSON lines, Parquet.")
+        list[Path],
+        typer.Argument(parser=local_path, metavar="DATASET|TRACE...", help="A dataset; or traces: JSON lines, Parquet."),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page to write; must not exist.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", parser=local_path, metavar="FILE", help="The page to write; must not exist.")
+    ],
     transitions: Annotated[
         Path | None,
-        typer.Option(metavar="DATASET", help="Take the transitions from here, as from a replay of what might have been."),
+        typer.Option(
+            parser=local_path,
+            metavar="DATASET",
+            help="Take the transitions from here, as from a replay of what might have been.",
+        ),
     ] = None,
     batch: Annotated[str | None, typer.Option(metavar="NAME", help="Show a run of this batch over time.")] = None,
     run: Annotated[
@@ -63,8 +71,9 @@ def report(
         facts["topics"] = ", ".join(topic)
     if transitions is not None:
         facts["transitions"] = str(transitions)
-    with session(master, conf) as spark:
-        contents = _contents(spark, paths, transitions, scope, facts, (batch, run))
+    reads = paths if transitions is None else [*paths, transitions]
+    with session(master, conf, reads=reads) as spark, progress(spark, "report") as doing:
+        contents = _contents(spark, paths, transitions, scope, facts, (batch, run), doing)
     if contents.focus is None and (batch, run) != (None, None):
         fail(f"--run: there is no run {run or 'at all'} in batch {batch or 'any'} that has partitions", ExitStatus.USAGE)
     from kcsim.scenarios.analysis.report.page import page
@@ -85,6 +94,7 @@ def _contents(
     scope: Scope,
     facts: dict[str, str],
     wanted: tuple[str | None, str | None],
+    doing: Doing,
 ) -> "Contents":
     from kcsim.scenarios.analysis.analyses.reading import NoEventsError, read_history
     from kcsim.scenarios.analysis.report.gathering import gather
@@ -98,11 +108,7 @@ def _contents(
         print(line, file=sys.stderr)
     name = ", ".join(path.resolve().name for path in paths)
     facts = {**_settings(paths), **facts}
-
-    def print_progress(what: str) -> None:
-        print(f"report: {what}", file=sys.stderr, flush=True)
-
-    return gather(history, name, own_version(), facts, unread, wanted, print_progress)
+    return gather(history, name, own_version(), facts, unread, wanted, doing)
 
 
 def _settings(paths: Sequence[Path]) -> dict[str, str]:

@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from kcsim.scenarios.analysis.analyses import intervals
 from kcsim.scenarios.analysis.analyses.analysis import Analysis
 from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.scope import Scope
-from kcsim.scenarios.analysis.report.gathering import CheckpointedTables
 from tests.scenarios.analysis.analyses.handwritten_runs import ALL_BY_HAND, flapping
 from tests.scenarios.analysis.analyses.random_stories import random_story
 from tests.scenarios.analysis.analyses.stories import Story, events_of, transitions_of
 
 SEEDS = range(25)
 BUCKET_MS = 16
+SECTION_MS = 7
 Row = dict[str, Any]
 Results = Callable[[str, str], list[Row]]
 """(analysis, run) -> the rows of the analysis for that run, in the order of a listing, without the columns batch and run."""
@@ -44,8 +45,17 @@ def history(spark: SparkSession, random_stories: dict[int, Story]) -> HistoryTab
 
 @pytest.fixture(scope="session")
 def computed(history: HistoryTables) -> Callable[[str], DataFrame]:
-    """Return a function (analysis) -> its table before anything is cast; each table is planned once for all tests."""
-    return computed_of(history)
+    """Return a function (analysis) -> its table before anything is cast; each table is planned once for all tests.
+
+    The runs are shorter than a day: time is cut into much shorter sections, so that intervals of most lengths cross them.
+    """
+
+    def compute(name: str) -> DataFrame:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(intervals, "SECTION_MS", SECTION_MS)
+            return ANALYSES[name].compute(history)
+
+    return cache(compute)
 
 
 @pytest.fixture(scope="session")
@@ -60,11 +70,7 @@ def results_of_hours(spark: SparkSession) -> Results:
 
 
 def history_of(spark: SparkSession, stories: Sequence[Story], scope: Scope) -> HistoryTables:
-    """Return the history of these runs.
-
-    Each shared table is computed once: with so few rows, planning costs most of the time.
-    """
-    return CheckpointedTables(events_of(spark, stories), transitions_of(spark, stories), scope)
+    return HistoryTables(events_of(spark, stories), transitions_of(spark, stories), scope)
 
 
 def computed_of(history: HistoryTables) -> Callable[[str], DataFrame]:

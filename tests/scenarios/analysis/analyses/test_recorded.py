@@ -16,11 +16,11 @@ from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKin
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.analysis.analyses.health import health_steps
+from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.recorded import recorded_transitions
 from kcsim.scenarios.analysis.analyses.scope import Liveness, Scope
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 from kcsim.scenarios.analysis.replay import replay
-from kcsim.scenarios.analysis.report.gathering import CheckpointedTables
 from kcsim.scenarios.analysis.tables.events_table import events_arrow_schema
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.scenario_file import find_scenario, load_scenario
@@ -162,7 +162,7 @@ def test_counts_of_every_moment_are_those_of_the_state_that_runs_are_judged_by(
     events: DataFrame, transitions: DataFrame, logs: dict[str, Sequence[Event]]
 ) -> None:
     """Compared at the end of every millisecond with events; at the end of the run, also with the controller's own gauge."""
-    history = CheckpointedTables(events, transitions, Scope(liveness=Liveness.REGISTERED))
+    history = HistoryTables(events, transitions, Scope(liveness=Liveness.REGISTERED))
     steps = [row.asDict() for row in health_steps(history).collect()]
     for run, log in logs.items():
         of_run = [row for row in steps if row["run"] == run]

@@ -20,7 +20,7 @@ RUNS = ("calm", "troubled")
 ENDS = {"calm": 5_000, "troubled": 30_000}
 
 
-class MadeUp(gathering.CheckpointedTables):
+class MadeUp(HistoryTables):
     """The history of two runs of which only these few rows are known."""
 
     spark: SparkSession
@@ -99,7 +99,6 @@ def contents(spark: SparkSession) -> Contents:
         patch.setattr(gathering, "ANALYSES", {name: _analysis(quick, name) for name in ROWS})
         patch.setattr(gathering, "TABLES", ("availability", "elections"))
         patch.setattr(gathering, "OVER_TIME", ("health", "controllers"))
-        patch.setattr(gathering, "CheckpointedTables", MadeUp)
         history = MadeUp(changes.union(changes), changes, Scope())
         return gather(history, "nightly", "9.9.9", {"seed": "1"}, ("part-7: not read",))
 
