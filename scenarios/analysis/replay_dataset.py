@@ -14,6 +14,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.folding.arrow_rows import MISMATCH
 from kcsim.scenarios.analysis.folding.mismatch import Mismatch, mismatches_arrow_schema
 from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
@@ -22,7 +23,7 @@ from kcsim.scenarios.analysis.folding.what_if_replay import PASSED_OVER
 from kcsim.scenarios.analysis.partitioned_files import are_partitioned
 from kcsim.scenarios.analysis.replay import mismatches_of, replayed, transitions_of
 from kcsim.scenarios.analysis.replay_files import ReplayCounts, replay_files_to, replayed_files
-from kcsim.scenarios.analysis.replay_summary import ReplayComparison, by_partition, compare, counts, ends_of
+from kcsim.scenarios.analysis.replay_summary import ReplayComparison, by_partition, compare, counts
 from kcsim.scenarios.analysis.tables.dataset import Dataset, being_written, refuse_existing
 from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN
 from kcsim.scenarios.analysis.tables.reading import read_events, read_table
@@ -43,7 +44,7 @@ class ReplayResult:
         first_mismatches: the first of these differences.
         passed_over: in a what-if, how many facts of the history were skipped because they no longer apply.
         rejected: how many records are no events; None for a dataset, whose rejects were reported when it was made.
-        comparison: the comparison of a what-if with the history; None without a what-if.
+        comparison: the comparison of a what-if with a replay of nothing changed; None without a what-if.
     """
 
     runs: int
@@ -91,7 +92,7 @@ def replay_to(
             first,
             done.passed_over,
             source.rejected,
-            None if what_if is None else source.compared(transitions, what_if.min_insync_replicas),
+            None if what_if is None else source.compared(transitions, what_if),
         )
 
 
@@ -116,16 +117,18 @@ class _Source:
             return replayed_files(self._spark, self._files, what_if)
         return replayed(self._spark, self.events, what_if)
 
-    def compared(self, derived: DataFrame, min_insync_replicas: int | None) -> ReplayComparison:
-        """Compare the recorded history with the derived transitions of a what-if."""
-        ends = ends_of(self.events).cache()
-        recorded = transitions_of(self.replayed(None))
-        before = by_partition(recorded, ends, min_insync_replicas).cache()
-        after = by_partition(derived, ends, min_insync_replicas).cache()
+    def compared(self, derived: DataFrame, what_if: WhatIf) -> ReplayComparison:
+        """Compare the derived transitions of a what-if with those that are derived with nothing changed."""
+        nothing = WhatIf(catch_up_ms=what_if.catch_up_ms, seed=what_if.seed)
+        as_it_was = transitions_of(self.replayed(nothing)).cache()
+        before, after = (
+            by_partition(HistoryTables(self.events, transitions), what_if.min_insync_replicas).cache()
+            for transitions in (as_it_was, derived)
+        )
         try:
-            return compare(before, after, min_insync_replicas is not None)
+            return compare(before, after, what_if.min_insync_replicas is not None)
         finally:
-            for table in (before, after, ends):
+            for table in (before, after, as_it_was):
                 table.unpersist()
 
 

@@ -1,13 +1,14 @@
 """The figures of a replay, and of what would have been different in a what-if."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN
-
-KEY = (BATCH, RUN, "topic", "partition")
+from kcsim.eventlog.events import EventKind
+from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
+from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,35 +18,49 @@ class PartitionTotals:
     Attributes:
         partitions: how many there are.
         elections: how many elections found a leader; `unclean`: how many of them chose one from outside the ISR.
-        offline: how many partitions were without a leader at some time; `offline_ms`: for how long, summed up.
-        under_min_isr: how many partitions had a leader but an ISR smaller than min.insync.replicas; `under_min_isr_ms`: for
-            how long, summed up. Both are None where no min.insync.replicas was given.
+        unavailable: how many partitions had no live leader at some time; `unavailable_ms`: for how long, summed up. Both are
+            those of the analyses `unavailability` and `availability`.
+        under_min_isr: how many partitions had an ISR smaller than min.insync.replicas; `under_min_isr_ms`: for how long,
+            summed up. Both are None where no min.insync.replicas was given.
     """
 
     partitions: int
     elections: int
     unclean: int
-    offline: int
-    offline_ms: int
+    unavailable: int
+    unavailable_ms: int
     under_min_isr: int | None = None
     under_min_isr_ms: int | None = None
 
 
+class PartitionChange(NamedTuple):
+    """How long a partition was unavailable with nothing changed, and in the what-if."""
+
+    run: str
+    topic: str
+    partition: int
+    before_ms: int
+    after_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayComparison:
-    """A history and what would have been.
+    """A what-if beside a replay that derives what the controller does with nothing changed.
+
+    The recorded history is not what a what-if is compared with: where deriving differs from the history, that would be taken
+    for an effect of the change.
 
     Attributes:
-        no_longer_offline: how many partitions were offline in the history only.
-        newly_offline: how many partitions were offline in the what-if only.
-        examples: the partitions whose offline time changed most, one sentence for each.
+        no_longer_unavailable: how many partitions were unavailable with nothing changed only.
+        newly_unavailable: how many partitions were unavailable in the what-if only.
+        most_changed: the partitions whose unavailable time changed most.
     """
 
     before: PartitionTotals
     after: PartitionTotals
-    no_longer_offline: int = 0
-    newly_offline: int = 0
-    examples: tuple[str, ...] = field(default=())
+    no_longer_unavailable: int = 0
+    newly_unavailable: int = 0
+    most_changed: tuple[PartitionChange, ...] = field(default=())
 
 
 def counts(transitions: DataFrame) -> list[tuple[str, str, int]]:
@@ -54,80 +69,59 @@ def counts(transitions: DataFrame) -> list[tuple[str, str, int]]:
     return [(row["kind"], row["trigger"], row["count"]) for row in rows]
 
 
-def ends_of(events: DataFrame) -> DataFrame:
-    """Return when each run ended: batch, run, ended_ms."""
-    return events.groupBy(BATCH, RUN).agg(F.max("t_ms").alias("ended_ms"))
+def by_partition(history: HistoryTables, min_insync_replicas: int | None = None) -> DataFrame:
+    """Return one row for each partition: its key, elections, unclean, unavailable_ms, under_min_isr_ms.
 
+    The two times are null for a partition that never was unavailable or under min.insync.replicas.
 
-def by_partition(transitions: DataFrame, ends: DataFrame, min_insync_replicas: int | None = None) -> DataFrame:
-    """Return one row for each partition: its key, elections, unclean, offline_ms, under_min_isr_ms.
-
-    A partition goes offline when its state names no leader, or when its first election finds no leader. It stays offline
-    until it has a leader, its state is deleted, or the run ends.
+    Args:
+        min_insync_replicas: of every topic, whatever its settings are. None: under_min_isr_ms is null everywhere.
     """
-    is_failed_election = (F.col("kind") == "LeaderElection") & F.col("leader").isNull()
-    has_state = F.col("leader_epoch").isNotNull()
-    is_election = (F.col("kind") == "LeaderElection") & F.col("leader").isNotNull()
-    counted = transitions.groupBy(*KEY).agg(
-        F.count_if(is_election).alias("elections"), F.count_if(F.col("clean") == F.lit(False)).alias("unclean")
+    found_leader = (F.col("kind") == EventKind.LEADER_ELECTION) & F.col("leader").isNotNull()
+    counted = history.all_transitions.groupBy(*PARTITION).agg(
+        F.count_if(found_leader).alias("elections"), F.count_if(F.col("clean") == F.lit(False)).alias("unclean")
     )
-    # An election that finds no leader leaves the state unchanged.
-    intervals = transitions.where(~(is_failed_election & has_state)).join(ends, [BATCH, RUN])
-    until = F.coalesce(F.lead("t_ms").over(Window.partitionBy(*KEY).orderBy("n")), F.col("ended_ms"))
-    is_offline = (F.col("leader") == -1) | is_failed_election
-    few = F.lit(False) if min_insync_replicas is None else (F.size("isr") < min_insync_replicas) & (F.col("leader") >= 0)
-    lasted = intervals.withColumn("lasted", F.greatest(until - F.col("t_ms"), F.lit(0)))
-    times = lasted.groupBy(*KEY).agg(
-        _sum_if(is_offline).alias("offline_ms"),
-        F.max(F.when(is_offline, 1).otherwise(0)).alias("was_offline"),
-        _sum_if(few).alias("under_min_isr_ms"),
-        F.max(F.when(few, 1).otherwise(0)).alias("was_under_min_isr"),
-    )
-    return counted.join(times, list(KEY), "left").na.fill(0)
-
-
-def _sum_if(condition: Column) -> Column:
-    return F.sum(F.when(condition, F.col("lasted")).otherwise(0))
+    unavailable = history.unavailable.groupBy(*PARTITION).agg(F.sum("duration_ms").alias("unavailable_ms"))
+    few = F.lit(False) if min_insync_replicas is None else F.size("isr") < min_insync_replicas
+    under = history.state_intervals.where(few & (F.col("to_ms") > F.col("from_ms")))
+    times = under.groupBy(*PARTITION).agg(F.sum(F.col("to_ms") - F.col("from_ms")).alias("under_min_isr_ms"))
+    return counted.join(unavailable, list(PARTITION), "left").join(times, list(PARTITION), "left")
 
 
 def totals_of(partitions: DataFrame, has_min_isr: bool) -> PartitionTotals:
     """Sum up a table that by_partition returned."""
+    names = ("elections", "unclean", "unavailable_ms", "under_min_isr_ms")
     row = partitions.agg(
-        F.count("*").alias("partitions"),
-        *(
-            F.coalesce(F.sum(name), F.lit(0)).alias(name)
-            for name in ("elections", "unclean", "offline_ms", "under_min_isr_ms")
-        ),
-        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("was_offline", "was_under_min_isr")),
+        F.count(F.lit(1)).alias("partitions"),
+        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names),
+        F.count("unavailable_ms").alias("unavailable"),
+        F.count("under_min_isr_ms").alias("under_min_isr"),
     ).collect()[0]
-    totals = PartitionTotals(row["partitions"], row["elections"], row["unclean"], row["was_offline"], row["offline_ms"])
-    if not has_min_isr:
-        return totals
     return PartitionTotals(
-        totals.partitions,
-        totals.elections,
-        totals.unclean,
-        totals.offline,
-        totals.offline_ms,
-        row["was_under_min_isr"],
-        row["under_min_isr_ms"],
+        row["partitions"],
+        row["elections"],
+        row["unclean"],
+        row["unavailable"],
+        row["unavailable_ms"],
+        row["under_min_isr"] if has_min_isr else None,
+        row["under_min_isr_ms"] if has_min_isr else None,
     )
 
 
 def compare(before: DataFrame, after: DataFrame, has_min_isr: bool, examples: int = 5) -> ReplayComparison:
-    """Compare two tables of by_partition: of what was and of what would have been."""
-    was = before.select(*KEY, F.col("offline_ms").alias("was_ms"), F.col("was_offline").alias("was"))
-    both = after.select(*KEY, "offline_ms", "was_offline").join(was, list(KEY), "full_outer").na.fill(0).cache()
+    """Compare two tables of by_partition: with nothing changed, and of a what-if."""
+    was = before.select(*PARTITION, F.col("unavailable_ms").alias("before"))
+    both = after.select(*PARTITION, F.col("unavailable_ms").alias("after")).join(was, list(PARTITION), "full_outer").cache()
     try:
-        better, worse = (F.col("was") == 1) & (F.col("was_offline") == 0), (F.col("was") == 0) & (F.col("was_offline") == 1)
+        better = F.col("before").isNotNull() & F.col("after").isNull()
+        worse = F.col("before").isNull() & F.col("after").isNotNull()
         row = both.agg(F.count_if(better).alias("better"), F.count_if(worse).alias("worse")).collect()[0]
-        gained = F.abs(F.col("was_ms") - F.col("offline_ms"))
-        most = both.where(gained > 0).orderBy(gained.desc(), *KEY).limit(examples).collect()
+        filled = both.na.fill(0)
+        changed_by = F.abs(F.col("before") - F.col("after"))
+        most = filled.where(changed_by > 0).orderBy(changed_by.desc(), *PARTITION).limit(examples).collect()
     finally:
         both.unpersist()
-    lines = tuple(
-        f"{r['topic']}-{r['partition']} of {r[RUN]}: offline {r['was_ms']} ms, then {r['offline_ms']} ms" for r in most
-    )
+    changes = tuple(PartitionChange(r["run"], r["topic"], r["partition"], r["before"], r["after"]) for r in most)
     return ReplayComparison(
-        totals_of(before, has_min_isr), totals_of(after, has_min_isr), row["better"], row["worse"], lines
+        totals_of(before, has_min_isr), totals_of(after, has_min_isr), row["better"], row["worse"], changes
     )

@@ -182,27 +182,34 @@ def lines(done: "ReplayResult", out: Path, seconds: float) -> Sequence[str]:
 
 
 def _comparison(done: "ReplayResult") -> list[str]:
+    from kcsim.scenarios.analysis.report.human import duration
+
     found = done.comparison
     assert found is not None, "a comparison exists for a what-if only"
     before, after = found.before, found.after
     summary = [
-        f"without a leader at some time: {after.offline} of {after.partitions} partitions, {_time(after.offline_ms)} in all "
-        f"(in the history: {before.offline}, {_time(before.offline_ms)}); "
-        f"{found.no_longer_offline} no longer, {found.newly_offline} that were not",
-        f"leaders elected: {after.elections}, {after.unclean} of them unclean "
-        f"(in the history: {before.elections}, {before.unclean})",
+        f"compared with a replay in which nothing is changed, {before.partitions} partitions:",
+        f"  without a live leader at some time: {after.unavailable} of {after.partitions} partitions, "
+        f"{duration(after.unavailable_ms)} in all (was {before.unavailable}, {duration(before.unavailable_ms)}); "
+        f"{found.no_longer_unavailable} no longer, {found.newly_unavailable} newly",
+        f"  leaders elected: {after.elections}, {after.unclean} of them unclean (was {before.elections}, {before.unclean})",
     ]
     if after.unclean > before.unclean:
-        summary.append("an unclean election may lose what only the replicas had that were in sync")
-    if after.under_min_isr is not None and before.under_min_isr is not None:
+        summary.append("  an unclean election may lose records that only the in-sync replicas had")
+    if after.under_min_isr is not None:
         summary.append(
-            f"led, but under min.insync.replicas at some time: {after.under_min_isr} partitions, "
-            f"{_time(after.under_min_isr_ms or 0)} in all (in the history: {before.under_min_isr}, "
-            f"{_time(before.under_min_isr_ms or 0)}); acks=all is refused then"
+            f"  under min.insync.replicas at some time: {after.under_min_isr} partitions, "
+            f"{duration(after.under_min_isr_ms or 0)} in all (was {before.under_min_isr}, "
+            f"{duration(before.under_min_isr_ms or 0)}); acks=all is refused then"
         )
     if done.passed_over:
-        summary.append(f"{done.passed_over} facts of the history are not applicable any more, and were skipped")
-    return [*summary, *(f"  {example}" for example in found.examples)]
+        summary.append(f"  {done.passed_over} facts of the history are not applicable any more, and were skipped")
+    changes = [
+        f"  {change.topic}-{change.partition} of {change.run}: without a live leader for {duration(change.after_ms)} "
+        f"(was {duration(change.before_ms)})"
+        for change in found.most_changed
+    ]
+    return [*summary, *changes]
 
 
 def as_json(done: "ReplayResult", out: Path, seconds: float) -> str:
@@ -211,17 +218,11 @@ def as_json(done: "ReplayResult", out: Path, seconds: float) -> str:
 
     result = dataclasses.asdict(done)
     result["transitions"] = [{"kind": k, "trigger": t, "count": n} for (k, t), n in sorted(done.transitions.items())]
+    if done.comparison is not None:
+        result["comparison"]["most_changed"] = [change._asdict() for change in done.comparison.most_changed]
     result["first_mismatches"] = [str(mismatch) for mismatch in done.first_mismatches]
     return json.dumps({"dataset": str(out), **result, "seconds": round(seconds, 1)}, indent=2, ensure_ascii=False)
 
 
 def _plural(count: int, noun: str) -> str:
     return noun if count == 1 else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
-
-
-def _time(duration_ms: int) -> str:
-    """Return a duration as text: 2 h 5 min, 12.3 s."""
-    if duration_ms < 60_000:
-        return f"{duration_ms / 1000:.1f} s"
-    minutes = round(duration_ms / 60_000)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -7,11 +7,15 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 from typer.testing import CliRunner, Result
 
 from kcsim.eventlog.event_log import open_trace_writer
 from kcsim.eventlog.events import Event, EventKind
+from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
+from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
+from kcsim.scenarios.analysis.analyses.scope import Scope
 from kcsim.scenarios.analysis.folding.folding_runs import fold_events
 from kcsim.scenarios.analysis.folding.mismatch import Mismatch, mismatches_arrow_schema
 from kcsim.scenarios.analysis.folding.replay_fact import fact_of
@@ -28,6 +32,9 @@ from kcsim.scenarios.analysis.tables.reading import read_table
 from kcsim.scenarios.analysis.tables.writing import write_events
 from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.language.library import library_names
+from tests.scenarios.analysis.analyses.random_stories import random_story
+from tests.scenarios.analysis.analyses.stories import Story, events_of
+from tests.scenarios.analysis.analyses.stories import transitions_of as transitions_of_stories
 from tests.scenarios.analysis.folding.simulated_runs import library_run
 from tests.scenarios.analysis.one_process import replay_in_one_process, replay_to_in_one_process
 
@@ -139,45 +146,38 @@ def test_what_differs_in_files_that_are_laid_out_is_written_too(
 
 
 @pytest.mark.slow
-def test_time_without_a_leader_is_counted_until_somebody_leads(spark: SparkSession) -> None:
-    """The partition is offline from 10 to 30 and from 70 to the end; the election at 20 finds no leader."""
-    elections = [(0, 1, 0), (10, -1, 1), (20, None, 1), (30, 2, 2), (70, -1, 3)]
-    rows = [_election(n, t_ms, leader, epoch) for n, (t_ms, leader, epoch) in enumerate(elections)]
-    frame = spark.createDataFrame(pa.Table.from_pylist([msgspec.structs.asdict(row) for row in rows]))
-    ends = spark.createDataFrame([("b", "r", 100)], "batch string, run string, ended_ms long")
-    (counted,) = by_partition(frame, ends, min_insync_replicas=2).collect()
-    assert (counted.offline_ms, counted.elections, counted.unclean) == (50, 2, 0)
-    assert counted.under_min_isr_ms == 50
+def test_a_partition_is_unavailable_as_in_the_analyses(spark: SparkSession) -> None:
+    """The time without a live leader, of a what-if too, is that of `availability`: one meaning of the word."""
+    stories = [random_story(seed) for seed in range(5)]
+    history = HistoryTables(events_of(spark, stories), transitions_of_stories(spark, stories), Scope())
+    is_of_partition = F.col("scope") == "partition"
+    found = {_key(row): row.unavailable_ms or 0 for row in by_partition(history).collect()}
+    analysed = ANALYSES["availability"].table(history).where(is_of_partition).collect()
+    assert {_key(row): row.unavailable_ms for row in analysed} == {key: found[key] for key in map(_key, analysed)}
+    assert any(found.values())
 
 
-def _election(n: int, t_ms: int, leader: int | None, leader_epoch: int) -> Transition:
-    """Return an election of a leader, or of none (None); -1 means that the last leader is removed."""
-    kind = "ReplicaRemovedFromIsr" if leader == -1 else "LeaderElection"
-    two: tuple[int, ...] = (2,)
-    return Transition(
-        "b",
-        "r",
-        "orders",
-        0,
-        n,
-        n,
-        t_ms,
-        kind,
-        leader,
-        leader_epoch,
-        two,
-        two,
-        (),
-        (),
-        1,
-        n,
-        None,
-        None,
-        "BrokerFailed",
-        None,
-        True,
-        False,
-    )
+def _key(row: Row) -> tuple[str, str, int]:
+    return row["run"], row["topic"], row["partition"]
+
+
+@pytest.mark.slow
+def test_time_without_a_live_leader_and_with_few_replicas_is_summed_up(spark: SparkSession) -> None:
+    """The broker is down from 10 to 20, no broker leads from 30 to 40, and one of two replicas is in sync from 50 on."""
+    story = Story("r")
+    story.registers(0, 1, 2)
+    story.state(0, "orders", 0, leader=1, isr=[1, 2], replicas=[1, 2])
+    story.unregisters(10, 1)
+    story.registers(20, 1)
+    story.state(30, "orders", 0, leader=-1, isr=[1, 2], replicas=[1, 2])
+    story.state(40, "orders", 0, leader=2, isr=[1, 2], replicas=[1, 2])
+    story.state(50, "orders", 0, leader=2, isr=[2], replicas=[1, 2])
+    story.ends(80)
+    history = HistoryTables(events_of(spark, [story]), transitions_of_stories(spark, [story]), Scope())
+    (row,) = by_partition(history, min_insync_replicas=2).collect()
+    assert (row.unavailable_ms, row.under_min_isr_ms) == (20, 30)
+    (row,) = by_partition(history).collect()
+    assert (row.unavailable_ms, row.under_min_isr_ms) == (20, None)
 
 
 # --- the command -----------------------------------------------------------------------------------------------------------
@@ -231,10 +231,21 @@ def test_a_what_if_says_what_would_have_been_different(spark: SparkSession, tmp_
     run = trace(tmp_path / "run.jsonl", library_run("last-isr-member-lost"))
     result = replay(run, "-o", tmp_path / "out", "--unclean", "on", "--min-insync-replicas", "2")
     assert result.exit_code == 0, result.output
-    assert "leaders elected: 6, 2 of them unclean (in the history: 6, 1)" in result.stdout
-    assert "an unclean election may lose what only the replicas had that were in sync" in result.stdout
-    assert "  ledger-0 of run: offline " in result.stdout
+    assert "leaders elected: 6, 2 of them unclean (was 6, 1)" in result.stdout
+    assert "an unclean election may lose records that only the in-sync replicas had" in result.stdout
+    assert "  ledger-0 of run: without a live leader for " in result.stdout
     assert json.loads((tmp_path / "out" / "replay.json").read_text())["what_if"]["unclean"] is True
+
+
+@pytest.mark.slow
+def test_a_what_if_that_changes_no_decision_makes_no_difference(spark: SparkSession, tmp_path: Path) -> None:
+    """Also of a run that a replay cannot derive exactly: what deriving changes is not listed as an effect of the option."""
+    run = trace(tmp_path / "run.jsonl", library_run("reassignment-controller-killed"))
+    result = replay(run, "-o", tmp_path / "out", "--min-insync-replicas", "1", "--output", "json")
+    assert result.exit_code == 0, result.output
+    comparison = json.loads(result.stdout)["comparison"]
+    assert comparison["before"] == comparison["after"]
+    assert (comparison["most_changed"], comparison["newly_unavailable"]) == ([], 0)
 
 
 @pytest.mark.slow
