@@ -52,6 +52,7 @@ AFFECTED_TOPICS = Analysis(
     ),
     ("-unavailable_ms", "-under_min_isr_ms", "-under_replicated_ms"),
     affected_topics,
+    details=("elections",),
 )
 
 
@@ -94,7 +95,8 @@ _CAUSED = (
 AFFECTED_BROKERS = Analysis(
     "affected-brokers",
     "Which brokers were away most, and what did that cost?",
-    A_LIVE_LEADER + " A window counts for the broker whose loss began it.",
+    A_LIVE_LEADER + " A window counts for the broker whose loss began it. Brokers that are only named as replicas, and never"
+    " registered, are listed as well.",
     (
         *IN_A_RUN,
         Field("broker", LONG, ONE, "the broker"),
@@ -104,6 +106,7 @@ AFFECTED_BROKERS = Analysis(
     ),
     ("-unavailable_ms", "-away_ms", "-out_of_sync_ms", "broker"),
     affected_brokers,
+    details=("partitions_lost",),
 )
 
 

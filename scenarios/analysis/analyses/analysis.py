@@ -33,6 +33,7 @@ class Analysis:
         fields: the columns of the result, in order.
         worst_first: the columns by which a listing is sorted; a name with a minus in front is descending.
         compute: makes the table; `table` drops further columns, and puts the columns in order.
+        details: the columns that a printed table leaves out unless they are asked for, so that it is at most eight wide.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Analysis:
     fields: tuple[Field, ...]
     worst_first: tuple[str, ...]
     compute: Callable[[HistoryTables], DataFrame]
+    details: tuple[str, ...] = ()
 
     def table(self, history: HistoryTables) -> DataFrame:
         """Return the result, in no order."""

@@ -123,4 +123,5 @@ CONTROLLERS = Analysis(
     ),
     ("batch", "run", "from_ms"),
     controllers,
+    details=("to_ms",),
 )

@@ -124,4 +124,5 @@ UNCLEAN_ELECTIONS = Analysis(
     ),
     ("-acknowledged_lost", "-records_cut_off", "t_ms"),
     unclean_elections,
+    details=("seq", "leader_epoch", "isr_before", "truncations", "lost_everywhere", "records_counted"),
 )

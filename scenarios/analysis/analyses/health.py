@@ -81,4 +81,13 @@ HEALTH = Analysis(
     ),
     ("bucket_ms",),
     health,
+    details=(
+        "covered_ms",
+        "least_offline",
+        "offline_ms",
+        "least_under_replicated",
+        "under_replicated_ms",
+        "least_under_min_isr",
+        "under_min_isr_ms",
+    ),
 )

@@ -22,8 +22,8 @@ from kcsim.scenarios.analysis.folding.trigger import Trigger
 
 MOVES = """\
 Two states of a partition that follow on each other are compared: who is in the one ISR and not in the other has left or has
-joined. The first state of a partition is no change. A change made by the leader is a matter of keeping up, one made by
-the controller of being alive."""
+joined. The first state of a partition is no change, and neither are its states while the deletion of its topic is requested.
+A change made by the leader is a matter of keeping up, one made by the controller of being alive."""
 
 
 def isr_moves(history: HistoryTables) -> DataFrame:
@@ -128,7 +128,7 @@ def flapping_replicas(history: HistoryTables) -> DataFrame:
         F.bool_or("open").alias("open"),
     )
     joined = often.join(out, [*PARTITION, "broker"], "left")
-    filled = joined.na.fill(0, ["out_ms", "returned", "longest_ms"]).na.fill(False, ["open"])
+    filled = joined.na.fill(0, ["out_ms", "returned"]).na.fill(False, ["open"])
     return filled.withColumn("flapping", F.col("most_in_an_hour") >= history.scope.flapping_in_an_hour)
 
 
@@ -143,14 +143,15 @@ FLAPPING_REPLICAS = Analysis(
         *OF_A_PARTITION,
         Field("broker", LONG, ONE, "the replica's broker"),
         Field("left_isr", LONG, COUNT, "how many times it left the ISR"),
-        Field("returned", LONG, COUNT, "how many times it came back"),
+        Field("returned", LONG, COUNT, "how many times it was in sync again; being moved away and later back is no return"),
         Field("most_in_an_hour", LONG, COUNT, "how many times it left within one hour, at most"),
         Field("flapping", FLAG, ONE, "whether that is often enough to be flapping"),
         Field("out_ms", LONG, MS, "how long it was out of sync"),
-        Field("median_ms", REAL, MS, "the median of these times"),
-        Field("longest_ms", LONG, MS, "the longest of them"),
+        Field("median_ms", REAL, MS, "the median of these times; null if it only left by being unassigned"),
+        Field("longest_ms", LONG, MS, "the longest of them; null if there is none"),
         Field("open", FLAG, ONE, "whether it was out of sync at the end"),
     ),
     ("-most_in_an_hour", "-left_isr", "-out_ms"),
     flapping_replicas,
+    details=("returned", "median_ms", "open"),
 )

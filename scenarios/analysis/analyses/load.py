@@ -61,6 +61,7 @@ BROKER_LOAD = Analysis(
     ),
     ("bucket_ms", "broker"),
     with_means,
+    details=("covered_ms", "leaders_ms", "replicas_ms"),
 )
 
 

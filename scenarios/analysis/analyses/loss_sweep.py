@@ -221,6 +221,7 @@ LOSS_OF_BROKERS = Analysis(
     (*IN_A_RUN, Field("brokers", LONGS, ONE, "the two brokers lost"), *_DAMAGE, *_TOGETHER),
     ("-offline_together", *_WORST, "brokers"),
     loss_of_brokers,
+    details=("topics_together",),
 )
 
 
@@ -236,4 +237,5 @@ LOSS_OF_RACKS = Analysis(
     (*IN_A_RUN, Field("racks", "array<string>", ONE, "the two racks lost"), *_DAMAGE, *_TOGETHER),
     ("-offline_together", *_WORST, "racks"),
     loss_of_racks,
+    details=("topics_together",),
 )

@@ -114,6 +114,7 @@ RECOVERIES = Analysis(
     ),
     ("-to_leader_ms", "fault_ms"),
     lambda history: history.shared(recoveries),
+    details=("fault_seq", "still_out_of_sync"),
 )
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -160,4 +161,13 @@ RECOVERY_TIMES = Analysis(
     ),
     ("-faults",),
     recovery_times,
+    details=(
+        "partitions_taken",
+        "led_again",
+        "to_leader_p90_ms",
+        "in_sync_again",
+        "never_in_sync_again",
+        "to_full_isr_p90_ms",
+        "to_full_isr_p99_ms",
+    ),
 )

@@ -50,6 +50,7 @@ UNAVAILABILITY = Analysis(
     ),
     ("-duration_ms",),
     unavailability,
+    details=("to_ms",),
 )
 
 
@@ -128,4 +129,5 @@ AVAILABILITY = Analysis(
     ),
     ("scope", "availability", "-unavailable_ms"),
     availability,
+    details=("partitions", "any_unavailable_ms", "open_windows", "nines"),
 )

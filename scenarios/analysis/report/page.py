@@ -70,11 +70,13 @@ def _tiles(contents: Contents) -> Iterator[Tile]:
     yield Tile(duration(totals.longest_ms) if totals.windows else "–", "the longest of them")
     most = f"; 99 %: {duration(recovery[0.99])}" if recovery else ""
     yield Tile(duration(recovery[0.5]) if recovery else "–", "from a fault to live leaders, median" + most)
-    yield Tile(count(totals.elections), f"leaders elected; {count(totals.nobody)} times none could be")
+    yield Tile(count(totals.elections), f"leaders elected; elections that found no leader: {count(totals.nobody)}")
     yield Tile(count(totals.unclean), "unclean elections: records may be lost", totals.unclean > 0)
     longest = f"; for up to {duration(totals.longest_gap_ms)} no controller worked" if totals.longest_gap_ms else ""
     yield Tile(count(totals.controllers), f"terms of a controller{longest}")
     worst = next(iter(contents.tables["loss-of-broker"].named()), None)
-    if worst is not None:
-        what = f"partitions offline if broker {worst['broker']} were lost now, the worst one"
-        yield Tile(count(worst["offline"]), what, worst["offline"] > 0)
+    if worst is not None and worst["offline"]:
+        what = f"partitions offline if broker {worst['broker']} were lost now, the most for one broker"
+        yield Tile(count(worst["offline"]), what, True)
+    elif worst is not None:
+        yield Tile("0", "partitions offline if any one broker were lost now")

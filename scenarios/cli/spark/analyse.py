@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 
 ALL = "all"
-DEFAULT_LIMIT = 50
+DEFAULT_LIMIT = 20
 
 
 class AnalysisOutput(StrEnum):
@@ -65,6 +65,9 @@ def analyse(
         typer.Option(help="serving: a live broker is registered and its process runs. registered: the first alone."),
     ] = Liveness.SERVING,
     limit: Annotated[int, typer.Option(min=1, help="The number of rows to print at most, the worst first.")] = DEFAULT_LIMIT,
+    all_columns: Annotated[
+        bool, typer.Option("--all-columns", help="Print all columns of a table; it may be wider than the terminal.")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -111,7 +114,7 @@ def analyse(
         history = _history(spark, paths, transitions, scope)
         if out is None:
             doing(name)
-            _print(chosen[0], history, limit, output)
+            _print(chosen[0], history, limit, all_columns, output)
         else:
             _write(chosen, history, out, doing)
 
@@ -180,7 +183,7 @@ def _history(spark: "SparkSession", paths: list[Path], transitions: Path | None,
 # --- output ----------------------------------------------------------------------------------------------------------------
 
 
-def _print(analysis: "Analysis", history: "HistoryTables", limit: int, output: AnalysisOutput) -> None:
+def _print(analysis: "Analysis", history: "HistoryTables", limit: int, all_columns: bool, output: AnalysisOutput) -> None:
     from kcsim.scenarios.cli.spark.analyse_text import as_csv, as_json, table_lines
 
     found = [row.asDict() for row in analysis.sorted_table(history).limit(limit + 1).collect()]
@@ -191,7 +194,9 @@ def _print(analysis: "Analysis", history: "HistoryTables", limit: int, output: A
         case AnalysisOutput.CSV:
             print(as_csv(analysis, rows))
         case AnalysisOutput.TABLE:
-            print("\n".join(table_lines(analysis, rows)))
+            print("\n".join(table_lines(analysis, rows, all_columns)))
+            if analysis.details and not all_columns:
+                print(f"not shown: {', '.join(analysis.details)} (--all-columns)", file=sys.stderr)
     if has_more:
         print(f"there are more than {limit}: --limit N prints more, --out DIR writes all of them", file=sys.stderr)
 

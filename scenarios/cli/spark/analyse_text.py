@@ -6,26 +6,44 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kcsim.scenarios.analysis.analyses.analysis import Analysis
+from kcsim.scenarios.analysis.analyses.analysis import MS, Analysis, Field
+from kcsim.scenarios.analysis.report.human import duration
 
 ResultRow = Mapping[str, Any]
 SAME_IN_ALL = ("batch", "run")
 PLACES = 6
 
 
-def table_lines(analysis: Analysis, rows: Sequence[ResultRow]) -> Iterator[str]:
-    """Yield the lines of a table. If batch or run is the same in every row, a line above replaces its column."""
+def table_lines(analysis: Analysis, rows: Sequence[ResultRow], with_details: bool = False) -> Iterator[str]:
+    """Yield the lines of a table. If batch or run is the same in every row, a line above replaces its column.
+
+    Times are in units that people use: `duration` instead of `duration_ms`. Args: with_details: print all columns.
+    """
     same = [name for name in SAME_IN_ALL if len({row[name] for row in rows}) == 1]
     if same:
         yield ", ".join(f"{name} {rows[0][name]}" for name in same)
-    names = [field.name for field in analysis.fields if field.name not in same]
-    yield from aligned(names, [[row[name] for name in names] for row in rows])
+    left_out = [*same, *(() if with_details else analysis.details)]
+    fields = [field for field in analysis.fields if field.name not in left_out]
+    header = [field.name.removesuffix("_ms") if field.unit.endswith(MS) else field.name for field in fields]
+    yield from aligned(header, [[_value(field, row[field.name]) for field in fields] for row in rows])
+
+
+def _value(field: Field, value: object) -> object:
+    if not isinstance(value, int | float):
+        return value
+    return Right(duration(value)) if field.unit.endswith(MS) else value
+
+
+class Right(str):
+    """A text that is aligned as numbers are."""
+
+    __slots__ = ()
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
     """Yield the lines of aligned columns; numbers are right-aligned."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
-    is_number = [any(isinstance(c, int | float) and not isinstance(c, bool) for c in column) for column in columns]
+    is_number = [any(isinstance(c, int | float | Right) and not isinstance(c, bool) for c in column) for column in columns]
     cells = [list(header), *([_cell(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:

@@ -107,6 +107,16 @@ def reassigned() -> Story:
     return story
 
 
+def unassigned() -> Story:
+    """From [1, 2] to [1] in one step at 50: broker 2 leaves the ISR without ever being out of sync."""
+    story = Story("unassigned")
+    story.registers(0, 1, 2)
+    story.state(10, "orders", 0, 1, [1, 2])
+    story.state(50, "orders", 0, 1, [1], replicas=[1])
+    story.ends(100)
+    return story
+
+
 def controllers() -> Story:
     """Broker 1 is controller until its session expires at 100, broker 2 from 130 until its znode is deleted at 200."""
     story = Story("controllers")
@@ -224,6 +234,7 @@ ALL_BY_HAND = [
     *(leader_dies(), nobody_left(), within_a_millisecond(), deleted_while_offline(), created_again(), never_led()),
     *(
         reassigned(),
+        unassigned(),
         controllers(),
         controller_dies(),
         controller_from_before(),

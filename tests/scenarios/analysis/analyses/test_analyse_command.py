@@ -15,7 +15,7 @@ from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
 from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
 from kcsim.scenarios.analysis.tables.events_table import events_arrow_schema
 from kcsim.scenarios.cli.app import app
-from kcsim.scenarios.cli.spark.analyse_text import as_csv
+from kcsim.scenarios.cli.spark.analyse_text import as_csv, table_lines
 from tests.scenarios.analysis.analyses.handwritten_runs import leader_dies, stopped_together
 from tests.scenarios.analysis.analyses.stories import Row
 
@@ -49,9 +49,10 @@ def test_a_table_has_the_worst_on_top_and_says_when_there_is_more(dataset: Path)
     header, first = result.stdout.splitlines()[-2:]
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("batch by hand, run stopped-together\n")
-    assert header.split()[:5] == ["topic", "partition", "from_ms", "to_ms", "duration_ms"]
-    assert first.split() == ["orders", "1", "26", "100", "74", "yes", "leader", "lost", "2", "-"]
+    assert header.split()[:5] == ["topic", "partition", "from", "duration", "open"]
+    assert first.split() == ["orders", "1", "26", "ms", "74", "ms", "yes", "leader", "lost", "2", "-"]
     assert "there are more than 1" in result.stderr
+    assert "not shown: to_ms (--all-columns)" in result.stderr
 
 
 @pytest.mark.usefixtures("spark")
@@ -60,6 +61,21 @@ def test_json_has_an_object_for_each_row(dataset: Path) -> None:
     assert (document["analysis"], document["more"]) == ("elections", False)
     assert [field.name for field in ANALYSES["elections"].fields] == list(document["rows"][0])
     assert sum(row["elections"] for row in document["rows"]) == 5
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_a_printed_table_has_at_most_eight_columns_unless_all_are_asked_for(name: str) -> None:
+    analysis = ANALYSES[name]
+    row = dict.fromkeys((field.name for field in analysis.fields), None)
+    shown, everything = (next(iter(list(table_lines(analysis, [row], with_details))[1:])) for with_details in (False, True))
+    assert len(shown.split()) <= 8
+    assert len(everything.split()) == len(analysis.fields) - 2, "batch and run stand above the table"
+
+
+def test_times_are_printed_in_the_units_that_people_use() -> None:
+    row = dict.fromkeys((field.name for field in ANALYSES["unavailability"].fields), None)
+    *_, line = table_lines(ANALYSES["unavailability"], [{**row, "partition": 12, "duration_ms": 84_139_057}])
+    assert line.split() == ["-", "12", "-", "23", "h", "22", "min", "-", "-", "-", "-"]
 
 
 def test_csv_has_a_line_for_each_row_and_spaces_within_a_list() -> None:

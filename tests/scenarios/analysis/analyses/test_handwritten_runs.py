@@ -151,6 +151,13 @@ def test_a_replica_flaps_if_it_leaves_three_times_within_an_hour(results_of_hour
 def test_a_replica_that_is_removed_has_not_returned(results: Results) -> None:
     row = only(results("flapping-replicas", "reassigned"))
     assert (row["broker"], row["out_ms"], row["returned"], row["open"]) == (2, 40, 0, False)
+    assert (row["median_ms"], row["longest_ms"]) == (40.0, 40)
+
+
+def test_a_replica_that_only_left_by_being_unassigned_has_no_longest_time_out_of_sync(results: Results) -> None:
+    row = only(results("flapping-replicas", "unassigned"))
+    assert (row["broker"], row["left_isr"], row["out_ms"], row["returned"]) == (2, 1, 0, 0)
+    assert (row["median_ms"], row["longest_ms"]) == (None, None)
 
 
 # --- controllers -----------------------------------------------------------------------------------------------------------
