@@ -1,13 +1,13 @@
 """Replaying histories on Spark: the controller's own decisions for every partition, many partitions at a time.
 
-Given what the cluster did, partitions do not depend on each other. A run's cluster-wide events become its timeline, which
-every task receives. The run's partitions are spread over the tasks, each partition whole and in order. Where there are very
-many small runs, the runs are spread instead, and every task makes the timelines of its own runs.
+Given what the cluster did, partitions do not depend on each other. A run's cluster-wide events become its timeline. Its
+partitions are the groups that are folded, each whole and in order, with the timeline of the run. Where there are very many
+small runs, the runs are the groups, and each makes its own timeline.
 
 A partition's result depends only on its own events and on its run's, so that the number of tasks changes nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -72,17 +72,23 @@ def replayed(
     facts = facts_of(events)
     schema = spark_schema(replayed_arrow_schema())
     if by_run is None:
-        by_run = facts.where(F.col("partition").isNull()).select(BATCH, RUN).distinct().limit(MANY_RUNS).count() == MANY_RUNS
+        by_run = has_many_runs(facts.where(F.col("partition").isNull()))
     if by_run:
         of_partition = F.col("partition").isNotNull()
         topic = F.when(of_partition, F.col("topic"))  # cluster-wide facts are in order of seq, also those that name a topic
         order = [F.col(BATCH), F.col(RUN), of_partition, topic, F.col("partition"), F.col("seq")]
-        grouped = facts.repartition(BATCH, RUN).sortWithinPartitions(*order)
-        return grouped.mapInArrow(_whole_runs(fold), schema)
+        in_order = facts.repartition(BATCH, RUN).sortWithinPartitions(*order)
+        return in_order.groupBy(BATCH, RUN).applyInArrow(_whole_run(fold), schema)
     timelines = broadcast_timelines(facts.where(F.col("partition").isNull()))
     key = [BATCH, RUN, "topic", "partition"]
-    own = facts.where(F.col("partition").isNotNull()).repartition(*key).sortWithinPartitions(*key, "seq")
-    return own.mapInArrow(_partitions(fold, timelines), schema)
+    # Rows that are distributed and sorted by the key are not sorted again for the groups: those of each stay in order.
+    in_order = facts.where(F.col("partition").isNotNull()).repartition(*key).sortWithinPartitions(*key, "seq")
+    return in_order.groupBy(*key).applyInArrow(_partition(fold, timelines), schema)
+
+
+def has_many_runs(rows: DataFrame) -> bool:
+    """Return whether a table has rows of at least MANY_RUNS runs."""
+    return rows.select(BATCH, RUN).distinct().limit(MANY_RUNS).count() == MANY_RUNS
 
 
 def transitions_of(rows: DataFrame) -> DataFrame:
@@ -124,25 +130,46 @@ def _covered(rule: FactRule) -> Column:
     return covered
 
 
-def broadcast_timelines(facts: DataFrame) -> Broadcast[dict[Run, Timeline]]:
-    """Broadcast the timelines of all runs, which the driver makes of the facts that are of no partition."""
+class BroadcastTimelines(Mapping[Run, Timeline]):
+    """The timelines of runs, each broadcast by itself: a process receives those that it looks up, and no others."""
+
+    def __init__(self, of_runs: Mapping[Run, Broadcast[Timeline]]) -> None:
+        self._of_runs = of_runs
+
+    def __getitem__(self, run: Run) -> Timeline:
+        return self._of_runs[run].value
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._of_runs)
+
+    def __len__(self) -> int:
+        return len(self._of_runs)
+
+
+def broadcast_timelines(facts: DataFrame) -> BroadcastTimelines:
+    """Broadcast the timelines of fewer than MANY_RUNS runs, which the driver makes of the facts that are of no partition."""
     rows = facts.select(*COLUMNS).toArrow().to_batches()
+    context = facts.sparkSession.sparkContext
     with gc_paused():
-        return facts.sparkSession.sparkContext.broadcast(timelines_of(facts_in(rows)))
+        return BroadcastTimelines({run: context.broadcast(found) for run, found in timelines_of(facts_in(rows)).items()})
 
 
 # --- in the executors ------------------------------------------------------------------------------------------------------
 
 
-def _whole_runs(fold: FoldPartition) -> Any:
-    def work(batches: Iterator[Any]) -> Iterator[Any]:
+def _whole_run(fold: FoldPartition) -> Any:
+    import pyarrow as pa
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return batches_of(fold_facts(facts_in(batches), fold))
 
     return work
 
 
-def _partitions(fold: FoldPartition, timelines: Any) -> Any:
-    def work(batches: Iterator[Any]) -> Iterator[Any]:
-        return batches_of(fold_of_many(facts_in(batches), timelines.value, fold))
+def _partition(fold: FoldPartition, timelines: Mapping[Run, Timeline]) -> Any:
+    import pyarrow as pa
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return batches_of(fold_of_many(facts_in(batches), timelines, fold))
 
     return work

@@ -21,7 +21,7 @@ from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
 from kcsim.scenarios.analysis.folding.what_if import WhatIf
 from kcsim.scenarios.analysis.folding.what_if_replay import PASSED_OVER
 from kcsim.scenarios.analysis.partitioned_files import are_partitioned
-from kcsim.scenarios.analysis.replay import mismatches_of, replayed, transitions_of
+from kcsim.scenarios.analysis.replay import has_many_runs, mismatches_of, replayed, transitions_of
 from kcsim.scenarios.analysis.replay_files import ReplayCounts, replay_files_to, replayed_files
 from kcsim.scenarios.analysis.replay_summary import ReplayComparison, by_partition, compare, counts
 from kcsim.scenarios.analysis.tables.dataset import Dataset, being_written, refuse_existing
@@ -104,7 +104,9 @@ class _Source:
         datasets = [Dataset(path) for path in paths if Dataset(path).has("events")]
         self.rejected = None if datasets else read.rejects.count()
         files = [file for dataset in datasets for file in sorted(dataset.events().glob("batch=*/*.parquet"))]
-        self._files = files if files and len(datasets) == len(paths) and are_partitioned(files) else []
+        is_one_kind = bool(files) and len(datasets) == len(paths) and are_partitioned(files)
+        # A task of one file receives the timelines of the file's runs, which the driver makes: few, or it takes too long.
+        self._files = files if is_one_kind and not has_many_runs(self.events) else []
 
     def replay_to(self, written: Dataset, what_if: WhatIf | None) -> ReplayCounts:
         """Write the tables of transitions and mismatches."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 
 from kcsim.scenarios.analysis.folding.arrow_rows import (
@@ -29,7 +28,7 @@ from kcsim.scenarios.analysis.folding.what_if import WhatIf
 from kcsim.scenarios.analysis.folding.what_if_replay import PASSED_OVER
 from kcsim.scenarios.analysis.gc_pause import gc_paused
 from kcsim.scenarios.analysis.partitioned_files import fact_batches, rows_of_files
-from kcsim.scenarios.analysis.replay import broadcast_timelines
+from kcsim.scenarios.analysis.replay import BroadcastTimelines, broadcast_timelines
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.events_table import BATCH, spark_schema
 from kcsim.scenarios.analysis.tables.part_file import PartFile, remove_unfinished
@@ -76,7 +75,7 @@ def replayed_files(spark: SparkSession, files: Sequence[Path | str], what_if: Wh
     timelines, fold = _timelines(spark, files), fold_for(what_if)
 
     def work(_: int, file: str) -> Batches:
-        return batches_of(fold_of_many(rows_of_files([file], of_partitions=True), timelines.value, fold))
+        return batches_of(fold_of_many(rows_of_files([file], of_partitions=True), timelines, fold))
 
     return task_per_item(spark, _paths(files), work, spark_schema(replayed_arrow_schema()))
 
@@ -91,7 +90,7 @@ def replay_files_to(
 
     def work(number: int, file: str) -> Batches:
         with gc_paused():  # this also makes unpickling the timelines faster
-            done = replay_file(file, number, where, timelines.value, fold)
+            done = replay_file(file, number, where, timelines, fold)
         yield pa.RecordBatch.from_pydict({"counts": [msgspec.json.encode(done)]})
 
     parts = task_per_item(spark, _paths(files), work, "counts binary").collect()
@@ -101,7 +100,7 @@ def replay_files_to(
     return sum_counts([msgspec.json.decode(part.counts, type=ReplayCounts) for part in parts])
 
 
-def _timelines(spark: SparkSession, files: Sequence[Path | str]) -> Broadcast[dict[Run, Timeline]]:
+def _timelines(spark: SparkSession, files: Sequence[Path | str]) -> BroadcastTimelines:
     def work(_: int, file: str) -> Batches:
         return fact_batches([file], of_partitions=False)
 
@@ -129,12 +128,13 @@ def replay_file(
     transitions = _Part(written.transitions() / batch, number, transitions_arrow_schema(), ("kind", "trigger"))
     mismatches: _Part | None = None
     runs: set[Run] = set()
-    partitions = 0
+    partitions: set[tuple[str, str, str, int]] = set()
     with gc_paused():
         for rows, differing in fold_of_many(rows_of_files([file], of_partitions=True), timelines, fold):
             if rows:
-                runs.add((rows[0].batch, rows[0].run))
-                partitions += 1
+                first = rows[0]
+                runs.add((first.batch, first.run))
+                partitions.add((first.batch, first.run, first.topic, first.partition))
             transitions.extend(rows)
             if differing:
                 mismatches = mismatches or _Part(written.mismatches() / batch, number, mismatches_arrow_schema(), ("what",))
@@ -142,7 +142,7 @@ def replay_file(
     differences = mismatches.close() if mismatches is not None else Counter[tuple[str, ...]]()
     passed_over = differences.pop((PASSED_OVER,), 0)
     counted = [(kind, trigger, count) for (kind, trigger), count in sorted(transitions.close().items())]
-    return ReplayCounts(sorted(runs), partitions, counted, differences.total(), passed_over)
+    return ReplayCounts(sorted(runs), len(partitions), counted, differences.total(), passed_over)
 
 
 class _Part:

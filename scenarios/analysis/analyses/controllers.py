@@ -108,7 +108,8 @@ CONTROLLERS = Analysis(
     "Which broker was the controller, for how long, and how long was there none?",
     "A term lasts as long as the znode /controller is there and names that broker. Its epoch is what was written to"
     " /controller_epoch in the same transaction, else what the broker itself reported. A gap is the time without the znode,"
-    " since the term before or the run's beginning, until the next or the end; a new controller's work comes after that.",
+    " since the term before or the run's beginning, until the next or the end. A new controller works only after its"
+    " failover: controller-gaps lists the times without a working controller, which are longer.",
     (
         *IN_A_RUN,
         Field("broker", LONG, ONE, "the controller; null if the znode named none, or was there before the history began"),
@@ -118,8 +119,8 @@ CONTROLLERS = Analysis(
         Field("served_ms", LONG, MS, "how long it was"),
         Field("open", FLAG, ONE, "whether it was still so at the end"),
         Field("ended_by", TEXT, ONE, "session expired, session closed, deleted (by hand, or by a broker), overwritten"),
-        Field("gap_before_ms", LONG, MS, "how long there was no controller before it"),
-        Field("gap_after_ms", LONG, MS, "how long there was none after it"),
+        Field("gap_before_ms", LONG, MS, "how long there was no /controller before it"),
+        Field("gap_after_ms", LONG, MS, "how long there was no /controller after it"),
     ),
     ("batch", "run", "from_ms"),
     controllers,

@@ -1,4 +1,4 @@
-"""Folding whole runs: facts in the order of a dataset in, transitions and mismatches out, with one partition in memory."""
+"""Folding whole runs: facts in the order of a dataset in, transitions and mismatches out, a few thousand at a time."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
@@ -15,12 +15,13 @@ from kcsim.scenarios.analysis.folding.transition import Transition
 from kcsim.scenarios.analysis.folding.verifying_replay import VerifyingReplay
 
 NO_TIMELINE = Timeline()
+FACTS_AT_ONCE = 10_000
 
 Row = tuple[str, str, ReplayFact]
 
 Rows = tuple[list[Transition], list[Mismatch]]
-FoldPartition = Callable[[PartitionKey, Timeline, Iterable[ReplayFact]], Rows]
-"""Folds all facts of one partition."""
+FoldPartition = Callable[[PartitionKey, Timeline, Iterable[ReplayFact]], Iterator[Rows]]
+"""Folds all facts of one partition, and yields its rows in portions."""
 
 
 class FoldedRun(NamedTuple):
@@ -30,13 +31,15 @@ class FoldedRun(NamedTuple):
     mismatches: list[Mismatch]
 
 
-def fold_recorded(key: PartitionKey, timeline: Timeline, facts: Iterable[ReplayFact]) -> Rows:
-    """Fold one partition as recorded."""
+def fold_recorded(key: PartitionKey, timeline: Timeline, facts: Iterable[ReplayFact]) -> Iterator[Rows]:
+    """Fold one partition as recorded. However many facts it has, only some thousand of its rows are in memory at a time."""
     fold = VerifyingReplay(key, timeline)
-    for fact in facts:
+    for place, fact in enumerate(facts, 1):
         fold.take_in(fact)
+        if place % FACTS_AT_ONCE == 0:
+            yield fold.take(), fold.take_mismatches()
     fold.finish()
-    return fold.take(), fold.mismatches
+    yield fold.take(), fold.take_mismatches()
 
 
 def fold_events(batch: str, run: str, events: Iterable[Event], fold: FoldPartition = fold_recorded) -> FoldedRun:
@@ -62,7 +65,7 @@ def fold_facts(rows: Iterable[Row], fold: FoldPartition = fold_recorded) -> Iter
                 for fact in facts:
                     builder.take(fact)
             else:
-                yield fold(key, builder.timeline, facts)
+                yield from fold(key, builder.timeline, facts)
 
 
 def fold_of_many(
@@ -71,25 +74,25 @@ def fold_of_many(
     """Fold partitions whose timelines exist already: rows of (batch, run, fact), partition after partition."""
     for key, facts in by_partition(rows):
         if key is not None:
-            yield fold(key, timelines.get((key.batch, key.run), NO_TIMELINE), facts)
+            yield from fold(key, timelines.get((key.batch, key.run), NO_TIMELINE), facts)
 
 
-def by_partition(rows: Iterable[Row]) -> Iterator[tuple[PartitionKey | None, list[ReplayFact]]]:
-    """Yield adjacent rows of one partition together; the key is None for rows that are of no partition."""
-    run: tuple[str, str] | None = None
-    topic: str | None = None
-    number: int | None = None
-    key: PartitionKey | None = None
-    facts: list[ReplayFact] = []
-    for batch, name, fact in rows:
-        if number != fact.partition or topic != fact.topic or run != (batch, name):
-            if number is None and fact.partition is None and run == (batch, name):
-                facts.append(fact)  # of no partition, whatever its topic
-                continue
-            if facts:
-                yield key, facts
-            run, topic, number, facts = (batch, name), fact.topic, fact.partition, []
-            key = None if fact.partition is None else PartitionKey(batch, name, fact.topic or "", fact.partition)
-        facts.append(fact)
-    if facts:
-        yield key, facts
+def by_partition(rows: Iterable[Row]) -> Iterator[tuple[PartitionKey | None, Iterator[ReplayFact]]]:
+    """Yield adjacent rows of one partition together; the key is None for rows of a run that are of no partition.
+
+    The facts must be taken before the next partition is.
+    """
+    for (batch, run, topic, number), of_partition in groupby(rows, key=_place):
+        key = None if number is None else PartitionKey(batch, run, topic or "", number)
+        yield key, map(_fact, of_partition)
+
+
+def _place(row: Row) -> tuple[str, str, str | None, int | None]:
+    """Return the batch, the run, the topic and the partition; for facts of no partition neither, whatever their topic."""
+    batch, run, fact = row
+    number = fact.partition
+    return batch, run, None if number is None else fact.topic, number
+
+
+def _fact(row: Row) -> ReplayFact:
+    return row[2]

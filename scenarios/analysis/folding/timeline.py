@@ -62,12 +62,9 @@ class TopicTimeline:
 
     def assignment_at(self, seq: int, partition: int) -> ReplicaAssignment | None:
         """Return the assignment as stored just before the event `seq`; None if there was none."""
-        found: ReplicaAssignment | None = None
-        for at, _, _, content in self.versions:
-            if at >= seq:
-                break
-            found = None if content is None else content.assignments.get(partition)
-        return found
+        place = bisect_left(self.versions, seq, key=_seq_of_version)
+        content = self.versions[place - 1][3] if place else None
+        return None if content is None else content.assignments.get(partition)
 
     def unclean_at(self, seq: int) -> bool | None:
         """Return unclean.leader.election.enable in the topic's settings just before the event `seq`; None: not set."""
@@ -179,3 +176,7 @@ class Timeline:
 
 def _seq(action: ControllerAction) -> int:
     return action.seq
+
+
+def _seq_of_version(version: tuple[int, int, int | None, TopicState | None]) -> int:
+    return version[0]

@@ -65,7 +65,7 @@ class VerifyingReplay:
     """Give it the partition's facts with `take_in`, in order of `seq`, then call `finish`.
 
     Attributes:
-        mismatches: the mismatches found so far.
+        mismatches: the mismatches found since `take_mismatches` was called last.
     """
 
     def __init__(self, key: PartitionKey, timeline: Timeline) -> None:
@@ -103,6 +103,11 @@ class VerifyingReplay:
     def take(self) -> list[Transition]:
         """Return the transitions since the last call."""
         return self._log.take()
+
+    def take_mismatches(self) -> list[Mismatch]:
+        """Return the mismatches since the last call."""
+        found, self.mismatches = self.mismatches, []
+        return found
 
     def take_in(self, fact: ReplayFact) -> None:
         """Take in one fact of the partition."""

@@ -4,7 +4,7 @@ What the data path did is taken from the history as far as it still applies. Whe
 in the history, it catches up in the time that such replicas usually took in the history.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from kcsim.scenarios.analysis.folding.controller_action import ControllerActionKind
@@ -28,8 +28,8 @@ Wait = tuple[int, int]
 
 def fold_what_if(
     what_if: WhatIf, key: PartitionKey, timeline: Timeline, facts: Iterable[ReplayFact]
-) -> tuple[list[Transition], list[Mismatch]]:
-    """Fold one partition as it would have been. Returns: its transitions, and the facts of its history that were skipped."""
+) -> Iterator[tuple[list[Transition], list[Mismatch]]]:
+    """Fold one partition as it would have been. Yields: its transitions, and the facts of its history that were skipped."""
     known = list(facts)
     recorded = VerifyingReplay(key, timeline)
     for fact in known:
@@ -38,11 +38,11 @@ def fold_what_if(
     history = recorded.take()
     placement = placement_of(what_if, key, timeline)
     as_it_was = _WhatIfReplay(key, timeline, AS_IT_WAS, external_inputs(key, timeline, known, history))
-    if not what_if.changes_decisions:
-        return as_it_was.run()
-    as_it_was.run()
-    facts_then = external_inputs(key, timeline, known, history, placement)
-    return _WhatIfReplay(key, timeline, what_if, facts_then, as_it_was).run()
+    found = as_it_was.run()
+    if what_if.changes_decisions:
+        facts_then = external_inputs(key, timeline, known, history, placement)
+        found = _WhatIfReplay(key, timeline, what_if, facts_then, as_it_was).run()
+    yield found
 
 
 class _WhatIfReplay:

@@ -19,7 +19,8 @@ PARTITIONS_FOR_LENGTH = 400
 SAMPLED_MS = 28 * DAY_MS
 EVENTS_OF_CREATION = 3
 MINUTE_MS = 60_000
-ROWS_OF_A_LARGE_FILE = 3_000_000
+ROWS_OF_A_LARGE_FILE = 800_000
+"""A thousand million events make 1,250 files: several for each core of a hundred executors, so that they end together."""
 ROWS_OF_A_SMALL_FILE = 200_000
 FILES_OF_A_SMALL_HISTORY = 16
 

@@ -228,11 +228,12 @@ def _controllers(focus: Focus | None) -> Figure:
         spans.setdefault(name, []).append((term["from_ms"], term["to_ms"], tooltip))
         if term["gap_before_ms"]:
             begun_ms = term["from_ms"] - term["gap_before_ms"]
-            tooltip = f"nobody: from {duration(begun_ms)}, for {duration(term['gap_before_ms'])}"
+            tooltip = f"no /controller: from {duration(begun_ms)}, for {duration(term['gap_before_ms'])}"
             gaps.append((begun_ms, term["from_ms"], tooltip))
     by_time = sorted(spans.items(), key=lambda item: -sum(to_ms - from_ms for from_ms, to_ms, _ in item[1]))
     shown = sorted(by_time[:MOST_LANES], key=lambda item: item[1][0])
-    left_out = f" {len(by_time) - MOST_LANES} brokers that ruled less are left out." if len(by_time) > MOST_LANES else ""
+    fewer = len(by_time) - MOST_LANES
+    left_out = f" {fewer} brokers that were the controller for less time are left out." if fewer > 0 else ""
     chart = Lanes(shown, gaps, focus.end_ms, title)
     changes = f"{len(terms) - 1:,} changes. " if len(terms) > 1 else ""
     return Figure(title, f"{changes}No controller: /controller did not exist.{left_out}", chart.draw, is_wide=True)

@@ -1,8 +1,8 @@
 """The SparkSession: quiet, in UTC, on any suitable Java, with this process's own Python in the executors.
 
 **On this machine** (`local[N]`, `local-cluster[…]`) everything binds to 127.0.0.1, and nothing is left behind: no folder in
-the current one, no JVM, no temporary file. The driver's memory is a quarter of the machine's unless `spark.driver.memory` is
-given.
+the current one, no JVM, no temporary file. The driver's memory is sized by the data where its size is known, and at most a
+quarter of the machine's, unless `spark.driver.memory` is given.
 
 **On a cluster** (`spark://…`, `yarn`, `k8s://…`) the user's settings take precedence over ours. The executors need this
 package in the Python that they run: installed there with pip, or packed with `venv-pack` into an archive of a virtual
@@ -52,6 +52,9 @@ PARTITIONS_PER_CORE = 2
 """Parts of a shuffle on this machine; Spark's default of 200 is meant for a cluster."""
 LITTLE_BYTES = 250_000_000
 """Bytes of Parquet, of some ten million events: reading less on a few cores, code runs too seldom to be optimised."""
+LEAST_MEMORY, MOST_MEMORY = 1 * 2**30, 16 * 2**30
+MEMORY_PER_BYTE = 16
+"""Bytes of memory for each byte of Parquet: a compressed history takes some ten times its size as Spark's rows."""
 FOR_LITTLE_DATA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Loggers of PySpark that write an exception's message once more to stderr, with all of Java's lines."""
@@ -65,13 +68,13 @@ def spark_session(
 
     Args:
         master: Spark's master URL. Ignored under spark-submit, which has set the master.
-        bytes_read: the size of the data; None: not known.
+        bytes_read: the size of the data that passes through the JVM; None: not known.
         conf: Spark's settings; they take precedence over our own.
 
     Raises: NoJavaError, DriverError; any exception that Spark raises for the settings.
     """
     has_little = bytes_read is not None and bytes_read < LITTLE_BYTES and is_in_this_process(master)
-    settings = {**_ours(master), **(FOR_LITTLE_DATA if has_little else {}), **(conf or {})}
+    settings = {**_ours(master, bytes_read), **(FOR_LITTLE_DATA if has_little else {}), **(conf or {})}
     builder = SparkSession.builder.appName("kcsim")
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -103,7 +106,7 @@ def _is_submitted() -> bool:
     return all(name in os.environ for name in GATEWAY)
 
 
-def _ours(master: str) -> dict[str, str]:
+def _ours(master: str, bytes_read: int | None) -> dict[str, str]:
     if _is_submitted() or is_active() or not is_on_this_machine(master):
         return dict(OURS)
     warehouse = Path(tempfile.gettempdir(), "kcsim-spark-warehouse")  # Spark creates it for its first table; we have none
@@ -111,7 +114,7 @@ def _ours(master: str) -> dict[str, str]:
         **OURS,
         **ON_THIS_MACHINE,
         "spark.sql.shuffle.partitions": str(PARTITIONS_PER_CORE * _cores(master)),
-        "spark.driver.memory": _memory(),
+        "spark.driver.memory": f"{driver_memory(bytes_read, memory_limit()) // 2**20}m",
         "spark.sql.warehouse.dir": warehouse.as_uri(),
     }
 
@@ -124,9 +127,10 @@ def _cores(master: str) -> int:
     return numbers[0] if numbers else (os.cpu_count() or 1) if "*" in master else 1
 
 
-def _memory() -> str:
-    """Return a quarter of the memory of the machine or the container, between 1 and 16 GiB, in Spark's notation."""
-    return f"{min(max(memory_limit() // 2**20 // 4, 1024), 16 * 1024)}m"
+def driver_memory(bytes_read: int | None, limit: int) -> int:
+    """Return the driver's memory in bytes. Args: bytes_read: None: not known. limit: the machine's or the container's."""
+    quarter = min(max(limit // 4, LEAST_MEMORY), MOST_MEMORY)
+    return quarter if bytes_read is None else min(quarter, LEAST_MEMORY + MEMORY_PER_BYTE * bytes_read)
 
 
 def _choose_python(master: str, settings: Mapping[str, str]) -> None:

@@ -95,7 +95,7 @@ def explore(
         "known_bugs": known_bugs,
         "traces": traces,
     }
-    with session(master, conf, out) as spark:
+    with session(master, conf, out, reads=()) as spark:
         from kcsim.scenarios.analysis.campaigns import exploring
 
         trials = exploring.explore(

@@ -83,7 +83,7 @@ def odds(
     for_ms = _duration(longer_than)
     subject = _of_dataset(dataset) if dataset is not None else _subject(scenario, profile or DEFAULT_PROFILE, weight)
     first, last = seed_range(seeds)
-    with session(master, conf) as spark:
+    with session(master, conf, reads=() if dataset is None else (dataset,)) as spark:
         from kcsim.scenarios.analysis.campaigns.exploring import explore
         from kcsim.scenarios.analysis.campaigns.gathering import RUNS, run_once
         from kcsim.scenarios.analysis.campaigns.odds import OddsQuery

@@ -46,13 +46,13 @@ def local_pattern(text: str) -> str:
 
 @contextmanager
 def session(
-    master: str, conf: Sequence[str] | None, out: Path | None = None, reads: Sequence[Path] = ()
+    master: str, conf: Sequence[str] | None, out: Path | None = None, reads: Sequence[Path] | None = None
 ) -> Iterator["SparkSession"]:
     """Open the Spark session of a command. It ends with the command, unless it existed before.
 
     Args:
         out: what is written, for the message of an error that names no file.
-        reads: all that is read, if it is known.
+        reads: all that passes through the JVM, if it is known: nothing where Python reads and writes the files itself.
 
     Errors in the session, and errors of what is read and written, end the command: with status 64 for an invalid setting or
     path (also an output path that exists), with 2 for a job that failed, for a file or folder that the system refuses, and
@@ -67,7 +67,7 @@ def session(
     from kcsim.zk.servers.errors import NoJavaError
 
     try:
-        with _begun(master, settings, _bytes_of(reads) if reads else None) as spark:
+        with _begun(master, settings, None if reads is None else _bytes_of(reads)) as spark:
             yield spark
     except (PathExistsError, NoDatasetError, NoTraceError, SameBatchError) as error:
         fail(str(error), ExitStatus.USAGE)

@@ -16,13 +16,14 @@ from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.scope import Scope
-from kcsim.scenarios.analysis.folding.folding_runs import fold_events
+from kcsim.scenarios.analysis.folding.folding_runs import fold_events, fold_of_many
 from kcsim.scenarios.analysis.folding.mismatch import Mismatch, mismatches_arrow_schema
-from kcsim.scenarios.analysis.folding.replay_fact import fact_of
+from kcsim.scenarios.analysis.folding.replay_fact import ReplayFact, fact_of
+from kcsim.scenarios.analysis.folding.timeline import Timeline
 from kcsim.scenarios.analysis.folding.transition import Transition, transitions_arrow_schema
 from kcsim.scenarios.analysis.folding.what_if import WhatIf
 from kcsim.scenarios.analysis.partitioned_files import are_partitioned
-from kcsim.scenarios.analysis.replay import mismatches_of, replayed, transitions_of
+from kcsim.scenarios.analysis.replay import BroadcastTimelines, mismatches_of, replayed, transitions_of
 from kcsim.scenarios.analysis.replay_dataset import replay_to
 from kcsim.scenarios.analysis.replay_files import replay_files_to, replayed_files
 from kcsim.scenarios.analysis.replay_summary import by_partition, counts
@@ -86,6 +87,26 @@ def test_however_it_is_divided_the_result_is_that_of_one_process(
         found.unpersist()
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before or "4")
+
+
+def test_a_task_receives_the_timelines_of_its_own_runs_only() -> None:
+    """Each timeline is broadcast by itself, and fetched when it is looked up."""
+    fetched = []
+
+    class Fetched:
+        def __init__(self, run: str) -> None:
+            self.run = run
+
+        @property
+        def value(self) -> Timeline:
+            fetched.append(self.run)
+            return Timeline()
+
+    timelines = BroadcastTimelines({("batch", run): Fetched(run) for run in ("a", "b", "c")})  # type: ignore[misc]
+    assert list(fold_of_many([], timelines)) == []
+    fact = ReplayFact(seq=1, t_ms=1, node="broker-1", kind=EventKind.LEADER_ELECTION, topic="orders", partition=0)
+    list(fold_of_many([("batch", "b", fact), ("batch", "unknown", fact)], timelines))
+    assert fetched == ["b"]
 
 
 @pytest.mark.slow

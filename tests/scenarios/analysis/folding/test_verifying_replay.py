@@ -8,7 +8,9 @@ import pytest
 
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event, EventKind
-from kcsim.scenarios.analysis.folding.folding_runs import FoldedRun, fold_events
+from kcsim.scenarios.analysis.folding import folding_runs
+from kcsim.scenarios.analysis.folding.folding_runs import FoldedRun, fold_events, fold_facts
+from kcsim.scenarios.analysis.folding.replay_fact import fact_of, facts_in_order
 from kcsim.scenarios.analysis.folding.transition import Transition
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 from kcsim.scenarios.language.library import library_names
@@ -66,6 +68,19 @@ def by_partition(folded: FoldedRun) -> dict[tuple[str, int], list[Transition]]:
 @pytest.mark.parametrize("name", chosen(library_names(), fast=IN_MAKE_TEST))
 def test_every_run_of_the_library_is_what_the_decisions_come_to(name: str) -> None:
     assert_exact(library_run(name), name)
+
+
+def test_rows_of_a_partition_come_in_portions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events = library_run("broker-crash-and-return")
+    at_once = fold_events("batch", "run", events)
+    monkeypatch.setattr(folding_runs, "FACTS_AT_ONCE", 3)
+    facts = facts_in_order([fact for event in events if (fact := fact_of(event)) is not None])
+    portions = list(fold_facts(("batch", "run", fact) for fact in facts))
+    assert [row for rows, _ in portions for row in rows] == at_once.transitions
+    assert len(portions) > 2 * len(by_partition(at_once))
+    assert max(len(rows) for rows, _ in portions) < max(map(len, by_partition(at_once).values()))
 
 
 @pytest.mark.parametrize("first", tiered(FIRST_SEEDS, fast=0, slow=15))

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[4]
 
 
 @pytest.mark.parametrize(
-    ("partitions", "rows", "files"), [(10, 10, 1), (1_000, 2_000_000, 10), (100_000, 100_000_000, 33), (3, 10**9, 3)]
+    ("partitions", "rows", "files"), [(10, 10, 1), (1_000, 2_000_000, 10), (100_000, 100_000_000, 125), (3, 10**9, 3)]
 )
 def test_every_partition_is_in_one_portion(partitions: int, rows: int, files: int) -> None:
     portions = portions_of(partitions, rows)

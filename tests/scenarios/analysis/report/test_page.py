@@ -136,7 +136,7 @@ def test_figures_show_the_numbers_of_the_analyses(read: Read) -> None:
         "unavailable: 0.225 %",  # of the worst six hours
         "orders, orders\nunavailable: 0.6 %",
         "broker 1, controller epoch 1: from 18 s, for 1 d 18 h",
-        "nobody: from 0 ms, for 18 s",
+        "no /controller: from 0 ms, for 18 s",
         "kill\nled again: 412, never, until the end: 3",
         "BrokerFailed\nclean: 90,000, unclean: 0, no leader could be elected: 0",
         "broker 1, orders\noffline: 60,000, under min ISR: 60,000",

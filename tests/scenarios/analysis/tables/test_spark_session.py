@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kcsim.scenarios.analysis.tables.driver_jvm import DriverError, start_driver
-from kcsim.scenarios.analysis.tables.spark_session import spark_session
+from kcsim.scenarios.analysis.tables.spark_session import driver_memory, spark_session
 from kcsim.zk.servers.java import find_java
 from tests.requirements import require
 from tests.scenarios.analysis.conftest import SMALL
@@ -23,6 +23,7 @@ from tests.scenarios.analysis.synthetic_traces import event, started, written
 
 KCSIM = Path(sys.executable).with_name("kcsim")
 SECONDS = 600
+GIB = 2**30
 """Seconds: far more than any process here takes on a busy machine."""
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUICK = ("--conf", f"{JAVA_OPTIONS}={SMALL[JAVA_OPTIONS]}")
@@ -152,6 +153,21 @@ def test_everything_is_bound_to_this_machine_only(spark: SparkSession) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bytes_read", "limit", "memory"),
+    [
+        (None, 24 * GIB, 6 * GIB),
+        (None, 2 * GIB, GIB),
+        (None, 1000 * GIB, 16 * GIB),
+        (0, 24 * GIB, GIB),
+        (GIB // 16, 24 * GIB, 2 * GIB),
+        (GIB, 24 * GIB, 6 * GIB),
+    ],
+)
+def test_the_driver_takes_what_the_data_needs_and_at_most_a_quarter(bytes_read: int | None, limit: int, memory: int) -> None:
+    assert driver_memory(bytes_read, limit) == memory
+
+
 def test_what_java_does_not_understand_is_reported(tmp_path: Path) -> None:
     require("java")
     home = Path(pyspark.__file__).parent
