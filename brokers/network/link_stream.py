@@ -49,10 +49,8 @@ class NetworkMedium:
         self.conditions = LinkConditions()
         self.delay_ms = delay_ms
         self.timetable = Timetable(runtime, "network")
+        self.now_ms = runtime.now_ms
         self._faults = faults
-
-    def now_ms(self) -> int:
-        return self.timetable.now_ms()
 
     @property
     def faults(self) -> "LinkFaultContext":
@@ -154,9 +152,13 @@ class Stream:
             self._try(condition)
 
     def _deliver(self, condition: LinkCondition, arrive: Callable[..., None], args: tuple[Any, ...]) -> None:
-        at_ms = self._medium.now_ms() + self._medium.delay_ms + self._extra_delay_ms(condition)
-        self._not_before_ms = max(at_ms, self._not_before_ms)
-        self._medium.timetable.at(self._not_before_ms, self._arrive, arrive, args)
+        medium = self._medium
+        at_ms = medium.now_ms() + medium.delay_ms
+        if condition is not PERFECT:
+            at_ms += self._extra_delay_ms(condition)
+        if at_ms > self._not_before_ms:
+            self._not_before_ms = at_ms
+        medium.timetable.at(self._not_before_ms, self._arrive, arrive, args)
 
     def _arrive(self, arrive: Callable[..., None], args: tuple[Any, ...]) -> None:
         if not self._is_dead:

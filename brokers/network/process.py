@@ -63,6 +63,7 @@ class Process:
     def __init__(self, name: str, runtime: Runtime, zookeeper: ZooKeeper, network: MemoryNetwork | None = None) -> None:
         self.name = name
         self._runtime = runtime
+        self.now_ms = runtime.now_ms
         self._zookeeper = zookeeper
         self._interface = (network or MemoryNetwork(runtime)).interface(name)
         self.network: Network = ProcessNetwork(self, self._interface)
@@ -80,14 +81,11 @@ class Process:
 
     # --- the Runtime port, for what runs inside
 
-    def now_ms(self) -> int:
-        return self._runtime.now_ms()
-
-    async def sleep_ms(self, delay_ms: int) -> None:
-        await self.after(self._runtime.sleep_ms(delay_ms))
+    def sleep_ms(self, delay_ms: int) -> Coroutine[Any, Any, None]:
+        return self.after(self._runtime.sleep_ms(delay_ms))
 
     def spawn(self, name: str, work: Coroutine[Any, Any, None]) -> Task:
-        if self.state is ProcessState.DEAD:
+        if self._state is ProcessState.DEAD:
             work.close()
             raise Killed
         return _ProcessTask(self, self._runtime, self._tasks, name, work)
@@ -103,12 +101,12 @@ class Process:
 
     def check_alive(self) -> None:
         """Raise Killed if the process is dead. Every port calls this before it does anything."""
-        if self.state is ProcessState.DEAD:
+        if self._state is ProcessState.DEAD:
             raise Killed
 
     async def go_on(self) -> None:
         """Wait while the process is paused. Every port calls this after each await. Raises: Killed."""
-        while self.state is ProcessState.PAUSED:
+        while self._state is ProcessState.PAUSED:
             await self._resumed.wait()
         self.check_alive()
 
@@ -153,6 +151,8 @@ class Process:
 
     async def reach(self, moment: WriteMoment, requests: Sequence[Request]) -> None:
         """Let the breakpoints of a write that has reached `moment` act, then continue if the process still runs."""
+        if not self._breakpoints and self._state is ProcessState.RUNNING:
+            return
         due = [b for b in self._breakpoints if b.moment is moment and b.matches(requests)]
         for breakpoint_ in due:
             if self.state is not ProcessState.RUNNING:
@@ -265,7 +265,8 @@ class _ProcessTask:
 
     async def _run(self) -> None:
         try:
-            await self._process.go_on()
+            if self._process.state is not ProcessState.RUNNING:
+                await self._process.go_on()
             await self._work
         finally:
             self._end()
@@ -292,39 +293,33 @@ class _ProcessTask:
 
 
 class _ProcessPromise:
-    __slots__ = ("_inner", "_process")
+    __slots__ = ("_inner", "_process", "fail", "resolve")
 
     def __init__(self, process: Process, inner: Promise[Any]) -> None:
         self._process = process
         self._inner = inner
+        self.resolve = inner.resolve
+        self.fail = inner.fail
 
     @property
     def is_settled(self) -> bool:
         return self._inner.is_settled
 
-    def resolve(self, value: Any) -> None:
-        self._inner.resolve(value)
-
-    def fail(self, error: Exception) -> None:
-        self._inner.fail(error)
-
-    async def wait(self, timeout_ms: int | None = None) -> Any:
-        return await self._process.after(self._inner.wait(timeout_ms))
+    def wait(self, timeout_ms: int | None = None) -> Coroutine[Any, Any, Any]:
+        return self._process.after(self._inner.wait(timeout_ms))
 
 
 class _ProcessMailbox:
+    __slots__ = ("_inner", "_process", "drain", "put")
+
     def __init__(self, process: Process, inner: Mailbox[Any]) -> None:
         self._process = process
         self._inner = inner
+        self.put = inner.put
+        self.drain = inner.drain
 
     def __len__(self) -> int:
         return len(self._inner)
 
-    def put(self, item: Any) -> None:
-        self._inner.put(item)
-
-    def drain(self) -> list[Any]:
-        return self._inner.drain()
-
-    async def get(self, timeout_ms: int | None = None) -> Any:
-        return await self._process.after(self._inner.get(timeout_ms))
+    def get(self, timeout_ms: int | None = None) -> Coroutine[Any, Any, Any]:
+        return self._process.after(self._inner.get(timeout_ms))

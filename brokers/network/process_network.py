@@ -47,8 +47,8 @@ class _ProcessConnection:
     def is_open(self) -> bool:
         return self._inner.is_open
 
-    async def send(self, request: Any, timeout_ms: int, cause: int) -> Any:
-        return await self._process.after(self._inner.send(request, timeout_ms, cause))
+    def send(self, request: Any, timeout_ms: int, cause: int) -> Coroutine[Any, Any, Any]:
+        return self._process.after(self._inner.send(request, timeout_ms, cause))
 
     def close(self) -> None:
         self._process.check_alive()
@@ -69,17 +69,13 @@ class _ProcessListening:
 
 
 class _ProcessIncoming:
+    __slots__ = ("_inner", "_process", "cause", "request")
+
     def __init__(self, process: Host, inner: Incoming) -> None:
         self._process = process
         self._inner = inner
-
-    @property
-    def request(self) -> Any:
-        return self._inner.request
-
-    @property
-    def cause(self) -> int:
-        return self._inner.cause
+        self.request = inner.request
+        self.cause = inner.cause
 
     def respond(self, response: Any) -> None:
         self._process.check_alive()

@@ -1,7 +1,8 @@
 """Virtual time: the Runtime port on SimPy. The only file that imports simpy.
 
 A run is deterministic: everything happens in the order of virtual time, and at equal times in the order in which it was
-caused. SimPy runs coroutines unchanged; its Interrupt is raised as Killed at the await where the task stands.
+caused. SimPy keeps the time and the queue of events. Its processes are not used: most events of a run resume a task, and a
+task needs no more for that than an event that makes one call.
 """
 
 import signal
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 
 import simpy
 from simpy.core import EmptySchedule
-from simpy.events import URGENT
+from simpy.events import NORMAL, URGENT
 
 from kcsim.errors import Killed
 from kcsim.runtime.task_alarm import NEVER_MS
@@ -27,41 +28,71 @@ class DeadlockError(Exception):
     """The run cannot continue: its main task waits, and no scheduled event is left that could wake the task."""
 
 
-@types.coroutine
-def _wait(event: simpy.Event) -> Generator[simpy.Event, Any, None]:
-    try:
-        yield event
-    except simpy.Interrupt:
-        raise Killed from None
+class _Call(simpy.Event):
+    """An event that makes one call. It has only what SimPy reads of an event: a run has thousands of them."""
+
+    _ok = True
+
+    def __init__(self, call: Callable[[simpy.Event], None]) -> None:
+        self.callbacks = [call]
+
+
+class _Environment(simpy.Environment):
+    """SimPy's time and queue, for events that make one call."""
+
+    def now_ms(self) -> int:
+        return self._now  # type: ignore[return-value]  # all delays are whole
+
+    def call(self, call: Callable[[simpy.Event], None], delay_ms: int = 0) -> simpy.Event:
+        """Schedule a call. Return its event, which the call gets, too."""
+        assert delay_ms >= 0, f"time does not go back: {delay_ms} ms"
+        event = _Call(call)
+        self.schedule(event, NORMAL, delay_ms)
+        return event
+
+    def call_first(self, call: Callable[[simpy.Event], None]) -> None:
+        """Schedule a call before all others of the present time, but after those that were scheduled with this method."""
+        self.schedule(_Call(call), URGENT)
 
 
 class _SimulatedSignal:
-    __slots__ = ("_env", "_event", "_is_fired")
+    """The signal of the task that creates it; the task awaits it at once."""
 
-    def __init__(self, env: simpy.Environment) -> None:
-        self._env = env
-        self._event = env.event()
-        self._is_fired = False
+    __slots__ = ("_env", "_is_due", "_task", "is_fired")
 
-    @property
-    def is_fired(self) -> bool:
-        return self._is_fired
+    def __init__(self, runtime: "SimulatedRuntime") -> None:
+        task = runtime.running_task
+        assert task is not None, "only a task can wait"
+        self._env = runtime.env
+        self._task = task
+        self._is_due = False  # the call that resumes the task is scheduled
+        self.is_fired = False
 
     def fire(self) -> None:
-        if not self._is_fired:
-            self._is_fired = True
-            self._wake()
+        self.is_fired = True
+        self._wake()
 
     def _wake(self, timer: simpy.Event | None = None) -> None:
-        if not self._event.triggered:
-            self._event.succeed()
+        if not self._is_due:
+            self._is_due = True
+            self._env.call(self._resume)
 
-    async def wait(self, timeout_ms: int | None = None) -> None:
-        if timeout_ms is not None and not self._is_fired:
-            timer = self._env.timeout(timeout_ms)
-            assert timer.callbacks is not None
-            timer.callbacks.append(self._wake)
-        await _wait(self._event)
+    def _resume(self, event: simpy.Event) -> None:
+        self._task.resume(self)
+
+    @types.coroutine
+    def wait(self, timeout_ms: int | None = None) -> Generator[None, None, None]:
+        if timeout_ms is not None:
+            self._env.call(self._wake, timeout_ms)
+        self._task.awaited = self
+        yield
+
+    @types.coroutine
+    def sleep(self, delay_ms: int) -> Generator[None, None, None]:
+        """Wait for a signal that is not fired, but resumes its task after a time."""
+        self._env.call(self._resume, delay_ms)
+        self._task.awaited = self
+        yield
 
 
 class SimulatedAlarm:
@@ -87,23 +118,18 @@ class SimulatedAlarm:
         self._at_ms = at_ms
         if self._timer is None and not self._is_due:
             self._is_due = True
-            begin = self._env.event()
-            begin.callbacks = [self._go_on]
-            begin._ok, begin._value = True, None
-            self._env.schedule(begin, URGENT)
+            self._env.call_first(self._go_on)
         elif not self._is_ringing:
             self._due()
 
     def _due(self, timer: simpy.Event | None = None) -> None:
         if not self._is_due and (timer is None or timer is self._timer):
             self._is_due = True
-            event = self._env.event()
-            event.callbacks = [self._go_on]
-            event.succeed()
+            self._env.call(self._go_on)
 
     def _go_on(self, event: simpy.Event) -> None:
         self._is_due = False
-        if self._at_ms <= self._env.now:
+        if self._at_ms <= self._env.now_ms():
             self._at_ms, self._is_ringing = NEVER_MS, True
             try:
                 self._call()
@@ -113,73 +139,97 @@ class SimulatedAlarm:
             self._is_ringing = False
         self._timer = event
         if self._at_ms != NEVER_MS:
-            self._timer = self._env.timeout(self._at_ms - self._env.now)
-            self._timer.callbacks = [self._due]
+            self._timer = self._env.call(self._due, int(self._at_ms) - self._env.now_ms())
 
 
 class SimulatedTask:
-    """The Task port over a SimPy process."""
+    """The Task port over a coroutine.
 
-    __slots__ = ("_ended", "_is_killed", "_name", "_process", "_runtime")
+    Attributes:
+        awaited: the signal for which the task waits; None while it runs.
+    """
+
+    __slots__ = ("_ended", "_is_killed", "_runtime", "_work", "awaited", "is_done", "name")
 
     def __init__(self, runtime: "SimulatedRuntime", name: str, work: Coroutine[Any, Any, Any]) -> None:
+        self.name = name
+        self.is_done = False
+        self.awaited: _SimulatedSignal | None = None
         self._runtime = runtime
-        self._name = name
-        self._ended = runtime.promise()
+        self._work = work
+        self._ended: WaitedPromise | None = None  # what those who join wait for
         self._is_killed = False
-        self._process = runtime.env.process(self._run(work))  # type: ignore[arg-type]
+        runtime.env.call_first(self._begin)
 
-    @property
-    def name(self) -> str:
-        return self._name
+    def _begin(self, event: simpy.Event) -> None:
+        if self._is_killed:
+            self._work.close()
+            self._end()
+        else:
+            self.resume(None)
 
-    @property
-    def is_done(self) -> bool:
-        return self._ended.is_settled
+    def resume(self, by: _SimulatedSignal | None, killed: Killed | None = None) -> None:
+        """Let the coroutine run until it waits or ends, unless it no longer waits for the signal that calls this.
 
-    async def _run(self, work: Coroutine[Any, Any, Any]) -> None:
+        Args:
+            killed: what is raised in the coroutine at the await where it stands.
+        """
+        if by is not self.awaited:
+            return
+        self.awaited = None
+        self._runtime.running_task = self
         try:
-            if self._is_killed:
-                work.close()
+            if killed is None:
+                self._work.send(None)
             else:
-                await work
-        except Killed:
-            pass
-        except GeneratorExit:
-            raise
-        except BaseException as error:  # with a KeyboardInterrupt, too: else SimPy raises it again in the clean-up
+                self._work.throw(killed)
+        except (StopIteration, Killed):
+            self._end()
+        except BaseException as error:  # with a KeyboardInterrupt, too: else it would end the clean-up
             self._runtime.fail(error)
-        finally:
+            self._end()
+        self._runtime.running_task = None
+
+    def _end(self) -> None:
+        self.is_done = True
+        if self._ended is not None:
             self._ended.resolve(None)
-            self._runtime.forget(self)
+        self._runtime.forget(self)
 
     def kill(self) -> None:
-        if self.is_done or (self._is_killed and self._runtime.env.active_process is not self._process):
+        is_running = self._runtime.running_task is self
+        if self.is_done or (self._is_killed and not is_running):
             return
         self._is_killed = True
-        if self._runtime.env.active_process is self._process:
+        if is_running:
             raise Killed
-        self._process.interrupt()
+        self._runtime.env.call_first(self._interrupt)
+
+    def _interrupt(self, event: simpy.Event) -> None:
+        if not self.is_done:
+            self.resume(self.awaited, Killed())
 
     async def join(self) -> None:
-        await self._ended.wait()
+        if not self.is_done:
+            if self._ended is None:
+                self._ended = self._runtime.promise()
+            await self._ended.wait()
 
 
 class SimulatedRuntime:
     """Runs a main task, and all tasks that it spawns, in virtual milliseconds that pass only while all tasks wait."""
 
     def __init__(self) -> None:
-        self.env = simpy.Environment()
+        self.env = _Environment()
+        self.running_task: SimulatedTask | None = None
         self._tasks: dict[SimulatedTask, None] = {}  # insertion-ordered: killed in the order they were spawned
         self._failure: BaseException | None = None
         self._is_over = False
-        self._signal = partial(_SimulatedSignal, self.env)
-
-    def now_ms(self) -> int:
-        return int(self.env.now)
+        self._signal = partial(_SimulatedSignal, self)
+        self.now_ms: Callable[[], int] = self.env.now_ms  # without one more call: no other method is called as often
 
     async def sleep_ms(self, delay_ms: int) -> None:
-        await _wait(self.env.timeout(delay_ms))
+        await self._signal().sleep(delay_ms)
 
     def spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> SimulatedTask:
         task = SimulatedTask(self, name, work)

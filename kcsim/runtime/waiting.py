@@ -1,22 +1,22 @@
 """Promises and mailboxes for both runtimes, built on a signal that one task awaits: only the signal differs per runtime."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from kcsim.errors import TimedOutError
 
 
 class Signal(Protocol):
-    """A signal that is fired at most once and awaited by at most one task."""
+    """A signal that is fired at most once. The task that creates it awaits it, at once and alone."""
 
     @property
     def is_fired(self) -> bool: ...
     def fire(self) -> None:
-        """Wake the task that waits, or let a later wait return at once. A second call has no effect."""
+        """Wake the task. A second call has no effect."""
         ...
 
-    async def wait(self, timeout_ms: int | None = None) -> None:
+    def wait(self, timeout_ms: int | None = None) -> Awaitable[None]:
         """Return when the signal is fired or the time-out ends; `is_fired` says which happened. Raises: Killed."""
         ...
 
@@ -24,18 +24,14 @@ class Signal(Protocol):
 class WaitedPromise:
     """The Promise port, implemented with signals."""
 
-    __slots__ = ("_error", "_is_settled", "_signal", "_value", "_waiting")
+    __slots__ = ("_error", "_signal", "_value", "_waiting", "is_settled")
 
     def __init__(self, signal: Callable[[], Signal]) -> None:
         self._signal = signal
         self._waiting: list[Signal] = []
-        self._is_settled = False
+        self.is_settled = False
         self._value: Any = None
         self._error: Exception | None = None
-
-    @property
-    def is_settled(self) -> bool:
-        return self._is_settled
 
     def resolve(self, value: Any) -> None:
         self._settle(value, None)
@@ -44,21 +40,21 @@ class WaitedPromise:
         self._settle(None, error)
 
     def _settle(self, value: Any, error: Exception | None) -> None:
-        if self._is_settled:
+        if self.is_settled:
             return
-        self._is_settled, self._value, self._error = True, value, error
+        self.is_settled, self._value, self._error = True, value, error
         for signal in self._waiting:
             signal.fire()
 
     async def wait(self, timeout_ms: int | None = None) -> Any:
-        if not self._is_settled:
+        if not self.is_settled:
             signal = self._signal()
             self._waiting.append(signal)
             try:
                 await signal.wait(timeout_ms)
             finally:
                 self._waiting.remove(signal)
-            if not self._is_settled:
+            if not self.is_settled:
                 raise TimedOutError(f"no answer within {timeout_ms} ms")
         if self._error is not None:
             raise self._error

@@ -16,13 +16,11 @@ class Timetable:
 
     def __init__(self, runtime: Runtime, name: str) -> None:
         self.runtime = runtime
+        self.now_ms = runtime.now_ms
         self._entries: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._number = count()
         self._is_at_work = False
         self._alarm = runtime.alarm(name, self._make_due_calls)
-
-    def now_ms(self) -> int:
-        return self.runtime.now_ms()
 
     def at(self, at_ms: int, call: Callable[..., None], *args: Any) -> None:
         """Schedule a call for a time of the run; it is made as soon as possible if that time has passed."""
@@ -32,9 +30,10 @@ class Timetable:
 
     def _make_due_calls(self) -> None:
         self._is_at_work = True
-        while self._entries and self._entries[0][0] <= self.runtime.now_ms():
-            _, _, call, args = heappop(self._entries)
+        entries, now_ms = self._entries, self.now_ms()
+        while entries and entries[0][0] <= now_ms:
+            _, _, call, args = heappop(entries)
             call(*args)
         self._is_at_work = False
-        if self._entries:
-            self._alarm.set(self._entries[0][0])
+        if entries:
+            self._alarm.set(entries[0][0])
