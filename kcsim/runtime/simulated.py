@@ -7,6 +7,7 @@ task needs no more for that than an event that makes one call.
 
 import signal
 import types
+from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 
 import simpy
 from simpy.core import EmptySchedule
-from simpy.events import NORMAL, URGENT
+from simpy.events import NORMAL
 
 from kcsim.errors import Killed
 from kcsim.runtime.task_alarm import NEVER_MS
@@ -29,7 +30,7 @@ class DeadlockError(Exception):
 
 
 class _Call(simpy.Event):
-    """An event that makes one call. It has only what SimPy reads of an event: a run has thousands of them."""
+    """A later event that makes one call, to which it passes itself. It has only what SimPy reads of an event."""
 
     _ok = True
 
@@ -38,21 +39,51 @@ class _Call(simpy.Event):
 
 
 class _Environment(simpy.Environment):
-    """SimPy's time and queue, for events that make one call."""
+    """SimPy's time and queue, for calls instead of events.
+
+    Two of three calls are to be made at the present time. They need no event, and no place in SimPy's queue: it holds only
+    those for which time has to pass. The order is SimPy's. Those in its queue for the present time come first, because they
+    were scheduled before this time.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._urgent: deque[Callable[[], None]] = deque()
+        self._present: deque[Callable[[], None]] = deque()
 
     def now_ms(self) -> int:
         return self._now  # type: ignore[return-value]  # all delays are whole
 
-    def call(self, call: Callable[[simpy.Event], None], delay_ms: int = 0) -> simpy.Event:
-        """Schedule a call. Return its event, which the call gets, too."""
-        assert delay_ms >= 0, f"time does not go back: {delay_ms} ms"
+    def call_first(self, call: Callable[[], None]) -> None:
+        """Make a call before all others of the present time, but after those that were scheduled with this method."""
+        self._urgent.append(call)
+
+    def call(self, call: Callable[[], None]) -> None:
+        """Make a call after all others of the present time."""
+        self._present.append(call)
+
+    def call_later(self, call: Callable[[simpy.Event], None], delay_ms: int) -> simpy.Event:
+        """Make a call after a time. Return its event, which the call gets, too."""
         event = _Call(call)
-        self.schedule(event, NORMAL, delay_ms)
+        if delay_ms > 0:
+            self.schedule(event, NORMAL, delay_ms)
+        else:
+            assert delay_ms == 0, f"time does not go back: {delay_ms} ms"
+            self.call(partial(call, event))
         return event
 
-    def call_first(self, call: Callable[[simpy.Event], None]) -> None:
-        """Schedule a call before all others of the present time, but after those that were scheduled with this method."""
-        self.schedule(_Call(call), URGENT)
+    def step(self) -> None:
+        """Make the next call. Raises: EmptySchedule."""
+        if self._urgent:
+            self._urgent.popleft()()
+        elif self._present and not (self._queue and self._queue[0][0] <= self._now):
+            self._present.popleft()()
+        else:
+            super().step()
+
+    def has_present_calls(self) -> bool:
+        """Return whether there are calls to make before time passes."""
+        return bool(self._urgent or self._present or self.peek() <= self._now)
 
 
 class _SimulatedSignal:
@@ -77,38 +108,39 @@ class _SimulatedSignal:
             self._is_due = True
             self._env.call(self._resume)
 
-    def _resume(self, event: simpy.Event) -> None:
+    def _resume(self, timer: simpy.Event | None = None) -> None:
         self._task.resume(self)
 
     @types.coroutine
     def wait(self, timeout_ms: int | None = None) -> Generator[None, None, None]:
         if timeout_ms is not None:
-            self._env.call(self._wake, timeout_ms)
+            self._env.call_later(self._wake, timeout_ms)
         self._task.awaited = self
         yield
 
     @types.coroutine
     def sleep(self, delay_ms: int) -> Generator[None, None, None]:
         """Wait for a signal that is not fired, but resumes its task after a time."""
-        self._env.call(self._resume, delay_ms)
+        self._env.call_later(self._resume, delay_ms)
         self._task.awaited = self
         yield
 
 
 class SimulatedAlarm:
-    """The Alarm port with SimPy's events alone: the model of ZooKeeper and the network set theirs for every message.
+    """The Alarm port without a task: the model of ZooKeeper and the network set theirs for every message.
 
-    Everything happens in the same order as with a TaskAlarm: one event begins it, and one follows each time that has come.
+    Everything happens in the same order as with a TaskAlarm: one call begins it, and one follows each time that has come.
     """
 
-    __slots__ = ("_at_ms", "_call", "_env", "_is_due", "_is_ringing", "_runtime", "_timer")
+    __slots__ = ("_at_ms", "_call", "_env", "_has_begun", "_is_due", "_is_ringing", "_runtime", "_timer")
 
     def __init__(self, runtime: "SimulatedRuntime", call: Callable[[], None]) -> None:
         self._runtime = runtime
         self._env = runtime.env
         self._call = call
         self._at_ms: float = NEVER_MS
-        self._is_due = False  # an event is scheduled that rings, or sets the timer anew
+        self._has_begun = False
+        self._is_due = False  # a call is scheduled that rings, or sets the timer anew
         self._is_ringing = False
         self._timer: simpy.Event | None = None
 
@@ -116,7 +148,7 @@ class SimulatedAlarm:
         if at_ms >= self._at_ms:
             return
         self._at_ms = at_ms
-        if self._timer is None and not self._is_due:
+        if not self._has_begun and not self._is_due:
             self._is_due = True
             self._env.call_first(self._go_on)
         elif not self._is_ringing:
@@ -127,8 +159,8 @@ class SimulatedAlarm:
             self._is_due = True
             self._env.call(self._go_on)
 
-    def _go_on(self, event: simpy.Event) -> None:
-        self._is_due = False
+    def _go_on(self) -> None:
+        self._has_begun, self._is_due = True, False
         if self._at_ms <= self._env.now_ms():
             self._at_ms, self._is_ringing = NEVER_MS, True
             try:
@@ -137,9 +169,9 @@ class SimulatedAlarm:
                 self._runtime.fail(error)
                 return
             self._is_ringing = False
-        self._timer = event
+        self._timer = None
         if self._at_ms != NEVER_MS:
-            self._timer = self._env.call(self._due, int(self._at_ms) - self._env.now_ms())
+            self._timer = self._env.call_later(self._due, int(self._at_ms) - self._env.now_ms())
 
 
 class SimulatedTask:
@@ -161,7 +193,7 @@ class SimulatedTask:
         self._is_killed = False
         runtime.env.call_first(self._begin)
 
-    def _begin(self, event: simpy.Event) -> None:
+    def _begin(self) -> None:
         if self._is_killed:
             self._work.close()
             self._end()
@@ -205,7 +237,7 @@ class SimulatedTask:
             raise Killed
         self._runtime.env.call_first(self._interrupt)
 
-    def _interrupt(self, event: simpy.Event) -> None:
+    def _interrupt(self) -> None:
         if not self.is_done:
             self.resume(self.awaited, Killed())
 
@@ -310,8 +342,7 @@ class SimulatedRuntime:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def _kill_all(self) -> None:
-        now = self.env.now
         for task in list(self._tasks):
             task.kill()
-        while self._tasks and self.env.peek() <= now:
+        while self._tasks and self.env.has_present_calls():
             self.env.step()
