@@ -8,13 +8,12 @@ Left out: keys, headers and compression; a record's value, except where the brok
 has one timestamp, the largest of its records'.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from kcsim.vocabulary import LeaderEpoch
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """Consecutive records of one writer.
 
     Attributes:

@@ -9,7 +9,8 @@ docs/kafka/requests.md 7, 8, 14.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcsim.brokers.records import Run
 from kcsim.controller.requests import ErrorCode
@@ -29,8 +30,7 @@ MIB = 1 << 20
 # --- produce -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ProduceBatch:
+class ProduceBatch(msgspec.Struct, frozen=True):
     """Consecutive records of one writer, for one partition.
 
     Attributes:
@@ -56,8 +56,7 @@ class ProduceBatch:
         return self.first_sequence + self.count - 1
 
 
-@dataclass(frozen=True, slots=True)
-class ProduceRequest:
+class ProduceRequest(msgspec.Struct, frozen=True):
     """A client's request to write records.
 
     Attributes:
@@ -71,16 +70,14 @@ class ProduceRequest:
     batches: Mapping[TopicPartition, ProduceBatch]
 
 
-@dataclass(frozen=True, slots=True)
-class ProduceResult:
+class ProduceResult(msgspec.Struct, frozen=True):
     """The result of one batch; base_offset is -1 where there is none."""
 
     error: ErrorCode = ErrorCode.NONE
     base_offset: int = UNDEFINED_OFFSET
 
 
-@dataclass(frozen=True, slots=True)
-class ProduceResponse:
+class ProduceResponse(msgspec.Struct, frozen=True):
     """One result per partition of the request. With acks 0 the client ignores the response: Kafka sends none."""
 
     results: Mapping[TopicPartition, ProduceResult]
@@ -89,8 +86,7 @@ class ProduceResponse:
 # --- fetch -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class FetchPartition:
+class FetchPartition(msgspec.Struct, frozen=True):
     """One partition of a fetch.
 
     Attributes:
@@ -108,8 +104,7 @@ class FetchPartition:
     max_bytes: int = MIB
 
 
-@dataclass(frozen=True, slots=True)
-class FetchRequest:
+class FetchRequest(msgspec.Struct, frozen=True):
     """A follower's or consumer's request for records. A follower that sends the same object again reports no change.
 
     Attributes:
@@ -128,8 +123,7 @@ class FetchRequest:
     is_full: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedPartition:
+class FetchedPartition(msgspec.Struct, frozen=True):
     """A leader's response for one partition of a fetch. With an error, the other fields have no meaning."""
 
     error: ErrorCode = ErrorCode.NONE
@@ -138,11 +132,10 @@ class FetchedPartition:
     runs: Sequence[Run] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FetchResponse:
+class FetchResponse(msgspec.Struct, frozen=True):
     """The partitions with news: records, an error, or a changed high watermark or log start offset."""
 
-    partitions: Mapping[TopicPartition, FetchedPartition] = field(default_factory=dict)
+    partitions: Mapping[TopicPartition, FetchedPartition] = msgspec.field(default_factory=dict)
 
     @property
     def errors(self) -> dict[TopicPartition, ErrorCode]:
@@ -153,22 +146,19 @@ class FetchResponse:
 # --- offsets -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class EpochQuery:
+class EpochQuery(msgspec.Struct, frozen=True):
     """A query for the end offset of a leader epoch; `current_leader_epoch` fences, as in a fetch."""
 
     current_leader_epoch: LeaderEpoch
     leader_epoch: LeaderEpoch
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetsForLeaderEpochRequest:
+class OffsetsForLeaderEpochRequest(msgspec.Struct, frozen=True):
     replica_id: BrokerId
     partitions: Mapping[TopicPartition, EpochQuery]
 
 
-@dataclass(frozen=True, slots=True)
-class EpochEnd:
+class EpochEnd(msgspec.Struct, frozen=True):
     """The end offset of the largest leader epoch, up to the requested one, that the leader knows.
 
     Undefined if the leader knows none.
@@ -179,27 +169,23 @@ class EpochEnd:
     end_offset: int = UNDEFINED_OFFSET
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetsForLeaderEpochResponse:
+class OffsetsForLeaderEpochResponse(msgspec.Struct, frozen=True):
     partitions: Mapping[TopicPartition, EpochEnd]
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetQuery:
+class OffsetQuery(msgspec.Struct, frozen=True):
     """A query for an offset: `timestamp` is LATEST_TIMESTAMP or EARLIEST_TIMESTAMP."""
 
     timestamp: int = LATEST_TIMESTAMP
     current_leader_epoch: LeaderEpoch = ANY_LEADER_EPOCH
 
 
-@dataclass(frozen=True, slots=True)
-class ListOffsetsRequest:
+class ListOffsetsRequest(msgspec.Struct, frozen=True):
     partitions: Mapping[TopicPartition, OffsetQuery]
     replica_id: BrokerId = CONSUMER
 
 
-@dataclass(frozen=True, slots=True)
-class ListedOffset:
+class ListedOffset(msgspec.Struct, frozen=True):
     """An offset, and the leader's epoch. The latest offset is the high watermark; for a replica it is the log end offset."""
 
     error: ErrorCode = ErrorCode.NONE
@@ -207,23 +193,20 @@ class ListedOffset:
     leader_epoch: LeaderEpoch = UNDEFINED_EPOCH
 
 
-@dataclass(frozen=True, slots=True)
-class ListOffsetsResponse:
+class ListOffsetsResponse(msgspec.Struct, frozen=True):
     partitions: Mapping[TopicPartition, ListedOffset]
 
 
 # --- metadata ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataRequest:
+class MetadataRequest(msgspec.Struct, frozen=True):
     """A request for the metadata of topics; None: all topics."""
 
     topics: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionMetadata:
+class PartitionMetadata(msgspec.Struct, frozen=True):
     """A partition as one broker knows it. If the leader is not known to be live: no leader, and LEADER_NOT_AVAILABLE."""
 
     leader: BrokerId | None
@@ -233,8 +216,7 @@ class PartitionMetadata:
     isr: tuple[BrokerId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataResponse:
+class MetadataResponse(msgspec.Struct, frozen=True):
     """One broker's metadata, which may be stale. `unknown_topics`: the requested topics without a known partition."""
 
     brokers: Mapping[BrokerId, Endpoint]

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+import msgspec
+
 from kcsim.vocabulary import ANY_VERSION, SessionId, ZkVersion, Zxid
 from kcsim.zk.errors import ZooKeeperError
 
@@ -47,8 +49,7 @@ OPEN_ACL: tuple[Acl, ...] = (Acl(31, "world", "anyone"),)
 # --- requests ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(msgspec.Struct, frozen=True):
     """A request to create a znode. `sequential` appends the parent's ten-digit counter to the path.
 
     The server deletes a container after its last child, and a znode with a `ttl_ms` that has no children and has not been
@@ -64,53 +65,46 @@ class Create:
     ttl_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True):
     path: str
     version: ZkVersion = ANY_VERSION
 
 
-@dataclass(frozen=True, slots=True)
-class SetData:
+class SetData(msgspec.Struct, frozen=True):
     path: str
     data: bytes | None
     version: ZkVersion = ANY_VERSION
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """A condition on a znode's version that writes nothing; only allowed inside a Multi."""
 
     path: str
     version: ZkVersion
 
 
-@dataclass(frozen=True, slots=True)
-class Exists:
+class Exists(msgspec.Struct, frozen=True):
     """A request for a znode's Stat. `watch` arms a watch whether or not the znode exists."""
 
     path: str
     watch: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GetData:
+class GetData(msgspec.Struct, frozen=True):
     """A request for a znode's data. `watch` arms a watch only if the znode exists."""
 
     path: str
     watch: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GetChildren:
+class GetChildren(msgspec.Struct, frozen=True):
     """A request for the names of a znode's children. `watch` arms a child watch only if the znode exists."""
 
     path: str
     watch: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Sync:
+class Sync(msgspec.Struct, frozen=True):
     """A request that makes the server of this connection catch up with the leader."""
 
     path: str = "/"
@@ -119,15 +113,13 @@ class Sync:
 WriteOp = Create | Delete | SetData | Check
 
 
-@dataclass(frozen=True, slots=True)
-class Multi:
+class Multi(msgspec.Struct, frozen=True):
     """Several writes in one transaction: all or none is applied, under one zxid."""
 
     ops: tuple[WriteOp, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MultiRead:
+class MultiRead(msgspec.Struct, frozen=True):
     """Several reads as one request (operation code 22, ZooKeeper 3.6 and newer); each succeeds or fails by itself.
 
     It arms no watches: the server does not support watches with this request.
@@ -141,34 +133,29 @@ Request = Create | Delete | SetData | Exists | GetData | GetChildren | Sync | Mu
 # --- replies -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Created:
+class Created(msgspec.Struct, frozen=True):
     path: str  # with the counter, if sequential
     stat: Stat | None  # None inside a Multi, whose reply to a create has no Stat
     zxid: Zxid
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
+class Deleted(msgspec.Struct, frozen=True):
     path: str
     zxid: Zxid
 
 
-@dataclass(frozen=True, slots=True)
-class DataSet:
+class DataSet(msgspec.Struct, frozen=True):
     path: str
     stat: Stat
     zxid: Zxid
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(msgspec.Struct, frozen=True):
     path: str
     zxid: Zxid
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFound:
+class NodeFound(msgspec.Struct, frozen=True):
     """The reply to Exists when the znode exists; the reply is NoNodeError when it does not."""
 
     path: str
@@ -176,30 +163,26 @@ class NodeFound:
     zxid: Zxid  # of the last transaction that the server had applied, as in every reply to a read
 
 
-@dataclass(frozen=True, slots=True)
-class DataRead:
+class DataRead(msgspec.Struct, frozen=True):
     path: str
     data: bytes | None
     stat: Stat
     zxid: Zxid
 
 
-@dataclass(frozen=True, slots=True)
-class ChildrenRead:
+class ChildrenRead(msgspec.Struct, frozen=True):
     path: str
     children: tuple[str, ...]  # sorted by name; ZooKeeper itself promises no order
     stat: Stat | None  # None inside a MultiRead, whose reply to a getChildren has no Stat
     zxid: Zxid
 
 
-@dataclass(frozen=True, slots=True)
-class Synced:
+class Synced(msgspec.Struct, frozen=True):
     path: str
     zxid: Zxid
 
 
-@dataclass(frozen=True, slots=True)
-class MultiDone:
+class MultiDone(msgspec.Struct, frozen=True):
     """The results of a Multi's operations. `error` is None when all were applied, else the failed operation's error.
 
     When the Multi was refused, operations before the failed one have RolledBackError, later ones RuntimeInconsistencyError.
@@ -210,8 +193,7 @@ class MultiDone:
     zxid: Zxid
 
 
-@dataclass(frozen=True, slots=True)
-class MultiReadDone:
+class MultiReadDone(msgspec.Struct, frozen=True):
     results: "tuple[DataRead | ChildrenRead | ZooKeeperError, ...]"
     zxid: Zxid
 
@@ -231,8 +213,7 @@ class WatchKind(Enum):
     NODE_CHILDREN_CHANGED = 4
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
+class WatchEvent(msgspec.Struct, frozen=True):
     """A watch fired. `zxid` is that of the transaction that fired it; 0 when the server does not send it (before 3.9)."""
 
     kind: WatchKind

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from kcsim.brokers.config import LogConfig
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
@@ -22,8 +24,7 @@ NO_TIMESTAMP = -1
 """Timestamp of a batch in an old format, or of a batch whose producer set none."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordBatch:
+class RecordBatch(msgspec.Struct, frozen=True):
     """The unit of an append; never split over segments.
 
     Attributes:

@@ -19,6 +19,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
 
+from msgspec import structs
+
 from kcsim.brokers.config import LogConfig
 from kcsim.brokers.log.leader_epochs import EpochEndOffset, LeaderEpochCache
 from kcsim.brokers.log.log_retention import LogState, RetentionPass, RetentionRule, apply_retention
@@ -385,4 +387,5 @@ class ReplicaLog:
 
 def _dated(run: Run, segment: Segment) -> Run:
     """Limit a run's timestamp to the largest timestamp of the segment that it is read from."""
-    return run if run.timestamp_ms <= segment.largest_timestamp else replace(run, timestamp_ms=segment.largest_timestamp)
+    largest = segment.largest_timestamp
+    return run if run.timestamp_ms <= largest else structs.replace(run, timestamp_ms=largest)

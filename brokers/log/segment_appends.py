@@ -6,8 +6,10 @@ one of the four conditions closes it. Index entries are then added at regular in
 Source: as log_segments.py; the tests compare the results with it, batch by batch.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
+
+import msgspec
 
 from kcsim.brokers.config import LogConfig
 from kcsim.brokers.log.log_segments import (
@@ -29,8 +31,7 @@ from kcsim.brokers.log.log_segments import (
 from kcsim.brokers.records import Run
 
 
-@dataclass(frozen=True, slots=True)
-class BatchSeries:
+class BatchSeries(msgspec.Struct, frozen=True):
     """Batches of equal size that follow each other without a gap.
 
     Attributes:

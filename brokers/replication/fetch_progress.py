@@ -8,8 +8,10 @@ Source: Kafka 2.8, AbstractFetcherThread, PartitionFetchState; docs/kafka/reques
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
+
+import msgspec
+from msgspec.structs import replace
 
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.log.log_segments import RecordBatchTooLargeError
@@ -45,12 +47,11 @@ class FetchStage(Enum):
     FETCHING = "records"
 
 
-@dataclass(slots=True)
-class FetchOutcome:
+class FetchOutcome(msgspec.Struct):
     """The result of a response: the number of appended records, and the failed partitions by reason, each with its cause."""
 
     records: int = 0
-    failed: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
+    failed: dict[str, dict[TopicPartition, int]] = msgspec.field(default_factory=dict)
 
 
 class FetchProgress:

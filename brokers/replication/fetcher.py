@@ -11,7 +11,9 @@ Source: Kafka 2.8, AbstractFetcherThread; docs/kafka/requests.md 7.1 to 7.3.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.ports import BrokerConnection, BrokerPorts
@@ -33,8 +35,7 @@ Recorded: 5 to 240 ms until the follower is in the ISR (docs/kafka/requests.md 6
 """
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class LeaderEndpoint:
+class LeaderEndpoint(msgspec.Struct, frozen=True, order=True):
     """A leader and its endpoint."""
 
     broker_id: BrokerId
@@ -42,8 +43,7 @@ class LeaderEndpoint:
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(msgspec.Struct, frozen=True):
     """A request with its response; None when the leader could not be reached or did not answer in time."""
 
     request: FetcherRequest

@@ -6,9 +6,11 @@ follow its changes. So only the event log decides the verdict of a run.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from kcsim.eventlog.consumption import Consumption
 from kcsim.eventlog.events import Event, EventKind

@@ -4,13 +4,12 @@
 reads them instead of folding events itself. A value of None means that the entity does not exist.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from kcsim.vocabulary import PartitionState, TopicPartition, TopicState
 
 
-@dataclass(frozen=True, slots=True)
-class Znode:
+class Znode(msgspec.Struct, frozen=True):
     """One znode. `data` is in the event log's format: text, "base64:…", or None for null."""
 
     data: str | None
@@ -21,8 +20,7 @@ class Znode:
     session_id: str | None  # the owner's; None for a persistent znode
 
 
-@dataclass(frozen=True, slots=True)
-class ZnodeChanged:
+class ZnodeChanged(msgspec.Struct, frozen=True):
     """A znode was created, changed or deleted. A change of znodes of Kafka's own is followed by one of what they mean."""
 
     path: str
@@ -30,24 +28,21 @@ class ZnodeChanged:
     after: Znode | None
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerChanged:
+class ControllerChanged(msgspec.Struct, frozen=True):
     """/controller was written or deleted: the broker that it names, before and after."""
 
     before: int | None
     after: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerEpochChanged:
+class ControllerEpochChanged(msgspec.Struct, frozen=True):
     """/controller_epoch was written or deleted: its number, before and after; None also if it holds no number."""
 
     before: int | None
     after: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class RegistrationChanged:
+class RegistrationChanged(msgspec.Struct, frozen=True):
     """A broker's znode in /brokers/ids was written or deleted: its broker epoch, before and after."""
 
     broker: int
@@ -55,8 +50,7 @@ class RegistrationChanged:
     after: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class TopicChanged:
+class TopicChanged(msgspec.Struct, frozen=True):
     """A topic's znode was written or deleted: its assignment, before and after; None also if it cannot be read."""
 
     topic: str
@@ -64,16 +58,14 @@ class TopicChanged:
     after: TopicState | None
 
 
-@dataclass(frozen=True, slots=True)
-class TopicDeletionChanged:
+class TopicDeletionChanged(msgspec.Struct, frozen=True):
     """The deletion of a topic was requested, or the request was removed."""
 
     topic: str
     is_requested: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionChanged:
+class PartitionChanged(msgspec.Struct, frozen=True):
     """A partition's state znode was written or deleted: the state, before and after; None also if it cannot be read.
 
     `is_new` is True if the znode was created.
@@ -85,29 +77,25 @@ class PartitionChanged:
     is_new: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SessionChanged:
+class SessionChanged(msgspec.Struct, frozen=True):
     """ZooKeeper opened or closed a session."""
 
     session_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class LinkChanged:
+class LinkChanged(msgspec.Struct, frozen=True):
     """A node learned of another state of its session."""
 
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class RoleChanged:
+class RoleChanged(msgspec.Struct, frozen=True):
     """A broker began or ceased to believe that it is the controller."""
 
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessChanged:
+class ProcessChanged(msgspec.Struct, frozen=True):
     """The process of a broker, a consumer, a producer or a server of ZooKeeper has another state."""
 
     node: str
@@ -115,23 +103,20 @@ class ProcessChanged:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class MetricChanged:
+class MetricChanged(msgspec.Struct, frozen=True):
     """A controller metric, summed over all brokers, has another value."""
 
     metric: str
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnershipChanged:
+class OwnershipChanged(msgspec.Struct, frozen=True):
     """The partitions that a consumer consumes may be others."""
 
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class GroupChanged:
+class GroupChanged(msgspec.Struct, frozen=True):
     """A consumer group has another state or generation."""
 
     group: str

@@ -1,8 +1,7 @@
 """Runs of records: their parts, and merging of two runs."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from kcsim.brokers.records import Run
 from kcsim.vocabulary import LeaderEpoch
@@ -44,7 +43,7 @@ def test_there_is_no_head_without_records_or_beyond_the_run(offset: int) -> None
 @pytest.mark.parametrize("wrong", [{"count": 0}, {"record_bytes": 0}, {"payloads": ("one",)}])
 def test_a_run_has_records_and_each_has_bytes_and_its_payload(wrong: dict[str, object]) -> None:
     with pytest.raises(AssertionError):
-        replace(TEN, **wrong)  # type: ignore[arg-type]
+        replace(TEN, **wrong)
 
 
 NEXT = Run(110, 5, LeaderEpoch(3), "checkout", 50, timestamp_ms=900, record_bytes=8)
@@ -66,4 +65,4 @@ def test_runs_that_follow_each_other_are_one_with_the_larger_timestamp() -> None
     ],
 )
 def test_runs_stay_apart_that_differ_in_anything_but_the_timestamp(other: dict[str, object]) -> None:
-    assert not TEN.can_be_followed_by(replace(NEXT, **other))  # type: ignore[arg-type]
+    assert not TEN.can_be_followed_by(replace(NEXT, **other))

@@ -10,10 +10,12 @@ from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from msgspec import structs
 
 from kcsim.runtime.simulated import SimulatedRuntime
 from kcsim.runtime.wallclock import WallClockRuntime
@@ -112,6 +114,8 @@ class Side:
                 return type(value).__name__, value.path
             case list() | tuple():
                 return [self.comparable(item) for item in value]
+            case msgspec.Struct():
+                return type(value).__name__, [self._comparable_field(f.name, value) for f in structs.fields(value)]
             case _ if is_dataclass(value):
                 return type(value).__name__, [self._comparable_field(f.name, value) for f in fields(value) if f.compare]
             case _:

@@ -10,7 +10,7 @@ KafkaZkClient.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
@@ -337,35 +337,41 @@ class ZooKeeperClient:
 
         Raises: ZooKeeperClientExpiredError when the session ends while requests wait to be sent again.
         """
+        if not requests:
+            return []
         handle, session = self._handle, self.session
-        replies: list[ReplyOrError | None] = [None] * len(requests)
-        pending = list(range(len(requests)))
-        while pending:
-            batch = [self._with_watch(requests[i]) for i in pending]
-            begun = write_begun(self.sink, batch, cause)
-            answers = await session.call(batch, cause if begun is None else begun)
-            refused = write_answered(self.sink, batch, answers, begun)
-            for i, answer in zip(pending, answers, strict=True):
+        replies, refused = await self._call(session, requests, cause)
+        while unanswered := [i for i, reply in enumerate(replies) if isinstance(reply, ConnectionLossError)]:
+            pending = [requests[i] for i in unanswered]
+            cause = cause if refused is None else refused
+            try:
+                await self._wait_until_connected(handle)
+            except ZooKeeperClientExpiredError:
+                write_given_up(self.sink, pending, cause)
+                raise
+            answers, refused = await self._call(session, pending, cause)
+            for i, answer in zip(unanswered, answers, strict=True):
                 replies[i] = answer
-            pending = [i for i in pending if isinstance(replies[i], ConnectionLossError)]
-            if pending:
-                cause = cause if refused is None else refused
-                try:
-                    await self._wait_until_connected(handle)
-                except ZooKeeperClientExpiredError:
-                    write_given_up(self.sink, [requests[i] for i in pending], cause)
-                    raise
-        return [reply for reply in replies if reply is not None]
+        return replies
+
+    async def _call(
+        self, session: Session, requests: Sequence[Request], cause: Cause
+    ) -> tuple[list[ReplyOrError], int | None]:
+        """Send requests once. Return the answers, and the seq of the last refusal, if any."""
+        batch = [self._with_watch(request) for request in requests]
+        begun = write_begun(self.sink, batch, cause)
+        answers = await session.call(batch, cause if begun is None else begun)
+        return answers, write_answered(self.sink, batch, answers, begun)
 
     def _with_watch(self, request: Request) -> Request:
         match request:
-            case Exists(path, watch) | GetData(path, watch):
-                wanted = path in self._node_handlers
-            case GetChildren(path, watch):
-                wanted = watch and path in self._child_handlers
+            case Exists() | GetData():
+                wanted = request.path in self._node_handlers
+            case GetChildren():
+                wanted = request.watch and request.path in self._child_handlers
             case _:
                 return request
-        return request if wanted == watch else replace(request, watch=wanted)
+        return request if wanted == request.watch else type(request)(request.path, wanted)
 
     async def _wait_until_connected(self, handle: _Handle) -> None:
         assert handle.session is not None

@@ -6,8 +6,9 @@ applied.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import SessionId, Zxid
@@ -19,8 +20,7 @@ from kcsim.zk.operations import ReplyOrError, Request, WatchEvent
 # --- messages from a client
 
 
-@dataclass(frozen=True, slots=True)
-class Connect:
+class Connect(msgspec.Struct, frozen=True):
     """The request of a client to connect with a new session (id 0) or an existing one."""
 
     session_id: SessionId
@@ -29,19 +29,16 @@ class Connect:
     cause: Cause
 
 
-@dataclass(frozen=True, slots=True)
-class RequestMessage:
+class RequestMessage(msgspec.Struct, frozen=True):
     request: Request
     cause: Cause
 
 
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(msgspec.Struct, frozen=True):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class SetWatches:
+class SetWatches(msgspec.Struct, frozen=True):
     """The request to arm a reconnecting client's watches again. `seen` is the last zxid that the client has seen."""
 
     seen: Zxid
@@ -50,41 +47,35 @@ class SetWatches:
     child: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CloseSession:
+class CloseSession(msgspec.Struct, frozen=True):
     cause: Cause
 
 
-@dataclass(frozen=True, slots=True)
-class ClientDisconnected:
+class ClientDisconnected(msgspec.Struct, frozen=True):
     """The client's end is broken. Not sent by the client, but detected by the server."""
 
 
 # --- messages from a server
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRefused:
+class SessionRefused(msgspec.Struct, frozen=True):
     """The answer to a client whose session does not exist any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyMessage:
+class ReplyMessage(msgspec.Struct, frozen=True):
     """The reply to the oldest unanswered request."""
 
     reply: ReplyOrError
     zxid: Zxid
 
 
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
+class Acknowledged(msgspec.Struct, frozen=True):
     """The answer to a Ping, SetWatches or CloseSession."""
 
     zxid: Zxid
 
 
-@dataclass(frozen=True, slots=True)
-class ServerDisconnected:
+class ServerDisconnected(msgspec.Struct, frozen=True):
     """The server's end is closed, or was never open. Not sent by the server, but detected by the client."""
 
 

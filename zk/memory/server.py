@@ -6,7 +6,8 @@ Source: ZooKeeper 3.9.5, observed over its wire protocol.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcsim.vocabulary import SessionId, Zxid
 from kcsim.zk.errors import NoNodeError, ZooKeeperError
@@ -44,15 +45,13 @@ NO_SESSION = SessionId(0)
 _UNKNOWN_ZXID = Zxid(0)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOpened:
+class SessionOpened(msgspec.Struct, frozen=True):
     session_id: SessionId
     timeout_ms: int
     zxid: Zxid
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEnded:
+class SessionEnded(msgspec.Struct, frozen=True):
     """A session was closed or expired. `removed` are the deletions of its ephemeral znodes."""
 
     session_id: SessionId
@@ -65,8 +64,7 @@ ServerFact = ZnodeChange | SessionOpened | SessionEnded
 """One action of the server; a ServerStep has them in their order."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionGranted:
+class SessionGranted(msgspec.Struct, frozen=True):
     """The answer to a client whose connection is accepted."""
 
     session_id: SessionId
@@ -74,8 +72,7 @@ class SessionGranted:
     timeout_ms: int
 
 
-@dataclass(slots=True)
-class ServerStep:
+class ServerStep(msgspec.Struct):
     """The effects of one input on the server.
 
     Attributes:
@@ -90,9 +87,9 @@ class ServerStep:
     zxid: Zxid
     reply: ReplyOrError | None = None
     granted: SessionGranted | None = None
-    facts: list[ServerFact] = field(default_factory=list)
-    notices: list[tuple[ConnectionId, WatchEvent]] = field(default_factory=list)
-    hung_up: list[ConnectionId] = field(default_factory=list)
+    facts: list[ServerFact] = msgspec.field(default_factory=list)
+    notices: list[tuple[ConnectionId, WatchEvent]] = msgspec.field(default_factory=list)
+    hung_up: list[ConnectionId] = msgspec.field(default_factory=list)
 
 
 class MemoryServer:

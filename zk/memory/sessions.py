@@ -6,15 +6,15 @@ time-out plus one tick after the server last received something from its client.
 Source: ZooKeeper 3.9 Programmer's Guide, "ZooKeeper Sessions"; Administrator's Guide, minSessionTimeout; observed.
 """
 
-from dataclasses import dataclass
 from hashlib import blake2b
+
+import msgspec
 
 from kcsim.vocabulary import SessionId
 from kcsim.zk.memory.watches import ConnectionId
 
 
-@dataclass(slots=True)
-class ServerSession:
+class ServerSession(msgspec.Struct):
     """One session; only ServerSessions changes it. `deadline_ms` is a whole number of ticks."""
 
     session_id: SessionId

@@ -12,9 +12,10 @@ Source: ZooKeeper 3.9.5, observed over its wire protocol; Programmer's Guide, "Z
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
+
+import msgspec
 
 from kcsim.vocabulary import ANY_VERSION, SessionId, ZkVersion, Zxid
 from kcsim.zk.errors import (
@@ -132,16 +133,15 @@ class _Znode:
         )
 
 
-@dataclass(slots=True)
-class _Transaction:
+class _Transaction(msgspec.Struct):
     """A transaction in progress: its changes so far, and the functions that undo them, to be called in reverse order."""
 
     zxid: Zxid
     time_ms: int
     session_id: SessionId
     identities: Identities = None
-    changes: list[ZnodeChange] = field(default_factory=list)
-    undo: list[Callable[[], None]] = field(default_factory=list)
+    changes: list[ZnodeChange] = msgspec.field(default_factory=list)
+    undo: list[Callable[[], None]] = msgspec.field(default_factory=list)
 
     def note(self, kind: ChangeKind, path: str, data: bytes | None, znode: _Znode, parent_cversion: int = 0) -> None:
         version = ZkVersion(znode.version)

@@ -1,8 +1,7 @@
 """A broker's state of a partition. Source: docs/kafka/requests.md 4.3, 5, 6.2."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from kcsim.brokers.log.producer_states import AppendDecision
 from kcsim.brokers.log.replica_log import ReplicaLog

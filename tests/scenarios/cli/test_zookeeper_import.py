@@ -2,12 +2,12 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import kcsim.brokers.cluster.live_environment as live_environment
 from kcsim.brokers.cluster.cluster import Cluster
