@@ -6,6 +6,7 @@ Source: Kafka 2.8, ControllerEvent and ControllerState; names, states and gauge 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from functools import cached_property
 
 from kcsim.controller.errors import NotControllerError
 from kcsim.controller.requests import (
@@ -44,7 +45,7 @@ class ControllerState(Enum):
         self.kafka_name = kafka_name
         self.gauge = gauge
 
-    @property
+    @cached_property
     def timer(self) -> str | None:
         """The metric that times events of this state. Two states have a differently named timer, two have none."""
         if self in (ControllerState.IDLE, ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED):

@@ -16,11 +16,14 @@ maybeResumeReassignments; docs/kafka/state_machines.md 1, docs/kafka/znodes.md 6
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from kcsim.vocabulary import BrokerId, TopicPartition
 
 HASH_BITS = 32
+STRINGS_REMEMBERED = 10_000
+"""The paths of znodes, of which a run hashes the same ones again and again."""
 MASK = (1 << HASH_BITS) - 1
 SMALLEST_TABLE = 16
 FULL = 0.75
@@ -34,6 +37,7 @@ Key = TypeVar("Key", bound=Hashable)
 # --- hash codes ------------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=STRINGS_REMEMBERED)
 def string_hash(text: str) -> int:
     """Return Java's hash of a string, as an unsigned number of 32 bits."""
     units = text.encode("utf-16-be")

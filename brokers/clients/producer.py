@@ -109,6 +109,8 @@ class Producer:
         self._config = spec.config
         self._batch_records = max(1, spec.config.batch_size // spec.record_bytes)
         self._buffer_records = max(1, spec.config.buffer_memory // spec.record_bytes)
+        # The interval at which records of a rate are made and sent: linger.ms, or one record's time if that is longer.
+        self._tick_ms = max(1, spec.config.linger_ms, 1_000 // spec.rate if spec.rate is not None else 0)
         self._producer_epoch = 0
         self._made = 0
         self._pattern: Sequence[TopicPartition] = ()
@@ -197,12 +199,6 @@ class Producer:
             return self._buffer_records
         ticks = (now_ms - work.began_ms) // self._tick_ms
         return ticks * self._tick_ms * self.spec.rate // 1_000 - work.made
-
-    @property
-    def _tick_ms(self) -> int:
-        """The interval at which records of a rate are made and sent: linger.ms, or one record's time if that is longer."""
-        assert self.spec.rate is not None
-        return max(1, self._config.linger_ms, 1_000 // self.spec.rate)
 
     def _due_in_ms(self, work: _Work, now_ms: int) -> int | None:
         """Return after how many ms to check again even if nothing has arrived; None: only when something arrives."""

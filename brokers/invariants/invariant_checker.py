@@ -37,11 +37,11 @@ class InvariantChecker:
         self._invariants = tuple(invariants)
         self._on_violation = on_violation
         self._reported: dict[str, set[str]] = {}
-        self._of_kind: dict[EventKind, tuple[Invariant, ...]] = {}
-        for kind in EventKind:
-            concerned = tuple(i for i in self._invariants if i.phase is CheckPhase.SAFETY and kind in i.kinds)
-            if concerned:
-                self._of_kind[kind] = concerned
+        self._of_kind: dict[EventKind, list[Invariant]] = {}
+        for invariant in self._invariants:
+            if invariant.phase is CheckPhase.SAFETY:
+                for kind in invariant.kinds:
+                    self._of_kind.setdefault(kind, []).append(invariant)
 
     def observe(self, event: Event) -> None:
         """Apply the next event, and check the invariants that an event of its kind can break."""

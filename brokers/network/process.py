@@ -25,6 +25,8 @@ from kcsim.zk.operations import Create, Delete, Multi, Notice, ReplyOrError, Req
 from kcsim.zk.ports import FaultableSession, ZooKeeper
 from kcsim.zk.wrapped_session import WrappedSession
 
+_WRITES = (Create, Delete, SetData, Multi)
+
 
 class WriteMoment(Enum):
     """The point in a write to ZooKeeper at which a breakpoint triggers."""
@@ -233,7 +235,7 @@ class ProcessSession(WrappedSession):
 
     async def call(self, requests: list[Request], cause: Cause = None) -> list[ReplyOrError]:
         self._process.check_alive()
-        writes = [r for r in requests if isinstance(r, Create | Delete | SetData | Multi)]
+        writes = [r for r in requests if isinstance(r, _WRITES)]
         if writes:
             await self._process.reach(WriteMoment.BEFORE, writes)
         replies: list[ReplyOrError] = await self._process.after(self.inner.call(requests, cause))

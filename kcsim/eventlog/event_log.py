@@ -87,9 +87,10 @@ class EventLog:
 
     def append(self, node: str, kind: EventKind, cause: Cause, fields: EventFields) -> int:
         """Append an event and return its seq."""
-        if kind not in ZNODE_CHANGES:
-            self._catch_up_with(cause, fields)
-        return self._keep(Event(self._next_seq, self._now_ms(), node, kind, self._seq_of(cause), **fields))
+        if self._catch_up is not None and kind not in ZNODE_CHANGES:
+            self._catch_up_with(self._catch_up, cause, fields)
+        seq = self._seq_of(cause) if isinstance(cause, TransactionRef) else cause
+        return self._keep(Event(self._next_seq, self._now_ms(), node, kind, seq, **fields))
 
     def put(self, event: Event) -> int:
         """Append an existing event with the next seq and the present time of this log; return its seq."""
@@ -105,16 +106,12 @@ class EventLog:
             subscriber(event)
         return event.seq
 
-    def _catch_up_with(self, cause: Cause, fields: EventFields) -> None:
-        if self._catch_up is None:
-            return
+    def _catch_up_with(self, catch_up: Callable[[Zxid], None], cause: Cause, fields: EventFields) -> None:
         zxid = cause.zxid if isinstance(cause, TransactionRef) else fields.get("zxid")
         if zxid:
-            self._catch_up(Zxid(zxid))
+            catch_up(Zxid(zxid))
 
-    def _seq_of(self, cause: Cause) -> int | None:
-        if not isinstance(cause, TransactionRef):
-            return cause
+    def _seq_of(self, cause: TransactionRef) -> int | None:
         found = self._seq_of_transaction.get((cause.zxid, cause.path))
         if found is not None:
             return found

@@ -94,35 +94,19 @@ class EventDigest:
         self._hash = hashlib.sha256()
         self._encoder = msgspec.json.Encoder()
 
-    def add(self, event: Event) -> None:
-        """Add the next event."""
-        if event.kind is EventKind.RUN_STARTED:
-            event = msgspec.structs.replace(event, data=None)
-        self._hash.update(self._encoder.encode(event) + b"\n")
+    def add(self, *events: Event) -> None:
+        """Add the next events."""
+        if events and events[0].kind is EventKind.RUN_STARTED:
+            events = (msgspec.structs.replace(events[0], data=None), *events[1:])
+        self._hash.update(self._encoder.encode_lines(events))
 
     def __str__(self) -> str:
         return self._hash.hexdigest()
 
 
-class _Recorder:
-    """Records each event as it happens, so that the events before a crash are available after it."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        self._digest = EventDigest()
-
-    def __call__(self, event: Event) -> None:
-        self.events.append(event)
-        self._digest.add(event)
-
-    @property
-    def digest(self) -> str:
-        return str(self._digest)
-
-
 def simulate(loaded: LoadedScenario, seed: int, most_events: int = MOST_EVENTS) -> SimulationResult:
     """Run a scenario on the model of ZooKeeper, in virtual time. Raises: KeyboardInterrupt, at the end of the run."""
-    recorder, verdicts, step_seqs = _Recorder(), list[Verdict](), list[int]()
+    events, verdicts, step_seqs = list[Event](), list[Verdict](), list[int]()  # the events up to a crash, too
     members = loaded.scenario.zookeeper.members
     info = RunInfo(loaded.scenario.name, seed, SIMULATED if members == 1 else f"{SIMULATED}, {members} members")
 
@@ -131,26 +115,28 @@ def simulate(loaded: LoadedScenario, seed: int, most_events: int = MOST_EVENTS) 
         verdicts.append(await run_scenario(loaded, cluster, before_step))
 
     async def before_step(place: int) -> None:
-        step_seqs.append(len(recorder.events))
+        step_seqs.append(len(events))
 
     choice = replace(ZooKeeperChoice.parse(SIMULATED), members=members)
     crash = None
     try:
         with ctrl_c_deferred(), _garbage_collected_seldom():
-            run_in_environment(choice, cluster_spec(loaded.scenario), info, script, recorder)
+            run_in_environment(choice, cluster_spec(loaded.scenario), info, script, events.append)
     except RunTooLongError as error:
-        crash = RunFailure(ENDLESS, str(error), recorder.events[-1].seq)
+        crash = RunFailure(ENDLESS, str(error), events[-1].seq)
     except Exception as error:  # any exception is a failure to report
         text = f"{type(error).__name__}: {error}".partition("\n")[0]
-        crash = RunFailure(CRASHED, text, recorder.events[-1].seq, traceback.format_exc())
+        crash = RunFailure(CRASHED, text, events[-1].seq, traceback.format_exc())
+    digest = EventDigest()
+    digest.add(*events)
     verdict = verdicts[0] if verdicts else None
-    failures = _failures(verdict) if verdict is not None else _failures_so_far(loaded, recorder.events)
+    failures = _failures(verdict) if verdict is not None else _failures_so_far(loaded, events)
     return SimulationResult(
         failures=(*failures, crash) if crash is not None else tuple(failures),
         exit_status=verdict.exit_status if verdict is not None and crash is None else None,
-        digest=recorder.digest,
-        events=recorder.events,
-        reached=reached_by(loaded.scenario, recorder.events),
+        digest=str(digest),
+        events=events,
+        reached=reached_by(loaded.scenario, events),
         step_seqs=tuple(step_seqs),
     )
 

@@ -29,6 +29,7 @@ SUMMARY_THRESHOLD = 10
 """A batch with more writes than this is summarized."""
 
 ZnodeWriteOp = Create | Delete | SetData
+_WRITES = (Create, Delete, SetData, Multi)
 
 
 class _Ending(NamedTuple):
@@ -42,6 +43,8 @@ class _Ending(NamedTuple):
 
 def write_begun(sink: EventSink, requests: Sequence[Request], cause: Cause) -> int | None:
     """Log that these requests are about to be sent; return the event's seq, or None if they write nothing."""
+    if not any(isinstance(request, _WRITES) for request in requests):
+        return None
     writes = [write for request in requests for write in _writes_of(request)]
     if not writes:
         return None

@@ -17,7 +17,11 @@ class MemberState(Enum):
 
 
 class Members:
-    """The members of an ensemble of 1, 3, 5, …, named member-1, member-2, …; at first all are up and the last one leads."""
+    """The members of an ensemble of 1, 3, 5, …, named member-1, member-2, …; at first all are up and the last one leads.
+
+    Attributes:
+        can_commit: whether a write can be applied now: the leader and a majority of serving members are running.
+    """
 
     def __init__(self, count: int) -> None:
         self.names = tuple(f"member-{n}" for n in range(1, count + 1))
@@ -25,15 +29,16 @@ class Members:
         self.leader: str | None = self.names[-1]
         self._serving = dict.fromkeys(self.names)
         self._majority = count // 2 + 1
+        self.can_commit = True
 
     @property
     def is_ensemble(self) -> bool:
         return len(self.names) > 1
 
-    @property
-    def can_commit(self) -> bool:
-        """Whether a write can be applied now: the leader and a majority of serving members are running."""
-        return self.leader is not None and self._runs(self.leader) and self._running(self._serving) >= self._majority
+    def _update(self) -> None:
+        """Determine anew whether members can commit: it changes seldom, and is asked for with every message."""
+        running = sum(map(self._runs, self._serving))
+        self.can_commit = self.leader is not None and self._runs(self.leader) and running >= self._majority
 
     def serves(self, name: str) -> bool:
         """Return whether a member answers its clients while it is running."""
@@ -44,17 +49,20 @@ class Members:
 
     def set_state(self, name: str, state: MemberState) -> None:
         self.states[name] = state
+        self._update()
 
     def leave(self, name: str) -> tuple[str, ...]:
         """Remove a member that has died or that the others gave up; return the members that stop serving: it, or all."""
         if name not in self._serving:
             return ()
         del self._serving[name]
+        self._update()
         if name != self.leader and len(self._serving) >= self._majority:
             return (name,)
         stopped = (name, *self._serving)
         self._serving.clear()
         self.leader = None
+        self._update()
         return stopped
 
     def elect(self) -> bool:
@@ -64,6 +72,7 @@ class Members:
             # All members have the same transactions in this model; in that case the highest number wins.
             self.leader = running[-1]
             self._serving = dict.fromkeys(running)
+            self._update()
             return True
         return False
 
@@ -71,9 +80,7 @@ class Members:
         """Let a running member follow the leader, if there is one."""
         if self.leader is not None and self._runs(name):
             self._serving[name] = None
+            self._update()
 
     def _runs(self, name: str) -> bool:
         return self.states[name] is MemberState.UP
-
-    def _running(self, names: dict[str, None]) -> int:
-        return sum(self._runs(name) for name in names)

@@ -163,7 +163,7 @@ class MemoryService:
                 answer = step.granted or SessionRefused()
                 self._faults.pop(session_id, None)  # connected again: the fault is not the cause of later events
             case RequestMessage(request, cause):
-                session = server.sessions.on(number)
+                session = server.sessions.on(number) if self._journal is not None else None
                 step = server.request(number, request, now_ms)
                 if self._journal is not None and session is not None:
                     self._journal.requested(session.session_id, request, step, now_ms)
@@ -191,7 +191,8 @@ class MemoryService:
     ) -> None:
         """Log the server's actions; then send the notices and the answer, and close the connections that the step names."""
         for fact in step.facts:
-            self._keep(fact)
+            if self._journal is not None:
+                self._keep(self._journal, fact)
             match fact:
                 case ZnodeChange():
                     self._report_change(fact, cause)
@@ -209,14 +210,12 @@ class MemoryService:
             if number in self._connections:
                 self._hang_up(self._connections[number])
 
-    def _keep(self, fact: ServerFact) -> None:
+    def _keep(self, journal: Journal, fact: ServerFact) -> None:
         """Record a session's beginning or end in the journal, which gets all other facts with the request."""
-        if self._journal is None:
-            return
         if isinstance(fact, SessionOpened):
-            self._journal.session_opened(fact, self._runtime.now_ms())
+            journal.session_opened(fact, self._runtime.now_ms())
         elif isinstance(fact, SessionEnded):
-            self._journal.session_ended(fact, self._runtime.now_ms())
+            journal.session_ended(fact, self._runtime.now_ms())
 
     def _hang_up(self, connection: MemoryConnection) -> None:
         connection.hang_up()
