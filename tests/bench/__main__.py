@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from tests.bench import (
     assignment,
     elections,
+    explore,
     failover,
     groups,
     kafka_logs,
@@ -31,6 +32,7 @@ BENCHMARKS: Mapping[str, Callable[[], None]] = {
     "partition-states": partition_states.main,
     "failover": failover.main,
     "elections": elections.main,
+    "explore": explore.main,
     "assignment": assignment.main,
     "groups": groups.main,
     "logs": logs.main,
