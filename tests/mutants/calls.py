@@ -62,7 +62,6 @@ class CallsOfTests:
         self._called: set[str] = set()
         self._seconds = 0.0
         self._module = ""
-        self._calls.start()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
@@ -78,7 +77,7 @@ class CallsOfTests:
         self._module = item.nodeid.split("::")[0]
         self._calls.taken()
         self._called, self._seconds, self._passed = set(), 0.0, True
-        self._calls.start()  # a test that has a debugger or a profiler of its own takes this one away
+        self._calls.start()  # for each test: one that has a debugger or a profiler of its own takes this one away
         result = yield
         if self._passed:
             called = self._called | self._calls.taken() | self._shared.get(self._module, set())
