@@ -163,6 +163,22 @@ def test_a_group_of_static_members_waits_for_one_of_them_to_rejoin() -> None:
     bench.play(script)
 
 
+def test_a_generation_begins_without_a_static_member_that_does_not_rejoin_once_another_one_has() -> None:
+    """No member has rejoined when the phase is over, so it is extended; when it is over again, one has."""
+    bench = GroupBench()
+
+    async def script() -> None:
+        joins = [bench.later(join(f"c{n}", instance_id=f"i{n}", rebalance_ms=4_000)) for n in (1, 2, 3)]
+        first, second, _ = [(await one.joined()).member_id for one in joins]
+        await bench.ask(LeaveGroupRequest(GROUP, "", "i3"))
+        await bench.runtime.sleep_ms(5_000)
+        assert bench.states == [GroupState.PREPARING_REBALANCE]
+        back = await bench.later(join("c1", first, instance_id="i1", rebalance_ms=4_000)).joined(4_000)
+        assert (back.generation, [member.member_id for member in back.members]) == (2, [first, second])
+
+    bench.play(script)
+
+
 def test_an_administrator_removes_a_static_member_by_its_instance_id() -> None:
     bench = GroupBench()
 

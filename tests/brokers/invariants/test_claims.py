@@ -266,6 +266,16 @@ def test_a_leader_that_has_restarted_and_was_sent_nothing_is_named(cluster: Synt
     ]
 
 
+def test_a_leader_whose_log_directory_has_failed_is_not_named_until_it_restarts(cluster: SyntheticCluster) -> None:
+    """The event of the failure does not name the partitions that the broker leads no longer."""
+    cluster.decides(state(leader_epoch=1))
+    cluster.append("broker-1", EventKind.LOG_DIR_FAILED, broker_id=1, path="/disk-1", count=1)
+    assert cluster.says("leaders-know-that-they-lead") == []
+    cluster.append("broker-1", EventKind.PROCESS_STATE, state="dead")
+    cluster.append("broker-1", EventKind.PROCESS_STATE, state="running")
+    assert len(cluster.says("leaders-know-that-they-lead")) == 1
+
+
 def test_a_former_leader_that_goes_on_leading_is_named_until_it_follows(cluster: SyntheticCluster) -> None:
     cluster.decides(state(leader=2, leader_epoch=1))
     cluster.leads(2, epoch=1)

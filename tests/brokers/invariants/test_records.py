@@ -1,10 +1,14 @@
 """Reports of lost records, and cases in which their survival was never guaranteed."""
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
+from kcsim.brokers.broker import Broker
 from kcsim.brokers.invariants.allowed_data_loss import AllowedDataLoss
+from kcsim.brokers.invariants.history import RunHistory
+from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.replication.follower_logs import LEADERS_LOG_START
 from kcsim.eventlog.events import EventKind
 from kcsim.vocabulary import (
@@ -112,6 +116,19 @@ def test_disks_do_that_all_members_of_an_isr_lose_one_after_the_other(cluster: R
     assert cluster.lost() == []
 
 
+def test_a_disk_that_the_leader_loses_takes_away_what_followers_truncate_to_its_log(cluster: Records) -> None:
+    cluster.lose_disk(1)
+    cluster.lose()
+    assert cluster.lost() == []
+
+
+def test_so_does_the_disk_of_a_follower_that_is_elected_before_it_has_left_the_isr(cluster: Records) -> None:
+    cluster.lose_disk(2)
+    cluster.decides(state(leader=2, leader_epoch=1, isr=(2, 3)))
+    cluster.lose()
+    assert cluster.lost() == []
+
+
 def test_a_follower_that_is_back_in_the_isr_has_all_again(cluster: Records) -> None:
     cluster.lose_disk(2)
     cluster.decides(state(leader=1, leader_epoch=1, isr=(1, 3)))
@@ -134,6 +151,44 @@ def test_a_replica_that_joins_the_isr_with_a_new_log_has_all_again() -> None:
     losses.lost_disk(ORDERS_0, BrokerId(2), alone)
     losses.written(ORDERS_0, alone, both, without_log=())
     assert losses.disks == {ORDERS_0: set()}
+
+
+@pytest.mark.parametrize("has_new_log", [True, False])
+def test_a_disk_whose_broker_is_back_in_the_isr_and_leads_is_lost_only_as_long_as_there_is_no_new_log(
+    cluster: Records, has_new_log: bool
+) -> None:
+    disks = _Disks(1, 3)
+    history = RunHistory(disks)
+    cluster.lose_disk(2)
+    cluster.decides(state(leader=1, leader_epoch=1, isr=(1, 3)))
+    before = len(cluster.events)
+    for event in cluster.events:
+        history.apply(event)
+    if has_new_log:
+        disks.create_log(2)
+    cluster.decides(state(leader=1, leader_epoch=1, isr=(1, 2, 3)))
+    cluster.decides(state(leader=2, leader_epoch=2, isr=(1, 2, 3)))
+    for event in cluster.events[before:]:
+        history.apply(event)
+    assert (ORDERS_0 in history.losses) is not has_new_log
+
+
+class _Disks:
+    """A cluster of which only the logs of orders-0 can be inspected."""
+
+    broker_names = ()
+
+    def __init__(self, *brokers: int) -> None:
+        self._logs = {BrokerId(broker): ReplicaLog(ORDERS_0) for broker in brokers}
+
+    def create_log(self, broker: int) -> None:
+        self._logs[BrokerId(broker)] = ReplicaLog(ORDERS_0)
+
+    def broker(self, name: str) -> Broker:
+        raise AssertionError(f"{name} cannot be inspected")
+
+    def replica_logs(self, tp: TopicPartition) -> Mapping[BrokerId, ReplicaLog]:
+        return self._logs
 
 
 def test_what_a_controller_hears_of_a_disk_is_not_a_disk_of_its_own(cluster: Records) -> None:

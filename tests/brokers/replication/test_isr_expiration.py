@@ -172,6 +172,7 @@ def test_a_shrink_that_the_controller_was_faster_than_waits_for_its_word() -> No
 
     bench.play(script)
     assert bench.events(EventKind.ISR_SHRUNK) == []
+    assert (bench.isr.failed_updates, bench.isr.shrinks) == (1, 0)
 
 
 def test_a_write_that_fails_ends_the_round_and_the_rest_has_its_turn_in_the_next() -> None:
