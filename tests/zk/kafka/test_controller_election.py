@@ -10,7 +10,7 @@ from kcsim.zk.errors import ControllerMovedError, NoNodeError, SessionExpiredErr
 from kcsim.zk.kafka.zookeeper_client import ZooKeeperClientExpiredError
 from kcsim.zk.operations import Create, Delete, GetData, Multi, Request, SetData
 from kcsim.znodes import BadZnodeError, paths
-from tests.zk.kafka.scripted import Bench
+from tests.zk.kafka.scripted import Bench, writes
 
 B1, B2 = BrokerId(1), BrokerId(2)
 
@@ -106,6 +106,45 @@ def test_an_election_in_which_the_session_ends_is_neither_won_nor_lost(bench: Be
         bench.zookeeper.lose_reply(session_ends_before_the_claim, is_applied=False)
         with pytest.raises(SessionExpiredError):
             await bench.kafka_zk.controller.register_and_increment_epoch(B1)
+
+    bench.runtime.run(main())
+
+
+def test_an_election_fails_when_the_epochs_znode_goes_before_the_claim(bench: Bench) -> None:
+    async def main() -> None:
+        await bench.connect()
+        await bench.tree(Create(paths.CONTROLLER_EPOCH, b"4"))
+
+        def epoch_goes(request: Request) -> bool:
+            if is_claim(request):
+                bench.zookeeper.write_by_hand(Delete(paths.CONTROLLER_EPOCH))
+            return False
+
+        bench.zookeeper.lose_reply(epoch_goes, is_applied=False)
+        with pytest.raises(NoNodeError):
+            await bench.kafka_zk.controller.register_and_increment_epoch(B1)
+        assert await data_of(bench, paths.CONTROLLER) is None
+
+    bench.runtime.run(main())
+
+
+def test_nobody_claims_the_role_whose_session_ended_before_the_epochs_znode_was_created(bench: Bench) -> None:
+    async def main() -> None:
+        await bench.connect()
+        session = bench.session
+
+        def session_ends(request: Request) -> bool:
+            if isinstance(request, GetData):
+                bench.runtime.spawn("expire", expire())
+            return False
+
+        async def expire() -> None:
+            session.expire()
+
+        bench.zookeeper.lose_reply(session_ends, is_applied=False)
+        with pytest.raises(SessionExpiredError):
+            await bench.kafka_zk.controller.register_and_increment_epoch(B1)
+        assert [request for request in writes(session.calls) if is_claim(request)] == []
 
     bench.runtime.run(main())
 
