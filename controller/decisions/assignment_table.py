@@ -69,7 +69,7 @@ def _positions(
     ids = start_partition + every
     bumped = ids // n + shift_bumps(n, 0, start_partition)
     first = (ids + drawn.start_index % n) % n
-    displaced = (ring.displacement(drawn.next_replica_shift) + bumped * racks) % max(n - 1, 1)
+    displaced = ring.displacement(drawn.next_replica_shift) + bumped * racks
     rack_at = np.array(ring.rack_numbers)
     chosen = np.empty((partitions, replication_factor), dtype=np.int64)
     chosen[:, 0] = first
