@@ -457,3 +457,10 @@ def test_queue_times_are_measured_from_the_queue_s_end_to_its_head_not_to_the_an
     bench.play(lambda: bench.start(B2), lambda: bench.send(B2, LAI, UM, SR))
     assert bench.manager.request_queue_times_ms(B2) == (0, 40, 80)
     assert bench.manager.request_queue_times_ms(B3) == ()
+
+
+def test_the_latest_thousand_queue_times_are_kept() -> None:
+    bench = Bench()
+    bench.brokers.script(AT_2, to_request=(40,))
+    bench.play(lambda: bench.start(B2), lambda: bench.send(B2, *[UM] * 1_001))
+    assert bench.manager.request_queue_times_ms(B2) == (40,) * 1_000

@@ -11,6 +11,7 @@ from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
 from kcsim.controller.decisions.partition_states import PARTITION_PREVIOUS_STATES, PartitionMachineState
 from kcsim.controller.errors import StateChangeFailedError
 from kcsim.eventlog.events import EventKind
+from kcsim.vocabulary import TopicPartition
 from tests.controller.state_machine_fixture import B1, B2, B3, B9, DEAD, T0, T1, WRITES, StateMachineFixture, described
 
 NEW, ONLINE, OFFLINE, NON_EXISTENT = PartitionMachineState
@@ -92,6 +93,25 @@ def test_a_refusal_carries_the_recent_story_of_that_partition() -> None:
         story = (refused.detail or "").partition("asked before: ")[2].split(", ")
         assert [move.split(" ")[0] for move in story] == [NEW, OFFLINE, NEW]
         assert f"#{moves['t-1 to NewPartition']}" not in (refused.detail or "")
+
+    StateMachineFixture().run(script)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "cause"), [([T0], EventKind.LEADER_ELECTION), ([T0, T1], EventKind.PARTITION_STATE_CHANGE)]
+)
+def test_the_write_of_one_decision_follows_from_it_and_that_of_several_from_what_led_to_them(
+    partitions: list[TopicPartition], cause: EventKind
+) -> None:
+    async def script(fixture: StateMachineFixture) -> None:
+        for tp in partitions:
+            fixture.assign(tp, B1, B2)
+            await fixture.store(tp, B9, B1, B2)
+            fixture.context.partition_states[tp] = OFFLINE
+        fixture.forget()
+        await fixture.partitions.handle_state_changes(partitions, ONLINE, 0, PartitionLeaderElectionStrategy.OFFLINE)
+        (write,) = fixture.found(EventKind.ZK_WRITE)
+        assert [event.kind for event in fixture.log.events if event.seq == write.cause] == [cause]
 
     StateMachineFixture().run(script)
 
