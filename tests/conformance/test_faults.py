@@ -9,8 +9,10 @@ from kcsim.zk.errors import NoNodeError
 from kcsim.zk.operations import (
     Create,
     Exists,
+    GetChildren,
     GetData,
     NodeFound,
+    Request,
     SessionState,
     SessionStateChanged,
     SetData,
@@ -112,6 +114,30 @@ def test_there_must_be_a_connection_to_cut(run: Run) -> None:
 
     with pytest.raises(TimedOutError):
         run(main)
+
+
+@pytest.mark.parametrize(
+    ("watch", "change", "kind"),
+    [
+        (GetData("/a", watch=True), SetData("/a", b"1"), WatchKind.NODE_DATA_CHANGED),
+        (Exists("/a/b", watch=True), Create("/a/b"), WatchKind.NODE_CREATED),
+        (GetChildren("/a", watch=True), Create("/a/b"), WatchKind.NODE_CHILDREN_CHANGED),
+    ],
+    ids=["data", "existence", "children"],
+)
+def test_the_only_watch_of_a_session_outlives_its_connection(
+    run: Run, watch: Exists | GetChildren | GetData, change: Request, kind: WatchKind
+) -> None:
+    async def main(environment: Environment) -> WatchKind:
+        client, other = await environment.open(), await environment.open()
+        await client.does(Create("/a"))
+        await client.ask(watch)
+        await client.session.cut()
+        await client.until(SUSPENDED, CONNECTED)
+        await other.does(change)
+        return (await client.until_event(watch.path)).kind
+
+    assert run(main) is kind
 
 
 def test_refusing_connections_leaves_an_open_one_alone(run: Run) -> None:

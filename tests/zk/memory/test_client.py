@@ -13,6 +13,7 @@ import pytest
 
 from kcsim.errors import Killed
 from kcsim.eventlog.event_log import EventLog
+from kcsim.eventlog.events import Event, EventKind
 from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.zk.errors import ConnectionLossError, ZooKeeperUnavailableError
 from kcsim.zk.memory.client import MemoryZooKeeper
@@ -173,6 +174,18 @@ def test_no_session_can_be_opened_at_a_paused_server_and_the_error_says_so() -> 
         run(main)
 
 
+def test_nobody_goes_on_trying_to_open_a_session_whose_opening_has_failed() -> None:
+    async def main(environment: Environment) -> list[Event]:
+        await environment.zookeeper.kill("member-1")
+        with pytest.raises(ZooKeeperUnavailableError):
+            await environment.zookeeper.open_session(1000, lambda _: None, 700)
+        await environment.zookeeper.start_member("member-1")
+        await environment.runtime.sleep_ms(10_000)
+        return environment.events(EventKind.SESSION_CREATED)
+
+    assert run(main) == []
+
+
 def test_a_process_killed_while_opening_leaves_no_client_behind() -> None:
     """Its session, if the server created one, expires."""
 
@@ -186,6 +199,8 @@ def test_a_process_killed_while_opening_leaves_no_client_behind() -> None:
         await environment.runtime.sleep_ms(1)
         task.kill()
         await environment.runtime.sleep_ms(2000)
+        created, ended = (environment.events(kind) for kind in (EventKind.SESSION_CREATED, EventKind.SESSION_CLOSED))
+        assert [event.session_id for event in created] == [event.session_id for event in ended]
         return heard
 
     assert run(main) == []

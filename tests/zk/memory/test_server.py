@@ -165,6 +165,14 @@ def test_expiry_by_fault_ends_the_connection_first(server: MemoryServer) -> None
     assert server.expire(session.session_id).facts == []
 
 
+def test_watches_end_with_their_session(server: MemoryServer) -> None:
+    session = granted(server.connect(C3, 1000, 0))
+    server.request(C3, Exists("/a", watch=True), 0)
+    server.expire(session.session_id)
+    assert len(server.watches) == 0
+    assert heard(server.request(C1, Create("/a"), 0)) == []
+
+
 def test_a_refused_transaction_keeps_ephemerals_as_they_were(server: MemoryServer) -> None:
     server.request(C1, Create("/e", ephemeral=True), 0)
     server.request(C1, Multi((Delete("/e"), Create("/f", ephemeral=True), Delete("/none"))), 0)
