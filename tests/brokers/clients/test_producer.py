@@ -84,6 +84,11 @@ def test_records_take_turns_between_the_partitions() -> None:
     assert (asked(cluster, 1), asked(cluster, 2)) == ([(0, 3)], [(0, 2)])
 
 
+def test_the_turns_go_on_with_the_records_that_are_made_later() -> None:
+    cluster = produced(spec(rate=5), 4, leaders={ORDERS: 1, ORDERS_1: 2})
+    assert (asked(cluster, 1), asked(cluster, 2)) == ([(0, 1), (1, 1)], [(0, 1), (1, 1)])
+
+
 def test_shares_decide_where_records_go() -> None:
     cluster = produced(spec(shares={ORDERS: 3, ORDERS_1: 1}), 8, leaders={ORDERS: 1, ORDERS_1: 2})
     assert (account(cluster).written, account(cluster, ORDERS_1).written) == (6, 2)
