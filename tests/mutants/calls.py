@@ -22,8 +22,10 @@ FOLDERS = tuple(f"{folder}/" for folder in ("kcsim", "zk", "controller", "broker
 class _Calls:
     def __init__(self, root: Path) -> None:
         self._root = f"{root}/"
-        self._names: dict[CodeType, str | None] = {}
-        self.seen: set[CodeType] = set()
+        self._names: dict[int, str | None] = {}
+        # By identity: equal code at the same line of two files is equal, whatever the files are.
+        self._codes: dict[int, CodeType] = {}
+        self._seen: set[int] = set()
 
     def start(self) -> None:
         threading.settrace(self._called)
@@ -31,17 +33,19 @@ class _Calls:
 
     def _called(self, frame: FrameType, event: str, argument: object) -> None:
         """Note the function that begins; no line of it is traced."""
-        self.seen.add(frame.f_code)
+        code = frame.f_code
+        self._codes[id(code)] = code
+        self._seen.add(id(code))
 
     def taken(self) -> set[str]:
         """Return the names of the functions called since the last time."""
-        seen, self.seen = self.seen, set()
-        return {name for code in seen if (name := self._name(code)) is not None}
+        seen, self._seen = self._seen, set()
+        return {name for key in seen if (name := self._name(key)) is not None}
 
-    def _name(self, code: CodeType) -> str | None:
-        if code not in self._names:
-            self._names[code] = self._named(code)
-        return self._names[code]
+    def _name(self, key: int) -> str | None:
+        if key not in self._names:
+            self._names[key] = self._named(self._codes[key])
+        return self._names[key]
 
     def _named(self, code: CodeType) -> str | None:
         path = code.co_filename.removeprefix(self._root)
