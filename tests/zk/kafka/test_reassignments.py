@@ -22,6 +22,17 @@ def test_reassignments_are_asked_for_rewritten_and_deleted(bench: Bench) -> None
     bench.runtime.run(main())
 
 
+def test_reassignments_are_written_also_where_there_is_no_admin_znode_yet(bench: Bench) -> None:
+    async def main() -> None:
+        await bench.connect()
+        await bench.tree(Create(paths.CONTROLLER_EPOCH, b"1"))
+        plans = {ORDERS[0]: ids(4, 5)}
+        await bench.kafka_zk.reassignments.set_or_create(plans, EPOCH_0)
+        assert await bench.kafka_zk.reassignments.read() == plans
+
+    bench.runtime.run(main())
+
+
 def test_reassignments_that_are_no_json_are_none_and_reported(bench: Bench) -> None:
     async def main() -> None:
         await prepared(bench)

@@ -29,6 +29,7 @@ from kcsim.zk.operations import (
     Notice,
     SessionState,
     SetData,
+    WatchEvent,
 )
 from kcsim.zk.ports import FaultableSession
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
@@ -341,6 +342,35 @@ def test_thousands_of_requests_in_one_call_are_answered_in_their_places(server: 
     created, read = run(main())
     assert {type(reply) for reply in created} == {Created}
     assert [reply.data for reply in read] == [str(n).encode() for n in range(5_000)]
+
+
+def test_a_batch_that_is_larger_than_what_is_sent_at_once_is_answered_whole(server: EmbeddedZooKeeper) -> None:
+    async def main() -> Any:
+        session, _ = await opened(LiveZooKeeper(server.connect_string))
+        replies = await session.call([Create(f"/large-{n}", bytes(200_000)) for n in range(5)])
+        await session.close()
+        return replies
+
+    assert [reply.path for reply in run(main())] == [f"/large-{n}" for n in range(5)]
+
+
+@pytest.mark.slow
+def test_an_idle_session_keeps_its_connection_by_its_heartbeats(server: EmbeddedZooKeeper) -> None:
+    """It is idle until another session, with a time-out as long, has ended without a heartbeat."""
+
+    async def main() -> list[Notice]:
+        zookeeper = LiveZooKeeper(server.connect_string)
+        silent, _ = await opened(zookeeper)
+        await silent.call([Create("/silent", ephemeral=True)])
+        heard: asyncio.Queue[Notice] = asyncio.Queue()
+        idle = await zookeeper.open_session(10_000, heard.put_nowait, BOUND_MS)
+        await idle.call([Exists("/silent", watch=True)])
+        silent.abandon()
+        notices = [await asyncio.wait_for(heard.get(), BOUND_MS / 1000)]
+        await idle.close()
+        return notices
+
+    assert [type(notice) for notice in run(main())] == [WatchEvent]
 
 
 def test_a_listener_s_defect_does_not_keep_back_what_follows(server: EmbeddedZooKeeper) -> None:
