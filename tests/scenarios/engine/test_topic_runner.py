@@ -236,6 +236,10 @@ def test_changed_defaults_of_all_brokers_are_written_and_then_announced(tmp_path
             "2: add-partitions: orders has 2 partitions; new ones go on from 2, not [3]",
         ),
         (
+            "  - add-partitions: {orders: {1: [1, 2, 3]}}\n",
+            "1: add-partitions: orders has 0 partitions; new ones go on from 0, not [1]",
+        ),
+        (
             "  - create-topic: orders\n  - reassign: {orders-0: [4]}\n  - reassign: {orders-1: [4]}\n",
             "3: reassign: NODEEXISTS for /admin/reassign_partitions",
         ),
