@@ -114,12 +114,8 @@ class FreezableHandler(SequentialThreadingHandler):  # type: ignore[misc]
             plain = super().create_connection(*args, **options)
             if self._tls is None:
                 return plain
-            try:
-                plain.settimeout(self._connect_timeout_s)  # of the handshake
-                return self._tls.wrap_socket(plain, server_hostname=options.get("hostname") or options["address"][0])
-            except BaseException:
-                plain.close()
-                raise
+            plain.settimeout(self._connect_timeout_s)  # of the handshake; when it fails, the socket is closed
+            return self._tls.wrap_socket(plain, server_hostname=options.get("hostname") or options["address"][0])
 
     def create_socket_pair(self) -> Any:
         """Return the socket pair that wakes the thread. Non-blocking: when it is full, the thread is to wake up already."""

@@ -28,6 +28,7 @@ from kcsim.zk.operations import (
     NodeFound,
     Notice,
     SessionState,
+    SessionStateChanged,
     SetData,
     WatchEvent,
 )
@@ -246,6 +247,19 @@ def test_an_xid_is_never_used_twice_in_a_session(server: EmbeddedZooKeeper) -> N
     run(main())
     assert [(xid, cause) for _, xid, cause in ledger.writes] == [(1, 1), (2, 3)]
     assert [cause for _, cause in ledger.faults] == [2]
+
+
+def test_a_fault_of_the_servers_is_the_cause_of_what_its_sessions_go_through(server: EmbeddedZooKeeper) -> None:
+    async def main() -> Notice:
+        zookeeper = LiveZooKeeper(server.connect_string)
+        session, heard = await opened(zookeeper)
+        zookeeper.set_server_fault_cause(9)
+        await session.cut()
+        notice = await heard.get()
+        await session.close()
+        return notice
+
+    assert run(main()) == SessionStateChanged(SessionState.SUSPENDED, 9)
 
 
 def test_a_client_that_opens_a_session_says_why(server: EmbeddedZooKeeper) -> None:
