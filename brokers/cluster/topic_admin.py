@@ -29,7 +29,7 @@ class TopicAdmin:
         self._actions = actions
         self._tool = tool
 
-    async def create(self, wanted: NewTopic, numbers: RandomNumbers) -> int:
+    async def create(self, wanted: NewTopic, numbers: RandomNumbers) -> None:
         """Create a topic on the brokers that are registered now, as `kafka-topics --create`.
 
         Args:
@@ -40,9 +40,8 @@ class TopicAdmin:
         cause = self._actions.act_on_topic("create-topic", wanted.name, f"{_counted(partitions)}, {how}")
         async with self._tool(cause) as kafka_zk:
             await create_topic(kafka_zk, wanted, numbers, cause)
-        return cause
 
-    async def delete(self, topic: str) -> int:
+    async def delete(self, topic: str) -> None:
         """Request a topic's deletion, as `kafka-topics --delete`."""
         cause = self._actions.act_on_topic("delete-topic", topic)
         async with self._tool(cause) as kafka_zk:
@@ -50,9 +49,8 @@ class TopicAdmin:
                 raise ClusterError(f"topic {topic} does not exist")
             if not await delete_topic(kafka_zk, topic, cause):
                 raise ClusterError(f"topic {topic} is marked for deletion already")
-        return cause
 
-    async def add_partitions(self, topic: str, total: int, assignment: Sequence[Replicas] | None = None) -> int:
+    async def add_partitions(self, topic: str, total: int, assignment: Sequence[Replicas] | None = None) -> None:
         """Add partitions to a topic, as `kafka-topics --alter`.
 
         Args:
@@ -62,36 +60,31 @@ class TopicAdmin:
         cause = self._actions.act_on_topic("add-partitions", topic, f"{_counted(total)} in all")
         async with self._tool(cause) as kafka_zk:
             await add_partitions(kafka_zk, topic, total, assignment, cause)
-        return cause
 
-    async def reassign(self, targets: Mapping[TopicPartition, tuple[BrokerId, ...]]) -> int:
+    async def reassign(self, targets: Mapping[TopicPartition, tuple[BrokerId, ...]]) -> None:
         """Write /admin/reassign_partitions, as planners do: targets are not checked, so they may be dead brokers."""
         detail = ", ".join(f"{partition} to {list(replicas)}" for partition, replicas in targets.items())
         cause = self._actions.act_on_partitions("reassign", targets, detail)
         async with self._tool(cause) as kafka_zk:
             await kafka_zk.reassignments.create(targets, cause)
-        return cause
 
-    async def elect_preferred(self, partitions: Sequence[TopicPartition]) -> int:
+    async def elect_preferred(self, partitions: Sequence[TopicPartition]) -> None:
         """Write /admin/preferred_replica_election."""
         cause = self._actions.act_on_partitions("elect-preferred", partitions)
         async with self._tool(cause) as kafka_zk:
             await kafka_zk.preferred_elections.create(partitions, cause)
-        return cause
 
-    async def change_topic_config(self, topic: str, changes: Changes) -> int:
+    async def change_topic_config(self, topic: str, changes: Changes) -> None:
         """Change a topic's own settings, as `kafka-configs --zookeeper`."""
         cause = self._actions.act_on_topic("set-config", topic, _changes_text(TOPICS, topic, changes))
         async with self._tool(cause) as kafka_zk:
             await change_topic_config(kafka_zk, topic, *_added_and_removed(changes), cause)
-        return cause
 
-    async def change_broker_defaults(self, changes: Changes) -> int:
+    async def change_broker_defaults(self, changes: Changes) -> None:
         """Change the settings that apply to all brokers."""
         cause = self._actions.act("set-config", None, _changes_text(BROKERS, DEFAULT, changes))
         async with self._tool(cause) as kafka_zk:
             await change_broker_config(kafka_zk, None, *_added_and_removed(changes), cause)
-        return cause
 
 
 def _added_and_removed(changes: Changes) -> tuple[dict[str, str], list[str]]:
