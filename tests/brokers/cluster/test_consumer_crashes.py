@@ -83,6 +83,7 @@ def test_what_moves_depends_on_the_assignor(strategy: AssignmentStrategy, moved:
     """Sticky assignors move only the partitions of the crashed consumer."""
     run, _ = crash(strategy)
     assert sorted(move.partition for move in run.group.moves) == moved
+    assert {event.rule for event in run.of_kind(EventKind.GROUP_ASSIGNMENT)} == {strategy.value}
 
 
 def test_every_event_of_a_rebalance_follows_from_the_one_before() -> None:

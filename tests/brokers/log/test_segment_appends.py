@@ -15,7 +15,9 @@ from kcsim.brokers.log.log_segments import (
     Segment,
     drawn_roll_jitter_ms,
 )
-from kcsim.brokers.log.segment_appends import BatchSeries, append_series
+from kcsim.brokers.log.segment_appends import BatchSeries, append_series, batches_of
+from kcsim.brokers.records import Run
+from kcsim.vocabulary import LeaderEpoch
 from tests.brokers.log.single_appends import Appended, append_batch
 
 NOW = 1_700_000_000_000
@@ -128,3 +130,10 @@ def test_a_batch_that_no_segment_holds_is_refused() -> None:
     series = BatchSeries(count=3, size=101, records=1, first_offset=0, max_timestamp=NOW)
     with pytest.raises(RecordBatchTooLargeError, match="101 bytes does not fit"):
         append_series(Segment(0), series, LogConfig(segment_bytes=100), NOW, Random(1))
+
+
+@pytest.mark.parametrize(("record_bytes", "batches"), [(300, [3, 1]), (600, [1] * 4), (1_200, [1] * 4)])
+def test_a_batch_has_as_many_records_as_fit_and_at_least_one(record_bytes: int, batches: list[int]) -> None:
+    run = Run(0, 4, LeaderEpoch(0), "w", 0, NOW, record_bytes)
+    series = batches_of(run, replace(ROOMY, max_message_bytes=1_000))
+    assert [of.records for of in series for _ in range(of.count)] == batches

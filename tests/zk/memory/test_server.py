@@ -166,9 +166,9 @@ def test_expiry_by_fault_ends_the_connection_first(server: MemoryServer) -> None
 
 
 def test_watches_end_with_their_session(server: MemoryServer) -> None:
-    session = granted(server.connect(C3, 1000, 0))
+    server.connect(C3, 1000, 0)
     server.request(C3, Exists("/a", watch=True), 0)
-    server.expire(session.session_id)
+    server.close_session(C3, 0)
     assert len(server.watches) == 0
     assert heard(server.request(C1, Create("/a"), 0)) == []
 

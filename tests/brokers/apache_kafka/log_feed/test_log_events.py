@@ -244,6 +244,17 @@ def test_a_rebalance_names_the_broker_and_how_much_it_gets_back() -> None:
     assert found[-1][2] == 1
 
 
+def test_an_election_that_somebody_has_requested_is_no_rebalance() -> None:
+    """Even if the controller has just looked for imbalance."""
+    starting = "[Controller id=1] Starting replica leader election (PREFERRED) for partitions orders-1 triggered by "
+    lines = ("[Controller id=1] Leader imbalance ratio for broker 2 is 0.0", f"{starting}AdminClientTriggered")
+    assert of(parsed(*((line, CONTROLLER) for line in lines)), EventKind.LEADER_REBALANCE, "broker_id") == []
+
+
+def test_a_line_of_neither_a_controller_nor_a_broker_is_passed_over() -> None:
+    assert parsed(("[Observer id=1] Changed partition orders-0", STATE_CHANGE)) == []
+
+
 def test_an_election_that_finds_nobody_is_a_failed_state_change() -> None:
     failed = of(recorded("kill-one-by-one-unclean"), EventKind.STATE_CHANGE_FAILED, "topic", "partition", "state", "error")
     assert failed == [("orders", 0, "OnlinePartition", "StateChangeFailedError")]

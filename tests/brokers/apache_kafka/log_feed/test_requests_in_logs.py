@@ -87,6 +87,12 @@ def test_up_to_2_5_the_lines_of_a_request_are_counted() -> None:
     assert of(events, EventKind.RESPONSE_RECEIVED, "broker_id", "event") == [(3, "UpdateMetadata")]
 
 
+def test_an_answer_with_an_error_names_it() -> None:
+    line = "Received response UpdateMetadataResponseData(errorCode=77) for request UPDATE_METADATA with correlation id 3 "
+    events = parsed((f"{AS_CONTROLLER}{line}sent to broker 127.0.0.1:9092 (id: 3 rack: null)", STATE_CHANGE))
+    assert of(events, EventKind.RESPONSE_RECEIVED, "broker_id", "error") == [(3, "STALE_BROKER_EPOCH")]
+
+
 def test_a_broker_that_cannot_be_reached_is_a_request_that_failed() -> None:
     lost = "\njava.io.IOException: Connection to 127.0.0.1:9093 (id: 2 rack: null) failed."
     line = (
