@@ -56,15 +56,27 @@ class Life:
     def rebalances(self, broker: int) -> None:
         self._happens(ControllerActionKind.REBALANCE, (broker,), Trigger.LEADER_REBALANCE)
 
+    def fails_log_dir(self, broker: int) -> None:
+        concerned = frozenset({KEY[2:]})
+        self._happens(ControllerActionKind.LOG_DIRS_FAILED, (broker,), Trigger.LOG_DIR_FAILED, concerned)
+
     def pause(self) -> int:
         """Return a seq between two controller actions, at which another event can happen."""
         self._seq += 10
         return self._seq - 5
 
-    def _happens(self, kind: ControllerActionKind, brokers: tuple[int, ...], trigger: Trigger) -> None:
+    def _happens(
+        self,
+        kind: ControllerActionKind,
+        brokers: tuple[int, ...],
+        trigger: Trigger,
+        concerned: frozenset[tuple[str, int]] = frozenset(),
+    ) -> None:
         self._seq += 10
         view = ControllerView(self._epoch, self._live, self._shutting_down, since=self._epoch)
-        self.moments.append(ControllerAction(self._seq, self._seq * 100, kind, view, brokers, trigger=trigger))
+        self.moments.append(
+            ControllerAction(self._seq, self._seq * 100, kind, view, brokers, trigger=trigger, concerned=concerned)
+        )
 
     def fold(self, replicas: Sequence[int] = ALL, what_if: WhatIf = AS_IT_WAS) -> PartitionSimulator:
         """Return the simulator of a partition that was created as soon as there was a controller."""
@@ -160,6 +172,28 @@ def test_a_broker_that_asks_to_stop_hands_over_what_it_leads_and_leaves_the_rest
     assert story(fold)[1:] == [("ReplicaRemovedFromIsr", 2, 1, (2,))]
 
 
+def test_a_broker_that_asks_to_stop_leads_no_more_before_it_stops(life: Life) -> None:
+    life.wants_to_stop(1)
+    fold = life.fold()
+    fold.advance()
+    assert [(row.kind, row.leader, row.trigger) for row in fold.take()[1:]] == [("LeaderElection", 2, "ControlledShutdown")]
+
+
+def test_a_broker_whose_log_directory_fails_leads_no_more_and_leaves_the_isr(life: Life) -> None:
+    life.fails_log_dir(1)
+    fold = life.fold()
+    fold.advance()
+    assert story(fold)[1:] == [("LeaderElection", 2, 1, (2, 3))]
+
+
+def test_what_follows_from_an_action_has_its_number_and_time(life: Life) -> None:
+    life.stops(1)
+    fold = life.fold()
+    fold.advance()
+    last, action = fold.take()[-1], life.moments[-1]
+    assert (last.seq, last.t_ms, last.cause) == (action.seq, action.t_ms, action.seq)
+
+
 def test_a_bounced_broker_loses_its_leadership_though_nobody_saw_it_go(life: Life) -> None:
     life.stops(1, trigger=Trigger.BROKER_BOUNCED)
     life.starts(1, trigger=Trigger.BROKER_BOUNCED)
@@ -188,6 +222,34 @@ def test_who_has_caught_up_joins_the_isr_and_can_be_given_the_lead_back(life: Li
     assert fold.caught_up(1, caught_up, 0)
     fold.advance()
     assert story(fold)[2:] == [("IsrExpanded", 2, 1, (2, 3, 1)), ("LeaderElection", 1, 2, (2, 3, 1))]
+
+
+def test_the_lead_is_given_back_on_request_where_it_is_not_with_the_preferred_leader_yet(life: Life) -> None:
+    life.stops(1)
+    life.starts(1)
+    caught_up, asked, again = life.pause(), life.pause(), life.pause()
+    fold = life.fold()
+    assert fold.caught_up(1, caught_up, 0)
+    fold.preferred_election(asked, 7)
+    fold.preferred_election(again, 8)
+    assert [(row.kind, row.leader, row.seq, row.t_ms) for row in fold.take()[3:]] == [("LeaderElection", 1, asked, 7)]
+
+
+def test_no_leader_is_elected_on_request_for_a_partition_that_is_not_there(life: Life) -> None:
+    asked = life.pause()
+    fold = PartitionSimulator(KEY, Timeline(brokers=life.brokers, actions=life.moments))
+    fold.preferred_election(asked, 0)
+    assert story(fold) == []
+
+
+def test_the_lead_is_given_back_when_the_controller_looks_for_imbalance(life: Life) -> None:
+    life.stops(1)
+    life.starts(1)
+    caught_up, looks = life.pause(), life.pause()
+    fold = life.fold()
+    assert fold.caught_up(1, caught_up, 0)
+    fold.rebalanced(looks, 7)
+    assert [(row.kind, row.leader, row.seq, row.t_ms) for row in fold.take()[3:]] == [("LeaderElection", 1, looks, 7)]
 
 
 def test_leadership_is_not_given_to_a_replica_out_of_sync(life: Life) -> None:
@@ -238,6 +300,17 @@ def test_a_deleted_partition_is_nobodys_and_a_new_one_of_its_name_begins_anew(li
     assert [row.n for row in rows] == list(range(len(rows)))
     assert [(row.kind, row.leader) for row in rows[-2:]] == [("ZnodeDeleted", None), ("LeaderElection", 2)]
     assert fold.stored == StateZnode(2, 0, (2,), 1, 0)
+
+
+def test_nothing_is_decided_any_more_for_a_partition_that_is_to_be_deleted(life: Life) -> None:
+    begins = life.pause()
+    life.stops(1)
+    life.takes_over(epoch=2)
+    fold = life.fold((1, 2))
+    fold.deletion((1, 2), begins, 0)
+    fold.take()
+    fold.advance()
+    assert story(fold) == []
 
 
 def test_moments_of_brokers_that_host_nothing_of_it_are_passed_over(life: Life) -> None:
