@@ -238,6 +238,7 @@ def test_what_never_becomes_true_leaves_all_undecided_unless_it_need_not(tmp_pat
     verdict, log = run(tmp_path, WHEN + "    if-possible: true\n")
     assert verdict.exit_status == 0
     assert [event.op for event in log.events if event.kind is EventKind.STEP_SKIPPED] == ["zk-create"]
+    assert [event.seq for event in log.events if event.path == "/never"] == []
 
 
 def test_a_step_that_waits_and_then_cannot_be_done_ends_the_timetable(tmp_path: Path) -> None:

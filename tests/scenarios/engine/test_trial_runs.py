@@ -76,6 +76,8 @@ def test_what_holds_without_the_faults_is_distinguished_from_what_does_not() -> 
     result = run_without_faults(scenario(SETUP + steps, expect))
     assert [(line, step.verb()) for line, step in result.left_out] == [(12, "kill")]
     assert (result.held, result.not_held) == (("A controller.",), ("Another one.",))
+    sentence = "without kill in line 12: 1 of 2 expectations do not hold; these hold all the same: A controller."
+    assert str(result) == sentence
 
 
 def test_without_faults_the_actions_of_operators_are_left_out() -> None:

@@ -300,6 +300,17 @@ def test_any_step_of_the_scenario_language_can_be_done() -> None:
     assert "broker-2" in "".join(seen[2])
 
 
+def test_a_step_waits_until_what_it_is_given_as_when_has_come_true() -> None:
+    async def conversation(cluster: Cluster, ask: Ask) -> None:
+        await create_orders(cluster)
+        await ask("step", steps=["kill: leader-of orders-0", "start: broker-2\nwhen: {leader: {orders-0: broker-3}}"])
+
+    log = talk(conversation)
+    elected = find(log, EventKind.LEADER_ELECTION, topic="orders", partition=0, leader=3)
+    started = find(log, EventKind.PROCESS_STATE, node="broker-2", state="running")
+    assert started[-1].seq > elected[0].seq
+
+
 def test_producers_are_at_work_and_their_records_are_counted() -> None:
     async def conversation(cluster: Cluster, ask: Ask) -> None:
         assert (await ask("snapshot", as_json=True))["records"] is None
