@@ -328,14 +328,6 @@ def timelines_of(rows: Iterable[tuple[str, str, ReplayFact]]) -> dict[Run, Timel
     return {run: builder.timeline for run, builder in builders.items()}
 
 
-def timeline_of(facts: Iterable[ReplayFact]) -> Timeline:
-    """Return the timeline of a run; facts of single partitions are skipped."""
-    builder = TimelineBuilder()
-    for fact in sorted((f for f in facts if f.partition is None), key=lambda f: f.seq):
-        builder.take(fact)
-    return builder.timeline
-
-
 def _topic(path: str, data: str | None) -> TopicState | None:
     try:
         return znodes.decode_topic(path, None if data is None else data.encode(), _ignore)
