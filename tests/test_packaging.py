@@ -235,6 +235,7 @@ def test_the_smallest_installation_serves_all_that_needs_no_server(smallest: Pat
 
 ZOOKEEPER = "pip install 'kafka-controller-sim[zookeeper]'"
 SPARK = "pip install 'kafka-controller-sim[spark]'"
+DUCKDB = "pip install 'kafka-controller-sim[duckdb]'"
 
 
 @pytest.mark.slow
@@ -247,6 +248,9 @@ SPARK = "pip install 'kafka-controller-sim[spark]'"
         ("run controller-race --zookeeper simulated --trace run.parquet", SPARK),
         ("spark generate --out histories --events 1000", SPARK),
         ("spark import zookeeper here --out histories", SPARK),
+        ("spark analyse elections here", SPARK),
+        ("spark analyse elections here --engine duckdb", DUCKDB),
+        ("spark report here --out page.html --engine duckdb", DUCKDB),
     ],
 )
 def test_what_the_smallest_installation_lacks_is_named_with_the_way_to_install_it(

@@ -79,11 +79,11 @@ def _jars() -> str:
 def _spark() -> str:
     from importlib.metadata import version
 
-    from kcsim.scenarios.cli.spark.spark_command import missing_spark_packages
+    from kcsim.scenarios.cli.spark.spark_command import missing_packages
     from kcsim.zk.servers.errors import ServerError
     from kcsim.zk.servers.java import find_java
 
-    if missing := missing_spark_packages():
+    if missing := missing_packages():
         raise ServerError(missing)
     java = find_java()
     home = os.environ.get("SPARK_HOME")

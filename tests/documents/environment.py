@@ -107,6 +107,12 @@ SIZES = (
     ),
     (code("pip install '.[zookeeper]'"), "the embedded ZooKeeper too, and Apache Kafka's brokers beside it", "30", "691"),
     (
+        code("pip install '.[duckdb]'"),
+        "`kcsim spark analyse` and `report` with `--engine duckdb`, and traces in Parquet",
+        "29",
+        "323",
+    ),
+    (
         code("pip install '.[spark]'"),
         "`kcsim spark`, traces in Parquet, and ZooKeeper's snapshots in Snappy too",
         "36",

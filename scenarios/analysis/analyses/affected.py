@@ -1,13 +1,11 @@
 """The topics, brokers and racks that failures affected most."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.analysis import COUNT, IN_A_RUN, LONG, MS, OF_A_TOPIC, ONE, TEXT, Analysis, Field
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.isr_churn import isr_moves
 from kcsim.scenarios.analysis.analyses.unavailability import A_LIVE_LEADER
+from kcsim.scenarios.analysis.engines.frames import DataFrame, F
 
 OF_A_BROKER = ("batch", "run", "broker")
 
@@ -30,7 +28,7 @@ def affected_topics(history: HistoryTables) -> DataFrame:
         .groupBy(*key)
         .agg(F.count("*").alias("elections"), F.sum((~F.col("clean")).cast("long")).alias("unclean"))
     )
-    shrinks = history.shared(isr_moves).where("left").groupBy(*key).agg(F.count("*").alias("left_isr"))
+    shrinks = history.shared(isr_moves).where(F.col("left")).groupBy(*key).agg(F.count("*").alias("left_isr"))
     joined = totals.join(windows, key, "left").join(elections, key, "left").join(shrinks, key, "left")
     return joined.na.fill(0)
 
@@ -76,7 +74,7 @@ def affected_brokers(history: HistoryTables) -> DataFrame:
     windows = history.unavailable.groupBy(*key).agg(
         F.count("*").alias("partitions_lost"), F.sum("duration_ms").alias("unavailable_ms")
     )
-    moves = history.shared(isr_moves).where("left").groupBy(*key).agg(F.count("*").alias("left_isr"))
+    moves = history.shared(isr_moves).where(F.col("left")).groupBy(*key).agg(F.count("*").alias("left_isr"))
     out = history.out_of_sync.groupBy(*key).agg(F.sum("duration_ms").alias("out_of_sync_ms"))
     joined = (
         history.brokers.join(away, key, "left").join(windows, key, "left").join(moves, key, "left").join(out, key, "left")

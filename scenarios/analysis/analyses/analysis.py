@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
+from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F
 
 MS, ONE, COUNT, SHARE = "ms", "", "count", "0 to 1"
 LONG, TEXT, REAL, FLAG, LONGS = "bigint", "string", "double", "boolean", "array<bigint>"

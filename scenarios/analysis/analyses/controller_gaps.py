@@ -8,8 +8,6 @@ from itertools import groupby
 from typing import Any
 
 import msgspec
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from kcsim.eventlog.cluster_state import READY_STEP
 from kcsim.eventlog.controller_intervals import controller_intervals
@@ -17,6 +15,7 @@ from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.analysis.analyses.analysis import A_WINDOW, IN_A_RUN, Analysis
 from kcsim.scenarios.analysis.analyses.facts import ZNODES
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
+from kcsim.scenarios.analysis.engines.frames import DataFrame, F
 from kcsim.znodes import paths
 
 OF_CONTROLLERS = (
@@ -30,7 +29,6 @@ COLUMNS = (
     *("seq", "t_ms", "node", "kind", "path", "data", "zk_version", "session_id", "state", "step"),
     *("controller_id", "controller_epoch", "controller_epoch_zk_version"),
 )
-SCHEMA = "batch string, run string, from_ms bigint, to_ms bigint, is_over boolean"
 
 
 def controller_gaps(history: HistoryTables) -> DataFrame:
@@ -38,8 +36,7 @@ def controller_gaps(history: HistoryTables) -> DataFrame:
     is_ready = (F.col("kind") == EventKind.CONTROLLER_FAILOVER) & (F.col("step") == READY_STEP)
     is_znode = F.col("kind").isin(*ZNODES) & F.col("path").isin(paths.CONTROLLER, paths.CONTROLLER_EPOCH)
     wanted = history.events.where(F.col("kind").isin(*OF_CONTROLLERS) | is_ready | is_znode).select("batch", "run", *COLUMNS)
-    by_run = wanted.repartition("batch", "run").sortWithinPartitions("batch", "run", "seq")
-    gaps = by_run.mapInArrow(_folding(), SCHEMA).join(history.small(history.ends), ["batch", "run"])
+    gaps = history.fold_runs(wanted, _folding(), _schema()).join(history.small(history.ends), ["batch", "run"])
     began, ended = F.greatest("from_ms", "start_ms"), F.when(F.col("is_over"), F.col("to_ms")).otherwise(F.col("end_ms"))
     return (
         gaps.withColumns({"from_ms": began, "open": ~F.col("is_over") | (ended > F.col("end_ms"))})
@@ -49,21 +46,26 @@ def controller_gaps(history: HistoryTables) -> DataFrame:
     )
 
 
+def _schema() -> Any:
+    """Return the columns of the intervals of a run, as a pyarrow.Schema."""
+    import pyarrow as pa
+
+    names, times = ("batch", "run"), ("from_ms", "to_ms")
+    texts, numbers = [(name, pa.string()) for name in names], [(name, pa.int64()) for name in times]
+    return pa.schema([*texts, *numbers, ("is_over", pa.bool_())])
+
+
 def _folding() -> Callable[[Iterator[Any]], Iterator[Any]]:
     def fold(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         for (batch, run), rows in groupby(_rows(batches), key=lambda row: (row.pop("batch"), row.pop("run"))):
             gaps = [i for i in controller_intervals(_events(rows)) if i.broker is None]
-            yield pa.RecordBatch.from_pydict(
-                {
-                    "batch": pa.array([batch] * len(gaps), pa.string()),
-                    "run": pa.array([run] * len(gaps), pa.string()),
-                    "from_ms": pa.array([gap.from_ms for gap in gaps], pa.int64()),
-                    "to_ms": pa.array([gap.until_ms for gap in gaps], pa.int64()),
-                    "is_over": pa.array([gap.is_over for gap in gaps], pa.bool_()),
-                }
-            )
+            rows_of_run = [
+                {"batch": batch, "run": run, "from_ms": gap.from_ms, "to_ms": gap.until_ms, "is_over": gap.is_over}
+                for gap in gaps
+            ]
+            yield pa.RecordBatch.from_pylist(rows_of_run, schema=_schema())
 
     return fold
 

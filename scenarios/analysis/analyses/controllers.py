@@ -1,12 +1,10 @@
 """The controllers' terms, and the gaps in which there was no controller."""
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.analysis import FLAG, IN_A_RUN, LONG, MS, ONE, TEXT, Analysis, Field
 from kcsim.scenarios.analysis.analyses.facts import ZNODES
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
+from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window
 from kcsim.znodes import paths
 
 EXPIRED = "SESSIONEXPIRED"

@@ -1,8 +1,5 @@
 """Leader elections: which, why, and what the unclean ones cost."""
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.analysis import (
     COUNT,
@@ -19,6 +16,7 @@ from kcsim.scenarios.analysis.analyses.analysis import (
 )
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
+from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window
 
 
 def elections(history: HistoryTables) -> DataFrame:

@@ -4,11 +4,9 @@ These facts are few, however many partitions there are. Znodes are recognised by
 topic.
 """
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.scope import Liveness, Scope
+from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window
 from kcsim.znodes import paths
 
 IN_A_RUN = ("batch", "run")

@@ -1,11 +1,9 @@
 """How many partitions were without a leader, under-replicated or under min.insync.replicas, over time."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from kcsim.scenarios.analysis.analyses.analysis import COUNT, IN_A_RUN, LONG, MS, REAL, Analysis, Field, share
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.intervals import in_buckets, steps
+from kcsim.scenarios.analysis.engines.frames import DataFrame, F
 
 MEASURES = ("partitions", "offline", "under_replicated", "under_min_isr")
 DEFINITION = """\

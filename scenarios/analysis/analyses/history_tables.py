@@ -2,17 +2,15 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Self
-
-from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pathlib import Path
+from typing import Any, Self
 
 from kcsim.scenarios.analysis.analyses import facts, state_intervals
 from kcsim.scenarios.analysis.analyses.recorded import recorded_transitions
 from kcsim.scenarios.analysis.analyses.scope import Scope
 from kcsim.scenarios.analysis.analyses.unavailability_windows import windows
-from kcsim.scenarios.analysis.tables.spark_session import is_in_this_process
+from kcsim.scenarios.analysis.engines.engine import FoldBatches
+from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, engine_in_use
 
 FEW_RUNS = 1_000
 """Up to so many runs, what is small in each run is small in all: each executor can have a copy of it."""
@@ -22,8 +20,9 @@ class HistoryTables:
     """The tables of a history, and the tables that several analyses share.
 
     A shared table is computed at its first use, and then detached from its query plan: the analyses compute the same few
-    tables from each other, and Spark would take longer to plan each of them from the files on than to run it. On a cluster
-    two executors have each part of it, so that one of them may be lost.
+    tables from each other, and Spark would take longer to plan each of them from the files on than to run it.
+
+    They are of the engine that is in use where the history is made.
 
     Args:
         events: the table of events.
@@ -32,6 +31,7 @@ class HistoryTables:
     """
 
     def __init__(self, events: DataFrame, transitions: DataFrame | None = None, scope: Scope | None = None) -> None:
+        self._engine = engine_in_use()
         self.events = events
         self.scope = scope or Scope()
         self._transitions = transitions
@@ -44,7 +44,9 @@ class HistoryTables:
     @cached_property
     def all_transitions(self) -> DataFrame:
         """The table of all transitions, inside and outside the scope."""
-        return self._transitions if self._transitions is not None else _detached(recorded_transitions(self.events))
+        if self._transitions is not None:
+            return self._transitions
+        return self._engine.detached(recorded_transitions(self.events))
 
     @cached_property
     def transitions(self) -> DataFrame:
@@ -54,63 +56,68 @@ class HistoryTables:
     @cached_property
     def facts(self) -> DataFrame:
         """The events of the cluster: see facts.facts."""
-        return _detached(facts.facts(self.events))
+        return self._engine.detached(facts.facts(self.events))
 
     @cached_property
     def ends(self) -> DataFrame:
         """When runs begin and end within the scope: see facts.runs."""
-        return _detached(facts.runs(self.events, self.scope))
+        return self._engine.detached(facts.runs(self.events, self.scope))
 
     @cached_property
     def absences(self) -> DataFrame:
         """When brokers were not live: see facts.absences."""
-        return _detached(facts.absences(self.facts, self.small(self.ends), self.scope))
+        return self._engine.detached(facts.absences(self.facts, self.small(self.ends), self.scope))
 
     @cached_property
     def state_intervals(self) -> DataFrame:
         """The intervals in which each partition's state was constant: see state_intervals.state_intervals."""
-        settings = self.small(facts.topic_settings(self.facts))
-        return _detached(state_intervals.state_intervals(self.all_transitions, settings, self.small(self.ends), self.scope))
+        settings, ends = self.small(facts.topic_settings(self.facts)), self.small(self.ends)
+        return self._engine.detached(state_intervals.state_intervals(self.all_transitions, settings, ends, self.scope))
 
     @cached_property
     def assignments(self) -> DataFrame:
         """The intervals in which each partition's leader and replicas were constant: see state_intervals.assignments."""
-        return _detached(state_intervals.assignments(self.state_intervals))
+        return self._engine.detached(state_intervals.assignments(self.state_intervals))
 
     @cached_property
     def out_of_sync(self) -> DataFrame:
         """When replicas were out of the ISR: see state_intervals.out_of_sync."""
-        return _detached(state_intervals.out_of_sync(self.state_intervals))
+        return self._engine.detached(state_intervals.out_of_sync(self.state_intervals))
 
     @cached_property
     def unavailable(self) -> DataFrame:
         """When partitions had no live leader: see unavailability_windows.windows."""
-        return _detached(windows(self.assignments, self.absences, self.small))
+        return self._engine.detached(windows(self.assignments, self.absences, self.small))
 
     @cached_property
     def brokers(self) -> DataFrame:
         """Every broker, whether registered or only named as a replica: batch, run, broker, rack."""
         hosts = self.state_intervals.select("batch", "run", F.explode("replicas").alias("broker")).distinct()
         registered = facts.brokers(self.facts)
-        return _detached(registered.join(hosts, ["batch", "run", "broker"], "full"))
+        return self._engine.detached(registered.join(hosts, ["batch", "run", "broker"], "full"))
 
     def shared(self, compute: Callable[[Self], DataFrame]) -> DataFrame:
         """Return the table that a function makes of this history, for an analysis that is a part of others."""
         if compute not in self._computed:
-            self._computed[compute] = _detached(compute(self))
+            self._computed[compute] = self._engine.detached(compute(self))
         return self._computed[compute]
 
     def small(self, table: DataFrame) -> DataFrame:
         """Return a table that has few rows of each run, to be joined with a large one."""
-        return F.broadcast(table) if self._has_few_runs else table
+        return self._engine.small(table) if self._has_few_runs else table
+
+    def fold_runs(self, rows: DataFrame, fold: FoldBatches, schema: Any) -> DataFrame:
+        """Return what a function makes of the events of each run: see engine.Engine."""
+        return self._engine.fold_runs(rows, fold, schema)
+
+    def first_rows(self, table: DataFrame, in_order: Callable[[DataFrame], DataFrame], most: int) -> tuple[list[Any], int]:
+        """Return the first rows of a table in an order, and how many rows it has: see engine.Engine."""
+        return self._engine.first_rows(table, in_order, most)
+
+    def write_counted(self, table: DataFrame, folder: Path) -> int:
+        """Write a table as Parquet, and return how many rows it has: see engine.Engine."""
+        return self._engine.write_counted(table, folder)
 
     @cached_property
     def _has_few_runs(self) -> bool:
         return self.ends.limit(FEW_RUNS + 1).count() <= FEW_RUNS
-
-
-def _detached(table: DataFrame) -> DataFrame:
-    """Compute a table, and return it without its query plan."""
-    has_one_executor = is_in_this_process(table.sparkSession.sparkContext.master or "")
-    level = StorageLevel.MEMORY_AND_DISK if has_one_executor else StorageLevel.MEMORY_AND_DISK_2
-    return table.localCheckpoint(storageLevel=level)

@@ -7,8 +7,7 @@ how the data is distributed.
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window
 
 FROM, TO, OPEN = "from_ms", "to_ms", "open"
 SECTION_MS = 24 * 3_600_000
@@ -31,7 +30,8 @@ def islands(pieces: DataFrame, key: Sequence[str], carried: Mapping[str, Column]
     numbered = (
         pieces.where(F.col(FROM) < F.col(TO))
         .withColumn("_begins", begins)
-        .withColumn("_island", F.sum("_begins").over(in_order.rowsBetween(Window.unboundedPreceding, 0)))
+        # Of equal intervals one begins the island: the range has all of them, in whichever order they are.
+        .withColumn("_island", F.sum("_begins").over(in_order.rangeBetween(Window.unboundedPreceding, 0)))
     )
     grouped = numbered.groupBy(*key, "_island").agg(
         F.min(FROM).alias("_from"),

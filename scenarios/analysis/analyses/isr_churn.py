@@ -1,8 +1,5 @@
 """Replicas that leave ISRs and come back: which, when, and how often."""
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
-
 from kcsim.scenarios.analysis.analyses.analysis import (
     COUNT,
     FLAG,
@@ -18,6 +15,7 @@ from kcsim.scenarios.analysis.analyses.analysis import (
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.scope import FLAPPING_IN_AN_HOUR, HOUR_MS
 from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
+from kcsim.scenarios.analysis.engines.frames import DataFrame, F, Window
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 
 MOVES = """\
@@ -116,7 +114,7 @@ def flapping_replicas(history: HistoryTables) -> DataFrame:
     """Return how often each replica was out of its ISR, and whether it flaps."""
     one = Window.partitionBy(*PARTITION, "broker")
     lately = one.orderBy("t_ms").rangeBetween(-(HOUR_MS - 1), 0)
-    leaves = history.shared(isr_moves).where("left").withColumn("_lately", F.count("*").over(lately))
+    leaves = history.shared(isr_moves).where(F.col("left")).withColumn("_lately", F.count("*").over(lately))
     often = leaves.groupBy(*PARTITION, "broker").agg(
         F.max("_lately").alias("most_in_an_hour"), F.count("*").alias("left_isr")
     )

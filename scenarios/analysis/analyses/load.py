@@ -1,12 +1,10 @@
 """The distribution of leaders and replicas over the brokers, over time."""
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from kcsim.scenarios.analysis.analyses.analysis import COUNT, IN_A_RUN, LONG, MS, ONE, REAL, SHARE, Analysis, Field, share
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.intervals import in_buckets, steps
 from kcsim.scenarios.analysis.analyses.state_intervals import NO_BROKER
+from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F
 
 OF_A_BROKER = ("batch", "run", "broker")
 

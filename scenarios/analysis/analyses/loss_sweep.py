@@ -9,12 +9,10 @@ partition, added up once.
 
 from collections.abc import Callable
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from kcsim.scenarios.analysis.analyses.analysis import COUNT, IN_A_RUN, LONG, LONGS, ONE, TEXT, Analysis, Field
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
+from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F
 
 FIGURES = ("offline", "offline_if_unclean", "under_min_isr", "leaders_moved", "partitions")
 DEFINITION = """\

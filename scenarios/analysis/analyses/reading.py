@@ -1,17 +1,14 @@
 """Reading a history to be analysed: datasets, with the transitions that they hold, or traces of runs."""
 
 from collections.abc import Sequence
-from functools import reduce
 from pathlib import Path
-
-from pyspark.sql import DataFrame, SparkSession
 
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.scope import Scope
+from kcsim.scenarios.analysis.engines.frames import DataFrame, engine_in_use
 from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
 from kcsim.scenarios.analysis.tables.dataset import Dataset
-from kcsim.scenarios.analysis.tables.dataset_reading import inspect_files
-from kcsim.scenarios.analysis.tables.reading import read_events, read_table
+from kcsim.scenarios.analysis.tables.dataset_files import inspect_files
 
 TRANSITIONS = "transitions"
 
@@ -21,12 +18,9 @@ class NoEventsError(Exception):
 
 
 def read_history(
-    spark: SparkSession,
-    paths: Sequence[Path],
-    transitions: Path | None = None,
-    scope: Scope | None = None,
+    paths: Sequence[Path], transitions: Path | None = None, scope: Scope | None = None
 ) -> tuple[HistoryTables, list[str]]:
-    """Read a history to be analysed.
+    """Read a history to be analysed, by the engine in use.
 
     Args:
         paths: datasets, or traces (JSON lines, Parquet), or folders of traces.
@@ -39,21 +33,24 @@ def read_history(
 
     Raises: NoTraceError, NoDatasetError, SameBatchError, OSError; NoEventsError.
     """
-    events, rejects = read_events(spark, paths)
+    events, rejects = engine_in_use().read_events(paths)
     datasets = list(map(Dataset, paths)) if transitions is None else [Dataset(transitions)]
     if transitions is not None:
         datasets[0].require(TRANSITIONS)
     unread = _unread(paths, rejects)
     if events.isEmpty():
         raise NoEventsError("; ".join([f"there are no events in {', '.join(map(str, paths))}", *unread]))
-    return HistoryTables(events, _transitions(spark, datasets), scope), unread
+    return HistoryTables(events, _transitions(datasets), scope), unread
 
 
-def _transitions(spark: SparkSession, datasets: Sequence[Dataset]) -> DataFrame | None:
+def _transitions(datasets: Sequence[Dataset]) -> DataFrame | None:
     if not all(dataset.has(TRANSITIONS) for dataset in datasets):
         return None
     schema = transitions_arrow_schema()
-    return reduce(DataFrame.unionByName, [read_table(spark, dataset.transitions(), schema) for dataset in datasets])
+    table, *others = [engine_in_use().read_table(dataset.transitions(), schema) for dataset in datasets]
+    for other in others:
+        table = table.unionByName(other)
+    return table
 
 
 def _unread(paths: Sequence[Path], rejects: DataFrame) -> list[str]:

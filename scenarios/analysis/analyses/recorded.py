@@ -7,14 +7,13 @@ content: a leader keeps the leader epoch, a controller raises it.
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from operator import or_
 from typing import NamedTuple
-
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
 
 from kcsim.controller.decisions.election import ElectionRule, PartitionLeaderElectionStrategy
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.facts import IN_A_RUN, ZNODES
+from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window
 from kcsim.scenarios.analysis.folding.replay_fact import STATE_PATH
 from kcsim.scenarios.analysis.folding.transition import Transition
 from kcsim.scenarios.analysis.folding.trigger import Trigger
@@ -122,7 +121,8 @@ def _assignments(events: DataFrame) -> DataFrame:
         .select(
             *IN_A_RUN, F.regexp_extract("path", TOPIC_PATH, 1).alias("topic"), "seq", "t_ms", "cause", content.alias("c")
         )
-        .select(*IN_A_RUN, "topic", "seq", "t_ms", "cause", "c", F.explode("c.partitions").alias("number", "replicas"))
+        .select(*IN_A_RUN, "topic", "seq", "t_ms", "cause", "c", F.explode(F.map_entries("c.partitions")).alias("entry"))
+        .withColumns({"number": F.col("entry.key"), "replicas": F.col("entry.value")})
     )
     assigned = F.struct(
         "cause",
@@ -201,7 +201,7 @@ def _transitions(rows: DataFrame, cases: Sequence[_Case]) -> DataFrame:
         for case in others:
             chosen = chosen.when(case.holds, case.fields[name])
         fields.append(chosen.alias(name))
-    is_one = reduce(Column.__or__, (F.coalesce(case.holds, F.lit(False)) for case in cases))
+    is_one = reduce(or_, (F.coalesce(case.holds, F.lit(False)) for case in cases))
     decided = rows.withColumn("_decided", _is_decided()).withColumn("_kind", _kind())
     return decided.where(is_one).select(*PARTITION, "seq", "t_ms", *fields)
 

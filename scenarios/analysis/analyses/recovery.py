@@ -1,14 +1,12 @@
 """The times from a fault until the affected partitions have a leader again, and a full ISR again."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.analysis import COUNT, IN_A_RUN, LONG, LONGS, MS, ONE, REAL, TEXT, Analysis, Field
 from kcsim.scenarios.analysis.analyses.controllers import EXPIRED
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.intervals import overlapping
 from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
+from kcsim.scenarios.analysis.engines.frames import DataFrame, F
 
 ACTION_KINDS = (EventKind.FAULT, EventKind.ADMIN_ACT)
 A_FAULT = """\

@@ -4,12 +4,10 @@ A partition exists from its first row in the table of transitions (its first sta
 leader for it) to the deletion of its state. While the deletion of its topic is requested, the partition does not count.
 """
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.intervals import islands, of_first, of_last
 from kcsim.scenarios.analysis.analyses.scope import Scope
+from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window
 
 PARTITION = ("batch", "run", "topic", "partition")
 NO_BROKER = -1
@@ -48,7 +46,7 @@ def state_intervals(transitions: DataFrame, settings: DataFrame, ends: DataFrame
         leader_before and isr_before (null at the partition's beginning); leader_after and isr_after (null at its end).
     """
     chosen = of_topics(transitions, scope)
-    moments = _states(chosen).unionByName(_settings(chosen, of_topics(settings, scope)))
+    moments = _states(chosen).unionByName(_settings(chosen, of_topics(settings, scope)), allowMissingColumns=True)
     in_order = Window.partitionBy(*PARTITION).orderBy("t_ms", "seq")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
@@ -84,12 +82,9 @@ def _states(transitions: DataFrame) -> DataFrame:
 
 
 def _settings(transitions: DataFrame, settings: DataFrame) -> DataFrame:
-    """Return the changes of topics' settings, for each of the topics' partitions."""
+    """Return the changes of topics' settings, for each of the topics' partitions: rows without a state."""
     partitions = transitions.where("n = 0").select(*PARTITION)
-    state = _states(transitions.limit(0)).schema["state"].dataType
-    return partitions.join(settings, ["batch", "run", "topic"]).select(
-        *PARTITION, "seq", "t_ms", F.lit(None).cast(state).alias("state"), "deleting", "min_isr"
-    )
+    return partitions.join(settings, ["batch", "run", "topic"]).select(*PARTITION, "seq", "t_ms", "deleting", "min_isr")
 
 
 def _cut(states: DataFrame, ends: DataFrame, scope: Scope) -> DataFrame:

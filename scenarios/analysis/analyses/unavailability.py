@@ -1,8 +1,5 @@
 """The availability of partitions: the windows without a live leader, those with too few replicas in sync, and the nines."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from kcsim.scenarios.analysis.analyses.analysis import (
     A_WINDOW,
     COUNT,
@@ -22,6 +19,7 @@ from kcsim.scenarios.analysis.analyses.analysis import (
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.intervals import islands, time_covered
 from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
+from kcsim.scenarios.analysis.engines.frames import DataFrame, F
 
 A_LIVE_LEADER = """\
 A partition is unavailable while its state names no leader (-1), or one that is not live. A broker is live while it is

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from kcsim.scenarios.analysis.analyses.intervals import islands, of_first, of_last, overlapping
 from kcsim.scenarios.analysis.analyses.state_intervals import NO_BROKER, PARTITION
+from kcsim.scenarios.analysis.engines.frames import DataFrame, F
 
 LEADER_LOST, NO_LEADER = "leader lost", "no leader"
 

@@ -4,12 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F
-
 from kcsim.scenarios.analysis.analyses.analysis import Analysis
 from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
+from kcsim.scenarios.analysis.engines.frames import DataFrame, F
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 from kcsim.scenarios.analysis.report import contents
 from kcsim.scenarios.analysis.report.contents import Contents, DurationDistribution, Focus, ReportTotals
@@ -82,12 +80,11 @@ def _table(analysis: Analysis, history: HistoryTables, scopes: Sequence[str | No
     """Return the first rows of an analysis; where there are several scopes, the first rows of each."""
     total, rows = 0, []
     for scope in scopes:
-        counted = Observation()
         table = analysis.table(history)
         table = table if scope is None else table.where(F.col("scope") == scope)
-        observed = table.observe(counted, F.count(F.lit(1)).alias("rows"))
-        rows += analysis.in_order(observed).limit(ROWS // len(scopes)).collect()
-        total += counted.get["rows"]
+        found, count = history.first_rows(table, analysis.in_order, ROWS // len(scopes))
+        rows += found
+        total += count
     columns = tuple(contents.Column(field.name, field.unit, field.meaning) for field in analysis.fields)
     first = tuple(tuple(row) for row in rows)
     return contents.Table(analysis.name, analysis.question, analysis.definition, columns, first, total)
@@ -105,9 +102,10 @@ def _spread(times: DataFrame) -> DurationDistribution:
     classes = tuple(found.get(place, 0) for place in range(len(DURATION_EDGES_MS) + 1))
     if not found:
         return DurationDistribution(classes, {})
-    exact = known.agg(F.percentile("ms", F.array(*map(F.lit, (*QUANTILES, 1.0))))).first()
+    shares = (*QUANTILES, 1.0)
+    exact = known.agg(*(F.percentile("ms", share).alias(f"p{share}") for share in shares)).first()
     assert exact is not None
-    return DurationDistribution(classes, dict(zip((*QUANTILES, 1.0), map(float, exact[0]), strict=True)))
+    return DurationDistribution(classes, dict(zip(shares, map(float, exact), strict=True)))
 
 
 def _totals(history: HistoryTables) -> ReportTotals:

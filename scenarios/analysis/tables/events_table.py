@@ -5,22 +5,15 @@
 generated or read in parts has gaps in its `seq`; only the order matters.
 """
 
-from typing import Any
-
-from pyspark.sql.types import ArrayType, BooleanType, DataType, LongType, StringType, StructField, StructType
+from typing import TYPE_CHECKING, Any
 
 from kcsim.eventlog.event_log import arrow_schema
 
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
 BATCH = "batch"
 RUN = "run"
-
-_TYPES: dict[str, DataType] = {
-    "int64": LongType(),
-    "string": StringType(),
-    "bool": BooleanType(),
-    "list<item: int64>": ArrayType(LongType()),
-    "list<item: string>": ArrayType(StringType()),
-}
 
 
 def events_arrow_schema() -> Any:
@@ -32,11 +25,20 @@ def events_arrow_schema() -> Any:
     return pa.schema([*own, *log], metadata=log.metadata)
 
 
-def events_schema() -> StructType:
+def events_schema() -> "StructType":
     """Return the same columns for Spark."""
     return spark_schema(events_arrow_schema())
 
 
-def spark_schema(arrow: Any) -> StructType:
+def spark_schema(arrow: Any) -> "StructType":
     """Convert a pyarrow.Schema to Spark's. Every column is nullable: Spark reads Parquet files so in any case."""
-    return StructType([StructField(field.name, _TYPES[str(field.type).replace("element", "item")]) for field in arrow])
+    from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
+
+    types = {
+        "int64": LongType(),
+        "string": StringType(),
+        "bool": BooleanType(),
+        "list<item: int64>": ArrayType(LongType()),
+        "list<item: string>": ArrayType(StringType()),
+    }
+    return StructType([StructField(field.name, types[str(field.type).replace("element", "item")]) for field in arrow])

@@ -8,18 +8,25 @@ count as events everywhere.
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.dataset_reading import read_dataset
-from kcsim.scenarios.analysis.tables.events_table import events_arrow_schema, events_schema, spark_schema
-from kcsim.scenarios.analysis.tables.portion import TracePortion, reject
-from kcsim.scenarios.analysis.tables.problems import Problem
-from kcsim.scenarios.analysis.tables.rejects_table import Reason, rejects_arrow_schema
+from kcsim.scenarios.analysis.tables.event_tables import EventTables
+from kcsim.scenarios.analysis.tables.events_table import events_schema, spark_schema
+from kcsim.scenarios.analysis.tables.rejects_table import rejects_arrow_schema
 from kcsim.scenarios.analysis.tables.task_each import task_per_item
-from kcsim.scenarios.analysis.tables.trace_files import SPLIT_BYTES, Split, Trace, find, group_splits, splits_of
+from kcsim.scenarios.analysis.tables.trace_batches import events_batches, portions_of, rejects_batches
+from kcsim.scenarios.analysis.tables.trace_files import (
+    SPLIT_BYTES,
+    Split,
+    Trace,
+    find,
+    group_splits,
+    refuse_shared_batches,
+    splits_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,17 +34,6 @@ if TYPE_CHECKING:
 TASKS_PER_CORE = 3
 TASK_BYTES = 2**20
 """Less than this is not worth a task of its own."""
-
-
-class SameBatchError(Exception):
-    """Two inputs have a batch of the same name, so that their runs could be confused."""
-
-
-class EventTables(NamedTuple):
-    """The two tables: events (tables/events_table.py) and rejects (tables/rejects_table.py). Both are lazy."""
-
-    events: DataFrame
-    rejects: DataFrame
 
 
 def read_events(spark: SparkSession, paths: Iterable[Path | str] | Path | str, batch: str | None = None) -> EventTables:
@@ -55,20 +51,11 @@ def read_events(spark: SparkSession, paths: Iterable[Path | str] | Path | str, b
     Raises: NoTraceError for a path where nothing is; SameBatchError; OSError.
     """
     datasets, traces = find([paths] if isinstance(paths, (Path, str)) else paths, batch)
-    _refuse_shared_batches(datasets, traces)
+    refuse_shared_batches(datasets, traces)
     parts = [read_dataset(spark, dataset) for dataset in datasets]
     if traces:
         parts.append(read_traces(spark, traces))
     return EventTables(*(reduce(DataFrame.unionByName, tables) for tables in zip(*parts, strict=True)))
-
-
-def _refuse_shared_batches(datasets: Sequence[Dataset], traces: Sequence[Trace]) -> None:
-    owner: dict[str, str] = {trace.batch: trace.path for trace in traces}
-    for dataset in datasets:
-        for batch in dataset.batches():
-            if batch in owner:
-                raise SameBatchError(f"batch {batch} is in {owner[batch]} and in {dataset.path}; read one after the other")
-            owner[batch] = str(dataset.path)
 
 
 def read_traces(spark: SparkSession, traces: Sequence[Trace]) -> EventTables:
@@ -79,45 +66,15 @@ def read_traces(spark: SparkSession, traces: Sequence[Trace]) -> EventTables:
     groups = group_splits(splits, target)
 
     def events(_: int, group: Sequence[Split]) -> "Iterator[pa.RecordBatch]":
-        return (batch for split in group for batch in _events_of(split))
+        return (batch for split in group for portion in portions_of(split) for batch in events_batches(split, portion))
 
     def rejects(_: int, group: Sequence[Split]) -> "Iterator[pa.RecordBatch]":
-        return (batch for split in group for batch in _rejects_of(split))
+        return (batch for split in group for portion in portions_of(split) for batch in rejects_batches(portion))
 
     return EventTables(
         task_per_item(spark, groups, events, events_schema()),
         task_per_item(spark, groups, rejects, spark_schema(rejects_arrow_schema())),
     )
-
-
-def _events_of(split: Split) -> "Iterator[pa.RecordBatch]":
-    import pyarrow as pa
-
-    schema = events_arrow_schema()
-    for portion in _portions(split):
-        if portion.events is not None:
-            own = [pa.repeat(name, len(portion.events)) for name in (split.trace.batch, split.trace.run)]
-            yield pa.RecordBatch.from_arrays([*own, *portion.events.columns], schema=schema)
-
-
-def _rejects_of(split: Split) -> "Iterator[pa.RecordBatch]":
-    import pyarrow as pa
-
-    schema = rejects_arrow_schema()
-    for portion in _portions(split):
-        if portion.rejects:
-            yield pa.RecordBatch.from_pylist([row._asdict() for row in portion.rejects], schema=schema)
-
-
-def _portions(split: Split) -> Iterator[TracePortion]:
-    """Return all portions of a split, read in its format."""
-    from kcsim.scenarios.analysis.tables.trace_lines import read_lines
-    from kcsim.scenarios.analysis.tables.trace_rows import read_rows
-
-    if split.trace.size == 0:
-        empty = Problem(Reason.EMPTY, "there is nothing in it")
-        return iter([TracePortion(None, [reject(split.trace, None, empty)])])
-    return read_rows(split) if split.trace.is_parquet else read_lines(split)
 
 
 def read_table(spark: SparkSession, path: Path | str, schema: Any) -> DataFrame:

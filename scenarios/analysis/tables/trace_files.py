@@ -39,6 +39,10 @@ class NoTraceError(Exception):
     """There is nothing to read. The message names the path."""
 
 
+class SameBatchError(Exception):
+    """Two inputs have a batch of the same name, so that their runs could be confused."""
+
+
 def find(paths: Iterable[Path | str], batch: str | None = None) -> tuple[list[Dataset], list[Trace]]:
     """Find the datasets and the loose traces.
 
@@ -129,3 +133,13 @@ def group_splits(splits: Iterable[Split], target_bytes: int) -> list[list[Split]
         groups[-1].append(split)
         room -= size
     return groups
+
+
+def refuse_shared_batches(datasets: Sequence[Dataset], traces: Sequence[Trace]) -> None:
+    """Raise SameBatchError if two inputs have a batch of the same name."""
+    owner: dict[str, str] = {trace.batch: trace.path for trace in traces}
+    for dataset in datasets:
+        for batch in dataset.batches():
+            if batch in owner:
+                raise SameBatchError(f"batch {batch} is in {owner[batch]} and in {dataset.path}; read one after the other")
+            owner[batch] = str(dataset.path)

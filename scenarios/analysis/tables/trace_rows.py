@@ -1,6 +1,7 @@
 """Reading a Parquet trace row by row, past rows that are no events. Pure Python: Spark's workers run it."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -22,7 +23,11 @@ ROWS = 16_384
 """The greatest number of rows in a portion."""
 VERSION_KEY = b"kcsim.schema_version"
 
-_KINDS = pa.array([str(kind) for kind in EventKind])
+
+@cache
+def _kinds() -> Any:
+    """Return the known kinds, as pyarrow.Array. To make one imports pandas, which commands on datasets do without."""
+    return pa.array([str(kind) for kind in EventKind])
 
 
 def read_rows(split: Split) -> Iterator[TracePortion]:
@@ -117,7 +122,7 @@ def _all_well(batch: Any) -> bool:
     return (
         not any(column.null_count for column in required)
         and pc.min(batch.column("seq")).as_py() >= 0
-        and pc.all(pc.is_in(batch.column("kind"), _KINDS)).as_py()
+        and pc.all(pc.is_in(batch.column("kind"), _kinds())).as_py()
         and not any(column.flatten().null_count for column in lists)
     )
 

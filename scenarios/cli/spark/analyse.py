@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kcsim.scenarios.analysis.analyses.scope import Liveness, Scope
-from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, refuse_existing, session
-from kcsim.scenarios.cli.spark.progress import Doing, progress
+from kcsim.scenarios.cli.command_exit import ExitStatus, fail
+from kcsim.scenarios.cli.spark.engines import ChosenEngine, EngineName, OwnMaster
+from kcsim.scenarios.cli.spark.engines import engine as opened_engine
+from kcsim.scenarios.cli.spark.options import Conf, local_path, refuse_existing
+from kcsim.scenarios.cli.spark.progress import Doing
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from kcsim.scenarios.analysis.analyses.analysis import Analysis
     from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 
@@ -74,7 +74,8 @@ def analyse(
             parser=local_path, metavar="DIR", help="Write all rows as Parquet, a folder for each analysis; must not exist."
         ),
     ] = None,
-    master: Master = DEFAULT_MASTER,
+    engine: ChosenEngine = EngineName.SPARK,
+    master: OwnMaster = None,
     conf: Conf = None,
     output: Annotated[AnalysisOutput, typer.Option(help="How to print it.")] = AnalysisOutput.TABLE,
 ) -> None:
@@ -85,7 +86,7 @@ def analyse(
     kcsim spark analyse availability history/ --topic orders
     kcsim spark analyse loss-of-brokers history/ --at 30d --limit 10
     kcsim spark analyse recovery-times run.jsonl --output json
-    kcsim spark analyse all history/ --out findings/
+    kcsim spark analyse all history/ --out findings/ --engine duckdb
 
     Exit status: 0 done, 2 there are no events, or a job has failed, 64 the command is invalid, 130 interrupted.
     """
@@ -109,9 +110,9 @@ def analyse(
     chosen = _named(name)
     refuse_existing(out)
     reads = paths if transitions is None else [*paths, transitions]
-    with session(master, conf, out, reads) as spark, progress(spark, "analyse") as doing:
+    with opened_engine(engine, "analyse", master, conf, reads, out) as doing:
         doing("reading")
-        history = _history(spark, paths, transitions, scope)
+        history = _history(paths, transitions, scope)
         if out is None:
             doing(name)
             _print(chosen[0], history, limit, all_columns, output)
@@ -167,12 +168,12 @@ def _print_catalogue(describe: str | None) -> None:
 # --- input -----------------------------------------------------------------------------------------------------------------
 
 
-def _history(spark: "SparkSession", paths: list[Path], transitions: Path | None, scope: Scope) -> "HistoryTables":
+def _history(paths: list[Path], transitions: Path | None, scope: Scope) -> "HistoryTables":
     """Return the tables of the given paths. Report what cannot be read; end the command if nothing can be read."""
     from kcsim.scenarios.analysis.analyses.reading import NoEventsError, read_history
 
     try:
-        history, unread = read_history(spark, paths, transitions, scope)
+        history, unread = read_history(paths, transitions, scope)
     except NoEventsError as error:
         fail(str(error), ExitStatus.UNDECIDED)
     for line in unread:
@@ -203,7 +204,6 @@ def _print(analysis: "Analysis", history: "HistoryTables", limit: int, all_colum
 
 def _write(analyses: "Sequence[Analysis]", history: "HistoryTables", out: Path, doing: Doing) -> None:
     from kcsim.scenarios.analysis.tables.dataset import being_written
-    from kcsim.scenarios.analysis.tables.writing import write_counted
     from kcsim.scenarios.cli.spark.analyse_text import aligned
 
     summary = []
@@ -211,8 +211,7 @@ def _write(analyses: "Sequence[Analysis]", history: "HistoryTables", out: Path, 
         for analysis in analyses:
             doing(analysis.name)
             began = time.monotonic()
-            rows = write_counted(analysis.table(history), folder / analysis.name)
+            rows = history.write_counted(analysis.table(history), folder / analysis.name)
             summary.append((analysis.name, rows, round(time.monotonic() - began, 1)))
             print(f"{analysis.name}: {rows} rows", file=sys.stderr)
     print("\n".join(aligned(("analysis", "rows", "seconds"), summary)))
-    raise CommandExit(ExitStatus.HELD)

@@ -62,12 +62,11 @@ def session(
     from kcsim.scenarios.analysis.tables.dataset import NoDatasetError, PathExistsError
     from kcsim.scenarios.analysis.tables.driver_jvm import DriverError
     from kcsim.scenarios.analysis.tables.job_errors import SPARK_ERRORS, sentence
-    from kcsim.scenarios.analysis.tables.reading import SameBatchError
-    from kcsim.scenarios.analysis.tables.trace_files import NoTraceError
+    from kcsim.scenarios.analysis.tables.trace_files import NoTraceError, SameBatchError
     from kcsim.zk.servers.errors import NoJavaError
 
     try:
-        with _begun(master, settings, None if reads is None else _bytes_of(reads)) as spark:
+        with _begun(master, settings, None if reads is None else bytes_of(reads)) as spark:
             yield spark
     except (PathExistsError, NoDatasetError, NoTraceError, SameBatchError) as error:
         fail(str(error), ExitStatus.USAGE)
@@ -95,7 +94,7 @@ def _begun(master: str, settings: dict[str, str], bytes_read: int | None) -> Ite
             _stop(spark)
 
 
-def _bytes_of(paths: Sequence[Path]) -> int:
+def bytes_of(paths: Sequence[Path]) -> int:
     """Return the size of files, and of all files in folders."""
     files = (file for path in paths for file in ([path] if path.is_file() else path.rglob("*")))
     return sum(file.stat().st_size for file in files if file.is_file())

@@ -1,7 +1,8 @@
-"""The progress of a Spark command on stderr: a line after two seconds, and then every few seconds."""
+"""The progress of a command on stderr: a line after two seconds, and then every few seconds."""
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -18,13 +19,29 @@ Doing = Callable[[str], None]
 @contextmanager
 def progress(spark: "SparkSession", what: str) -> Iterator[Doing]:
     """Report what the running stages have read and written, for as long as the context lasts."""
-    store, is_over, doing = spark.sparkContext._jsc.sc().statusStore(), threading.Event(), [what]
+    store = spark.sparkContext._jsc.sc().statusStore()
+    with _reported(what, lambda: _line(store)) as doing:
+        yield doing
+
+
+@contextmanager
+def progress_in_time(what: str) -> Iterator[Doing]:
+    """Report for how long the command has run, for as long as the context lasts."""
+    began = time.monotonic()
+    with _reported(what, lambda: f"{time.monotonic() - began:.0f} s") as doing:
+        yield doing
+
+
+@contextmanager
+def _reported(what: str, seen: Callable[[], str]) -> Iterator[Doing]:
+    """Print lines of what is being done and what is seen of it; none where nothing is seen."""
+    is_over, doing = threading.Event(), [what]
 
     def print_progress() -> None:
         seconds = SECONDS_TO_FIRST_LINE
         while not is_over.wait(seconds):
             seconds = SECONDS_BETWEEN_LINES
-            if line := _line(store):
+            if line := seen():
                 print(f"{doing[0]}: {line}", file=sys.stderr, flush=True)
 
     def set_doing(name: str) -> None:

@@ -10,12 +10,12 @@ import typer
 
 from kcsim.scenarios.analysis.analyses.scope import Liveness, Scope
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, refuse_existing, session
-from kcsim.scenarios.cli.spark.progress import Doing, progress
+from kcsim.scenarios.cli.spark.engines import ChosenEngine, EngineName, OwnMaster
+from kcsim.scenarios.cli.spark.engines import engine as opened_engine
+from kcsim.scenarios.cli.spark.options import Conf, local_path, refuse_existing
+from kcsim.scenarios.cli.spark.progress import Doing
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from kcsim.scenarios.analysis.report.contents import Contents
 
 SETTINGS_FILE = "settings.json"
@@ -48,7 +48,8 @@ def report(
         Liveness,
         typer.Option(help="serving: a live broker is registered and its process runs. registered: the first alone."),
     ] = Liveness.SERVING,
-    master: Master = DEFAULT_MASTER,
+    engine: ChosenEngine = EngineName.SPARK,
+    master: OwnMaster = None,
     conf: Conf = None,
 ) -> None:
     """Analyse a history, and write the results as one self-contained page.
@@ -72,8 +73,8 @@ def report(
     if transitions is not None:
         facts["transitions"] = str(transitions)
     reads = paths if transitions is None else [*paths, transitions]
-    with session(master, conf, reads=reads) as spark, progress(spark, "report") as doing:
-        contents = _contents(spark, paths, transitions, scope, facts, (batch, run), doing)
+    with opened_engine(engine, "report", master, conf, reads) as doing:
+        contents = _contents(paths, transitions, scope, facts, (batch, run), doing)
     if contents.focus is None and (batch, run) != (None, None):
         fail(f"--run: there is no run {run or 'at all'} in batch {batch or 'any'} that has partitions", ExitStatus.USAGE)
     from kcsim.scenarios.analysis.report.page import page
@@ -88,7 +89,6 @@ def report(
 
 
 def _contents(
-    spark: "SparkSession",
     paths: Sequence[Path],
     transitions: Path | None,
     scope: Scope,
@@ -101,7 +101,7 @@ def _contents(
     from kcsim.versions import own_version
 
     try:
-        history, unread = read_history(spark, paths, transitions, scope)
+        history, unread = read_history(paths, transitions, scope)
     except NoEventsError as error:
         fail(str(error), ExitStatus.UNDECIDED)
     for line in unread:

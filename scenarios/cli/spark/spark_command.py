@@ -8,19 +8,20 @@ from typer.core import TyperCommand
 from kcsim.extras import install_command
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
 
-SPARK_PACKAGES = ("pyspark", "pyarrow", "pandas", "scipy")
+PACKAGES = {"spark": ("pyspark", "pyarrow", "pandas", "scipy"), "duckdb": ("duckdb", "pyarrow")}
+"""What each engine needs. The extra that brings it has the engine's name."""
 
 
 class SparkCommand(TyperCommand):
     """A command that ends with one line where a package is missing, before it does anything. Its --help needs none."""
 
     def invoke(self, ctx: Any) -> Any:
-        if missing := missing_spark_packages():
+        if missing := missing_packages(str(ctx.params.get("engine", "spark"))):
             fail(missing, ExitStatus.UNDECIDED)
         return super().invoke(ctx)
 
 
-def missing_spark_packages() -> str | None:
-    """Return which packages are not installed, and how to install them; None if all are there."""
-    missing = [name for name in SPARK_PACKAGES if find_spec(name) is None]
-    return f"not installed: {', '.join(missing)}; {install_command('spark')} brings all" if missing else None
+def missing_packages(engine: str = "spark") -> str | None:
+    """Return which packages of an engine are not installed, and how to install them; None if all are there."""
+    missing = [name for name in PACKAGES[engine] if find_spec(name) is None]
+    return f"not installed: {', '.join(missing)}; {install_command(engine)} brings all" if missing else None

@@ -1,9 +1,11 @@
 """Small histories written by hand: events and transitions of runs, as the tables that the analyses read."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from kcsim.eventlog.events import EventKind
@@ -100,3 +102,13 @@ def transitions_of(spark: SparkSession, stories: Sequence[Story]) -> DataFrame:
     """Return the table of transitions of these runs."""
     rows = [row for story in stories for row in story.transitions]
     return spark.createDataFrame(pa.Table.from_pylist(rows, schema=transitions_arrow_schema()))
+
+
+def written(folder: Path, stories: Sequence[Story]) -> Path:
+    """Write a dataset of these runs."""
+    for table, schema in (("events", events_arrow_schema()), ("transitions", transitions_arrow_schema())):
+        (folder / table / f"batch={BATCH}").mkdir(parents=True)
+        rows = [row for story in stories for row in getattr(story, table)]
+        columns = pa.Table.from_pylist(rows, schema=schema).drop_columns("batch")
+        pq.write_table(columns, folder / table / f"batch={BATCH}" / "part-0.parquet")
+    return folder

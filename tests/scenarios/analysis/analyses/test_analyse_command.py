@@ -5,19 +5,16 @@ import io
 import json
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
 from kcsim.scenarios.analysis.analyses import catalogue
 from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
-from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
-from kcsim.scenarios.analysis.tables.events_table import events_arrow_schema
 from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.cli.spark.analyse_text import as_csv, table_lines
 from tests.scenarios.analysis.analyses.handwritten_runs import leader_dies, stopped_together
-from tests.scenarios.analysis.analyses.stories import Row
+from tests.scenarios.analysis.analyses.stories import written
 
 FEW = ("elections", "unavailability")
 
@@ -29,17 +26,7 @@ def analyse(*arguments: object) -> Result:
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a dataset of two runs; in one of them the leader is dead from 100 to 160."""
-    folder = tmp_path_factory.mktemp("history")
-    stories = [leader_dies(), stopped_together()]
-    _write(folder / "events", [row for story in stories for row in story.events], events_arrow_schema())
-    _write(folder / "transitions", [row for story in stories for row in story.transitions], transitions_arrow_schema())
-    return folder
-
-
-def _write(table: Path, rows: list[Row], schema: pa.Schema) -> None:
-    (table / "batch=by hand").mkdir(parents=True)
-    written = pa.Table.from_pylist(rows, schema=schema).drop_columns("batch")
-    pq.write_table(written, table / "batch=by hand" / "part-0.parquet")
+    return written(tmp_path_factory.mktemp("histories") / "history", [leader_dies(), stopped_together()])
 
 
 @pytest.mark.slow

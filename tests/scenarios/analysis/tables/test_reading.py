@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.analysis.tables.dataset import Dataset, PathExistsError
 from kcsim.scenarios.analysis.tables.events_table import events_arrow_schema
-from kcsim.scenarios.analysis.tables.reading import SameBatchError, read_events
+from kcsim.scenarios.analysis.tables.reading import read_events
+from kcsim.scenarios.analysis.tables.trace_files import SameBatchError
 from kcsim.scenarios.analysis.tables.writing import write_events
 from tests.scenarios.analysis.synthetic_traces import event, line, started, written
 

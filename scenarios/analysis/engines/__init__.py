@@ -1,0 +1,1 @@
+"""The engines that can compute the analyses: Spark, and DuckDB for what fits one machine."""

@@ -1,0 +1,53 @@
+"""What the analyses need of the engine that computes them, beyond tables and columns."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kcsim.scenarios.analysis.tables.event_tables import EventTables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FoldBatches = Callable[[Iterator[Any]], Iterator[Any]]
+"""From the record batches (pyarrow) of a table to those of another."""
+
+
+class Engine(Protocol):
+    """An engine. Its tables and columns have the methods of PySpark's DataFrame, Row and Column that the analyses call."""
+
+    @property
+    def functions(self) -> Any:
+        """The functions of columns, as in pyspark.sql.functions."""
+
+    @property
+    def window(self) -> Any:
+        """The windows of rows, as pyspark.sql.Window."""
+
+    def read_events(self, paths: Sequence[Path]) -> EventTables:
+        """Return the events of datasets and traces, and what in them is no event; as tables/reading.py."""
+
+    def read_table(self, folder: Path, schema: Any) -> "DataFrame":
+        """Return a table of a dataset. `schema`: its pyarrow.Schema, with `batch`."""
+
+    def detached(self, table: "DataFrame") -> "DataFrame":
+        """Compute a table, and return it without its query plan."""
+
+    def small(self, table: "DataFrame") -> "DataFrame":
+        """Return a table that is small enough for each executor to have a copy of it, marked as such."""
+
+    def fold_runs(self, rows: "DataFrame", fold: FoldBatches, schema: Any) -> "DataFrame":
+        """Return what a function makes of the rows, which it gets with each run's together, ordered by `seq`.
+
+        Args:
+            rows: has batch, run and seq.
+            schema: the pyarrow.Schema of the result.
+        """
+
+    def first_rows(
+        self, table: "DataFrame", in_order: Callable[["DataFrame"], "DataFrame"], most: int
+    ) -> tuple[list[Any], int]:
+        """Return the first rows of a table in an order, and how many rows it has. The table is computed once."""
+
+    def write_counted(self, table: "DataFrame", folder: Path) -> int:
+        """Write a table as Parquet to a new folder, and return how many rows it has. The table is computed once."""

@@ -1,0 +1,49 @@
+"""The engine Spark: the tables are PySpark's own, in the active session."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Observation, SparkSession, Window, functions
+
+from kcsim.scenarios.analysis.engines.engine import FoldBatches
+from kcsim.scenarios.analysis.tables.event_tables import EventTables
+from kcsim.scenarios.analysis.tables.events_table import spark_schema
+from kcsim.scenarios.analysis.tables.reading import read_events, read_table
+from kcsim.scenarios.analysis.tables.spark_session import is_in_this_process
+from kcsim.scenarios.analysis.tables.writing import write_counted
+
+
+class SparkEngine:
+    """See engine.Engine."""
+
+    functions = functions
+    window = Window
+
+    def read_events(self, paths: Sequence[Path]) -> EventTables:
+        return read_events(SparkSession.active(), paths)
+
+    def read_table(self, folder: Path, schema: Any) -> DataFrame:
+        return read_table(SparkSession.active(), folder, schema)
+
+    def detached(self, table: DataFrame) -> DataFrame:
+        """See engine.Engine. On a cluster two executors have each part of the table, so that one of them may be lost."""
+        has_one_executor = is_in_this_process(table.sparkSession.sparkContext.master or "")
+        level = StorageLevel.MEMORY_AND_DISK if has_one_executor else StorageLevel.MEMORY_AND_DISK_2
+        return table.localCheckpoint(storageLevel=level)
+
+    def small(self, table: DataFrame) -> DataFrame:
+        return functions.broadcast(table)
+
+    def fold_runs(self, rows: DataFrame, fold: FoldBatches, schema: Any) -> DataFrame:
+        by_run = rows.repartition("batch", "run").sortWithinPartitions("batch", "run", "seq")
+        return by_run.mapInArrow(fold, spark_schema(schema))
+
+    def first_rows(self, table: DataFrame, in_order: Callable[[DataFrame], DataFrame], most: int) -> tuple[list[Any], int]:
+        counted = Observation()
+        observed = table.observe(counted, functions.count(functions.lit(1)).alias("rows"))
+        return in_order(observed).limit(most).collect(), int(counted.get["rows"])
+
+    def write_counted(self, table: DataFrame, folder: Path) -> int:
+        return write_counted(table, folder)
