@@ -109,15 +109,13 @@ def steps(pieces: DataFrame, key: Sequence[str], measures: Sequence[str], ends: 
     Returns: `key`, from_ms, to_ms and the measures. Intervals start at the first piece of a key; no interval has length 0,
         and neighbouring intervals differ.
     """
-    moments = F.array(
-        F.struct(F.col(FROM).alias("_t"), *(F.col(m).cast("long").alias(m) for m in measures)),
-        F.struct(F.col(TO).alias("_t"), *((-F.col(m)).cast("long").alias(m) for m in measures)),
-    )
+    held = pieces.where(F.col(FROM) < F.col(TO))
+    begun = held.select(*key, F.col(FROM).alias("_t"), *(F.col(m).cast("long").alias(m) for m in measures))
+    ended = held.select(*key, F.col(TO).alias("_t"), *((-F.col(m)).cast("long").alias(m) for m in measures))
     changes = (
-        pieces.where(F.col(FROM) < F.col(TO))
-        .select(*key, F.explode(moments).alias("_m"))
-        .groupBy(*key, _section(F.col("_m._t")).alias("_section"), F.col("_m._t").alias(FROM))
-        .agg(*(F.sum(f"_m.{m}").alias(m) for m in measures))
+        begun.unionByName(ended)
+        .groupBy(*key, _section(F.col("_t")).alias("_section"), F.col("_t").alias(FROM))
+        .agg(*(F.sum(m).alias(m) for m in measures))
     )
     differs = _any([F.col(m) != 0 for m in measures])
     begins = F.min(F.min(FROM)).over(Window.partitionBy(*key))
