@@ -3,10 +3,15 @@
 The DuckDB queries ("twins") share only the definitions with the analyses: they have their own SQL from the tables of events
 and transitions to the result. Both read the files again for each analysis. The start of Spark is timed separately.
 
+At the end the command computes all analyses once on each engine; processor seconds, the command's start included.
+
 spark-analyses=PATH names a dataset with transitions; otherwise one is generated, of spark-analyses=EVENTS events (1
 million).
 """
 
+import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -26,6 +31,7 @@ from kcsim.scenarios.analysis.generating.portions import length_for
 from kcsim.scenarios.analysis.generating.settings import Settings
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.spark_session import spark_session
+from kcsim.scenarios.cli.spark.engines import EngineName
 from tests.bench.report import Measured, measure, print_table
 from tests.bench.spark_work import print_work
 
@@ -318,9 +324,33 @@ def main(size: str | None = None) -> None:
             is_path = size is not None and not size.isdecimal()
             dataset = Path(size or "") if is_path else _made_up(spark, Path(folder) / "history", int(size or EVENTS))
             _compare(spark, dataset)
-        print_work(spark)
+            print_work(spark)
+            spark.stop()
+            print("\nkcsim spark analyse all, processor seconds of the whole command:")
+            for engine in EngineName:
+                print(f"  {engine:<8} {_processor_seconds(engine, dataset, Path(folder) / engine):8.1f} s")
     finally:
         spark.stop()
+
+
+def _processor_seconds(engine: EngineName, dataset: Path, out: Path) -> float:
+    """Return the processor time of the command, its JVM included."""
+    command = (
+        "-m",
+        "kcsim.scenarios",
+        "spark",
+        "analyse",
+        "all",
+        str(dataset),
+        "--out",
+        str(out),
+        "--engine",
+        engine,
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _made_up(spark: SparkSession, path: Path, events: int) -> Path:
