@@ -8,6 +8,12 @@ from kcsim.brokers.clients.clients import ClientConfig, ClusterClient
 from kcsim.brokers.clients.ledger import Ledger
 from kcsim.brokers.clients.producer import Producer, ProducerSpec
 from kcsim.brokers.clients.reports import ProducerReports
+from kcsim.brokers.groups.requests import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
 from kcsim.brokers.network.network import SIMULATED_DELAY_MS, Interface, MemoryNetwork
 from kcsim.brokers.ports import Incoming, ListenerClosedError, Listening
 from kcsim.brokers.requests import (
@@ -74,6 +80,10 @@ class ScriptedBroker:
             case MetadataRequest():
                 self.metadata_requests += 1
                 incoming.respond(self._metadata())
+            case FindCoordinatorRequest():
+                incoming.respond(FindCoordinatorResponse(ErrorCode.NONE, self._cluster.coordinator))
+            case OffsetFetchRequest():
+                incoming.respond(OffsetFetchResponse(ErrorCode.NONE, self._cluster.committed))
             case ProduceRequest() as request:
                 self.requests += 1
                 error = self.scripted_errors.popleft() if self.scripted_errors else ErrorCode.NONE
@@ -90,7 +100,8 @@ class ScriptedBroker:
         return ProduceResult(ErrorCode.NONE, base_offset)
 
     def _metadata(self) -> MetadataResponse:
-        alive = {b.broker_id: Endpoint("PLAINTEXT", "PLAINTEXT", HOST, FIRST_PORT + b.broker_id) for b in self._cluster.all}
+        known = [broker.broker_id for broker in self._cluster.all if broker.broker_id in self._cluster.reported]
+        alive = {broker: Endpoint("PLAINTEXT", "PLAINTEXT", HOST, FIRST_PORT + broker) for broker in known}
         return MetadataResponse(alive, None, {tp: _partition(leader) for tp, leader in self.leaders.items()})
 
 
@@ -100,13 +111,22 @@ def _partition(leader: int | None) -> PartitionMetadata:
 
 
 class ScriptedCluster:
-    """Brokers 1 and 2, and a network for clients."""
+    """Brokers 1 and 2, and a network for clients.
+
+    Attributes:
+        reported: the brokers that the metadata reports as alive.
+        coordinator: of every group.
+        committed: the offsets that the coordinator reports as committed.
+    """
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
         self.network = MemoryNetwork(runtime, SIMULATED_DELAY_MS)
         self.log = EventLog(runtime.now_ms)
         self.all = [ScriptedBroker(1, self), ScriptedBroker(2, self)]
+        self.reported = {broker.broker_id for broker in self.all}
+        self.coordinator = BrokerId(2)
+        self.committed: dict[TopicPartition, int] = {}
         self.ledger = Ledger()
         for broker in self.all:
             broker.start()

@@ -7,6 +7,7 @@ leader.
 import pytest
 
 from kcsim.brokers.invariants import AFTER_RECOVERY, NOT_PROMISED, SAFETY, violations
+from kcsim.brokers.invariants.history import RunHistory
 from kcsim.eventlog.events import EventKind
 from tests.brokers.invariants.synthetic_cluster import STATE, TOPIC, SyntheticCluster, assignment, state
 from tests.eventlog.synthetic_log import SyntheticLog
@@ -93,6 +94,17 @@ def test_a_topic_made_anew_begins_with_new_epochs_and_leaders(cluster: Synthetic
     cluster.gone(STATE)
     cluster.znode(STATE, state(leader=2, leader_epoch=0))
     assert violations(cluster.events) == []
+
+
+def test_a_paused_broker_counts_as_frozen_until_its_process_ends(cluster: SyntheticCluster) -> None:
+    """It may have missed a deletion, which Kafka does not send to it again; a new process learns everything anew."""
+    history = RunHistory()
+    frozen = []
+    for state_of_process in ("paused", "running", "dead"):
+        cluster.append("broker-2", EventKind.PROCESS_STATE, state=state_of_process)
+        history.apply(cluster.events[-1])
+        frozen.append(set(history.was_frozen))
+    assert frozen == [{"broker-2"}, {"broker-2"}, set()]
 
 
 @pytest.mark.parametrize("leader", [2, -1])

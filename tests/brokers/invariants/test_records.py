@@ -8,7 +8,9 @@ import pytest
 from kcsim.brokers.broker import Broker
 from kcsim.brokers.invariants.allowed_data_loss import AllowedDataLoss
 from kcsim.brokers.invariants.history import RunHistory
+from kcsim.brokers.invariants.records import logs_agree_below_the_high_watermark
 from kcsim.brokers.log.replica_log import ReplicaLog
+from kcsim.brokers.records import Run
 from kcsim.brokers.replication.follower_logs import LEADERS_LOG_START
 from kcsim.eventlog.events import EventKind
 from kcsim.vocabulary import (
@@ -212,3 +214,22 @@ def test_one_that_cuts_off_what_was_not_committed_is_not(cluster: Records) -> No
 def test_nor_is_one_that_starts_anew_where_retention_has_left_the_leader_something(cluster: Records) -> None:
     cluster.cut(0, high_watermark=10, rule=LEADERS_LOG_START)
     assert cluster.says("nothing-committed-is-cut-off") == []
+
+
+@pytest.mark.parametrize(
+    ("committed", "named"), [(4, []), (5, ["orders-0 is committed up to 5 on 1 and 3, but they differ from 4 on"])]
+)
+def test_two_logs_that_hold_different_records_for_committed_are_named(
+    cluster: Records, committed: int, named: list[str]
+) -> None:
+    """What a leader has not committed yet may still be replaced in a follower's log."""
+    disks = _Disks(1, 2, 3)
+    history = RunHistory(disks)
+    for event in cluster.events:
+        history.apply(event)
+    for broker, last_writer in ((1, "w"), (2, "w"), (3, "another")):
+        log = disks.replica_logs(ORDERS_0)[BrokerId(broker)]
+        runs = [Run(0, 4, LeaderEpoch(0), "w", 0, -1, 1), Run(0, 1, LeaderEpoch(0), last_writer, 4, -1, 1)]
+        log.append_as_leader(runs, LeaderEpoch(0), 0)
+        log.high_watermark = committed
+    assert list(logs_agree_below_the_high_watermark(history)) == named
