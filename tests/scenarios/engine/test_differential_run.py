@@ -154,6 +154,15 @@ def test_of_a_run_that_failed_the_completed_steps_are_compared(tmp_path: Path, m
     assert (len(run.kafka.steps), len(run.ours.steps)) == (3, 3)
 
 
+def test_a_step_late_in_a_run_has_as_long_as_an_early_one_to_become_quiet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = CRASHES.replace("  - kill: broker-1", "  - after: 70s\n    wait: {event: {kind: RunStarted}}\n  - kill: broker-1")
+    run = compared(monkeypatch, load_scenario(written(tmp_path, late)))
+    assert run.is_whole
+    assert run.differences == ()
+
+
 def test_what_never_becomes_quiet_cannot_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     endless = load_scenario(find_scenario("fault-elections-without-end"))
     with pytest.raises(NoQuiescenceError, match="was not quiet within 60000 ms"):

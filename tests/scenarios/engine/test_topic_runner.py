@@ -34,6 +34,7 @@ cluster:
     aware: {partitions: 2, replication-factor: 2, start-index: 0, shift: 0}
     unaware: {partitions: 2, replication-factor: 2, start-index: 0, shift: 0, rack-aware: false}
     shifted: {partitions: 1, replication-factor: 2, start-index: 0, shift: 2, rack-aware: false}
+    others: {partitions: 1, replication-factor: 1, rack-aware: false}
     drawn: {partitions: 4, replication-factor: 3, rack-aware: false}
 timetable:
 """
@@ -129,6 +130,11 @@ def test_what_is_not_given_is_drawn_by_the_runs_seed(tmp_path: Path) -> None:
     first = placed(tmp_path, "drawn", seed=1)
     assert placed(tmp_path, "drawn", seed=1) == first
     assert [placed(tmp_path, "drawn", seed=seed) for seed in range(2, 6)] != [first] * 4
+
+
+def test_seed_0_draws_other_placements_than_seed_1(tmp_path: Path) -> None:
+    """It is a seed like any other, and not the absence of one."""
+    assert placed(tmp_path, "others", seed=0) != placed(tmp_path, "others", seed=1)
 
 
 def test_what_one_topic_draws_does_not_depend_on_the_others(tmp_path: Path) -> None:

@@ -288,6 +288,14 @@ def test_a_run_that_ends_quiet_is_judged_so_though_nothing_was_undone(tmp_path: 
     assert violated(verdict) == ["there-is-one-controller"]
 
 
+def test_a_link_with_a_fault_keeps_a_run_from_being_quiet(tmp_path: Path) -> None:
+    """Whatever waits for a message over it has to continue later."""
+    link = "  - slow-link: {from: broker-3, to: broker-2, delay: 100ms}\n"
+    steps = "  - wait: {controller: none, within: 20s}\n    if-possible: true\n"
+    verdict, _ = run(tmp_path, STRANGER + link + steps)
+    assert violated(verdict) == []
+
+
 def test_a_paused_broker_keeps_a_run_from_being_quiet(tmp_path: Path) -> None:
     steps = "  - pause: broker-2\n  - wait: {controller: none, within: 20s}\n    if-possible: true\n"
     verdict, _ = run(tmp_path, STRANGER + steps)
