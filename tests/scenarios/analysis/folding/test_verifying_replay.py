@@ -16,7 +16,7 @@ from kcsim.scenarios.analysis.folding.trigger import Trigger
 from kcsim.scenarios.language.library import library_names
 from kcsim.vocabulary import BrokerId, TopicPartition
 from kcsim.zk.operations import Create, DataRead, Delete, GetData
-from kcsim.znodes import paths
+from kcsim.znodes import partition_state_text, paths
 from tests.controller.controller_harness import ControllerHarness, on_model
 from tests.controller.transcript_commands import Commands
 from tests.scenarios.analysis.folding.simulated_runs import (
@@ -166,6 +166,27 @@ def test_a_reassignment_that_could_not_be_written_changes_nothing_of_what_the_co
     assert elections == [(2, (2, 3, 4)), (3, (2, 3, 4))]
     (restored,) = fold_events("batch", "run", events).mismatches
     assert (restored.what, restored.computed) == ("written", "nothing that a broker would write")
+
+
+def test_what_was_decided_before_a_deletion_is_not_written_after_it() -> None:
+    """Whoever writes the same state into a new znode, with the same version, writes it by hand."""
+    path = "/brokers/topics/orders/partitions/0/state"
+    first, second = partition_state_text(1, 0, (1, 2), 1), partition_state_text(2, 1, (2,), 1)
+    elected = Event(1, 0, "broker-1", EventKind.LEADER_ELECTION, topic="orders", partition=0, leader=1, isr=(1, 2))
+    by_hand = [
+        Event(4, 0, "zookeeper", EventKind.ZNODE_DELETED, path=path),
+        Event(5, 0, "zookeeper", EventKind.ZNODE_CREATED, path=path, data=first, zk_version=0),
+        Event(6, 0, "zookeeper", EventKind.ZNODE_CHANGED, path=path, data=second, zk_version=1),
+    ]
+    events = [
+        msgspec.structs.replace(elected, leader_epoch=0, controller_epoch=1),
+        Event(2, 0, "zookeeper", EventKind.ZNODE_CREATED, path=path, data=first, zk_version=0),
+        msgspec.structs.replace(elected, seq=3, leader=2, isr=(2,), leader_epoch=1, controller_epoch=1),
+        *by_hand,
+    ]
+    rows = fold_events("batch", "run", events).transitions
+    assert [(row.seq, row.kind) for row in rows] == [(2, "LeaderElection"), *((e.seq, e.kind) for e in by_hand)]
+    assert {row.trigger for row in rows[1:]} == {Trigger.WRITTEN}
 
 
 # --- changed histories -----------------------------------------------------------------------------------------------------
