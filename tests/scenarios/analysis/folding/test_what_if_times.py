@@ -160,3 +160,15 @@ def test_the_checks_begin_anew_with_each_controller() -> None:
     history = caught_up_at(FIRST_MS + 2_500)
     history.takes_over(FIRST_MS + 2_600)
     assert given_back_at(history) == [FIRST_MS + 2_600 + FIRST_REBALANCE_AFTER_MS]
+
+
+def test_leadership_moves_back_only_after_the_preferred_leader_caught_up_in_the_what_if() -> None:
+    """Broker 3 is back before the first check, and catches up after it."""
+    history = History(1, 2)
+    history.stops(FIRST_MS - 1_000, 3)
+    history.starts(FIRST_MS - 500, 3)
+    what_if = WhatIf(
+        placement={("orders", 0): (3, 1)}, catch_up_ms=700, preferred_rebalance=True, rebalance_interval_ms=1_000
+    )
+    moved = [(row.t_ms, row.leader) for row in history.under(what_if) if row.trigger == Trigger.LEADER_REBALANCE]
+    assert moved == [(FIRST_MS + 1_000, 3)]
