@@ -245,7 +245,7 @@ DUCKDB = "pip install 'kafka-controller-sim[duckdb]'"
         ("run controller-race", ZOOKEEPER),
         ("zk start", ZOOKEEPER),
         ("up", ZOOKEEPER),
-        ("run controller-race --zookeeper simulated --trace run.parquet", SPARK),
+        ("run controller-race --zookeeper simulated --trace run.parquet", DUCKDB),
         ("spark generate --out histories --events 1000", SPARK),
         ("spark import zookeeper here --out histories", SPARK),
         ("spark analyse elections here", SPARK),

@@ -18,7 +18,7 @@ def test_both():
 """
 
 
-def test_functions_with_the_same_text_at_the_same_line_of_two_files_are_told_apart(tmp_path: Path) -> None:
+def test_functions_with_the_same_text_at_the_same_line_of_two_files_are_distinguished(tmp_path: Path) -> None:
     """Python takes their code for equal."""
     (tmp_path / "zk").mkdir()
     for name, text in (

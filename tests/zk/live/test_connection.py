@@ -119,7 +119,7 @@ def test_any_number_of_calls_can_be_made_on_a_frozen_client(server: EmbeddedZooK
     assert answered == [3_000]
 
 
-def test_a_watch_event_whose_transaction_the_server_does_not_tell_has_zxid_0() -> None:
+def test_a_watch_event_that_names_no_transaction_has_zxid_0() -> None:
     """Up to ZooKeeper 3.8 the reply header of an event carries -1."""
 
     async def old_server(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
