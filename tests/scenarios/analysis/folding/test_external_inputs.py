@@ -14,7 +14,7 @@ KEY = PartitionKey("batch", "run", "orders", 0)
 
 @pytest.mark.parametrize("leader", [2, None])
 def test_a_state_that_was_written_by_hand_is_the_simulated_partitions_state(leader: int | None) -> None:
-    """Nothing of it is computed: whoever wrote it could name any leader, and none."""
+    """Nothing of it is computed: a state written by hand can name any leader, or none."""
     recorded = TransitionLog(KEY, is_derived=False)
     recorded.stored = StateZnode(leader, 5, (2, 3), 7, 9)
     recorded.append(30, 300, EventKind.ZNODE_CHANGED.value, Trigger.WRITTEN, None)
