@@ -76,6 +76,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     "fault-leader-without-a-successor": _with_topics(1, 3),
     "fault-left-over-state": [*_with_topics(1, 2), {"zk-set": {"path": "/brokers/topics/orders", "data": _ONE_PLACED}}],
     "fault-leftover-requests": _with_topics(1, 2),
+    "fault-log-of-a-deleted-topic": _with_topics(2, 3),
     "fault-own-id-in-controller": _with_topics(1, 2),
     "fault-reassigned-anew": _with_topics(4, 4),
     "fault-reassigned-to-nobody": _with_topics(1, 2),

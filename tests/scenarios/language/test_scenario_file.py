@@ -416,6 +416,7 @@ def test_the_library_has_what_it_should_have() -> None:
         "fault-leader-without-a-successor",
         "fault-left-over-state",
         "fault-leftover-requests",
+        "fault-log-of-a-deleted-topic",
         "fault-own-id-in-controller",
         "fault-reassigned-anew",
         "fault-reassigned-to-nobody",
