@@ -5,7 +5,7 @@ leader for it) to the deletion of its state. While the deletion of its topic is 
 """
 
 from kcsim.eventlog.events import EventKind
-from kcsim.scenarios.analysis.analyses.intervals import islands, of_first, of_last
+from kcsim.scenarios.analysis.analyses.intervals import islands, of_last
 from kcsim.scenarios.analysis.analyses.scope import Scope
 from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window
 
@@ -131,8 +131,28 @@ def assignments(of_partitions: DataFrame) -> DataFrame:
     Returns: batch, run, topic, partition, leader, replicas, from_ms, to_ms, duration_ms, open, leader_before, leader_after
         (as in state_intervals, of the first and of the last state).
     """
-    carried = {"leader_before": of_first("leader_before"), "leader_after": of_last("leader_after")}
-    return islands(of_partitions, (*PARTITION, "leader", "replicas"), carried)
+    before = Window.partitionBy(*PARTITION).orderBy("from_ms")
+    same = [F.lag("to_ms").over(before) == F.col("from_ms")] + [
+        F.lag(name).over(before).eqNullSafe(F.col(name)) for name in ("leader", "replicas")
+    ]
+    begins = (~F.coalesce(same[0] & same[1] & same[2], F.lit(False))).cast("int")
+    # The state intervals of a partition do not overlap: what is alike and touches follows on each other.
+    numbered = (
+        of_partitions.where("from_ms < to_ms")
+        .select(*PARTITION, "leader", "replicas", "from_ms", "to_ms", "open", "leader_before", "leader_after")
+        .withColumn("_begins", begins)
+        .withColumn("_number", F.sum("_begins").over(before.rowsBetween(Window.unboundedPreceding, 0)))
+    )
+    joined = numbered.groupBy(*PARTITION, "_number").agg(
+        F.min_by("leader", "from_ms").alias("leader"),
+        F.min_by("replicas", "from_ms").alias("replicas"),
+        F.min("from_ms").alias("from_ms"),
+        F.max("to_ms").alias("to_ms"),
+        F.bool_or("open").alias("open"),
+        F.min_by("leader_before", "from_ms").alias("leader_before"),
+        F.max_by("leader_after", "from_ms").alias("leader_after"),
+    )
+    return joined.withColumn("duration_ms", F.col("to_ms") - F.col("from_ms")).drop("_number")
 
 
 def out_of_sync(of_partitions: DataFrame) -> DataFrame:
