@@ -37,18 +37,18 @@ class KafkaAdminTools:
         wanted = {tp: replicas for tp, replicas in targets.items() if replicas is not None}
         cancelled: dict[TopicPartition, Sequence[int]] = {tp: () for tp, to in targets.items() if to is None}
         if wanted:
-            await self._reassign(bootstrap, "--execute", wanted)
+            await self._reassign(bootstrap, ["--execute", "--additional"], wanted)
         if cancelled:
-            await self._reassign(bootstrap, "--cancel", cancelled)
+            await self._reassign(bootstrap, ["--cancel", "--preserve-throttles"], cancelled)
         return dict.fromkeys(targets, ErrorCode.NONE)
 
-    async def _reassign(self, bootstrap: str, act: str, plan: Mapping[TopicPartition, Sequence[int]]) -> None:
+    async def _reassign(self, bootstrap: str, act: Sequence[str], plan: Mapping[TopicPartition, Sequence[int]]) -> None:
         partitions = [{"topic": tp.topic, "partition": tp.partition, "replicas": list(to) or [0]} for tp, to in plan.items()]
         with tempfile.TemporaryDirectory(prefix="kcsim-") as directory:
             file = Path(directory) / "reassignment.json"
             file.write_text(json.dumps({"version": 1, "partitions": partitions}), encoding="utf-8")
-            words = ["--bootstrap-server", bootstrap, "--reassignment-json-file", str(file), act]
-            outcome = await self._run(REASSIGN, [*words, *(["--preserve-throttles"] if act == "--cancel" else [])])
+            words = ["--bootstrap-server", bootstrap, "--reassignment-json-file", str(file), *act]
+            outcome = await self._run(REASSIGN, words)
         _check(REASSIGN, outcome)
 
     async def elect_leaders(

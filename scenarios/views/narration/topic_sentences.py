@@ -122,6 +122,8 @@ def _sent(event: Event) -> str:
 
 
 def _request_failed(event: Event) -> str:
+    if event.event is None:  # Kafka's log does not name the request where the connection fails
+        return f"does not reach broker-{event.broker_id} ({event.error}): {event.detail}"
     return f"gets no {event.event} through to broker-{event.broker_id} ({event.error}): {event.detail}"
 
 

@@ -82,6 +82,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     "fault-reassigned-to-nobody": _with_topics(1, 2),
     "fault-recreated-over-deleted-znodes": _with_topics(1, 2),
     "fault-replica-named-twice": [*_NOTHING, *_naming("/brokers/topics/doubled")],
+    "fault-replaced-reassignment-takes-the-leader": _with_topics(4, 4),
     "fault-replicas-removed-by-hand": _with_topics(1, 2),
     "fault-request-unseen": _with_topics(1, 3),
     "fault-stray-replica": _with_topics(1, 3),

@@ -60,6 +60,7 @@ NOT_RUN = {
     "consumer-crash-round-robin",
     "consumer-crash-sticky",
     "controller-lost-with-its-replicas",
+    "fault-log-of-a-deleted-topic",
     "follower-leads-before-it-hears",
     "leader-crash-acks-all",
     "leader-crash-acks-one",

@@ -423,6 +423,7 @@ def test_the_library_has_what_it_should_have() -> None:
         "fault-reassigned-without-state",
         "fault-recreated-over-deleted-znodes",
         "fault-registration-deleted",
+        "fault-replaced-reassignment-takes-the-leader",
         "fault-replica-named-twice",
         "fault-replicas-removed-by-hand",
         "fault-request-unseen",

@@ -79,6 +79,11 @@ CASES: list[tuple[EventKind, EventFields, str]] = [
         "gets no LeaderAndIsr through to broker-2 (NETWORK_EXCEPTION): no connection; tried again in 100 ms",
     ),
     (
+        EventKind.REQUEST_FAILED,
+        {"broker_id": 2, "error": "NETWORK_EXCEPTION", "detail": "connection refused"},
+        "does not reach broker-2 (NETWORK_EXCEPTION): connection refused",
+    ),
+    (
         EventKind.REQUEST_ABANDONED,
         {"broker_id": 2, "count": 3, "rule": "broker 2 is removed: its queue goes with it", "detail": "never sent: …"},
         "gives up 3 requests to broker-2: broker 2 is removed: its queue goes with it",
