@@ -60,9 +60,11 @@ def ingest(
     with session(master, conf, out) as spark:
         from kcsim.scenarios.analysis.tables.ingest import NothingReadError
         from kcsim.scenarios.analysis.tables.ingest import ingest as ingest_traces
+        from kcsim.scenarios.cli.spark.progress import progress
 
         try:
-            done = ingest_traces(spark, traces, out, batch)
+            with progress(spark, "ingest"):
+                done = ingest_traces(spark, traces, out, batch)
         except NothingReadError as error:
             fail(str(error), ExitStatus.UNDECIDED)
     if output is OutputFormat.JSON:

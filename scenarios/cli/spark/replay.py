@@ -90,9 +90,11 @@ def replay(
     with session(master, conf, out) as spark:
         from kcsim.controller.decisions.kafka_refusals import RefusedError
         from kcsim.scenarios.analysis.replay_dataset import NothingToReplayError, replay_to
+        from kcsim.scenarios.cli.spark.progress import progress
 
         try:
-            done = replay_to(spark, paths, out, what_if)
+            with progress(spark, "replay"):
+                done = replay_to(spark, paths, out, what_if)
         except NothingToReplayError as error:
             fail(str(error), ExitStatus.UNDECIDED)
         except RefusedError as error:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from kcsim.scenarios.analysis.tables.reading import read_events
 from kcsim.scenarios.cli.app import app
+from tests.scenarios.analysis.progress_lines import without_progress
 from tests.scenarios.analysis.synthetic_traces import event, line, started, written
 
 
@@ -52,14 +53,17 @@ def test_people_are_shown_how_much_there_was_and_where_the_rejects_are(
         "          1  missing column",
         "          1  not JSON",
     ]
-    assert result.stderr == f"what was rejected, and why: {out / 'rejects'}\n"
+    assert without_progress(result.stderr) == f"what was rejected, and why: {out / 'rejects'}\n"
 
 
 @pytest.mark.slow
 def test_without_an_event_there_is_no_dataset(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_bytes(b"garbage\n" * 3)
     result = ingest(tmp_path / "r.jsonl", "-o", tmp_path / "runs")
-    assert (result.exit_code, result.stderr) == (2, "kcsim: there is no event in what was read: 3 not JSON\n")
+    assert (result.exit_code, without_progress(result.stderr)) == (
+        2,
+        "kcsim: there is no event in what was read: 3 not JSON\n",
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["r.jsonl"]
 
 

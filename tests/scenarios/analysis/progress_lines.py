@@ -1,0 +1,10 @@
+"""The lines of progress that a command prints on stderr, of which there are more on a slow machine."""
+
+import re
+
+PROGRESS = re.compile(r"(replay|ingest): (?:[\d,]+ rows read, )?\d+ of \d+ tasks\n")
+
+
+def without_progress(stderr: str) -> str:
+    """Return what else was printed."""
+    return PROGRESS.sub("", stderr)
