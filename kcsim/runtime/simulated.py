@@ -29,61 +29,64 @@ class DeadlockError(Exception):
     """The run cannot continue: its main task waits, and no scheduled event is left that could wake the task."""
 
 
-class _Call(simpy.Event):
-    """A later event that makes one call, to which it passes itself. It has only what SimPy reads of an event."""
+class _PointInTime(simpy.Event):
+    """A later time at which calls are to be made. It has only what SimPy reads of an event."""
 
     _ok = True
 
-    def __init__(self, call: Callable[[simpy.Event], None]) -> None:
-        self.callbacks = [call]
+    def __init__(self, callbacks: list[Any]) -> None:
+        self.callbacks = callbacks
 
 
 class _Environment(simpy.Environment):
     """SimPy's time and queue, for calls instead of events.
 
-    Two of three calls are to be made at the present time. They need no event, and no place in SimPy's queue: it holds only
-    those for which time has to pass. The order is SimPy's. Those in its queue for the present time come first, because they
-    were scheduled before this time.
+    Two of three calls are to be made at the present time: they need no event. SimPy's queue holds one event for each later
+    time, as several calls are often to be made at the same one.
+
+    Attributes:
+        urgent: the calls to make before all others of the present time, in order.
+        present: the other calls of the present time, in order: first those that were scheduled before this time.
+        let_time_pass: goes on to the next time for which there are calls. Raises: EmptySchedule.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._urgent: deque[Callable[[], None]] = deque()
-        self._present: deque[Callable[[], None]] = deque()
+        self.urgent: deque[Callable[[], None]] = deque()
+        self.present: deque[Callable[[], None]] = deque()
+        self._later: dict[int, list[Callable[[], None]]] = {}
+        self._callbacks = [self._reach]
+        self.let_time_pass = super().step
+        self.call_first = self.urgent.append
+        self.call = self.present.append
 
     def now_ms(self) -> int:
         return self._now  # type: ignore[return-value]  # all delays are whole
 
-    def call_first(self, call: Callable[[], None]) -> None:
-        """Make a call before all others of the present time, but after those that were scheduled with this method."""
-        self._urgent.append(call)
-
-    def call(self, call: Callable[[], None]) -> None:
-        """Make a call after all others of the present time."""
-        self._present.append(call)
-
-    def call_later(self, call: Callable[[simpy.Event], None], delay_ms: int) -> simpy.Event:
-        """Make a call after a time. Return its event, which the call gets, too."""
-        event = _Call(call)
-        if delay_ms > 0:
-            self.schedule(event, NORMAL, delay_ms)
+    def call_later(self, call: Callable[[], None], delay_ms: int) -> None:
+        """Make a call after a time."""
+        at_ms: int = self._now + delay_ms  # type: ignore[assignment]
+        calls = self._later.get(at_ms)
+        if calls is not None:
+            calls.append(call)
+        elif delay_ms > 0:
+            self._later[at_ms] = [call]
+            self.schedule(_PointInTime(self._callbacks), NORMAL, delay_ms)
         else:
             assert delay_ms == 0, f"time does not go back: {delay_ms} ms"
-            self.call(partial(call, event))
-        return event
+            self.call(call)
 
     def step(self) -> None:
-        """Make the next call. Raises: EmptySchedule."""
-        if self._urgent:
-            self._urgent.popleft()()
-        elif self._present and not (self._queue and self._queue[0][0] <= self._now):
-            self._present.popleft()()
+        """Make the next call; without one at the present time, let time pass. Raises: EmptySchedule."""
+        if self.urgent:
+            self.urgent.popleft()()
+        elif self.present:
+            self.present.popleft()()
         else:
-            super().step()
+            self.let_time_pass()
 
-    def has_present_calls(self) -> bool:
-        """Return whether there are calls to make before time passes."""
-        return bool(self._urgent or self._present or self.peek() <= self._now)
+    def _reach(self, event: simpy.Event) -> None:
+        self.present.extend(self._later.pop(self._now))  # type: ignore[arg-type]  # all delays are whole
 
 
 class _SimulatedSignal:
@@ -103,12 +106,12 @@ class _SimulatedSignal:
         self.is_fired = True
         self._wake()
 
-    def _wake(self, timer: simpy.Event | None = None) -> None:
-        if not self._is_due:
+    def _wake(self) -> None:
+        if not self._is_due and self._task.awaited is self:
             self._is_due = True
             self._env.call(self._resume)
 
-    def _resume(self, timer: simpy.Event | None = None) -> None:
+    def _resume(self) -> None:
         self._task.resume(self)
 
     @types.coroutine
@@ -126,52 +129,68 @@ class _SimulatedSignal:
         yield
 
 
+class _Timer:
+    """A time for which an alarm was set. The alarm may have another timer when the time comes: this one is then ignored."""
+
+    __slots__ = ("_alarm",)
+
+    def __init__(self, alarm: "SimulatedAlarm") -> None:
+        self._alarm = alarm
+
+    def end(self) -> None:
+        if self._alarm.timer is self:
+            self._alarm.go_on_soon()
+
+
 class SimulatedAlarm:
     """The Alarm port without a task: the model of ZooKeeper and the network set theirs for every message.
 
     Everything happens in the same order as with a TaskAlarm: one call begins it, and one follows each time that has come.
+
+    Attributes:
+        timer: the latest; None while the alarm is not set.
     """
 
-    __slots__ = ("_at_ms", "_call", "_env", "_has_begun", "_is_due", "_is_ringing", "_runtime", "_timer")
+    __slots__ = ("_at_ms", "_call", "_env", "_is_due", "_runtime", "_schedule", "timer")
 
     def __init__(self, runtime: "SimulatedRuntime", call: Callable[[], None]) -> None:
         self._runtime = runtime
         self._env = runtime.env
         self._call = call
         self._at_ms: float = NEVER_MS
-        self._has_begun = False
-        self._is_due = False  # a call is scheduled that rings, or sets the timer anew
-        self._is_ringing = False
-        self._timer: simpy.Event | None = None
+        self._is_due = False  # a call is scheduled or under way that rings, or sets the timer anew
+        self._schedule = self._env.call_first  # the first call is the one that would begin a task
+        self.timer: _Timer | None = None
 
     def set(self, at_ms: int) -> None:
         if at_ms >= self._at_ms:
             return
         self._at_ms = at_ms
-        if not self._has_begun and not self._is_due:
-            self._is_due = True
-            self._env.call_first(self._go_on)
-        elif not self._is_ringing:
-            self._due()
+        self.go_on_soon()
 
-    def _due(self, timer: simpy.Event | None = None) -> None:
-        if not self._is_due and (timer is None or timer is self._timer):
+    def go_on_soon(self) -> None:
+        """Ring after all calls of the present time, or set the timer anew if it is too early."""
+        if not self._is_due:
             self._is_due = True
-            self._env.call(self._go_on)
+            self._schedule(self._go_on)
 
     def _go_on(self) -> None:
-        self._has_begun, self._is_due = True, False
-        if self._at_ms <= self._env.now_ms():
-            self._at_ms, self._is_ringing = NEVER_MS, True
+        env = self._env
+        self._schedule = env.call
+        now_ms = env.now_ms()
+        if self._at_ms <= now_ms:
+            self._at_ms = NEVER_MS
             try:
                 self._call()
             except BaseException as error:
                 self._runtime.fail(error)
                 return
-            self._is_ringing = False
-        self._timer = None
-        if self._at_ms != NEVER_MS:
-            self._timer = self._env.call_later(self._due, int(self._at_ms) - self._env.now_ms())
+        self._is_due = False
+        if self._at_ms == NEVER_MS:
+            self.timer = None
+        else:
+            self.timer = timer = _Timer(self)
+            env.call_later(timer.end, int(self._at_ms) - now_ms)
 
 
 class SimulatedTask:
@@ -300,11 +319,16 @@ class SimulatedRuntime:
 
         self._is_over = False
         self.spawn("main", keep_result())
-        step = self.env.step
+        urgent, present, let_time_pass = self.env.urgent, self.env.present, self.env.let_time_pass
         try:
             with self._ctrl_c_between_steps():
-                while not self._is_over:
-                    step()
+                while not self._is_over:  # as step() does, but without one more call for each
+                    if urgent:
+                        urgent.popleft()()
+                    elif present:
+                        present.popleft()()
+                    else:
+                        let_time_pass()
         except EmptySchedule:
             waiting = ", ".join(t.name for t in self._tasks)
             raise DeadlockError(
@@ -344,5 +368,5 @@ class SimulatedRuntime:
     def _kill_all(self) -> None:
         for task in list(self._tasks):
             task.kill()
-        while self._tasks and self.env.has_present_calls():
+        while self._tasks and (self.env.urgent or self.env.present):
             self.env.step()
