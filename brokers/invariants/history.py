@@ -7,7 +7,7 @@ Left out: requests for so many partitions that the event log describes them in o
 inspected, what a broker believes after one of its log directories has failed: that event does not name the partitions.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -164,23 +164,9 @@ class RunHistory:
             self.elections_in_a_row = 0
         for change in self.state.changes:
             self._apply_change(event, change)
-        if kind is EventKind.ZK_WRITE:
-            if event.controller_epoch_zk_version is not None:
-                self.fences[event.seq] = event.controller_epoch_zk_version
-        elif kind in _ROLE_CHANGES:
-            self._apply_to_role(event)
-        elif kind is EventKind.ELECTION_WON:
-            self.elections_in_a_row += 1
-            self.winners.setdefault(event.controller_epoch or 0, event)
-        elif kind is EventKind.LEADER_ELECTION:
-            if (tp := partition_of(event)) is not None:
-                self.losses.elected(tp, event)
-        elif kind is EventKind.LOG_DIR_FAILED:
-            if event.path is not None:  # else the event is the controller's, which was notified of the failure
-                self._apply_lost_disk(broker_of(event.node))
-        elif kind is EventKind.BROKER_REGISTERED:
-            broker = broker_of(event.node)
-            self.registrations[broker] = self.registrations.get(broker, 0) + 1
+        note = _NOTES.get(kind)
+        if note is not None:
+            note(self, event)
         if kind in HIGH_WATERMARK_CHANGES and self.inside is not None:
             self._observe_high_watermark(event)
 
@@ -232,7 +218,23 @@ class RunHistory:
         for number, assignment in assigned.assignments.items():
             self.hosts.setdefault(TopicPartition(topic, number), set()).update(assignment.replicas)
 
-    def _apply_to_role(self, event: Event) -> None:
+    def _note_fence(self, event: Event) -> None:
+        if event.controller_epoch_zk_version is not None:
+            self.fences[event.seq] = event.controller_epoch_zk_version
+
+    def _note_winner(self, event: Event) -> None:
+        self.elections_in_a_row += 1
+        self.winners.setdefault(event.controller_epoch or 0, event)
+
+    def _note_election(self, event: Event) -> None:
+        if (tp := partition_of(event)) is not None:
+            self.losses.elected(tp, event)
+
+    def _note_registration(self, event: Event) -> None:
+        broker = broker_of(event.node)
+        self.registrations[broker] = self.registrations.get(broker, 0) + 1
+
+    def _note_role(self, event: Event) -> None:
         tp = partition_of(event)
         if tp is None:
             return
@@ -255,7 +257,10 @@ class RunHistory:
         elif state == "paused":
             self.was_frozen.add(node)
 
-    def _apply_lost_disk(self, broker: BrokerId) -> None:
+    def _note_lost_disk(self, event: Event) -> None:
+        if event.path is None:
+            return  # the event is the controller's, which was notified of the failure
+        broker = broker_of(event.node)
         self.unsure.add(broker)
         for tp, state in self.state.of_topics.states.items():
             if broker in self.hosts.get(tp, ()) and not self._has_log(tp, broker):
@@ -296,7 +301,17 @@ class RunHistory:
         return [BrokerId(b) for b in self.state.registered if processes.get(f"broker-{b}") == "running"]
 
 
-_ROLE_CHANGES = frozenset({EventKind.BECAME_LEADER, EventKind.BECAME_FOLLOWER, EventKind.REPLICA_STOPPED})
+_NOTES: Mapping[EventKind, Callable[[RunHistory, Event], None]] = {
+    EventKind.ZK_WRITE: RunHistory._note_fence,
+    EventKind.BECAME_LEADER: RunHistory._note_role,
+    EventKind.BECAME_FOLLOWER: RunHistory._note_role,
+    EventKind.REPLICA_STOPPED: RunHistory._note_role,
+    EventKind.ELECTION_WON: RunHistory._note_winner,
+    EventKind.LEADER_ELECTION: RunHistory._note_election,
+    EventKind.LOG_DIR_FAILED: RunHistory._note_lost_disk,
+    EventKind.BROKER_REGISTERED: RunHistory._note_registration,
+}
+"""What the history keeps of an event of a kind beside the changes of the state."""
 
 
 def state_writes(events: Sequence[Event]) -> Iterator[PartitionStateChange]:

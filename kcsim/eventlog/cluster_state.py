@@ -5,7 +5,7 @@ follow its changes. So only the event log decides the verdict of a run.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kcsim.eventlog.consumption import Consumption
-from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.eventlog.metrics_state import MetricsState
 from kcsim.eventlog.state_changes import (
     ControllerChanged,
@@ -101,52 +101,17 @@ class ClusterState:
 
     def apply(self, event: Event) -> None:
         """Apply one event, and list what it changes in `changes`."""
-        changes: list[StateChange] = []
-        self.changes = changes
-        match event.kind:
-            case EventKind.ZNODE_CREATED | EventKind.ZNODE_CHANGED | EventKind.ZNODE_DELETED:
-                self._apply_to_znode(event, event.path or "")
-            case EventKind.SESSION_CREATED | EventKind.SESSION_CLOSED:
-                session_id = event.session_id or ""
-                self.sessions[session_id] = "open" if event.kind is EventKind.SESSION_CREATED else "closed"
-                changes.append(SessionChanged(session_id))
-            case EventKind.SESSION_STATE:
-                self.links[event.node] = SessionLink(event.session_id or "", event.state or "")
-                self.session_owners[event.session_id or ""] = event.node
-                changes.append(LinkChanged(event.node))
-            case EventKind.PROCESS_STATE:
-                self._apply_to_process(event)
-            case EventKind.FAULT_CONFIRMED if (event.target or "").startswith(SERVER_PREFIX):
-                self._set_process(self.servers, event.target or "", SERVER_STATES.get(event.fault or "", "running"))
-            case EventKind.WORKLOAD_STARTED | EventKind.WORKLOAD_STOPPED:
-                is_started = event.kind is EventKind.WORKLOAD_STARTED
-                self._set_process(self.producers, event.node, "running" if is_started else "stopped")
-            case EventKind.ELECTION_WON:
-                self.roles[event.node] = event.controller_epoch or 0
-                self.fences[event.node] = event.controller_epoch_zk_version
-                self.ready.discard(event.node)
-                changes.append(RoleChanged(event.node))
-            case EventKind.CONTROLLER_FAILOVER if event.step == READY_STEP and event.node in self.roles:
-                self.ready.add(event.node)
-            case EventKind.CONTROLLER_RESIGNED:
-                self._lose_role(event.node)
-            case EventKind.METRICS:
-                self._apply_to_metrics(event)
-            case EventKind.PARTITIONS_ASSIGNED | EventKind.PARTITIONS_REVOKED | EventKind.PARTITIONS_LOST:
-                self.of_consumers.apply(event)
-                changes.append(OwnershipChanged(event.node))
-            case EventKind.GROUP_REBALANCE | EventKind.GROUP_GENERATION | EventKind.GROUP_STABLE:
-                self.of_consumers.apply(event)
-                changes.append(GroupChanged(event.group or ""))
-            case EventKind.RUN_STALLED:
-                self.longest_stall_ms = max(self.longest_stall_ms, event.duration_ms or 0)
-            case _:
-                pass
+        self.changes = []
+        apply = _APPLY.get(event.kind)
+        if apply is not None:
+            apply(self, event)
 
     # --- znodes
 
-    def _apply_to_znode(self, event: Event, path: str) -> None:
-        before, after = self.znodes.get(path), _znode_after(event, self.znodes.get(path))
+    def _apply_to_znode(self, event: Event) -> None:
+        path = event.path or ""
+        before = self.znodes.get(path)
+        after = _znode_after(event, before)
         if after is None:
             self.znodes.pop(path, None)
         else:
@@ -183,6 +148,18 @@ class ClusterState:
         for node in [node for node in self.roles if node not in self.processes]:
             self._lose_role(node)
 
+    # --- sessions
+
+    def _apply_to_session(self, event: Event) -> None:
+        session_id = event.session_id or ""
+        self.sessions[session_id] = "open" if event.kind is EventKind.SESSION_CREATED else "closed"
+        self.changes.append(SessionChanged(session_id))
+
+    def _apply_to_link(self, event: Event) -> None:
+        self.links[event.node] = SessionLink(event.session_id or "", event.state or "")
+        self.session_owners[event.session_id or ""] = event.node
+        self.changes.append(LinkChanged(event.node))
+
     # --- processes
 
     def _apply_to_process(self, event: Event) -> None:
@@ -196,9 +173,36 @@ class ClusterState:
             self._lose_role(node)
         self._apply_to_metrics(event)
 
+    def _apply_to_server(self, event: Event) -> None:
+        target = event.target or ""
+        if target.startswith(SERVER_PREFIX):
+            self._set_process(self.servers, target, SERVER_STATES.get(event.fault or "", "running"))
+
+    def _apply_to_producer(self, event: Event) -> None:
+        is_started = event.kind is EventKind.WORKLOAD_STARTED
+        self._set_process(self.producers, event.node, "running" if is_started else "stopped")
+
     def _set_process(self, states: dict[str, str], node: str, state: str) -> None:
         self.changes.append(ProcessChanged(node, states.get(node), state))
         states[node] = state
+
+    def _apply_stall(self, event: Event) -> None:
+        self.longest_stall_ms = max(self.longest_stall_ms, event.duration_ms or 0)
+
+    # --- controllers
+
+    def _apply_election(self, event: Event) -> None:
+        self.roles[event.node] = event.controller_epoch or 0
+        self.fences[event.node] = event.controller_epoch_zk_version
+        self.ready.discard(event.node)
+        self.changes.append(RoleChanged(event.node))
+
+    def _apply_failover(self, event: Event) -> None:
+        if event.step == READY_STEP and event.node in self.roles:
+            self.ready.add(event.node)
+
+    def _apply_resignation(self, event: Event) -> None:
+        self._lose_role(event.node)
 
     def _lose_role(self, node: str) -> None:
         self.roles.pop(node, None)
@@ -208,6 +212,16 @@ class ClusterState:
 
     def _apply_to_metrics(self, event: Event) -> None:
         self.changes.extend(MetricChanged(name, value) for name, value in self.of_metrics.apply(event).items())
+
+    # --- consumers
+
+    def _apply_to_ownership(self, event: Event) -> None:
+        self.of_consumers.apply(event)
+        self.changes.append(OwnershipChanged(event.node))
+
+    def _apply_to_group(self, event: Event) -> None:
+        self.of_consumers.apply(event)
+        self.changes.append(GroupChanged(event.group or ""))
 
     # --- queries
 
@@ -255,6 +269,30 @@ class ClusterState:
     def registered(self) -> dict[int, int]:
         """Broker id -> broker epoch (czxid of the registration), for each znode in /brokers/ids."""
         return {int(name): self._epochs[name] for name in sorted(self._epochs)}
+
+
+_APPLY: Mapping[EventKind, Callable[[ClusterState, Event], None]] = {
+    **dict.fromkeys(ZNODE_CHANGES, ClusterState._apply_to_znode),
+    EventKind.SESSION_CREATED: ClusterState._apply_to_session,
+    EventKind.SESSION_CLOSED: ClusterState._apply_to_session,
+    EventKind.SESSION_STATE: ClusterState._apply_to_link,
+    EventKind.PROCESS_STATE: ClusterState._apply_to_process,
+    EventKind.FAULT_CONFIRMED: ClusterState._apply_to_server,
+    EventKind.WORKLOAD_STARTED: ClusterState._apply_to_producer,
+    EventKind.WORKLOAD_STOPPED: ClusterState._apply_to_producer,
+    EventKind.RUN_STALLED: ClusterState._apply_stall,
+    EventKind.ELECTION_WON: ClusterState._apply_election,
+    EventKind.CONTROLLER_FAILOVER: ClusterState._apply_failover,
+    EventKind.CONTROLLER_RESIGNED: ClusterState._apply_resignation,
+    EventKind.METRICS: ClusterState._apply_to_metrics,
+    EventKind.PARTITIONS_ASSIGNED: ClusterState._apply_to_ownership,
+    EventKind.PARTITIONS_REVOKED: ClusterState._apply_to_ownership,
+    EventKind.PARTITIONS_LOST: ClusterState._apply_to_ownership,
+    EventKind.GROUP_REBALANCE: ClusterState._apply_to_group,
+    EventKind.GROUP_GENERATION: ClusterState._apply_to_group,
+    EventKind.GROUP_STABLE: ClusterState._apply_to_group,
+}
+"""What applies an event of a kind to the state; most kinds change nothing in it."""
 
 
 def _znode_after(event: Event, before: Znode | None) -> Znode | None:
