@@ -4,9 +4,10 @@ Source: Kafka 2.8, ControllerEvent and ControllerState; names, states and gauge 
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from functools import cached_property
+
+import msgspec
 
 from kcsim.controller.errors import NotControllerError
 from kcsim.controller.requests import (
@@ -57,43 +58,35 @@ class ControllerState(Enum):
         return f"{own.get(self, self.kafka_name)}RateAndTimeMs"
 
 
-@dataclass(frozen=True, slots=True)
-class Startup:
+class Startup(msgspec.Struct, frozen=True):
     """The broker has started its controller module."""
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerChange:
+class ControllerChange(msgspec.Struct, frozen=True):
     """/controller was created, or its data changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reelect:
+class Reelect(msgspec.Struct, frozen=True):
     """/controller was deleted."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterBrokerAndReelect:
+class RegisterBrokerAndReelect(msgspec.Struct, frozen=True):
     """A new ZooKeeper session was opened after the old one expired."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expire:
+class Expire(msgspec.Struct, frozen=True):
     """The ZooKeeper session expired."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShutdownEventThread:
+class ShutdownEventThread(msgspec.Struct, frozen=True):
     """The broker shuts down."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerChange:
+class BrokerChange(msgspec.Struct, frozen=True):
     """The children of /brokers/ids changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerModifications:
+class BrokerModifications(msgspec.Struct, frozen=True):
     """The data of one broker's registration changed."""
 
     broker_id: BrokerId
@@ -102,13 +95,11 @@ class BrokerModifications:
         return f"BrokerModifications({self.broker_id})"
 
 
-@dataclass(frozen=True, slots=True)
-class TopicChange:
+class TopicChange(msgspec.Struct, frozen=True):
     """The children of /brokers/topics changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionModifications:
+class PartitionModifications(msgspec.Struct, frozen=True):
     """The data of one topic's znode changed."""
 
     topic: str
@@ -117,28 +108,23 @@ class PartitionModifications:
         return f"PartitionModifications({self.topic})"
 
 
-@dataclass(frozen=True, slots=True)
-class TopicDeletion:
+class TopicDeletion(msgspec.Struct, frozen=True):
     """The children of /admin/delete_topics changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class IsrChangeNotification:
+class IsrChangeNotification(msgspec.Struct, frozen=True):
     """The children of /isr_change_notification changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogDirEventNotification:
+class LogDirEventNotification(msgspec.Struct, frozen=True):
     """The children of /log_dir_event_notification changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class ZkPartitionReassignment:
+class ZkPartitionReassignment(msgspec.Struct, frozen=True):
     """/admin/reassign_partitions was created, or this controller deleted it, so that its watch must be set again."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionReassignmentIsrChange:
+class PartitionReassignmentIsrChange(msgspec.Struct, frozen=True):
     """The state znode of a partition that is being reassigned changed."""
 
     partition: TopicPartition
@@ -167,8 +153,7 @@ ReassignmentTargets = Mapping[TopicPartition, tuple[BrokerId, ...] | None]
 """The target replicas of each partition; None cancels the reassignment that is under way."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaLeaderElection:
+class ReplicaLeaderElection(msgspec.Struct, frozen=True):
     """An election of leaders. `partitions` None: the partitions that /admin/preferred_replica_election names."""
 
     partitions: Collection[TopicPartition] | None = None
@@ -177,18 +162,15 @@ class ReplicaLeaderElection:
     answer: Promise[ElectionResults] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AutoPreferredReplicaLeaderElection:
+class AutoPreferredReplicaLeaderElection(msgspec.Struct, frozen=True):
     """It is time to check the leader imbalance of the brokers."""
 
 
-@dataclass(frozen=True, slots=True)
-class UncleanLeaderElectionEnable:
+class UncleanLeaderElectionEnable(msgspec.Struct, frozen=True):
     """unclean.leader.election.enable was switched on for the cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicUncleanLeaderElectionEnable:
+class TopicUncleanLeaderElectionEnable(msgspec.Struct, frozen=True):
     """unclean.leader.election.enable was switched on for one topic."""
 
     topic: str
@@ -197,8 +179,7 @@ class TopicUncleanLeaderElectionEnable:
         return f"TopicUncleanLeaderElectionEnable({self.topic})"
 
 
-@dataclass(frozen=True, slots=True)
-class ControlledShutdown:
+class ControlledShutdown(msgspec.Struct, frozen=True):
     """A broker is about to stop and asks the controller to move its leaderships. broker_epoch -1: any epoch is accepted."""
 
     broker_id: BrokerId
@@ -209,24 +190,21 @@ class ControlledShutdown:
         return f"ControlledShutdown({self.broker_id})"
 
 
-@dataclass(frozen=True, slots=True)
-class ApiPartitionReassignment:
+class ApiPartitionReassignment(msgspec.Struct, frozen=True):
     """An AlterPartitionReassignments request."""
 
     targets: ReassignmentTargets
     answer: Promise[dict[TopicPartition, ErrorCode]]
 
 
-@dataclass(frozen=True, slots=True)
-class ListPartitionReassignments:
+class ListPartitionReassignments(msgspec.Struct, frozen=True):
     """A ListPartitionReassignments request. `partitions` None: all partitions that are being reassigned."""
 
     partitions: Collection[TopicPartition] | None
     answer: Promise[dict[TopicPartition, ReplicaAssignment]]
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderAndIsrResponseReceived:
+class LeaderAndIsrResponseReceived(msgspec.Struct, frozen=True):
     broker_id: BrokerId
     response: LeaderAndIsrResponse
 
@@ -234,8 +212,7 @@ class LeaderAndIsrResponseReceived:
         return f"LeaderAndIsrResponseReceived({self.broker_id})"
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateMetadataResponseReceived:
+class UpdateMetadataResponseReceived(msgspec.Struct, frozen=True):
     broker_id: BrokerId
     response: UpdateMetadataResponse
 
@@ -243,8 +220,7 @@ class UpdateMetadataResponseReceived:
         return f"UpdateMetadataResponseReceived({self.broker_id})"
 
 
-@dataclass(frozen=True, slots=True)
-class TopicDeletionStopReplicaResponseReceived:
+class TopicDeletionStopReplicaResponseReceived(msgspec.Struct, frozen=True):
     """A broker answered a StopReplica that deletes. The response has only partitions of topics in deletion."""
 
     broker_id: BrokerId

@@ -7,9 +7,10 @@ Source: Kafka 2.8, org.apache.kafka.common.requests and protocol.Errors; docs/ka
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import ClassVar
+
+import msgspec
 
 from kcsim.controller.decisions.state_change_requests import (
     EPOCH_DURING_DELETE,
@@ -106,29 +107,25 @@ class ErrorCode(IntEnum):
     INVALID_UPDATE_VERSION = 95
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderAndIsrResponse:
+class LeaderAndIsrResponse(msgspec.Struct, frozen=True):
     """One error per partition of the request; if the whole request was refused, the same error for each."""
 
     error: ErrorCode = ErrorCode.NONE
-    partition_errors: Mapping[TopicPartition, ErrorCode] = field(default_factory=dict)
+    partition_errors: Mapping[TopicPartition, ErrorCode] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateMetadataResponse:
+class UpdateMetadataResponse(msgspec.Struct, frozen=True):
     error: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class StopReplicaResponse:
+class StopReplicaResponse(msgspec.Struct, frozen=True):
     """One error per partition of the request; no partition at all if the whole request was refused as stale."""
 
     error: ErrorCode = ErrorCode.NONE
-    partition_errors: Mapping[TopicPartition, ErrorCode] = field(default_factory=dict)
+    partition_errors: Mapping[TopicPartition, ErrorCode] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ControlledShutdownRequest:
+class ControlledShutdownRequest(msgspec.Struct, frozen=True):
     """A broker that is about to stop asks the controller to move its leaderships to other brokers."""
 
     api_key: ClassVar[int] = 7
@@ -137,8 +134,7 @@ class ControlledShutdownRequest:
     broker_epoch: BrokerEpoch
 
 
-@dataclass(frozen=True, slots=True)
-class ControlledShutdownResponse:
+class ControlledShutdownResponse(msgspec.Struct, frozen=True):
     """Success only if there is no error and no remaining partition.
 
     The broker that asked still leads the remaining partitions.

@@ -8,11 +8,13 @@ Left out: the transaction index, which has no effect here. Retention is in log_r
 Log.roll, LogSegment.shouldRoll, OffsetIndex, TimeIndex; docs/kafka/log_segments.md 1 to 4.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import NamedTuple, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from kcsim.brokers.config import LogConfig
 
@@ -39,8 +41,7 @@ class RecordBatch(msgspec.Struct, frozen=True):
     max_timestamp: int = NO_TIMESTAMP
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(msgspec.Struct, frozen=True):
     """One segment. Times in ms, sizes in bytes.
 
     Attributes:
@@ -84,12 +85,14 @@ class IndexCapacity(NamedTuple):
     full_at: int
 
 
+@cache
 def offset_index_capacity(index_bytes: int) -> IndexCapacity:
     """Return the capacity of an offset index whose file may have `index_bytes`."""
     slots = index_bytes // OFFSET_ENTRY_BYTES
     return IndexCapacity(slots, slots)
 
 
+@cache
 def time_index_capacity(index_bytes: int) -> IndexCapacity:
     """Return the capacity of a time index whose file may have `index_bytes`.
 
@@ -133,16 +136,18 @@ def roll_reasons(segment: Segment, batch: RecordBatch, config: LogConfig, now_ms
 
     A segment may have exactly segment.bytes, and exactly the maximum age. An empty segment is never too old.
     """
-    holds = {
-        RollReason.SIZE: segment.size > config.segment_bytes - batch.size,
-        RollReason.TIME: segment.size > 0
-        and waited_ms(segment, batch, now_ms) > config.max_segment_ms - segment.roll_jitter_ms,
-        RollReason.OFFSET_INDEX_FULL: segment.offset_index_entries
-        >= offset_index_capacity(config.segment_index_bytes).full_at,
-        RollReason.TIME_INDEX_FULL: segment.time_index_entries >= time_index_capacity(config.segment_index_bytes).full_at,
-        RollReason.OFFSET_OVERFLOW: not fits_relative_offset(segment.base_offset, batch.last_offset),
-    }
-    return tuple(reason for reason, does_hold in holds.items() if does_hold)
+    reasons = []
+    if segment.size > config.segment_bytes - batch.size:
+        reasons.append(RollReason.SIZE)
+    if segment.size > 0 and waited_ms(segment, batch, now_ms) > config.max_segment_ms - segment.roll_jitter_ms:
+        reasons.append(RollReason.TIME)
+    if segment.offset_index_entries >= offset_index_capacity(config.segment_index_bytes).full_at:
+        reasons.append(RollReason.OFFSET_INDEX_FULL)
+    if segment.time_index_entries >= time_index_capacity(config.segment_index_bytes).full_at:
+        reasons.append(RollReason.TIME_INDEX_FULL)
+    if not fits_relative_offset(segment.base_offset, batch.last_offset):
+        reasons.append(RollReason.OFFSET_OVERFLOW)
+    return tuple(reasons)
 
 
 class JitterNumbers(Protocol):
@@ -206,7 +211,7 @@ def with_batch(segment: Segment, batch: RecordBatch, config: LogConfig, now_ms: 
     is_entry_due = segment.bytes_since_index_entry > config.index_interval_bytes
     # Timestamps in the time index only increase; one that does not is left out.
     is_time_entry_due = is_entry_due and largest > segment.last_time_entry
-    return Segment(  # not by replace(), which takes most of the time of an append
+    return Segment(  # not by replace(), which takes longer
         base_offset=segment.base_offset,
         created_ms=segment.created_ms,
         modified_ms=now_ms,

@@ -7,15 +7,15 @@ Source: Kafka 2.8, ProducerStateManager, ProducerAppendInfo.checkSequence; KIP-9
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcsim.brokers.records import Run
 from kcsim.brokers.requests import ProduceBatch
 from kcsim.controller.requests import ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
-class AppendDecision:
+class AppendDecision(msgspec.Struct, frozen=True):
     """Whether a batch may be appended.
 
     If the log has the batch already, `error` is NONE and `duplicate_of` is its base offset.
@@ -25,8 +25,7 @@ class AppendDecision:
     duplicate_of: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerStateEntry:
+class ProducerStateEntry(msgspec.Struct, frozen=True):
     """A writer's last sequence. `epoch` is the producer's epoch, or 0 if the entry comes from the log only."""
 
     last_sequence: int

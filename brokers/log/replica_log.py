@@ -14,7 +14,7 @@ Source: Kafka 2.8, Log; docs/kafka/log_segments.md, docs/kafka/requests.md 6 and
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
@@ -333,7 +333,7 @@ class ReplicaLog:
             return self._new_segment(segment.base_offset, self._active.modified_ms)
         size = sum(run.size for run in left)
         newest_ms = min(segment.largest_timestamp, max(run.timestamp_ms for run in left))
-        return replace(
+        return structs.replace(
             segment,
             size=size,
             largest_timestamp=newest_ms,

@@ -6,10 +6,10 @@ one of the four conditions closes it. Index entries are then added at regular in
 Source: as log_segments.py; the tests compare the results with it, batch by batch.
 """
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from kcsim.brokers.config import LogConfig
 from kcsim.brokers.log.log_segments import (

@@ -11,7 +11,10 @@ Source: Kafka 2.8, AbstractControllerBrokerRequestBatch; docs/kafka/requests.md 
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+import msgspec
+from msgspec.structs import replace
 
 from kcsim.controller.decisions.state_change_requests import (
     EPOCH_DURING_DELETE,
@@ -81,8 +84,7 @@ class ClusterView:
         return tp.topic in self.topics_to_be_deleted
 
 
-@dataclass(frozen=True, slots=True)
-class RequestBatch:
+class RequestBatch(msgspec.Struct, frozen=True):
     """What has been added and not yet sent; an empty batch to begin with.
 
     Attributes:
@@ -91,10 +93,10 @@ class RequestBatch:
         update_metadata_brokers: each of them gets all of update_metadata_partitions.
     """
 
-    leader_and_isr: Mapping[BrokerId, Mapping[TopicPartition, LeaderAndIsrPartitionState]] = field(default_factory=dict)
-    stop_replica: Mapping[BrokerId, Mapping[TopicPartition, StopReplicaPartitionState]] = field(default_factory=dict)
+    leader_and_isr: Mapping[BrokerId, Mapping[TopicPartition, LeaderAndIsrPartitionState]] = {}
+    stop_replica: Mapping[BrokerId, Mapping[TopicPartition, StopReplicaPartitionState]] = {}
     update_metadata_brokers: frozenset[BrokerId] = frozenset()
-    update_metadata_partitions: Mapping[TopicPartition, UpdateMetadataPartitionState] = field(default_factory=dict)
+    update_metadata_partitions: Mapping[TopicPartition, UpdateMetadataPartitionState] = {}
 
     @property
     def unsent(self) -> str | None:

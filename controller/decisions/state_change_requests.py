@@ -10,8 +10,9 @@ Source: Kafka 2.8, LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaReques
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
+
+import msgspec
 
 from kcsim.vocabulary import (
     BrokerEpoch,
@@ -34,8 +35,7 @@ NO_LEADER_EPOCH = LeaderEpoch(-1)
 """Leader epoch in StopReplica when the controller does not know the leader epoch."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderAndIsrPartitionState:
+class LeaderAndIsrPartitionState(msgspec.Struct, frozen=True):
     """One partition of a LeaderAndIsr request.
 
     Attributes:
@@ -50,8 +50,7 @@ class LeaderAndIsrPartitionState:
     is_new: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LiveLeader:
+class LiveLeader(msgspec.Struct, frozen=True):
     """The address of a leader that a LeaderAndIsr request names."""
 
     broker_id: BrokerId
@@ -59,8 +58,7 @@ class LiveLeader:
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderAndIsrRequest:
+class LeaderAndIsrRequest(msgspec.Struct, frozen=True):
     """A request to lead or follow these partitions.
 
     Attributes:
@@ -78,8 +76,7 @@ class LeaderAndIsrRequest:
     live_leaders: tuple[LiveLeader, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateMetadataPartitionState:
+class UpdateMetadataPartitionState(msgspec.Struct, frozen=True):
     """One partition of an UpdateMetadata request.
 
     Attributes:
@@ -100,8 +97,7 @@ class UpdateMetadataPartitionState:
         return self.state.leader_and_isr.leader == LEADER_DURING_DELETE
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateMetadataBroker:
+class UpdateMetadataBroker(msgspec.Struct, frozen=True):
     """A broker in the form in which clients learn of it."""
 
     broker_id: BrokerId
@@ -109,8 +105,7 @@ class UpdateMetadataBroker:
     rack: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateMetadataRequest:
+class UpdateMetadataRequest(msgspec.Struct, frozen=True):
     """A request to update the recipient's metadata with these brokers and partitions.
 
     Attributes:
@@ -127,16 +122,14 @@ class UpdateMetadataRequest:
     live_brokers: tuple[UpdateMetadataBroker, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StopReplicaPartitionState:
+class StopReplicaPartitionState(msgspec.Struct, frozen=True):
     """One partition of a StopReplica request. `leader_epoch` fences it, unless it is one of the two negative ones above."""
 
     leader_epoch: LeaderEpoch
     delete_partition: bool
 
 
-@dataclass(frozen=True, slots=True)
-class StopReplicaRequest:
+class StopReplicaRequest(msgspec.Struct, frozen=True):
     """A request to stop these replicas, and to delete some of them."""
 
     api_key: ClassVar[int] = 5

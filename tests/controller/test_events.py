@@ -10,4 +10,4 @@ from kcsim.controller.events import ControllerEvent, ControllerState, state_of
 @pytest.mark.parametrize("event", get_args(ControllerEvent))
 def test_every_event_has_a_controller_state(event: type[ControllerEvent]) -> None:
     """The event thread sets the metric ControllerState from this table before it processes an event."""
-    assert state_of(object.__new__(event)) is not ControllerState.IDLE
+    assert state_of(event.__new__(event)) is not ControllerState.IDLE

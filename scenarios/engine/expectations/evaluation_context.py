@@ -6,6 +6,8 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import msgspec
+
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.eventlog.recent_events import RecentEvents
@@ -16,8 +18,7 @@ from kcsim.text import comma_separated
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionResult:
+class ConditionResult(msgspec.Struct, frozen=True):
     """Whether a condition holds.
 
     Attributes:

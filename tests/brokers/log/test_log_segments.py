@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from kcsim.brokers.config import LogConfig
 from kcsim.brokers.log.log_segments import (
@@ -82,7 +83,7 @@ def test_replayed_old_records_never_roll_by_time() -> None:
 def test_without_timestamps_the_clock_counts_from_the_making_of_the_segment(
     now_ms: int, reasons: tuple[RollReason, ...]
 ) -> None:
-    untimed = replace(HOLDING, first_batch_max_timestamp=NO_TIMESTAMP)
+    untimed = structs.replace(HOLDING, first_batch_max_timestamp=NO_TIMESTAMP)
     assert roll_reasons(untimed, batch(at_ms=NOW + 100 * DAY), DEFAULTS, now_ms) == reasons
 
 
@@ -91,7 +92,7 @@ def test_an_empty_segment_is_never_too_old() -> None:
 
 
 def test_jitter_makes_a_segment_roll_earlier_for_its_age_and_for_nothing_else() -> None:
-    early = replace(HOLDING, roll_jitter_ms=DAY)
+    early = structs.replace(HOLDING, roll_jitter_ms=DAY)
     assert roll_reasons(early, batch(at_ms=NOW + 6 * DAY), DEFAULTS, NOW) == ()
     assert roll_reasons(early, batch(at_ms=NOW + 6 * DAY + 1), DEFAULTS, NOW) == (RollReason.TIME,)
 
@@ -114,7 +115,7 @@ def test_compaction_lets_no_record_wait_longer_than_max_compaction_lag() -> None
 )
 def test_full_indexes_roll(offset_entries: int, time_entries: int, reasons: tuple[RollReason, ...]) -> None:
     """3: the last slot of the time index is kept for the closing entry."""
-    segment = replace(HOLDING, offset_index_entries=offset_entries, time_index_entries=time_entries)
+    segment = structs.replace(HOLDING, offset_index_entries=offset_entries, time_index_entries=time_entries)
     assert roll_reasons(segment, batch(), DEFAULTS, NOW) == reasons
 
 
@@ -143,7 +144,7 @@ def test_offsets_must_fit_into_four_bytes_beside_the_base_offset(last_offset: in
 
 
 def test_all_reasons_are_reported_in_the_order_of_the_conditions() -> None:
-    segment = replace(HOLDING, offset_index_entries=9, time_index_entries=9)
+    segment = structs.replace(HOLDING, offset_index_entries=9, time_index_entries=9)
     config = LogConfig(segment_bytes=1_000, segment_ms=1, segment_index_bytes=24)
     assert roll_reasons(segment, RecordBatch(1, 1, max_timestamp=NOW + 2), config, NOW) == tuple(RollReason)
 

@@ -6,6 +6,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from kcsim.brokers.config import LogConfig
 from kcsim.brokers.log.log_segments import (
@@ -51,7 +52,7 @@ SEGMENTS = st.builds(
     time_index_entries=st.integers(0, 4),
     last_time_entry=st.sampled_from([-1, NOW - 100, NOW + 5]),
     bytes_since_index_entry=st.integers(0, 150),
-).map(lambda s: s if s.size else replace(s, first_batch_max_timestamp=None, bytes_since_index_entry=0))
+).map(lambda s: s if s.size else structs.replace(s, first_batch_max_timestamp=None, bytes_since_index_entry=0))
 SERIES = st.builds(
     BatchSeries,
     count=st.integers(1, 40),

@@ -2,8 +2,9 @@
 
 import random
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from typing import Any
+
+from msgspec import structs
 
 from kcsim.brokers.network.network import SIMULATED_DELAY_MS, MemoryNetwork
 from kcsim.brokers.network.process import Process
@@ -55,7 +56,7 @@ class Bench:
         process.spawn("broker", work())
 
     def send(self, controller_epoch: int) -> None:
-        request = replace(UM, controller_epoch=ControllerEpoch(controller_epoch))
+        request = structs.replace(UM, controller_epoch=ControllerEpoch(controller_epoch))
         self.manager.send_request(B2, request, None, self.root)
 
     def play(self, script: Callable[[], Coroutine[Any, Any, None]]) -> None:

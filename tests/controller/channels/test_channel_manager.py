@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from kcsim.controller.channels.channel_manager import ControllerChannelManager
 from kcsim.controller.config import ControllerConfig
@@ -408,7 +409,7 @@ def test_a_callback_may_end_the_term() -> None:
 def test_a_request_is_reported_when_it_is_first_sent_with_its_epochs_its_size_and_its_first_partitions() -> None:
     bench = Bench()
     bench.brokers.script(AT_2, to_connect=(Does.REFUSES,))
-    many = replace(LAI, partitions={TopicPartition("orders", n): REPLICA for n in range(100)})
+    many = structs.replace(LAI, partitions={TopicPartition("orders", n): REPLICA for n in range(100)})
     bench.play(lambda: bench.start(B2), lambda: bench.send(B2, many))
     sent = bench.event(EventKind.REQUEST_SENT)
     assert (sent.t_ms, sent.cause, sent.broker_id, sent.event) == (100, bench.root, 2, "LeaderAndIsr")

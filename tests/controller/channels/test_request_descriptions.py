@@ -1,8 +1,7 @@
 """Descriptions of requests in the event log, however large the requests are."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from kcsim.controller.channels.request_descriptions import describe_refusals, describe_request, name_of_request, refusals_in
 from kcsim.controller.requests import (
@@ -47,7 +46,7 @@ def sr(partitions: dict[TopicPartition, StopReplicaPartitionState]) -> StopRepli
     [
         (lai(orders=LEAD), "orders-0: leader 1, leader epoch 7, ISR [1, 2]"),
         (
-            lai(books=replace(LEAD, state=state(None, 2)), orders=replace(LEAD, is_new=True)),
+            lai(books=structs.replace(LEAD, state=state(None, 2)), orders=structs.replace(LEAD, is_new=True)),
             "books-0: no leader, leader epoch 7, ISR [2]; orders-0: leader 1, leader epoch 7, ISR [1, 2], new",
         ),
         (um({}), "no partitions; 2 brokers are alive"),
@@ -81,7 +80,7 @@ def test_a_request_says_of_each_partition_what_changes_for_its_recipient(
 
 @pytest.mark.parametrize(("total", "rest"), [(5, ""), (6, "; and 1 more"), (100_000, "; and 99995 more")])
 def test_no_more_than_five_partitions_are_named(total: int, rest: str) -> None:
-    request = replace(lai(), partitions={TopicPartition("t", n): LEAD for n in range(total)})
+    request = structs.replace(lai(), partitions={TopicPartition("t", n): LEAD for n in range(total)})
     named = "; ".join(f"t-{n}: leader 1, leader epoch 7, ISR [1, 2]" for n in range(5))
     assert describe_request(request) == named + rest
 
