@@ -575,7 +575,7 @@ class EventFields(TypedDict, total=False):
     schema_version: int  # version of this schema
 
 
-class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One line of the event log.
 
     Attributes:

@@ -11,6 +11,8 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
+from kcsim.scenarios.explore.garbage_collection import garbage_collected_seldom
+
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -39,7 +41,8 @@ def map_in_order(jobs: int, work: Callable[[A], B], items: Iterable[A]) -> Gener
     Raises: WorkerDiedError.
     """
     if jobs == 1:
-        yield from map(work, items)
+        with garbage_collected_seldom():
+            yield from map(work, items)
         return
     remaining = iter(items)
     # A fresh interpreter for each, on every platform: the processes inherit no threads and no locks of this one.
@@ -59,7 +62,8 @@ def map_in_order(jobs: int, work: Callable[[A], B], items: Iterable[A]) -> Gener
 
 
 def _do_all(work: Callable[[A], B], batch: list[A]) -> list[B]:
-    return [work(one) for one in batch]
+    with garbage_collected_seldom():
+        return [work(one) for one in batch]
 
 
 def _ignore_sigint() -> None:

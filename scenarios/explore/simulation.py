@@ -4,11 +4,9 @@ The run is byte for byte the one of `kcsim run FILE --zookeeper simulated --seed
 this module as an exception: an exception of the simulator is a failure of the run, too.
 """
 
-import gc
 import hashlib
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -24,6 +22,7 @@ from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, Verd
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.explore.coverage import CoveragePoint, reached_by
 from kcsim.scenarios.explore.ctrl_c import ctrl_c_deferred
+from kcsim.scenarios.explore.garbage_collection import garbage_collected_seldom
 from kcsim.scenarios.language.scenario_file import LoadedScenario
 
 SIMULATED = "simulated"
@@ -37,7 +36,6 @@ EXPECTATION = "expectation"
 """Used in place of an invariant's name when an expectation of the scenario was violated."""
 MOST_EVENTS = 30_000
 LONGEST_RUN_MS = 60 * 60 * 1_000
-OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +118,7 @@ def simulate(loaded: LoadedScenario, seed: int, most_events: int = MOST_EVENTS) 
     choice = replace(ZooKeeperChoice.parse(SIMULATED), members=members)
     crash = None
     try:
-        with ctrl_c_deferred(), _garbage_collected_seldom():
+        with ctrl_c_deferred(), garbage_collected_seldom():
             run_in_environment(choice, cluster_spec(loaded.scenario), info, script, events.append)
     except RunTooLongError as error:
         crash = RunFailure(ENDLESS, str(error), events[-1].seq)
@@ -139,17 +137,6 @@ def simulate(loaded: LoadedScenario, seed: int, most_events: int = MOST_EVENTS) 
         reached=reached_by(loaded.scenario, events),
         step_seqs=tuple(step_seqs),
     )
-
-
-@contextmanager
-def _garbage_collected_seldom() -> Iterator[None]:
-    """Let a run end before its objects are searched for garbage: that takes a tenth of its time and finds little."""
-    before = gc.get_threshold()
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _failures(verdict: Verdict) -> list[RunFailure]:
