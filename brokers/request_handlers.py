@@ -22,6 +22,7 @@ from kcsim.brokers.groups.requests import (
 )
 from kcsim.brokers.ports import BrokerPorts, Incoming, ListenerClosedError, Listening
 from kcsim.brokers.replica_manager import ReplicaManager, all_refused
+from kcsim.brokers.requests import FetchRequest, ProduceRequest
 from kcsim.controller.requests import (
     BrokerRequest,
     BrokerResponse,
@@ -100,6 +101,8 @@ class RequestHandlers:
     ) -> BrokerResponse | GroupResponse | DataResponse:
         """Return the response to a request."""
         match request:
+            case FetchRequest() | ProduceRequest():  # most requests
+                return await self._data.handle(request, cause)
             case ControlledShutdownRequest():
                 return await self._controlled_shutdown(request, cause)
             case LeaderAndIsrRequest() | UpdateMetadataRequest() | StopReplicaRequest():

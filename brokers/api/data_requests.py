@@ -42,10 +42,10 @@ class DataRequests:
 
     async def handle(self, request: DataRequest, cause: int) -> DataResponse:
         match request:
+            case FetchRequest():
+                return await (self.consumers if request.replica_id == CONSUMER else self.followers).handle(request)
             case ProduceRequest():
                 return await self.produce.handle(request, cause)
-            case FetchRequest(replica_id=replica):
-                return await (self.consumers if replica == CONSUMER else self.followers).handle(request)
             case ListOffsetsRequest():
                 return self.offsets.list_offsets(request)
             case OffsetsForLeaderEpochRequest():

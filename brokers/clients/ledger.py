@@ -71,7 +71,11 @@ class Ledger:
 
     def account(self, tp: TopicPartition, writer: str) -> Account:
         """Return a writer's account for a partition; create it if there is none."""
-        return self._accounts.setdefault(tp, {}).setdefault(writer, Account())
+        accounts = self._accounts.setdefault(tp, {})
+        account = accounts.get(writer)
+        if account is None:
+            account = accounts[writer] = Account()
+        return account
 
     def of(self, tp: TopicPartition) -> Mapping[str, Account]:
         """Return writer -> account; read only."""

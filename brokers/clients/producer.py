@@ -161,7 +161,10 @@ class Producer:
         self._pattern = pattern_of(self.spec.shares or everywhere)
 
     def _buffer(self, tp: TopicPartition) -> PartitionBuffer:
-        return self._buffers.setdefault(tp, PartitionBuffer())
+        buffer = self._buffers.get(tp)
+        if buffer is None:
+            buffer = self._buffers[tp] = PartitionBuffer()
+        return buffer
 
     # --- the loop
 

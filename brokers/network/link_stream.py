@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Unpack
 
+import msgspec
+
 from kcsim.brokers.network.link_conditions import PERFECT, LinkCondition, LinkConditions, LinkCut, LinkLoss
 from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.eventlog.sink import EventSink
@@ -74,8 +76,7 @@ class LinkFaultContext:
         return self.numbers.random() < probability
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
+class _Message(msgspec.Struct, frozen=True):
     what: str | None
     arrive: Callable[..., None]
     args: tuple[Any, ...]

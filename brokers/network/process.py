@@ -26,6 +26,8 @@ from kcsim.zk.ports import FaultableSession, ZooKeeper
 from kcsim.zk.wrapped_session import WrappedSession
 
 _WRITES = (Create, Delete, SetData, Multi)
+# Every port asks for the state with each call, and Python looks up a member of an enum slowly.
+_RUNNING, _PAUSED, _DEAD = ProcessState.RUNNING, ProcessState.PAUSED, ProcessState.DEAD
 
 
 class WriteMoment(Enum):
@@ -60,6 +62,7 @@ class Process:
 
     Attributes:
         network: the Network port for what runs inside.
+        state: read only.
     """
 
     def __init__(self, name: str, runtime: Runtime, zookeeper: ZooKeeper, network: MemoryNetwork | None = None) -> None:
@@ -69,7 +72,7 @@ class Process:
         self._zookeeper = zookeeper
         self._interface = (network or MemoryNetwork(runtime)).interface(name)
         self.network: Network = ProcessNetwork(self, self._interface)
-        self._state = ProcessState.RUNNING
+        self.state = _RUNNING
         self.sessions: list[ProcessSession] = []
         self._tasks: dict[Task, None] = {}
         self._resumed: Promise[None] = runtime.promise()
@@ -77,17 +80,13 @@ class Process:
         self._breakpoints: list[WriteBreakpoint] = []
         self._refuses_connections = False
 
-    @property
-    def state(self) -> ProcessState:
-        return self._state
-
     # --- the Runtime port, for what runs inside
 
     def sleep_ms(self, delay_ms: int) -> Coroutine[Any, Any, None]:
         return self.after(self._runtime.sleep_ms(delay_ms))
 
     def spawn(self, name: str, work: Coroutine[Any, Any, None]) -> Task:
-        if self._state is ProcessState.DEAD:
+        if self.state is _DEAD:
             work.close()
             raise Killed
         return _ProcessTask(self, self._runtime, self._tasks, name, work)
@@ -103,18 +102,18 @@ class Process:
 
     def check_alive(self) -> None:
         """Raise Killed if the process is dead. Every port calls this before it does anything."""
-        if self._state is ProcessState.DEAD:
+        if self.state is _DEAD:
             raise Killed
 
     async def go_on(self) -> None:
         """Wait while the process is paused. Every port calls this after each await. Raises: Killed."""
-        while self._state is ProcessState.PAUSED:
+        while self.state is _PAUSED:
             await self._resumed.wait()
         self.check_alive()
 
     async def after(self, awaited: Coroutine[Any, Any, Any]) -> Any:
         """Await something outside, then wait while the process is paused; an error is raised only then. Raises: Killed."""
-        if self._state is ProcessState.DEAD:
+        if self.state is _DEAD:
             awaited.close()
             raise Killed
         try:
@@ -122,7 +121,7 @@ class Process:
         except Exception:
             await self.go_on()
             raise
-        if self._state is not ProcessState.RUNNING:
+        if self.state is not _RUNNING:
             await self.go_on()
         return value
 
@@ -138,26 +137,26 @@ class Process:
         self.sessions.append(session)
         if self._refuses_connections:
             session.refuse_connections()
-        if self.state is ProcessState.DEAD:
+        if self.state is _DEAD:
             session.abandon()
-        elif self.state is ProcessState.PAUSED:
+        elif self.state is _PAUSED:
             session.freeze()
         await self.go_on()
         return session
 
     def _hear(self, listener: Callable[[Notice], None], notice: Notice) -> None:
-        if self.state is ProcessState.PAUSED:
+        if self.state is _PAUSED:
             self._held.append((listener, notice))  # it stays in the socket until the process reads again
-        elif self.state is ProcessState.RUNNING:
+        elif self.state is _RUNNING:
             listener(notice)
 
     async def reach(self, moment: WriteMoment, requests: Sequence[Request]) -> None:
         """Let the breakpoints of a write that has reached `moment` act, then continue if the process still runs."""
-        if not self._breakpoints and self._state is ProcessState.RUNNING:
+        if not self._breakpoints and self.state is _RUNNING:
             return
         due = [b for b in self._breakpoints if b.moment is moment and b.matches(requests)]
         for breakpoint_ in due:
-            if self.state is not ProcessState.RUNNING:
+            if self.state is not _RUNNING:
                 break  # stopped by the breakpoint before: the others wait for a write that a running process reaches
             self._breakpoints.remove(breakpoint_)
             breakpoint_.act()
@@ -173,13 +172,13 @@ class Process:
         self._breakpoints.append(breakpoint_)
 
     def pause(self, cause: int | None = None) -> None:
-        self._state = next_process_state(self._state, ProcessInput.PAUSE)
+        self.state = next_process_state(self.state, ProcessInput.PAUSE)
         self._resumed = self._runtime.promise()
         for session in self.live_sessions:
             session.freeze(cause)
 
     def resume(self, cause: int | None = None) -> None:
-        self._state = next_process_state(self._state, ProcessInput.RESUME)
+        self.state = next_process_state(self.state, ProcessInput.RESUME)
         held, self._held = self._held, []
         for listener, notice in held:
             listener(notice)
@@ -188,7 +187,7 @@ class Process:
             session.thaw(cause)
 
     def kill(self, cause: int | None = None) -> None:
-        self._state = next_process_state(self._state, ProcessInput.KILL)
+        self.state = next_process_state(self.state, ProcessInput.KILL)
         sessions = self.live_sessions
         for session in sessions:
             session.abandon(cause)
@@ -197,7 +196,7 @@ class Process:
     def retire(self) -> list[FaultableSession]:
         """End all tasks inside at the end of the run, without events. Return the sessions that still have to be closed."""
         sessions = [session.inner for session in self.live_sessions]
-        self._state = next_process_state(self._state, ProcessInput.RETIRE)
+        self.state = next_process_state(self.state, ProcessInput.RETIRE)
         self._end_tasks()
         return sessions
 
@@ -267,7 +266,7 @@ class _ProcessTask:
 
     async def _run(self) -> None:
         try:
-            if self._process.state is not ProcessState.RUNNING:
+            if self._process.state is not _RUNNING:
                 await self._process.go_on()
             await self._work
         finally:

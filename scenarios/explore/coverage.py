@@ -107,9 +107,10 @@ def reached_by(scenario: Scenario, events: Iterable[Event]) -> frozenset[Coverag
 def _reached(scenario: Scenario, events: Iterable[Event]) -> Iterator[CoveragePoint]:
     left = Counter(step.verb() for step in scenario.timetable)
     seen = set[tuple[EventKind, str | None, str | None, str | None]]()
+    skipped = EventKind.STEP_SKIPPED
     for event in events:
         kind = event.kind
-        if kind is EventKind.STEP_SKIPPED and event.op is not None:
+        if kind is skipped and event.op is not None:
             left[event.op] -= 1
         # Most events repeat an earlier event in all columns that are read here.
         like = (kind, event.state, event.rule, event.event or event.path)

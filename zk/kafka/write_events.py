@@ -29,7 +29,7 @@ SUMMARY_THRESHOLD = 10
 """A batch with more writes than this is summarized."""
 
 ZnodeWriteOp = Create | Delete | SetData
-_WRITES = (Create, Delete, SetData, Multi)
+_SINGLE_WRITES = (Create, Delete, SetData)
 
 
 class _Ending(NamedTuple):
@@ -43,8 +43,6 @@ class _Ending(NamedTuple):
 
 def write_begun(sink: EventSink, requests: Sequence[Request], cause: Cause) -> int | None:
     """Log that these requests are about to be sent; return the event's seq, or None if they write nothing."""
-    if not any(isinstance(request, _WRITES) for request in requests):
-        return None
     writes = [write for request in requests for write in _writes_of(request)]
     if not writes:
         return None
@@ -111,7 +109,7 @@ def _emit(sink: EventSink, ending: _Ending, begun: int) -> int:
 
 
 def _endings(request: Request, reply: ReplyOrError) -> Iterator[_Ending]:
-    writes = list(_writes_of(request))
+    writes = _writes_of(request)
     if not writes:
         return
     if not isinstance(reply, MultiDone):
@@ -145,11 +143,10 @@ def _summarize_endings(endings: Sequence[_Ending]) -> list[_Ending]:
     return list(sums.values())
 
 
-def _writes_of(request: Request) -> Iterator[ZnodeWriteOp]:
-    if isinstance(request, Multi):
-        yield from (op for op in request.ops if not isinstance(op, Check))
-    elif isinstance(request, Create | Delete | SetData):
-        yield request
+def _writes_of(request: Request) -> Sequence[ZnodeWriteOp]:
+    if isinstance(request, _SINGLE_WRITES):
+        return (request,)
+    return [op for op in request.ops if not isinstance(op, Check)] if isinstance(request, Multi) else ()
 
 
 def _fence_of(request: Request) -> int | None:

@@ -4,6 +4,7 @@ It implements the ZooKeeper port, and the operations of a set of servers (kill, 
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from random import Random
 
@@ -42,7 +43,7 @@ class MemoryZooKeeper:
         latency_ms: Callable[[Random], int] | None = None,
         keep: TransactionWriter | None = None,
     ) -> None:
-        draw = latency_ms or (lambda rng: 1 + rng.getrandbits(1))
+        draw = latency_ms or _one_or_two_ms
         self._runtime = runtime
         self._rng = rng
         self._members = Members(settings.members)
@@ -55,7 +56,7 @@ class MemoryZooKeeper:
             epoch=1 if self._members.is_ensemble else 0,
         )
         journal = Journal(keep, settings.epoch_ms) if keep is not None else None
-        self._service = MemoryService(self._timetable, sink, server, self._members, lambda: draw(rng), journal)
+        self._service = MemoryService(self._timetable, sink, server, self._members, partial(draw, rng), journal)
         self._sync_limit_ms = settings.sync_limit * settings.tick_time_ms
         self._election_ms = settings.election_ms
         self._sessions: list[MemorySession] = []
@@ -170,3 +171,7 @@ class MemoryZooKeeper:
         self._members.join(name)
         self._service.go_on()
         joined.resolve(None)
+
+
+def _one_or_two_ms(rng: Random) -> int:
+    return 1 + rng.getrandbits(1)

@@ -118,8 +118,11 @@ class MemoryConnection:
         """Send a message to the server; it is dropped if the client's end is broken already."""
         if self._is_open_at_client:
             now_ms = self._timetable.now_ms()
-            self._last_to_server_ms = max(self._last_to_server_ms, now_ms + self._latency_ms())
-            self._timetable.at(self._last_to_server_ms, self._reach_server, message, now_ms, self._last_to_server_ms)
+            arrives_ms = now_ms + self._latency_ms()
+            if arrives_ms < self._last_to_server_ms:
+                arrives_ms = self._last_to_server_ms
+            self._last_to_server_ms = arrives_ms
+            self._timetable.at(arrives_ms, self._reach_server, message, now_ms, arrives_ms)
 
     def cut(self) -> None:
         """Break the client's end: no message arrives there any more, and the server will detect it."""
@@ -138,8 +141,11 @@ class MemoryConnection:
     def send_to_client(self, message: FromServer) -> None:
         """Send a message to the client; it is dropped if the server's end is closed already."""
         if self.is_open_at_server:
-            self._last_to_client_ms = max(self._last_to_client_ms, self._timetable.now_ms() + self._latency_ms())
-            self._timetable.at(self._last_to_client_ms, self._reach_client, message)
+            arrives_ms = self._timetable.now_ms() + self._latency_ms()
+            if arrives_ms < self._last_to_client_ms:
+                arrives_ms = self._last_to_client_ms
+            self._last_to_client_ms = arrives_ms
+            self._timetable.at(arrives_ms, self._reach_client, message)
 
     def hang_up(self) -> None:
         """Close the server's end: it accepts no more messages; the client detects this after all messages sent before."""

@@ -20,12 +20,14 @@ class Members:
     """The members of an ensemble of 1, 3, 5, …, named member-1, member-2, …; at first all are up and the last one leads.
 
     Attributes:
+        paused: the members whose state is PAUSED.
         can_commit: whether a write can be applied now: the leader and a majority of serving members are running.
     """
 
     def __init__(self, count: int) -> None:
         self.names = tuple(f"member-{n}" for n in range(1, count + 1))
         self.states = dict.fromkeys(self.names, MemberState.UP)
+        self.paused: set[str] = set()
         self.leader: str | None = self.names[-1]
         self._serving = dict.fromkeys(self.names)
         self._majority = count // 2 + 1
@@ -49,6 +51,7 @@ class Members:
 
     def set_state(self, name: str, state: MemberState) -> None:
         self.states[name] = state
+        (self.paused.add if state is MemberState.PAUSED else self.paused.discard)(name)
         self._update()
 
     def leave(self, name: str) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from kcsim.zk.memory.connection import (
     SetWatches,
 )
 from kcsim.zk.memory.journal import Journal
-from kcsim.zk.memory.members import Members, MemberState
+from kcsim.zk.memory.members import Members
 from kcsim.zk.memory.server import MemoryServer, ServerFact, ServerStep, SessionEnded, SessionOpened
 from kcsim.zk.memory.timetable import Timetable
 from kcsim.zk.memory.tree import NO_OWNER, ChangeKind, ZnodeChange
@@ -135,7 +135,7 @@ class MemoryService:
 
     def _arrive(self, connection: MemoryConnection, message: FromClient) -> None:
         member = connection.member
-        is_paused = self._members.states[member] is MemberState.PAUSED
+        is_paused = member in self._members.paused
         if not is_paused and not self._members.serves(member):
             self._hang_up(connection)
         elif is_paused or connection.number in self._holding or self._must_wait(message):

@@ -162,11 +162,12 @@ class MemorySession:
         return await batch.done.wait()
 
     def _refusal(self) -> type[ZooKeeperError] | None:
-        if self._state is SessionState.EXPIRED:
+        state = self._state
+        if state is SessionState.CONNECTED and not self._is_closing:
+            return None
+        if state is SessionState.EXPIRED:
             return SessionExpiredError
-        if self._is_closing:
-            return SessionClosedError
-        return None if self._state is SessionState.CONNECTED else ConnectionLossError
+        return SessionClosedError if self._is_closing else ConnectionLossError
 
     async def close(self, cause: Cause = None) -> None:
         if self.is_over:
@@ -219,7 +220,8 @@ class MemorySession:
                 self._lose_connection(f"{connection.member} hung up")
 
     def _saw(self, zxid: Zxid) -> None:
-        self._seen = max(self._seen, zxid)
+        if zxid > self._seen:
+            self._seen = zxid
 
     # --- the connection
 

@@ -172,6 +172,8 @@ class ClientWatches:
 
     def note(self, request: Request, reply: ReplyOrError) -> None:
         """Record the watch that a request has armed, according to its reply."""
+        if not isinstance(request, GetData | Exists | GetChildren) or not request.watch:
+            return
         match request, reply:
             case (GetData(path, watch=True), DataRead()) | (Exists(path, watch=True), NodeFound()):
                 self.data[path] = None
