@@ -54,11 +54,13 @@ docs: $(INSTALLED) ## write the reference pages in docs/reference anew from the 
 
 kafka: .kafka/$(KAFKA)/fetched ## fetch the jars of Apache Kafka with Maven, to run real brokers (KAFKA=3.9.1: of another version)
 
+hadoop: .hadoop/fetched ## fetch the jars of Apache Hadoop with Maven, for tests on HDFS and of Spark on object storage
+
 lock: $(INSTALLED) ## remake requirements.lock from pyproject.toml (UPGRADE=--upgrade: newest versions)
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --system-certs pyproject.toml --extra dev --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links $(UPGRADE) --output-file requirements.lock
 
-clean: ## remove .venv, caches and built archives (what `make kafka` has fetched stays: rm -r .kafka)
+clean: ## remove .venv, caches and built archives (what `make kafka` and `make hadoop` have fetched stays: rm -r .kafka .hadoop)
 	rm -rf .venv build dist .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -94,4 +96,13 @@ $(INSTALLED): requirements.lock pyproject.toml
 	  echo "make: Maven could not fetch Apache Kafka $(KAFKA)" >&2; exit 1; }
 	@touch $@
 
-.PHONY: help setup demo test test-all test-nightly check bench mutants spark-demo docs kafka lock clean
+.hadoop/fetched: tests/scenarios/analysis/remote/pom.xml
+	@command -v mvn >/dev/null || { echo "make: Apache Maven (mvn) is needed to fetch Apache Hadoop" >&2; exit 1; }
+	@echo "Fetching parts of Apache Hadoop into .hadoop, some 80 MB."
+	@rm -rf .hadoop
+	@mvn --quiet --batch-mode -Dstyle.color=never --file tests/scenarios/analysis/remote/pom.xml \
+	  dependency:copy-dependencies -DoutputDirectory="$$PWD/.hadoop" || { \
+	  echo "make: Maven could not fetch Apache Hadoop" >&2; exit 1; }
+	@touch $@
+
+.PHONY: help setup demo test test-all test-nightly check bench mutants spark-demo docs kafka hadoop lock clean

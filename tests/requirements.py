@@ -1,12 +1,13 @@
 """Requirements of a test on the machine: without one it skips with the reason, or fails where KCSIM_REQUIRE demands it.
 
-KCSIM_REQUIRE=chromium,docker,java,jdk,kafka is for machines that are known to have them: a skip would hide that something
-broke.
+KCSIM_REQUIRE=chromium,docker,hadoop,java,jdk,kafka is for machines that are known to have them: a skip would hide that
+something broke.
 """
 
 import os
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from kcsim.zk.servers.java import find_java
 from tests.chromium import NoBrowserError, find_chromium
 
 VARIABLE = "KCSIM_REQUIRE"
+HADOOP = Path(__file__).parents[1] / ".hadoop"
 
 
 def look_for_java() -> None:
@@ -44,6 +46,12 @@ def look_for_kafka() -> None:
     find_kafka(None)
 
 
+def look_for_hadoop() -> None:
+    """Find the jars that `make hadoop` has fetched. They must be of the version of Hadoop that Spark has."""
+    if not any(HADOOP.glob("hadoop-aws-*.jar")):
+        raise NoHadoopError
+
+
 def look_for_chromium() -> None:
     find_chromium()
 
@@ -55,9 +63,17 @@ class NoJdkError(Exception):
         super().__init__("no JDK found in JAVA_HOME and on the PATH: Spark's own launchers need one")
 
 
+class NoHadoopError(Exception):
+    """Hadoop's jars were not fetched."""
+
+    def __init__(self) -> None:
+        super().__init__("no jars of Apache Hadoop: `make hadoop` fetches them")
+
+
 LOOKS: Mapping[str, Callable[[], None]] = {
     "chromium": look_for_chromium,
     "docker": look_for_docker,
+    "hadoop": look_for_hadoop,
     "java": look_for_java,
     "jdk": look_for_jdk,
     "kafka": look_for_kafka,
@@ -69,7 +85,7 @@ def problem_with(need: str) -> str | None:
     """Return what is missing, in one line; None if nothing is. The machine is checked once per process."""
     try:
         LOOKS[need]()
-    except (ServerError, NoBrowserError, NoJdkError) as error:
+    except (ServerError, NoBrowserError, NoHadoopError, NoJdkError) as error:
         return str(error)
     return None
 

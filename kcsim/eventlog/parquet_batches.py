@@ -18,11 +18,11 @@ class OversizedFileError(Exception):
     """A file unpacks to more than it may; the message names the row group."""
 
 
-def open_parquet(path: Path | str) -> pq.ParquetFile:
+def open_parquet(source: Path | str | pa.NativeFile) -> pq.ParquetFile:
     """Open a file whose texts are read as dictionaries, each text once. Raises: OSError, pa.ArrowException."""
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(source) as file:
         texts = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
-    return pq.ParquetFile(path, read_dictionary=texts)
+    return pq.ParquetFile(source, read_dictionary=texts)
 
 
 def batches_of(file: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,6 @@ times as fast as through Spark's own rows.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kcsim.scenarios.analysis.gc_pause import gc_paused
@@ -23,6 +22,7 @@ from kcsim.scenarios.analysis.generating.rows import batches_of_events, batches_
 from kcsim.scenarios.analysis.generating.settings import Settings
 from kcsim.scenarios.analysis.tables.dataset import Dataset, being_written
 from kcsim.scenarios.analysis.tables.events_table import BATCH, events_arrow_schema, events_schema
+from kcsim.scenarios.analysis.tables.location import Location, location
 from kcsim.scenarios.analysis.tables.part_file import PartFile, remove_unfinished
 from kcsim.scenarios.analysis.tables.task_each import task_per_item
 
@@ -70,11 +70,11 @@ def generate(spark: "SparkSession", settings: Settings) -> "DataFrame":
     return of_cluster.union(task_per_item(spark, portions, make, events_schema()))
 
 
-def generate_dataset(spark: "SparkSession", settings: Settings, path: Path | str) -> GeneratedDataset:
+def generate_dataset(spark: "SparkSession", settings: Settings, path: Location | str) -> GeneratedDataset:
     """Write the dataset `path`, which all workers see under this name, with a file of the settings that it was made from.
 
     Raises: SettingsError; PathExistsError, before any work; OSError; any exception that Spark raises for a job that fails.
-        After an exception nothing is left on disk.
+        After an exception nothing is left there.
     """
     maker = GeneratedClusterMaker(settings)
     with being_written(path) as folder:
@@ -90,7 +90,7 @@ def generate_dataset(spark: "SparkSession", settings: Settings, path: Path | str
 
         files = task_per_item(spark, portions, make, FILES_SCHEMA)
         written += [FileWritten(*row) for row in files.collect()]
-        remove_unfinished([Path(where)])
+        remove_unfinished([location(where)])
     kinds: Counter[str] = Counter()
     for part in written:
         kinds[part.kind] += part.rows

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -11,16 +10,17 @@ from kcsim.scenarios.analysis.folding.arrow_rows import COLUMNS, fact_mask, fact
 from kcsim.scenarios.analysis.folding.replay_fact import CLUSTER_FACTS, FACT_COLUMNS, PARTITION_FACTS, STATE_PATH, ReplayFact
 from kcsim.scenarios.analysis.tables.batch_upgrade import is_older, upgrade_batch
 from kcsim.scenarios.analysis.tables.events_table import events_arrow_schema
+from kcsim.scenarios.analysis.tables.location import Location, location, parquet_file
 
 ROWS_READ_AT_ONCE = 50_000
 
 
-def rows_of_files(files: Iterable[Path | str], of_partitions: bool) -> Iterator[tuple[str, str, ReplayFact]]:
+def rows_of_files(files: Iterable[Location | str], of_partitions: bool) -> Iterator[tuple[str, str, ReplayFact]]:
     """Yield the facts in files of a table of events, in file order: either those of partitions or all others."""
     return facts_in(fact_batches(files, of_partitions))
 
 
-def fact_batches(files: Iterable[Path | str], of_partitions: bool) -> Iterator[Any]:
+def fact_batches(files: Iterable[Location | str], of_partitions: bool) -> Iterator[Any]:
     """Yield the facts in files of a table of events as record batches of facts_arrow_schema, in file order.
 
     Args:
@@ -28,11 +28,10 @@ def fact_batches(files: Iterable[Path | str], of_partitions: bool) -> Iterator[A
     """
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    for path in map(Path, files):
+    for path in map(location, files):
         batch = unquote(path.parent.name.removeprefix("batch="))
-        with pq.ParquetFile(path) as file:
+        with parquet_file(path) as file:
             groups = [n for n in range(file.num_row_groups) if of_partitions or _may_have_nulls(file.metadata.row_group(n))]
             upgrades = is_older(file.schema_arrow.names)
             read = ["run", *FACT_COLUMNS, *(TEXT_COLUMNS if upgrades else ())]
@@ -66,12 +65,10 @@ def _may_have_nulls(group: Any) -> bool:
     return True
 
 
-def are_partitioned(files: Iterable[Path | str]) -> bool:
+def are_partitioned(files: Iterable[Location | str]) -> bool:
     """Return whether changes of state znodes name their partition, and so lie with its events. Only the first is read."""
-    import pyarrow.parquet as pq
-
     for path in files:
-        with pq.ParquetFile(path) as file:
+        with parquet_file(path) as file:
             for rows in file.iter_batches(ROWS_READ_AT_ONCE, columns=["path", "partition"]):
                 paths, partitions = rows.column("path").to_pylist(), rows.column("partition").to_pylist()
                 for znode, partition in zip(paths, partitions, strict=True):

@@ -13,7 +13,7 @@ from operator import or_
 from typing import Any
 
 from pyspark import Broadcast
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kcsim.eventlog.events import ZNODE_CHANGES
@@ -45,7 +45,7 @@ MANY_RUNS = 64
 """With at least this many runs, whole runs are spread over the tasks instead of the partitions of each run."""
 
 
-def replay(spark: SparkSession, events: DataFrame, what_if: WhatIf | None = None) -> DataFrame:
+def replay(events: DataFrame, what_if: WhatIf | None = None) -> DataFrame:
     """Return the transitions of every partition (folding/transition.py).
 
     Args:
@@ -53,11 +53,10 @@ def replay(spark: SparkSession, events: DataFrame, what_if: WhatIf | None = None
         what_if: None: the controller decides exactly when the history says that it decided. Otherwise the replay itself
             finds out what the controller does, with these changes.
     """
-    return transitions_of(replayed(spark, events, what_if))
+    return transitions_of(replayed(events, what_if))
 
 
 def replayed(
-    spark: SparkSession,
     events: DataFrame,
     what_if: WhatIf | None = None,
     *,

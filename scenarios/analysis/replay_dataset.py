@@ -8,8 +8,7 @@ done.mismatches  # 0: the history agrees with the controller's decisions
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
@@ -25,11 +24,18 @@ from kcsim.scenarios.analysis.replay import has_many_runs, mismatches_of, replay
 from kcsim.scenarios.analysis.replay_files import ReplayCounts, replay_files_to, replayed_files
 from kcsim.scenarios.analysis.replay_summary import ReplayComparison, by_partition, compare, counts
 from kcsim.scenarios.analysis.tables.dataset import Dataset, being_written, refuse_existing
+from kcsim.scenarios.analysis.tables.delta_table import require_deltalake
+from kcsim.scenarios.analysis.tables.delta_version import refuse_other_than_delta, versions_being_written
 from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN
+from kcsim.scenarios.analysis.tables.job_description import job_description
+from kcsim.scenarios.analysis.tables.location import Location, location
 from kcsim.scenarios.analysis.tables.reading import read_events, read_table
+from kcsim.scenarios.analysis.tables.table_format import TableFormat
 from kcsim.scenarios.analysis.tables.writing import write_table
 
 ORDER = (RUN, "topic", "partition", "n")
+SCHEMAS = {"mismatches": mismatches_arrow_schema, "transitions": transitions_arrow_schema}
+"""The tables that are written, in the order in which they become versions of Delta tables."""
 SHOWN = 5
 
 
@@ -45,6 +51,7 @@ class ReplayResult:
         passed_over: in a what-if, how many facts of the history were skipped because they no longer apply.
         rejected: how many records are no events; None for a dataset, whose rejects were reported when it was made.
         comparison: the comparison of a what-if with a replay of nothing changed; None without a what-if.
+        version: the number of the version that it is of Delta tables; None for plain files.
     """
 
     runs: int
@@ -55,6 +62,7 @@ class ReplayResult:
     passed_over: int
     rejected: int | None
     comparison: ReplayComparison | None
+    version: int | None = None
 
 
 class NothingToReplayError(Exception):
@@ -62,28 +70,57 @@ class NothingToReplayError(Exception):
 
 
 def replay_to(
-    spark: SparkSession, paths: Sequence[Path | str], to: Path | str, what_if: WhatIf | None = None
+    spark: SparkSession,
+    paths: Sequence[Location | str],
+    to: Location | str,
+    what_if: WhatIf | None = None,
+    table_format: TableFormat = TableFormat.PARQUET,
 ) -> ReplayResult:
     """Replay, and write the table of transitions, and the table of mismatches if there are any.
 
     Args:
         paths: datasets, traces, folders and patterns, as read_events takes them.
         to: a new folder; it becomes a dataset with `transitions/`, `mismatches/` and `replay.json`.
+        table_format: DELTA: both are Delta tables, of which this replay is a new version; `to` may have versions already.
 
-    Raises: PathExistsError before any work; what read_events raises; NothingToReplayError; what Spark raises.
+    Raises: PathExistsError before any work; what read_events raises; NothingToReplayError; what Spark raises;
+        NoFileSystemError.
     """
-    refuse_existing(Path(to))
+    about = {"of": [str(p) for p in paths], "what_if": _what_if_json(what_if)}
+    if table_format is TableFormat.PARQUET:
+        refuse_existing(location(to))
+        source = _Source(spark, paths)
+        with being_written(to) as folder:
+            (folder / "replay.json").write_text(json.dumps(about, indent=2))
+            return source.result(Dataset(folder), what_if)
+    require_deltalake()
+    refuse_other_than_delta(location(to), SCHEMAS)
     source = _Source(spark, paths)
-    with being_written(to) as folder:
-        written = Dataset(folder)
-        done = source.replay_to(written, what_if)
-        (folder / "replay.json").write_text(
-            json.dumps({"of": [str(p) for p in paths], "what_if": _what_if_json(what_if)}, indent=2)
-        )
-        transitions = read_table(spark, written.transitions(), transitions_arrow_schema())
-        if not done.runs and source.events.isEmpty():
-            raise NothingToReplayError(f"there are no events in {', '.join(map(str, paths))}")
-        first = _first_mismatches(spark, written)
+    with versions_being_written(location(to), SCHEMAS, about) as version:
+        result = source.result(Dataset(to, version.part), what_if)
+    return replace(result, version=version.number)
+
+
+class _Source:
+    def __init__(self, spark: SparkSession, paths: Sequence[Location | str]) -> None:
+        self._spark, self._paths = spark, paths
+        read = read_events(spark, paths)
+        self.events = read.events
+        datasets = [Dataset(path) for path in paths if Dataset(path).has("events")]
+        self.rejected = None if datasets else read.rejects.count()
+        files = [file for dataset in datasets for file in dataset.files()]
+        is_one_kind = bool(files) and len(datasets) == len(paths) and are_partitioned(files)
+        # A task of one file receives the timelines of the file's runs, which the driver makes: few, or it takes too long.
+        self._files = files if is_one_kind and not has_many_runs(self.events) else []
+
+    def result(self, written: Dataset, what_if: WhatIf | None) -> ReplayResult:
+        """Write the tables of transitions and mismatches of a dataset."""
+        with job_description(self._spark, f"replay: {self._how()}"):
+            done = self._replay_to(written, what_if)
+        if not done.runs and self.events.isEmpty():
+            raise NothingToReplayError(f"there are no events in {', '.join(map(str, self._paths))}")
+        transitions = read_table(self._spark, written.transitions(), transitions_arrow_schema())
+        first = _first_mismatches(self._spark, written)
         return ReplayResult(
             len(done.runs),
             done.partitions,
@@ -91,33 +128,24 @@ def replay_to(
             done.mismatches,
             first,
             done.passed_over,
-            source.rejected,
-            None if what_if is None else source.compared(transitions, what_if),
+            self.rejected,
+            None if what_if is None else self.compared(transitions, what_if),
         )
 
-
-class _Source:
-    def __init__(self, spark: SparkSession, paths: Sequence[Path | str]) -> None:
-        self._spark = spark
-        read = read_events(spark, paths)
-        self.events = read.events
-        datasets = [Dataset(path) for path in paths if Dataset(path).has("events")]
-        self.rejected = None if datasets else read.rejects.count()
-        files = [file for dataset in datasets for file in sorted(dataset.events().glob("batch=*/*.parquet"))]
-        is_one_kind = bool(files) and len(datasets) == len(paths) and are_partitioned(files)
-        # A task of one file receives the timelines of the file's runs, which the driver makes: few, or it takes too long.
-        self._files = files if is_one_kind and not has_many_runs(self.events) else []
-
-    def replay_to(self, written: Dataset, what_if: WhatIf | None) -> ReplayCounts:
-        """Write the tables of transitions and mismatches."""
+    def _how(self) -> str:
         if self._files:
-            return replay_files_to(self._spark, self._files, written.path, what_if)
+            return f"each of {len(self._files)} files by one task, in Python; nothing is shuffled"
+        return "rows are shuffled by partition or run: groupBy, applyInArrow"
+
+    def _replay_to(self, written: Dataset, what_if: WhatIf | None) -> ReplayCounts:
+        if self._files:
+            return replay_files_to(self._spark, self._files, written, what_if)
         return _write(self.replayed(what_if), written)
 
     def replayed(self, what_if: WhatIf | None) -> DataFrame:
         if self._files:
             return replayed_files(self._spark, self._files, what_if)
-        return replayed(self._spark, self.events, what_if)
+        return replayed(self.events, what_if)
 
     def compared(self, derived: DataFrame, what_if: WhatIf) -> ReplayComparison:
         """Compare the derived transitions of a what-if with those that are derived with nothing changed."""
@@ -154,7 +182,7 @@ def _write(rows: DataFrame, to: Dataset) -> ReplayCounts:
 
 
 def _first_mismatches(spark: SparkSession, written: Dataset) -> tuple[Mismatch, ...]:
-    if not written.mismatches().is_dir():
+    if not written.mismatches().is_dir():  # not `has`: the dataset is not whole yet
         return ()
     rows = read_table(spark, written.mismatches(), mismatches_arrow_schema()).where(F.col("what") != PASSED_OVER)
     first = rows.orderBy(BATCH, RUN, "seq").limit(SHOWN).collect()

@@ -6,7 +6,6 @@ no row of a partition passes through the JVM.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -31,6 +30,7 @@ from kcsim.scenarios.analysis.partitioned_files import fact_batches, rows_of_fil
 from kcsim.scenarios.analysis.replay import BroadcastTimelines, broadcast_timelines
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.events_table import BATCH, spark_schema
+from kcsim.scenarios.analysis.tables.location import Location, location
 from kcsim.scenarios.analysis.tables.part_file import PartFile, remove_unfinished
 from kcsim.scenarios.analysis.tables.task_each import task_per_item
 
@@ -70,7 +70,7 @@ def sum_counts(parts: Sequence[ReplayCounts]) -> ReplayCounts:
     )
 
 
-def replayed_files(spark: SparkSession, files: Sequence[Path | str], what_if: WhatIf | None = None) -> DataFrame:
+def replayed_files(spark: SparkSession, files: Sequence[Location | str], what_if: WhatIf | None = None) -> DataFrame:
     """Return transitions and mismatches as one table, in the form that replay.replayed returns."""
     timelines, fold = _timelines(spark, files), fold_for(what_if)
 
@@ -81,42 +81,41 @@ def replayed_files(spark: SparkSession, files: Sequence[Path | str], what_if: Wh
 
 
 def replay_files_to(
-    spark: SparkSession, files: Sequence[Path | str], to: Path | str, what_if: WhatIf | None = None
+    spark: SparkSession, files: Sequence[Location | str], to: Dataset, what_if: WhatIf | None = None
 ) -> ReplayCounts:
-    """Write the tables `transitions`, and `mismatches` if there are any, into the folder `to`, which all workers see."""
+    """Write the tables `transitions`, and `mismatches` if there are any, of a dataset that all workers see."""
     import pyarrow as pa
 
-    timelines, fold, where = _timelines(spark, files), fold_for(what_if), str(Path(to).resolve())
+    timelines, fold, written = _timelines(spark, files), fold_for(what_if), to.resolved()
 
     def work(number: int, file: str) -> Batches:
         with gc_paused():  # this also makes unpickling the timelines faster
-            done = replay_file(file, number, where, timelines, fold)
+            done = replay_file(file, number, written, timelines, fold)
         yield pa.RecordBatch.from_pydict({"counts": [msgspec.json.encode(done)]})
 
     parts = task_per_item(spark, _paths(files), work, "counts binary").collect()
-    written = Dataset(to)
     for table in (written.transitions(), written.mismatches()):
         remove_unfinished(table.glob(f"{BATCH}=*"))
     return sum_counts([msgspec.json.decode(part.counts, type=ReplayCounts) for part in parts])
 
 
-def _timelines(spark: SparkSession, files: Sequence[Path | str]) -> BroadcastTimelines:
+def _timelines(spark: SparkSession, files: Sequence[Location | str]) -> BroadcastTimelines:
     def work(_: int, file: str) -> Batches:
         return fact_batches([file], of_partitions=False)
 
     return broadcast_timelines(task_per_item(spark, _paths(files), work, spark_schema(facts_arrow_schema())))
 
 
-def _paths(files: Sequence[Path | str]) -> list[str]:
+def _paths(files: Sequence[Location | str]) -> list[str]:
     """Return the paths as all workers see them."""
-    return [str(Path(file).resolve()) for file in files]
+    return [str(location(file).resolve()) for file in files]
 
 
 # --- in the executors ------------------------------------------------------------------------------------------------------
 
 
 def replay_file(
-    file: Path | str, number: int, to: Path | str, timelines: Mapping[Run, Timeline], fold: FoldPartition
+    file: Location | str, number: int, to: Dataset, timelines: Mapping[Run, Timeline], fold: FoldPartition
 ) -> ReplayCounts:
     """Replay a file into files of the dataset `to`: one of transitions, and one of mismatches if there are any.
 
@@ -124,8 +123,8 @@ def replay_file(
         number: the number of the files that are written.
         timelines: the timelines of all runs that the file has events of.
     """
-    batch, written = Path(file).parent.name, Dataset(to)
-    transitions = _Part(written.transitions() / batch, number, transitions_arrow_schema(), ("kind", "trigger"))
+    batch = location(file).parent.name
+    transitions = _Part(to.transitions() / batch, number, transitions_arrow_schema(), ("kind", "trigger"))
     mismatches: _Part | None = None
     runs: set[Run] = set()
     partitions: set[tuple[str, str, str, int]] = set()
@@ -137,7 +136,7 @@ def replay_file(
                 partitions.add((first.batch, first.run, first.topic, first.partition))
             transitions.extend(rows)
             if differing:
-                mismatches = mismatches or _Part(written.mismatches() / batch, number, mismatches_arrow_schema(), ("what",))
+                mismatches = mismatches or _Part(to.mismatches() / batch, number, mismatches_arrow_schema(), ("what",))
                 mismatches.extend(differing)
     differences = mismatches.close() if mismatches is not None else Counter[tuple[str, ...]]()
     passed_over = differences.pop((PASSED_OVER,), 0)
@@ -148,7 +147,7 @@ def replay_file(
 class _Part:
     """A file that takes rows, and counts them by the values of some of their columns."""
 
-    def __init__(self, folder: Path, number: int, schema: Any, counted_by: tuple[str, ...]) -> None:
+    def __init__(self, folder: Location, number: int, schema: Any, counted_by: tuple[str, ...]) -> None:
         self._file = PartFile(folder, number, schema)
         self._schema = schema
         self._counted_by = list(counted_by)

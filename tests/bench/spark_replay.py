@@ -65,11 +65,13 @@ def _measure(
     made: list[Any] = []
     generated = measure("generate", 1, lambda: made.append(generate_dataset(spark, settings, place)), rounds=1)
     events = made[0].total
-    files = sorted(Dataset(place).events().glob("batch=*/*.parquet"))
+    files = Dataset(place).files()
     done: list[ReplayCounts] = []
     parallel, alone = place / "parallel", place / "alone"
-    side_by_side = measure("Spark", events, lambda: done.append(replay_files_to(spark, files, parallel)), rounds=1)
-    by_itself = measure("one process", events, lambda: done.append(replay_to_in_one_process(files, alone)), rounds=1)
+    side_by_side = measure("Spark", events, lambda: done.append(replay_files_to(spark, files, Dataset(parallel))), rounds=1)
+    by_itself = measure(
+        "one process", events, lambda: done.append(replay_to_in_one_process(files, Dataset(alone))), rounds=1
+    )
     assert done[0] == done[1], f"Spark made {done[0]}, one process {done[1]}"
     transitions = sum(count for *_, count in done[0].transitions)
     print(f"\n{events:,} events in {len(files)} files, {made[0].bytes / MB:,.0f} MB; {transitions:,} transitions")

@@ -41,16 +41,17 @@ class PlainSource:
 
     def __init__(self, path: Path) -> None:
         self.broken: str | None = None
-        self._file = os.open(path, os.O_RDONLY)
+        self._file = path.open("rb", buffering=0)  # a server writes over the zeros that it has filled the file with
 
     def read(self, length: int, offset: int) -> bytes:
-        return os.pread(self._file, length, offset)
+        self._file.seek(offset)
+        return self._file.read(length) or b""
 
     def has(self, length: int, offset: int) -> bool:
-        return offset + length <= os.fstat(self._file).st_size
+        return offset + length <= self._file.seek(0, os.SEEK_END)
 
     def close(self) -> None:
-        os.close(self._file)
+        self._file.close()
 
 
 class GzipSource:
@@ -58,7 +59,8 @@ class GzipSource:
 
     def __init__(self, path: Path) -> None:
         self.broken: str | None = None
-        self._file = gzip.GzipFile(path, "rb")
+        self._compressed = path.open("rb")
+        self._file = gzip.GzipFile(fileobj=self._compressed)
         self._begin = 0  # the offset of the first byte held
         self._held = b""
 
@@ -83,3 +85,4 @@ class GzipSource:
 
     def close(self) -> None:
         self._file.close()
+        self._compressed.close()

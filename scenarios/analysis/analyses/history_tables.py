@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
 from kcsim.scenarios.analysis.analyses import facts, state_intervals
@@ -11,6 +10,7 @@ from kcsim.scenarios.analysis.analyses.scope import Scope
 from kcsim.scenarios.analysis.analyses.unavailability_windows import windows
 from kcsim.scenarios.analysis.engines.engine import FoldBatches
 from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, engine_in_use
+from kcsim.scenarios.analysis.tables.location import Location
 
 FEW_RUNS = 1_000
 """Up to so many runs, what is small in each run is small in all: each executor can have a copy of it."""
@@ -114,7 +114,7 @@ class HistoryTables:
         """Return the first rows of a table in an order, and how many rows it has: see engine.Engine."""
         return self._engine.first_rows(table, in_order, most)
 
-    def write_counted(self, table: DataFrame, folder: Path) -> int:
+    def write_counted(self, table: DataFrame, folder: Location) -> int:
         """Write a table as Parquet, and return how many rows it has: see engine.Engine."""
         return self._engine.write_counted(table, folder)
 

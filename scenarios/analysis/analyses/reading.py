@@ -1,7 +1,6 @@
 """Reading a history to be analysed: datasets, with the transitions that they hold, or traces of runs."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.scope import Scope
@@ -9,6 +8,7 @@ from kcsim.scenarios.analysis.engines.frames import DataFrame, engine_in_use
 from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.dataset_files import inspect_files
+from kcsim.scenarios.analysis.tables.location import Location
 
 TRANSITIONS = "transitions"
 
@@ -18,7 +18,7 @@ class NoEventsError(Exception):
 
 
 def read_history(
-    paths: Sequence[Path], transitions: Path | None = None, scope: Scope | None = None
+    paths: Sequence[Location], transitions: Location | None = None, scope: Scope | None = None
 ) -> tuple[HistoryTables, list[str]]:
     """Read a history to be analysed, by the engine in use.
 
@@ -53,7 +53,7 @@ def _transitions(datasets: Sequence[Dataset]) -> DataFrame | None:
     return table
 
 
-def _unread(paths: Sequence[Path], rejects: DataFrame) -> list[str]:
+def _unread(paths: Sequence[Location], rejects: DataFrame) -> list[str]:
     datasets = [dataset for dataset in map(Dataset, paths) if dataset.has("events")]
     sentences = [
         f"{reject.file}: not read: {reject.detail}" for dataset in datasets for reject in inspect_files(dataset).rejects

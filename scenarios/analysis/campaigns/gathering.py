@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -21,6 +20,7 @@ from kcsim.scenarios.analysis.campaigns.trials_table import (
 )
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.events_table import RUN
+from kcsim.scenarios.analysis.tables.location import Location
 from kcsim.scenarios.analysis.tables.writing import ORDER_OF_EVENTS, write_table
 from kcsim.scenarios.explore.campaign import Campaign
 
@@ -40,7 +40,7 @@ def run_once(trials: DataFrame) -> DataFrame:
     return kept
 
 
-def write_campaign(trials: DataFrame, where: Path | str) -> None:
+def write_campaign(trials: DataFrame, where: Location | str) -> None:
     """Write the tables of a campaign: runs, violations, outages, coverage, and the events that were kept.
 
     Args:

@@ -1,10 +1,10 @@
 """What the analyses need of the engine that computes them, beyond tables and columns."""
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kcsim.scenarios.analysis.tables.event_tables import EventTables
+from kcsim.scenarios.analysis.tables.location import Location
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,10 +24,10 @@ class Engine(Protocol):
     def window(self) -> Any:
         """The windows of rows, as pyspark.sql.Window."""
 
-    def read_events(self, paths: Sequence[Path]) -> EventTables:
+    def read_events(self, paths: Sequence[Location]) -> EventTables:
         """Return the events of datasets and traces, and what in them is no event; as tables/reading.py."""
 
-    def read_table(self, folder: Path, schema: Any) -> "DataFrame":
+    def read_table(self, folder: Location, schema: Any) -> "DataFrame":
         """Return a table of a dataset. `schema`: its pyarrow.Schema, with `batch`."""
 
     def detached(self, table: "DataFrame") -> "DataFrame":
@@ -49,5 +49,5 @@ class Engine(Protocol):
     ) -> tuple[list[Any], int]:
         """Return the first rows of a table in an order, and how many rows it has. The table is computed once."""
 
-    def write_counted(self, table: "DataFrame", folder: Path) -> int:
+    def write_counted(self, table: "DataFrame", folder: Location) -> int:
         """Write a table as Parquet to a new folder, and return how many rows it has. The table is computed once."""

@@ -1,7 +1,6 @@
 """The engine Spark: the tables are PySpark's own, in the active session."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from pyspark import StorageLevel
@@ -10,6 +9,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession, Window, functions
 from kcsim.scenarios.analysis.engines.engine import FoldBatches
 from kcsim.scenarios.analysis.tables.event_tables import EventTables
 from kcsim.scenarios.analysis.tables.events_table import spark_schema
+from kcsim.scenarios.analysis.tables.location import Location
 from kcsim.scenarios.analysis.tables.reading import read_events, read_table
 from kcsim.scenarios.analysis.tables.spark_session import is_in_this_process
 from kcsim.scenarios.analysis.tables.writing import write_counted
@@ -21,10 +21,10 @@ class SparkEngine:
     functions = functions
     window = Window
 
-    def read_events(self, paths: Sequence[Path]) -> EventTables:
+    def read_events(self, paths: Sequence[Location]) -> EventTables:
         return read_events(SparkSession.active(), paths)
 
-    def read_table(self, folder: Path, schema: Any) -> DataFrame:
+    def read_table(self, folder: Location, schema: Any) -> DataFrame:
         return read_table(SparkSession.active(), folder, schema)
 
     def detached(self, table: DataFrame) -> DataFrame:
@@ -45,5 +45,5 @@ class SparkEngine:
         observed = table.observe(counted, functions.count(functions.lit(1)).alias("rows"))
         return in_order(observed).limit(most).collect(), int(counted.get["rows"])
 
-    def write_counted(self, table: DataFrame, folder: Path) -> int:
+    def write_counted(self, table: DataFrame, folder: Location) -> int:
         return write_counted(table, folder)

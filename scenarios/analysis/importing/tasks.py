@@ -5,9 +5,10 @@ A task alone costs a tenth of a second. No file is divided, because a compressed
 
 from collections.abc import Sequence
 from heapq import heapify, heapreplace
-from pathlib import Path
 
 from pyspark.sql import SparkSession
+
+from kcsim.scenarios.analysis.tables.location import location
 
 TASKS_PER_CORE = 4
 """Several, so that no core is idle for long while others still work."""
@@ -34,6 +35,6 @@ def packed(sizes: Sequence[int], most: int) -> list[list[int]]:
 def size_of(path: str) -> int:
     """Return the size of a file in bytes; 0 if it is unknown: the task that reads the file reports the error."""
     try:
-        return Path(path).stat().st_size
+        return location(path).stat().st_size
     except OSError:
         return 0

@@ -4,7 +4,6 @@ An event log names the partition of such writes only by the path; its columns `t
 """
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Column, SparkSession
@@ -14,6 +13,8 @@ from kcsim.scenarios.analysis.importing.event_rows import all_columns, import_co
 from kcsim.scenarios.analysis.importing.imported import ImportedTables
 from kcsim.scenarios.analysis.tables.dataset import Dataset, being_written
 from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN
+from kcsim.scenarios.analysis.tables.hadoop import hadoop_name
+from kcsim.scenarios.analysis.tables.location import Location
 from kcsim.scenarios.analysis.tables.writing import write_table
 from kcsim.znodes import paths
 
@@ -21,7 +22,7 @@ OF_A_PARTITION = rf"^{paths.BROKER_TOPICS}/([^/]+)/partitions/([0-9]+)(/state)?$
 
 
 def write_imported(
-    spark: SparkSession, imported: ImportedTables[Any], to: Path
+    spark: SparkSession, imported: ImportedTables[Any], to: Location | str
 ) -> tuple[dict[str, Counter[str]], Counter[str]]:
     """Write a dataset, whole or not at all, and release the sources of the tables.
 
@@ -50,7 +51,7 @@ def _whose() -> tuple[Column, Column]:
 
 def _kinds(spark: SparkSession, dataset: Dataset) -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {}
-    for row in spark.read.parquet(str(dataset.events())).groupBy(RUN, "kind").count().collect():
+    for row in spark.read.parquet(hadoop_name(spark, dataset.events())).groupBy(RUN, "kind").count().collect():
         found.setdefault(row[RUN], Counter())[row["kind"]] = row["count"]
     return found
 
@@ -58,5 +59,5 @@ def _kinds(spark: SparkSession, dataset: Dataset) -> dict[str, Counter[str]]:
 def _reasons(spark: SparkSession, dataset: Dataset) -> Counter[str]:
     if not dataset.batches("rejects"):
         return Counter()
-    counted = spark.read.parquet(str(dataset.rejects())).groupBy("reason").count().collect()
+    counted = spark.read.parquet(hadoop_name(spark, dataset.rejects())).groupBy("reason").count().collect()
     return Counter({row["reason"]: row["count"] for row in counted})

@@ -1,18 +1,21 @@
 """What the footers of a dataset's files show: which files can be read, and which versions of the format they have."""
 
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from kcsim.eventlog.events import EVENT_SCHEMA_VERSION
 from kcsim.scenarios.analysis.tables.batch_upgrade import is_older
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.events_table import RUN
+from kcsim.scenarios.analysis.tables.location import Location, parquet_file
 from kcsim.scenarios.analysis.tables.problems import Problem
 from kcsim.scenarios.analysis.tables.rejects_table import Reason, Reject
 from kcsim.scenarios.analysis.tables.trace_rows import problem_of_columns
 
 REQUIRED = (RUN, "seq", "t_ms", "node", "kind")
 """The columns that are never null."""
+AT_ONCE = 16
+"""How many footers are read at a time."""
 
 
 class DatasetFiles(NamedTuple):
@@ -25,33 +28,49 @@ class DatasetFiles(NamedTuple):
         version: the newest version of the format.
     """
 
-    good: list[Path]
-    older: list[Path]
+    good: list[Location]
+    older: list[Location]
     rejects: list[Reject]
     version: int
 
 
-def inspect_files(dataset: Dataset) -> DatasetFiles:
-    """Read the footer of each file of events, where Parquet keeps the schema and the statistics."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+class _Footer(NamedTuple):
+    """What the footer of a file shows. `version`: the newest in it; 0 if it is not readable."""
 
-    good, older, rejects, version = [], [], [], 0
-    for path in sorted(dataset.events().glob("batch=*/*.parquet")):
-        try:
-            with pq.ParquetFile(path) as file:
-                problem = _problem_of(file.schema_arrow)
-                names = file.schema_arrow.names
-                version = max(version, _newest_version(file.metadata))
-        except (OSError, pa.ArrowException) as error:
-            problem = Problem(Reason.UNREADABLE, (str(error).splitlines() or [""])[0].rstrip("."))
-        if problem is None:
-            good.append(path)
-            older.extend([path] if is_older(names) else [])
-        else:
-            batch = path.parent.name.removeprefix("batch=")
-            rejects.append(Reject(batch, None, str(path), None, problem.reason.value, problem.detail, None))
-    return DatasetFiles(good, older, rejects, version)
+    problem: Problem | None
+    is_older: bool = False
+    version: int = 0
+
+
+def inspect_files(dataset: Dataset) -> DatasetFiles:
+    """Read the footer of each file of events, where Parquet keeps the schema and the statistics.
+
+    Several are read at a time: in another file system, most of the time is the wait for an answer.
+    """
+    files = dataset.files()
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        footers = dict(zip(files, threads.map(_read_footer, files), strict=True))
+    good = [file for file, footer in footers.items() if footer.problem is None]
+    rejects = [_reject(file, footer.problem) for file, footer in footers.items() if footer.problem is not None]
+    older = [file for file in good if footers[file].is_older]
+    return DatasetFiles(good, older, rejects, max((footer.version for footer in footers.values()), default=0))
+
+
+def _read_footer(file: Location) -> _Footer:
+    import pyarrow as pa
+
+    try:
+        with parquet_file(file) as opened:
+            schema = opened.schema_arrow
+            problem = _problem_of(schema)
+            return _Footer(problem, is_older(schema.names), _newest_version(opened.metadata))
+    except (OSError, pa.ArrowException) as error:
+        return _Footer(Problem(Reason.UNREADABLE, (str(error).splitlines() or [""])[0].rstrip(".")))
+
+
+def _reject(file: Location, problem: Problem) -> Reject:
+    batch = file.parent.name.removeprefix("batch=")
+    return Reject(batch, None, str(file), None, problem.reason.value, problem.detail, None)
 
 
 def _problem_of(schema: Any) -> Problem | None:

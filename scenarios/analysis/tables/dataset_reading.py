@@ -6,7 +6,6 @@ in the files' footers show whether there can be such a run, so that a hundred mi
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -16,6 +15,8 @@ from kcsim.scenarios.analysis.tables.batch_upgrade import upgrade_batches
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.dataset_files import REQUIRED, DatasetFiles, inspect_files
 from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN, events_schema, spark_schema
+from kcsim.scenarios.analysis.tables.hadoop import hadoop_name
+from kcsim.scenarios.analysis.tables.location import Location
 from kcsim.scenarios.analysis.tables.problems import of_version
 from kcsim.scenarios.analysis.tables.rejects_table import TEXT_LENGTH, Reason, rejects_arrow_schema
 
@@ -51,9 +52,9 @@ def _rows_of(spark: SparkSession, dataset: Dataset, files: DatasetFiles) -> Data
     return upgraded.unionByName(_located(spark, dataset, current)) if current else upgraded
 
 
-def _located(spark: SparkSession, dataset: Dataset, files: Sequence[Path]) -> DataFrame:
+def _located(spark: SparkSession, dataset: Dataset, files: Sequence[Location]) -> DataFrame:
     """Return the rows, with the file and the line of each."""
-    reader = spark.read.schema(events_schema()).option("basePath", str(dataset.events()))
+    reader = spark.read.schema(events_schema()).option("basePath", hadoop_name(spark, dataset.events()))
     path = f.regexp_replace(f.col("_metadata.file_path"), "^file:/+", "/")
     row = f.col("_metadata.row_index") + 1
     return reader.parquet(*map(str, files)).select("*", path.alias("file"), row.alias("line"))

@@ -1,13 +1,14 @@
 """Ingesting traces into a dataset: read, separated from rejects, laid out by partition, and counted."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
 from kcsim.scenarios.analysis.tables.dataset import Dataset, being_written, refuse_existing
 from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN
+from kcsim.scenarios.analysis.tables.hadoop import hadoop_name
+from kcsim.scenarios.analysis.tables.location import Location, location
 from kcsim.scenarios.analysis.tables.reading import read_events, read_table
 from kcsim.scenarios.analysis.tables.rejects_table import rejects_arrow_schema
 from kcsim.scenarios.analysis.tables.writing import write_events, write_table
@@ -30,21 +31,23 @@ class NothingReadError(Exception):
     """The input has no event; no dataset was written. The message counts the rejects by reason."""
 
 
-def ingest(spark: SparkSession, paths: Iterable[Path | str], to: Path, batch: str | None = None) -> IngestCounts:
+def ingest(
+    spark: SparkSession, paths: Iterable[Location | str], to: Location | str, batch: str | None = None
+) -> IngestCounts:
     """Write events and rejects to a new dataset; whole, or not at all.
 
     Args: as of read_events; `to` must not exist.
 
     Raises: PathExistsError before any work; what read_events raises; NothingReadError; what Spark raises for a failed job.
     """
-    refuse_existing(to)
+    refuse_existing(location(to))
     read = read_events(spark, paths, batch)
     with being_written(to) as folder:
         dataset = Dataset(folder)
         write_table(read.rejects, dataset.rejects(), (), ("file", "line"))
         rejects = _counted_rejects(spark, dataset)
         write_events(read.events, dataset.events())
-        written = spark.read.parquet(str(dataset.events())) if dataset.batches() else None
+        written = spark.read.parquet(hadoop_name(spark, dataset.events())) if dataset.batches() else None
         events = 0 if written is None else written.count()
         if written is None or events == 0:
             reasons = ", ".join(f"{count} {reason}" for reason, count in rejects.items())

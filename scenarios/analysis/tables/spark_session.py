@@ -106,12 +106,19 @@ def _is_submitted() -> bool:
     return all(name in os.environ for name in GATEWAY)
 
 
+def _of_object_stores() -> dict[str, str]:
+    """Return what S3A needs beside what Spark takes from the environment: a service of its own has no names for buckets."""
+    own_service = any(name in os.environ for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
+    return {"spark.hadoop.fs.s3a.path.style.access": "true"} if own_service else {}
+
+
 def _ours(master: str, bytes_read: int | None) -> dict[str, str]:
     if _is_submitted() or is_active() or not is_on_this_machine(master):
-        return dict(OURS)
+        return {**OURS, **_of_object_stores()}
     warehouse = Path(tempfile.gettempdir(), "kcsim-spark-warehouse")  # Spark creates it for its first table; we have none
     return {
         **OURS,
+        **_of_object_stores(),
         **ON_THIS_MACHINE,
         "spark.sql.shuffle.partitions": str(PARTITIONS_PER_CORE * _cores(master)),
         "spark.driver.memory": f"{driver_memory(bytes_read, memory_limit()) // 2**20}m",

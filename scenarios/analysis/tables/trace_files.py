@@ -1,12 +1,11 @@
 """Finding the traces under given paths, naming their runs, and dividing them among tasks."""
 
-import glob
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import NamedTuple
 
 from kcsim.scenarios.analysis.tables.dataset import Dataset
+from kcsim.scenarios.analysis.tables.location import PARTS, Location, expanded, location
 
 COMPRESSED = (".gz", ".zst")
 SUFFIXES = (".jsonl", ".parquet", *(f".jsonl{suffix}" for suffix in COMPRESSED))
@@ -43,7 +42,7 @@ class SameBatchError(Exception):
     """Two inputs have a batch of the same name, so that their runs could be confused."""
 
 
-def find(paths: Iterable[Path | str], batch: str | None = None) -> tuple[list[Dataset], list[Trace]]:
+def find(paths: Iterable[Location | str], batch: str | None = None) -> tuple[list[Dataset], list[Trace]]:
     """Find the datasets and the loose traces.
 
     Args:
@@ -55,47 +54,47 @@ def find(paths: Iterable[Path | str], batch: str | None = None) -> tuple[list[Da
 
     Raises: NoTraceError for a path where nothing is; OSError.
     """
-    datasets: dict[Path, Dataset] = {}
-    files: set[Path] = set()
+    datasets: dict[Location, Dataset] = {}
+    files: set[Location] = set()
     for path in _expanded(paths):
         if not path.is_dir():
             files.add(path.absolute())
         elif Dataset(path).has("events"):
             datasets[path.absolute()] = Dataset(path.absolute())
         else:
-            found = sorted(_traces_in(path))
+            found = list(_traces_in(path))
             if not found:
                 raise NoTraceError(f"{path}: no dataset, and no trace in it ({', '.join(SUFFIXES)})")
             files.update(file.absolute() for file in found)
-    names = _names(sorted(files))
-    return [datasets[path] for path in sorted(datasets)], [_trace(file, run, batch) for file, run in names]
+    names = _names(sorted(files, key=PARTS))
+    return [datasets[path] for path in sorted(datasets, key=PARTS)], [_trace(file, run, batch) for file, run in names]
 
 
-def _expanded(paths: Iterable[Path | str]) -> Iterator[Path]:
-    for path in map(Path, paths):
+def _expanded(paths: Iterable[Location | str]) -> Iterator[Location]:
+    for path in map(location, paths):
         if path.exists():
             yield path
             continue
-        found = sorted(glob.glob(str(path), recursive=True)) if glob.has_magic(str(path)) else []
+        found = expanded(path)
         if not found:
             raise NoTraceError(f"{path}: no such file or folder")
-        yield from map(Path, found)
+        yield from found
 
 
-def _traces_in(folder: Path) -> Iterator[Path]:
+def _traces_in(folder: Location) -> Iterator[Location]:
     for file in folder.rglob("*"):
-        is_hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+        is_hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)  # type: ignore[arg-type]  # one kind
         if file.name.endswith(SUFFIXES) and not is_hidden and file.is_file():
             yield file
 
 
-def _trace(file: Path, run: str, batch: str | None) -> Trace:
+def _trace(file: Location, run: str, batch: str | None) -> Trace:
     status = file.stat()
     day = datetime.fromtimestamp(status.st_mtime, UTC).date().isoformat()
     return Trace(str(file), batch or day, run, status.st_size)
 
 
-def _names(files: Sequence[Path]) -> list[tuple[Path, str]]:
+def _names(files: Sequence[Location]) -> list[tuple[Location, str]]:
     taken: set[str] = set()
     named = []
     for file in files:
@@ -107,7 +106,7 @@ def _names(files: Sequence[Path]) -> list[tuple[Path, str]]:
     return named
 
 
-def run_name(file: Path) -> str:
+def run_name(file: Location) -> str:
     """Return a file's name without the suffixes of its format: `crash` for crash.jsonl.gz."""
     return (file.with_suffix("") if file.suffix in COMPRESSED else file).stem
 

@@ -5,6 +5,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, Any
 
 import msgspec
@@ -16,6 +17,7 @@ from kcsim.eventlog.events import Event
 from kcsim.eventlog.schema_upgrade import LAST_VERSION_WITHOUT_COLUMNS, upgraded
 from kcsim.scenarios.analysis.gc_pause import gc_paused
 from kcsim.scenarios.analysis.tables import problems
+from kcsim.scenarios.analysis.tables.location import location
 from kcsim.scenarios.analysis.tables.portion import TracePortion, reject
 from kcsim.scenarios.analysis.tables.problems import Problem
 from kcsim.scenarios.analysis.tables.rejects_table import Reason
@@ -49,12 +51,15 @@ def read_lines(split: Split) -> Iterator[TracePortion]:
         yield TracePortion(None, [reject(split.trace, None, Problem(Reason.UNREADABLE, detail))])
 
 
-def _opened(path: str) -> IO[bytes] | gzip.GzipFile:
-    if path.endswith(".gz"):
-        return gzip.open(path)
-    if path.endswith(".zst"):
-        return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(path), "zstd"), 2**16)
-    return open(path, "rb")
+@contextmanager
+def _opened(path: str) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    with location(path).open("rb") as file:
+        if path.endswith(".gz"):
+            yield gzip.GzipFile(fileobj=file)
+        elif path.endswith(".zst"):
+            yield io.BufferedReader(pa.CompressedInputStream(file, "zstd"), 2**16)
+        else:
+            yield file
 
 
 def _version_of(first: bytes) -> int | None:
@@ -149,7 +154,7 @@ def _lines_before(split: Split) -> int:
     left, lines, last = split.start, 0, b"\n"
     if left == 0:
         return 0
-    with open(split.trace.path, "rb") as file:
+    with location(split.trace.path).open("rb") as file:
         while left and (block := file.read(min(left, 2**22))):
             left -= len(block)
             lines += block.count(b"\n")

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from kcsim.eventlog.event_log import arrow_schema
 from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, Event, EventKind
 from kcsim.eventlog.parquet_batches import OversizedFileError, batches_of, open_parquet
 from kcsim.scenarios.analysis.tables import problems
 from kcsim.scenarios.analysis.tables.batch_upgrade import is_older, upgrade_batch
+from kcsim.scenarios.analysis.tables.location import parquet_file, parquet_source
 from kcsim.scenarios.analysis.tables.portion import TracePortion, reject
 from kcsim.scenarios.analysis.tables.problems import Problem
 from kcsim.scenarios.analysis.tables.rejects_table import Reason
@@ -34,13 +34,13 @@ def read_rows(split: Split) -> Iterator[TracePortion]:
     """Yield the rows of a Parquet trace, in order. If the file cannot be read from some row on, that is a reject."""
     read = 0
     try:
-        with pq.ParquetFile(split.trace.path) as file:
+        with parquet_file(split.trace.path) as file:
             problem = _problem_of_file(file)
             if problem is not None and problem.reason is Reason.FOREIGN:
                 yield TracePortion(None, [reject(split.trace, None, problem)])
                 return
             upgrades = is_older(file.schema_arrow.names)
-        with open_parquet(split.trace.path) as file:
+        with open_parquet(parquet_source(split.trace.path)) as file:
             for batch in batches_of(file, ROWS):
                 yield _portion(split, batch, read, problem, upgrades)
                 read += len(batch)

@@ -4,7 +4,6 @@ import sys
 import time
 from collections.abc import Sequence
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +12,7 @@ from kcsim.scenarios.analysis.analyses.scope import Liveness, Scope
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
 from kcsim.scenarios.cli.spark.engines import ChosenEngine, EngineName, OwnMaster
 from kcsim.scenarios.cli.spark.engines import engine as opened_engine
-from kcsim.scenarios.cli.spark.options import Conf, local_path, refuse_existing
+from kcsim.scenarios.cli.spark.options import Conf, Place, place, refuse_existing
 from kcsim.scenarios.cli.spark.progress import Doing
 
 if TYPE_CHECKING:
@@ -37,17 +36,17 @@ def analyse(
         str | None, typer.Argument(metavar="[NAME]", help="Which analysis, one of --list; or all, with --out.")
     ] = None,
     paths: Annotated[
-        list[Path] | None,
-        typer.Argument(parser=local_path, metavar="[DATASET|TRACE]...", help="A dataset; or traces: JSON lines, Parquet."),
+        list[Place] | None,
+        typer.Argument(parser=place, metavar="[DATASET|TRACE]...", help="A dataset; or traces: JSON lines, Parquet."),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Name every analysis with what it answers.")] = False,
     describe: Annotated[
         str | None, typer.Option(metavar="NAME", help="Describe what exactly an analysis counts, and its columns.")
     ] = None,
     transitions: Annotated[
-        Path | None,
+        Place | None,
         typer.Option(
-            parser=local_path,
+            parser=place,
             metavar="DATASET",
             help="Take the transitions from here, as from a replay of what might have been.",
         ),
@@ -69,9 +68,9 @@ def analyse(
         bool, typer.Option("--all-columns", help="Print all columns of a table; it may be wider than the terminal.")
     ] = False,
     out: Annotated[
-        Path | None,
+        Place | None,
         typer.Option(
-            parser=local_path, metavar="DIR", help="Write all rows as Parquet, a folder for each analysis; must not exist."
+            parser=place, metavar="DIR", help="Write all rows as Parquet, a folder for each analysis; must not exist."
         ),
     ] = None,
     engine: ChosenEngine = EngineName.SPARK,
@@ -168,7 +167,7 @@ def _print_catalogue(describe: str | None) -> None:
 # --- input -----------------------------------------------------------------------------------------------------------------
 
 
-def _history(paths: list[Path], transitions: Path | None, scope: Scope) -> "HistoryTables":
+def _history(paths: list[Place], transitions: Place | None, scope: Scope) -> "HistoryTables":
     """Return the tables of the given paths. Report what cannot be read; end the command if nothing can be read."""
     from kcsim.scenarios.analysis.analyses.reading import NoEventsError, read_history
 
@@ -202,7 +201,7 @@ def _print(analysis: "Analysis", history: "HistoryTables", limit: int, all_colum
         print(f"there are more than {limit}: --limit N prints more, --out DIR writes all of them", file=sys.stderr)
 
 
-def _write(analyses: "Sequence[Analysis]", history: "HistoryTables", out: Path, doing: Doing) -> None:
+def _write(analyses: "Sequence[Analysis]", history: "HistoryTables", out: Place, doing: Doing) -> None:
     from kcsim.scenarios.analysis.tables.dataset import being_written
     from kcsim.scenarios.cli.spark.analyse_text import aligned
 

@@ -4,13 +4,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, bytes_of, session
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Place, bytes_of, session
 from kcsim.scenarios.cli.spark.progress import Doing, progress, progress_in_time
 from kcsim.scenarios.cli.spark.spark_command import missing_packages
 from kcsim.scenarios.cli.stop_signals import stop_signals_as_ctrl_c
@@ -46,8 +45,8 @@ def engine(
     what: str,
     master: str | None,
     conf: Sequence[str] | None,
-    reads: Sequence[Path],
-    out: Path | None = None,
+    reads: Sequence[Place],
+    out: Place | None = None,
 ) -> Iterator[Doing]:
     """Open the engine of a command, and have it in use within the context; report the command's progress.
 
@@ -72,18 +71,20 @@ def engine(
 
 
 @contextmanager
-def _duckdb(out: Path | None) -> Iterator[None]:
+def _duckdb(out: Place | None) -> Iterator[None]:
     import duckdb
 
     from kcsim.scenarios.analysis.engines.duckdb.duckdb_engine import duckdb_engine
     from kcsim.scenarios.analysis.engines.frames import using
     from kcsim.scenarios.analysis.tables.dataset import NoDatasetError, PathExistsError
+    from kcsim.scenarios.analysis.tables.delta_table import NoVersionError
+    from kcsim.scenarios.analysis.tables.location import NoFileSystemError
     from kcsim.scenarios.analysis.tables.trace_files import NoTraceError, SameBatchError
 
     try:
         with stop_signals_as_ctrl_c(), duckdb_engine() as found, using(found):
             yield
-    except (PathExistsError, NoDatasetError, NoTraceError, SameBatchError) as error:
+    except (PathExistsError, NoDatasetError, NoTraceError, SameBatchError, NoFileSystemError, NoVersionError) as error:
         fail(str(error), ExitStatus.USAGE)
     except RuntimeError as error:
         if str(error) == INTERRUPTED:
@@ -95,7 +96,7 @@ def _duckdb(out: Path | None) -> Iterator[None]:
         fail(f"{error.filename or out or 'DuckDB'}: {error.strerror or error}", ExitStatus.UNDECIDED)
 
 
-def _hint(master: str, conf: Sequence[str] | None, reads: Sequence[Path]) -> None:
+def _hint(master: str, conf: Sequence[str] | None, reads: Sequence[Place]) -> None:
     """Name the other engine, where it would do the same in less time."""
     from kcsim.scenarios.analysis.tables.spark_session import LITTLE_BYTES, is_active, is_in_this_process
 

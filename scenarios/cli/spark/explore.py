@@ -11,7 +11,16 @@ import typer
 from kcsim.scenarios.analysis.campaigns.campaign_options import DEFAULT_LIMIT_SECONDS, Traces
 from kcsim.scenarios.cli.command_exit import INTERRUPTED_LINE, CommandExit, ExitStatus, OutputFormat
 from kcsim.scenarios.cli.explore import SHRINKING_RUNS, chosen_profile, seed_range, write_cases
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, refuse_existing, session
+from kcsim.scenarios.cli.spark.options import (
+    DEFAULT_MASTER,
+    Conf,
+    Master,
+    Place,
+    local_path,
+    place,
+    refuse_existing,
+    session,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,7 +53,7 @@ Tasks = Annotated[int | None, typer.Option(min=1, help="Into how many tasks of S
 
 def explore(
     out: Annotated[
-        Path, typer.Option("--out", "-o", parser=local_path, metavar="DATASET", help="The folder to write; must not exist.")
+        Place, typer.Option("--out", "-o", parser=place, metavar="DATASET", help="The folder to write; must not exist.")
     ],
     seeds: Seeds = "0..999",
     profile: ProfileName = "standard",
@@ -97,7 +106,9 @@ def explore(
     }
     with session(master, conf, out, reads=()) as spark:
         from kcsim.scenarios.analysis.campaigns import exploring
+        from kcsim.scenarios.analysis.tables.hadoop import hadoop_name
 
+        hadoop_name(spark, out)  # before the runs, not after them
         trials = exploring.explore(
             spark,
             DrawnScenarios(drawn_from),
@@ -121,7 +132,7 @@ def explore(
     raise CommandExit(ExitStatus.UNDECIDED if summed.lost else ExitStatus.HELD)
 
 
-def _gather(trials: "DataFrame", out: Path, settings: dict[str, object], what: str) -> "CampaignSummary":
+def _gather(trials: "DataFrame", out: Place, settings: dict[str, object], what: str) -> "CampaignSummary":
     """Run the trials once, write their results, and sum them up."""
     from kcsim.scenarios.analysis.campaigns.gathering import run_once, sum_up, write_campaign
     from kcsim.scenarios.analysis.tables.dataset import being_written

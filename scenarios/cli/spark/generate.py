@@ -4,13 +4,12 @@ import json
 import sys
 import time
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, refuse_existing, session
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, Place, place, refuse_existing, session
 
 if TYPE_CHECKING:
     from kcsim.scenarios.analysis.generate import GeneratedDataset
@@ -24,7 +23,7 @@ KINDS_SHOWN = 12
 
 def generate(
     out: Annotated[
-        Path, typer.Option("--out", "-o", parser=local_path, metavar="DIR", help="The dataset to write; must not exist.")
+        Place, typer.Option("--out", "-o", parser=place, metavar="DIR", help="The dataset to write; must not exist.")
     ],
     brokers: Annotated[int, typer.Option(help="How many brokers.")] = 12,
     racks: Annotated[int, typer.Option(help="On how many racks they are.")] = 3,
@@ -171,7 +170,7 @@ def _with_length(settings: "Settings", days: float | None, events: int | None) -
 # --- output ----------------------------------------------------------------------------------------------------------------
 
 
-def _print(settings: "Settings", made: "GeneratedDataset", seconds: float, out: Path, output: OutputFormat) -> None:
+def _print(settings: "Settings", made: "GeneratedDataset", seconds: float, out: Place, output: OutputFormat) -> None:
     from kcsim.scenarios.analysis.generating.durations import DAY_MS
 
     if output is OutputFormat.JSON:

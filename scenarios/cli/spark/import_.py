@@ -6,14 +6,14 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.import_ import Zone
 from kcsim.scenarios.cli.spark.ingest import check_batch
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, refuse_existing, session
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, Place, place, refuse_existing, session
 from kcsim.scenarios.cli.spark.spark_command import SparkCommand
 from kcsim.scenarios.cli.zk_files import checked_chroot, exit_on_file_errors, zxid_option
 
@@ -33,7 +33,7 @@ app = typer.Typer(
 )
 
 Out = Annotated[
-    Path, typer.Option("--out", "-o", parser=local_path, metavar="DATASET", help="The folder to write; must not exist.")
+    Place, typer.Option("--out", "-o", parser=place, metavar="DATASET", help="The folder to write; must not exist.")
 ]
 Batch = Annotated[
     str | None,
@@ -58,10 +58,8 @@ def zookeeper(
     ],
     out: Out,
     log_dir: Annotated[
-        Path | None,
-        typer.Option(
-            parser=local_path, help="dataLogDir, if the logs are in another directory than the snapshots; for one DIR."
-        ),
+        Place | None,
+        typer.Option(parser=place, help="dataLogDir, if the logs are in another directory than the snapshots; for one DIR."),
     ] = None,
     chroot: Annotated[str, typer.Option(help="Where Kafka's znodes are, if it was not given the root.")] = "/",
     to: Annotated[
@@ -95,8 +93,10 @@ def zookeeper(
         with session(master, conf, out) as spark:
             from kcsim.scenarios.analysis.importing.writing import write_imported
             from kcsim.scenarios.analysis.importing.zookeeper.import_zookeeper import import_zookeeper
+            from kcsim.scenarios.analysis.tables.hadoop import hadoop_name
             from kcsim.scenarios.cli.spark.progress import progress
 
+            hadoop_name(spark, out)  # before the import, not after it
             with progress(spark, "import"):
                 imported = import_zookeeper(spark, clusters, below, batch)
                 kinds, rejects = write_imported(spark, imported, out)
@@ -156,8 +156,10 @@ def kafka_logs(
         with session(master, conf, out) as spark:
             from kcsim.scenarios.analysis.importing.kafka_logs.import_kafka_logs import import_kafka_logs
             from kcsim.scenarios.analysis.importing.writing import write_imported
+            from kcsim.scenarios.analysis.tables.hadoop import hadoop_name
             from kcsim.scenarios.cli.spark.progress import progress
 
+            hadoop_name(spark, out)  # before the import, not after it
             with progress(spark, "import"):
                 imported = import_kafka_logs(spark, clusters, zone, batch)
                 kinds, rejects = write_imported(spark, imported, out)
@@ -179,37 +181,38 @@ def kafka_logs(
 # --- input -----------------------------------------------------------------------------------------------------------------
 
 
-def named(arguments: Sequence[str]) -> dict[str, list[Path]]:
+def named(arguments: Sequence[str]) -> dict[str, list[Place]]:
     """Return the paths of each run by the run's name, in the order of the command line."""
-    found: dict[str, list[Path]] = {}
+    found: dict[str, list[Place]] = {}
     for argument in arguments:
         match = None if Path(argument).exists() else NAMED.fullmatch(argument)
         run, path = (ONE_CLUSTER, argument) if match is None else match.groups()
-        found.setdefault(run, []).append(local_path(path))
+        found.setdefault(run, []).append(place(path))
     return found
 
 
-def _zookeeper_cluster(run: str, paths: Sequence[Path], log_dir: Path | None, to: str | None) -> "ZooKeeperCluster":
+def _zookeeper_cluster(run: str, paths: Sequence[Place], log_dir: Place | None, to: str | None) -> "ZooKeeperCluster":
     from kcsim.scenarios.analysis.importing.zookeeper.cluster_import import ClusterDataDirectories
     from kcsim.zk.files.data_directory import DataDirectory
     from kcsim.zk.files.transaction_log import NO_BOUND
 
-    directories = tuple(DataDirectory(path, log_dir) for path in paths)
+    # What is no Path has those of its methods that are called there.
+    directories = tuple(DataDirectory(cast(Path, path), cast(Path | None, log_dir)) for path in paths)
     last = NO_BOUND if to is None else max(zxid_option("--to", to, directory) for directory in directories)
     return ClusterDataDirectories(run, directories, last)
 
 
-def _kafka_cluster(run: str, paths: Sequence[Path]) -> "KafkaCluster":
+def _kafka_cluster(run: str, paths: Sequence[Place]) -> "KafkaCluster":
     from kcsim.brokers.apache_kafka.log_import.log_files import log_files
     from kcsim.scenarios.analysis.importing.kafka_logs.gathering import ClusterLogs
 
-    return ClusterLogs(run, tuple(log_files(paths)), ", ".join(str(path) for path in paths))
+    return ClusterLogs(run, tuple(log_files(cast(Sequence[Path], paths))), ", ".join(str(path) for path in paths))
 
 
 # --- output ----------------------------------------------------------------------------------------------------------------
 
 
-def _zookeeper_lines(out: Path, read: "RunSummary", kinds: Counter[str]) -> list[str]:
+def _zookeeper_lines(out: Place, read: "RunSummary", kinds: Counter[str]) -> list[str]:
     from kcsim.zk.capture.zxid_or_time import time_text
 
     transactions = f"{read.transactions} transactions, {read.first:#x} to {read.last:#x}, from {time_text(read.first_ms)}"
@@ -221,7 +224,7 @@ def _zookeeper_lines(out: Path, read: "RunSummary", kinds: Counter[str]) -> list
     ]
 
 
-def _kafka_lines(out: Path, read: "LogsSummary", kinds: Counter[str]) -> list[str]:
+def _kafka_lines(out: Place, read: "LogsSummary", kinds: Counter[str]) -> list[str]:
     from kcsim.brokers.apache_kafka.log_import.parse_statistics_text import statistics_lines
     from kcsim.brokers.apache_kafka.log_import.zone import zone_named
     from kcsim.zk.capture.zxid_or_time import time_text
@@ -240,12 +243,12 @@ def _kind_lines(kinds: Counter[str]) -> list[str]:
     return [f"  {kinds[kind]:>9} {kind}" for kind in sorted(kinds)]
 
 
-def _print_rejects(out: Path, rejects: Counter[str]) -> None:
+def _print_rejects(out: Place, rejects: Counter[str]) -> None:
     for reason, count in rejects.most_common():
         print(f"rejected: {count} {reason}; see {out / 'rejects'}", file=sys.stderr)
 
 
-def _print_json(out: Path, runs: Sequence[Mapping[str, Any]], rejects: Counter[str]) -> None:
+def _print_json(out: Place, runs: Sequence[Mapping[str, Any]], rejects: Counter[str]) -> None:
     print(json.dumps({"dataset": str(out), "runs": runs, "rejects": dict(rejects)}, indent=2, ensure_ascii=False))
 
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,8 +11,8 @@ from kcsim.scenarios.cli.spark.options import (
     DEFAULT_MASTER,
     Conf,
     Master,
-    local_path,
-    local_pattern,
+    Place,
+    place,
     refuse_existing,
     session,
 )
@@ -24,15 +23,15 @@ if TYPE_CHECKING:
 
 def ingest(
     traces: Annotated[
-        list[str],
+        list[Place],
         typer.Argument(
-            parser=local_pattern,
+            parser=place,
             metavar="TRACE…",
             help="Traces, folders with traces, patterns ('runs/**/*.jsonl'), datasets.",
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", parser=local_path, metavar="DIR", help="The dataset to write; must not exist.")
+        Place, typer.Option("--out", "-o", parser=place, metavar="DIR", help="The dataset to write; must not exist.")
     ],
     batch: Annotated[
         str | None,
@@ -75,7 +74,7 @@ def ingest(
         print(f"what was rejected, and why: {out / 'rejects'}", file=sys.stderr)
 
 
-def lines(out: Path, done: "IngestCounts") -> list[str]:
+def lines(out: Place, done: "IngestCounts") -> list[str]:
     """Return what was counted, as text."""
     runs = f"{done.runs} run{'' if done.runs == 1 else 's'}"
     rejected = sum(done.rejects.values())

@@ -13,7 +13,7 @@ from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputForm
 from kcsim.scenarios.cli.explore import chosen_profile, seed_range
 from kcsim.scenarios.cli.run_options import load
 from kcsim.scenarios.cli.spark.explore import SETTINGS_FILE, KnownBugs, Limit, Seeds, Tasks, Weights
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, session
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, Place, local_path, place, session
 
 if TYPE_CHECKING:
     from kcsim.scenarios.analysis.campaigns.trial import DrawnScenarios, WrittenScenario
@@ -30,8 +30,8 @@ def odds(
     ] = None,
     weight: Weights = None,
     dataset: Annotated[
-        Path | None,
-        typer.Option(parser=local_path, metavar="DATASET", help="Instead: runs that kcsim spark explore has written."),
+        Place | None,
+        typer.Option(parser=place, metavar="DATASET", help="Instead: runs that kcsim spark explore has written."),
     ] = None,
     seeds: Seeds = "0..999",
     longer_than: Annotated[
@@ -89,12 +89,13 @@ def odds(
         from kcsim.scenarios.analysis.campaigns.odds import OddsQuery
         from kcsim.scenarios.analysis.campaigns.odds import odds as odds_of
         from kcsim.scenarios.analysis.campaigns.trials_table import runs_of
+        from kcsim.scenarios.analysis.tables.hadoop import hadoop_name
         from kcsim.scenarios.cli.spark.progress import progress
         from kcsim.scenarios.explore.known_bugs import known_bugs as all_known_bugs
 
         query = OddsQuery(for_ms, seen_by, confidence, worst)
         if dataset is not None:
-            found = odds_of(spark.read.parquet(str(dataset / RUNS)), query)
+            found = odds_of(spark.read.parquet(hadoop_name(spark, dataset / RUNS)), query)
         else:
             bugs = all_known_bugs() if known_bugs else ()
             trials = explore(spark, subject, range(first, last + 1), bugs=bugs, limit_seconds=limit, tasks=tasks)
@@ -135,7 +136,7 @@ def _subject(scenario: str | None, profile: str, weight: list[str] | None) -> "D
     return WrittenScenario(loaded.scenario.name, Path(loaded.file).read_text(encoding="utf-8"), loaded.file)
 
 
-def _of_dataset(dataset: Path) -> "DrawnScenarios":
+def _of_dataset(dataset: Place) -> "DrawnScenarios":
     """Return what the runs of a campaign were drawn from. If the dataset is no campaign, end the command."""
     from kcsim.scenarios.analysis.campaigns.trial import DrawnScenarios
     from kcsim.scenarios.explore.profile import Profile

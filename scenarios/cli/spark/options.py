@@ -1,14 +1,13 @@
 """The options of every subcommand of kcsim spark, and the session that a subcommand works in."""
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import unquote, urlsplit
 
 import typer
 
+from kcsim.scenarios.analysis.tables.location import Location, NoFileSystemError, location
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
 from kcsim.scenarios.cli.spark.interruption import ctrl_c_ends_jobs
 
@@ -19,34 +18,35 @@ DEFAULT_MASTER = "local[*]"
 Master = Annotated[
     str, typer.Option(metavar="URL", help="local[N]: in this process; spark://host:port, yarn, k8s://…: on that cluster.")
 ]
-URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+if TYPE_CHECKING:
+    Place = Location
+else:
+    Place = Path  # typer takes no union; what an option becomes is what its parser, `place`, returns
 Conf = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; may be repeated.")]
 
 
-def local_path(text: str | Path) -> Path:
-    """Return a path, or the path of a URL of this machine. Parses the options and arguments that are paths, and defaults.
+def place(text: str | Location) -> Location:
+    """Return a path, or the place that a URL names. Parses the options and arguments that are paths, and defaults.
 
-    Other URLs are refused: as a path, each would be a folder in the current one. Raises: typer.BadParameter.
+    Raises: typer.BadParameter for a URL without a file system: as a path, it would be a folder in the current one.
     """
-    if isinstance(text, Path):
-        return text
-    url = URL.match(text)
-    if url is None:
-        return Path(text)
-    parts = urlsplit(text)
-    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        raise typer.BadParameter(f"{text}: paths of {url[1]}:// are not supported; give a local path, or file:///…")
-    return Path(unquote(parts.path))
+    try:
+        return location(text)
+    except NoFileSystemError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
-def local_pattern(text: str) -> str:
-    """Return a path, or a pattern of paths, as local_path does."""
-    return text if URL.match(text) is None else str(local_path(text))
+def local_path(text: str | Path) -> Path:
+    """Return a path of this machine, for files that only commands of this machine read. Raises: typer.BadParameter."""
+    found = place(text)
+    if not isinstance(found, Path):
+        raise typer.BadParameter(f"{text}: only a path of this machine is supported here")
+    return found
 
 
 @contextmanager
 def session(
-    master: str, conf: Sequence[str] | None, out: Path | None = None, reads: Sequence[Path] | None = None
+    master: str, conf: Sequence[str] | None, out: Location | None = None, reads: Sequence[Location] | None = None
 ) -> Iterator["SparkSession"]:
     """Open the Spark session of a command. It ends with the command, unless it existed before.
 
@@ -60,6 +60,7 @@ def session(
     """
     settings = dict(map(_setting, conf or ()))
     from kcsim.scenarios.analysis.tables.dataset import NoDatasetError, PathExistsError
+    from kcsim.scenarios.analysis.tables.delta_table import NoVersionError
     from kcsim.scenarios.analysis.tables.driver_jvm import DriverError
     from kcsim.scenarios.analysis.tables.job_errors import SPARK_ERRORS, sentence
     from kcsim.scenarios.analysis.tables.trace_files import NoTraceError, SameBatchError
@@ -68,7 +69,7 @@ def session(
     try:
         with _begun(master, settings, None if reads is None else bytes_of(reads)) as spark:
             yield spark
-    except (PathExistsError, NoDatasetError, NoTraceError, SameBatchError) as error:
+    except (PathExistsError, NoDatasetError, NoTraceError, SameBatchError, NoFileSystemError, NoVersionError) as error:
         fail(str(error), ExitStatus.USAGE)
     except (NoJavaError, DriverError) as error:
         fail(str(error), ExitStatus.UNDECIDED)
@@ -94,7 +95,7 @@ def _begun(master: str, settings: dict[str, str], bytes_read: int | None) -> Ite
             _stop(spark)
 
 
-def bytes_of(paths: Sequence[Path]) -> int:
+def bytes_of(paths: Sequence[Location]) -> int:
     """Return the size of files, and of all files in folders."""
     files = (file for path in paths for file in ([path] if path.is_file() else path.rglob("*")))
     return sum(file.stat().st_size for file in files if file.is_file())
@@ -112,7 +113,7 @@ def _stop(spark: "SparkSession") -> None:
         return
 
 
-def refuse_existing(*paths: Path | None) -> None:
+def refuse_existing(*paths: Location | None) -> None:
     """End the command with status 64 if one of its output paths exists. To be called before any work."""
     from kcsim.scenarios.analysis.tables.dataset import PathExistsError
     from kcsim.scenarios.analysis.tables.dataset import refuse_existing as refuse

@@ -5,18 +5,18 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kcsim.scenarios.analysis.tables.table_format import TableFormat
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.spark.options import (
     DEFAULT_MASTER,
     Conf,
     Master,
-    local_path,
-    local_pattern,
+    Place,
+    place,
     refuse_existing,
     session,
 )
@@ -35,22 +35,20 @@ class Switch(StrEnum):
 
 def replay(
     paths: Annotated[
-        list[str],
-        typer.Argument(
-            parser=local_pattern, metavar="DATASET|TRACE…", help="Datasets, traces of runs, folders with traces."
-        ),
+        list[Place],
+        typer.Argument(parser=place, metavar="DATASET|TRACE…", help="Datasets, traces of runs, folders with traces."),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", parser=local_path, metavar="DIR", help="Where the transitions go; must not exist.")
+        Place, typer.Option("--out", "-o", parser=place, metavar="DIR", help="Where the transitions go; must not exist.")
     ],
     unclean: Annotated[Switch | None, typer.Option(help="What if unclean.leader.election.enable had been so?")] = None,
     replication_factor: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="What if every topic had been placed with N replicas?")
     ] = None,
     placement: Annotated[
-        Path | None,
+        Place | None,
         typer.Option(
-            parser=local_path,
+            parser=place,
             metavar="FILE",
             help="What if these partitions had been there? A plan of kafka-reassign-partitions.",
         ),
@@ -66,6 +64,10 @@ def replay(
         typer.Option(metavar="TIME", help="How long a replica takes to catch up where the history does not show it: 30s."),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Of what --replication-factor draws.")] = 0,
+    table_format: Annotated[
+        TableFormat,
+        typer.Option("--format", help="delta: a new version of Delta tables in DIR, which may have some already."),
+    ] = TableFormat.PARQUET,
     master: Master = DEFAULT_MASTER,
     conf: Conf = None,
     output: Annotated[OutputFormat, typer.Option(help="How to print the result.")] = OutputFormat.TABLE,
@@ -80,11 +82,13 @@ def replay(
     kcsim spark replay run.jsonl -o replayed/
     kcsim spark replay history/ -o with-unclean/ --unclean on
     kcsim spark replay history/ -o with-three/ --replication-factor 3 --catch-up 2m
+    kcsim spark replay s3a://lake/history -o s3a://lake/replayed --format delta
 
     Exit status: 0 done, 2 there are no events, or a job failed, 3 the history differs from the replayed
     decisions, 64 DIR exists, or the command is invalid.
     """
-    refuse_existing(out)
+    if table_format is TableFormat.PARQUET:
+        refuse_existing(out)
     what_if = _what_if(unclean, replication_factor, placement, preferred_rebalance, min_insync_replicas, catch_up, seed)
     began = time.monotonic()
     with session(master, conf, out) as spark:
@@ -94,7 +98,7 @@ def replay(
 
         try:
             with progress(spark, "replay"):
-                done = replay_to(spark, paths, out, what_if)
+                done = replay_to(spark, paths, out, what_if, table_format)
         except NothingToReplayError as error:
             fail(str(error), ExitStatus.UNDECIDED)
         except RefusedError as error:
@@ -113,7 +117,7 @@ def replay(
 def _what_if(
     unclean: Switch | None,
     replication_factor: int | None,
-    placement: Path | None,
+    placement: Place | None,
     preferred_rebalance: Switch | None,
     min_insync_replicas: int | None,
     catch_up: str | None,
@@ -143,7 +147,7 @@ def _duration(text: str) -> int:
         fail(f"--catch-up: {error}", ExitStatus.USAGE)
 
 
-def _placement(file: Path) -> Mapping[tuple[str, int], tuple[int, ...]]:
+def _placement(file: Place) -> Mapping[tuple[str, int], tuple[int, ...]]:
     from kcsim.controller.admin.reassignment_files import parse_move_plan
     from kcsim.controller.decisions.kafka_refusals import RefusedError
 
@@ -159,13 +163,15 @@ def _placement(file: Path) -> Mapping[tuple[str, int], tuple[int, ...]]:
 # --- output ----------------------------------------------------------------------------------------------------------------
 
 
-def lines(done: "ReplayResult", out: Path, seconds: float) -> Sequence[str]:
+def lines(done: "ReplayResult", out: Place, seconds: float) -> Sequence[str]:
     """Return the result as text."""
     total = sum(done.transitions.values())
     summary = [
         f"{out}: {total} transitions of {done.partitions} {_plural(done.partitions, 'partition')} in {done.runs} "
         f"{_plural(done.runs, 'run')}, in {seconds:.1f} s"
     ]
+    if done.version is not None:
+        summary.append(f"version {done.version} of the Delta tables: {out}@v{done.version} names it")
     if done.rejected:
         summary.append(f"{done.rejected} records are no events, and count nowhere: kcsim spark ingest reports why")
     width = max((len(kind) for kind, _ in done.transitions), default=0)
@@ -214,7 +220,7 @@ def _comparison(done: "ReplayResult") -> list[str]:
     return [*summary, *changes]
 
 
-def as_json(done: "ReplayResult", out: Path, seconds: float) -> str:
+def as_json(done: "ReplayResult", out: Place, seconds: float) -> str:
     """Return the result as JSON."""
     import dataclasses
 

@@ -12,7 +12,7 @@ from kcsim.scenarios.analysis.analyses.scope import Liveness, Scope
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
 from kcsim.scenarios.cli.spark.engines import ChosenEngine, EngineName, OwnMaster
 from kcsim.scenarios.cli.spark.engines import engine as opened_engine
-from kcsim.scenarios.cli.spark.options import Conf, local_path, refuse_existing
+from kcsim.scenarios.cli.spark.options import Conf, Place, place, refuse_existing
 from kcsim.scenarios.cli.spark.progress import Doing
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ MOST_OF_A_SETTING = 200
 
 def report(
     paths: Annotated[
-        list[Path],
-        typer.Argument(parser=local_path, metavar="DATASET|TRACE...", help="A dataset; or traces: JSON lines, Parquet."),
+        list[Place],
+        typer.Argument(parser=place, metavar="DATASET|TRACE...", help="A dataset; or traces: JSON lines, Parquet."),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", parser=local_path, metavar="FILE", help="The page to write; must not exist.")
+        Place, typer.Option("--out", "-o", parser=place, metavar="FILE", help="The page to write; must not exist.")
     ],
     transitions: Annotated[
-        Path | None,
+        Place | None,
         typer.Option(
-            parser=local_path,
+            parser=place,
             metavar="DATASET",
             help="Take the transitions from here, as from a replay of what might have been.",
         ),
@@ -64,7 +64,7 @@ def report(
     Exit status: 0 written, 2 there are no events, or a job has failed, 64 the command is invalid, 130 interrupted.
     """
     refuse_existing(out)
-    if not out.parent.is_dir():
+    if isinstance(out, Path) and not out.parent.is_dir():
         fail(f"--out: there is no directory {out.parent}", ExitStatus.USAGE)
     scope = Scope(topics=tuple(topic or ()), min_insync_replicas=min_insync_replicas, liveness=liveness)
     facts = {"liveness": liveness.value, "min.insync.replicas": f"{min_insync_replicas} where not set"}
@@ -81,16 +81,16 @@ def report(
 
     written = page(contents)
     try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(written)
+        refuse_existing(out)
+        out.write_text(written, encoding="utf-8")
     except OSError as error:
         fail(f"--out: {out}: {error.strerror or error}", ExitStatus.UNDECIDED)
     print(f"written: {out}, {len(written.encode()) // 1024} KB", file=sys.stderr)
 
 
 def _contents(
-    paths: Sequence[Path],
-    transitions: Path | None,
+    paths: Sequence[Place],
+    transitions: Place | None,
     scope: Scope,
     facts: dict[str, str],
     wanted: tuple[str | None, str | None],
@@ -111,7 +111,7 @@ def _contents(
     return gather(history, name, own_version(), facts, unread, wanted, doing)
 
 
-def _settings(paths: Sequence[Path]) -> dict[str, str]:
+def _settings(paths: Sequence[Place]) -> dict[str, str]:
     """Return the settings with which a dataset was made; empty if the dataset has none."""
     found = dict[str, str]()
     for path in paths:

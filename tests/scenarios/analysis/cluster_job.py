@@ -38,7 +38,7 @@ def result(spark: SparkSession, traces: Path, kill: Path | None = None) -> list[
     """Return a digest of every history, all transitions of the replay, and the number of rejects."""
     read = read_events(spark, traces, "b")
     events = read.events if kill is None else read.events.mapInArrow(killing(kill), read.events.schema)
-    transitions = [list(row) for row in replay(spark, events).drop("batch").collect()]
+    transitions = [list(row) for row in replay(events).drop("batch").collect()]
     gathered = events.repartition(8, *HISTORY).sortWithinPartitions(*ORDER_OF_EVENTS)
     rows = gathered.mapInArrow(digests, "run string, topic string, partition long, digest string").collect()
     return [sorted([list(row) for row in rows], key=repr), sorted(transitions, key=repr), read.rejects.count()]
@@ -88,10 +88,10 @@ def replayed_files_digest(spark: SparkSession, folder: Path, kill: Path | None =
     """Return the result of replaying a generated history's files, and a digest of each file of events or transitions."""
     history, replayed = folder / "history", folder / "replayed"
     generate_dataset(spark, SETTINGS, history)
-    files = sorted(Dataset(history).events().glob("batch=*/*.parquet"))
+    files = Dataset(history).files()
     if kill is not None:
         threading.Thread(target=kill_writing_executor, args=(replayed, kill), daemon=True).start()
-    done = replay_files_to(spark, files, replayed)
+    done = replay_files_to(spark, files, Dataset(replayed))
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     return [done, [[str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()] for path in found]]
 

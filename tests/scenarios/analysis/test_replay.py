@@ -1,6 +1,7 @@
 """The replay on Spark: it equals that of one process, however it is divided; and the command."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -82,7 +83,7 @@ def test_however_it_is_divided_the_result_is_that_of_one_process(
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
     try:
-        found = replayed(spark, spark.createDataFrame(table(runs)), by_run=by_run).cache()
+        found = replayed(spark.createDataFrame(table(runs)), by_run=by_run).cache()
         assert rows_of(transitions_of(found)) == expected(runs)
         assert mismatches_of(found).count() == 0
         found.unpersist()
@@ -137,11 +138,11 @@ def test_files_that_are_laid_out_become_files_of_transitions(
     write_events(spark.createDataFrame(table(few, is_laid_out=True)), tmp_path / "events", 3)
     files = sorted((tmp_path / "events").glob("batch=*/*.parquet"))
     parallel, alone = Dataset(tmp_path / "parallel"), Dataset(tmp_path / "alone")
-    done = replay_files_to(spark, files, parallel.path, what_if)
-    assert done == replay_to_in_one_process(files, alone.path, what_if)
-    written = sorted(path.relative_to(parallel.path) for path in parallel.path.rglob("*") if path.is_file())
+    done = replay_files_to(spark, files, parallel, what_if)
+    assert done == replay_to_in_one_process(files, alone, what_if)
+    written = [path.relative_to(tmp_path / "parallel") for path in tmp_path.glob("parallel/**/*") if path.is_file()]
     assert len(written) >= len(files)
-    assert all((parallel.path / path).read_bytes() == (alone.path / path).read_bytes() for path in written)
+    assert all((tmp_path / "parallel" / p).read_bytes() == (tmp_path / "alone" / p).read_bytes() for p in written)
     results = list(replay_in_one_process(files, what_if))
     transitions = read_table(spark, parallel.transitions(), transitions_arrow_schema())
     assert rows_of(transitions) == sorted(msgspec.structs.astuple(row) for rows, _ in results for row in rows)
@@ -233,6 +234,29 @@ def test_a_trace_becomes_transitions_and_what_happened_is_counted(spark: SparkSe
         64,
         f"{tmp_path / 'out'} exists, and nothing is overwritten; choose another path, or remove it\n",
     )
+
+
+@pytest.mark.slow
+def test_the_jobs_say_in_spark_s_ui_which_way_a_replay_went(
+    spark: SparkSession, runs: dict[str, Sequence[Event]], tmp_path: Path
+) -> None:
+    """Files that are laid out go another way than a table, and their tasks show no rows that were read or shuffled."""
+    name, events = next(iter(runs.items()))
+    write_events(spark.createDataFrame(table({name: events}, is_laid_out=True)), tmp_path / "laid-out" / "events", 1)
+    for source, way in (
+        (tmp_path / "laid-out", "replay: each of 1 files by one task, in Python; nothing is shuffled"),
+        (trace(tmp_path / "run.jsonl", events), "replay: rows are shuffled by partition or run: groupBy, applyInArrow"),
+    ):
+        before = job_descriptions(spark)
+        replay_to(spark, [source], tmp_path / f"of-{source.name}")
+        assert job_descriptions(spark)[way] > before[way]
+    assert spark.sparkContext.getLocalProperty("spark.job.description") is None
+
+
+def job_descriptions(spark: SparkSession) -> Counter[str]:
+    """Return how many jobs Spark's UI shows with each description."""
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    return Counter(jobs.apply(place).description().toString()[len("Some(") : -1] for place in range(jobs.size()))
 
 
 @pytest.mark.slow

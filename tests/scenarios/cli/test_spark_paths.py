@@ -1,13 +1,15 @@
-"""What the commands of kcsim spark take for a path: of this machine, or a URL that is refused before any work."""
+"""What the commands of kcsim spark take for a path: of this machine, of another file system, or refused before any work."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from kcsim.scenarios.analysis.tables import location
 from kcsim.scenarios.cli.app import app
-from kcsim.scenarios.cli.spark.options import local_path, local_pattern
+from kcsim.scenarios.cli.spark.options import local_path, place
 
 
 @pytest.mark.parametrize(
@@ -21,12 +23,12 @@ from kcsim.scenarios.cli.spark.options import local_path, local_pattern
     ],
 )
 def test_a_path_and_a_url_of_this_machine_are_the_same(text: str, path: str) -> None:
-    assert local_path(text) == Path(path)
+    assert place(text) == local_path(text) == Path(path)
 
 
-@pytest.mark.parametrize("text", ["hdfs://namenode/h", "s3a://bucket/h", "gs://bucket/h", "file://elsewhere/h"])
-def test_a_url_of_another_machine_is_no_folder_in_the_current_one(text: str) -> None:
-    for parse in (local_path, local_pattern):
+@pytest.mark.parametrize("text", ["ftp://host/h", "gs://bucket/h", "file://elsewhere/h"])
+def test_a_url_without_a_file_system_is_no_folder_in_the_current_one(text: str) -> None:
+    for parse in (place, local_path):
         with pytest.raises(typer.BadParameter, match="are not supported"):
             parse(text)
 
@@ -34,15 +36,16 @@ def test_a_url_of_another_machine_is_no_folder_in_the_current_one(text: str) -> 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("generate", "-o", "hdfs://namenode/h", "--days", "1"),
-        ("ingest", "s3a://bucket/traces", "-o", "h"),
-        ("import", "kafka-logs", "logs", "-o", "s3a://bucket/h"),
-        ("replay", "hdfs://namenode/h", "-o", "replayed"),
-        ("analyse", "availability", "s3a://bucket/h"),
+        ("generate", "-o", "ftp://host/h", "--days", "1"),
+        ("ingest", "gs://bucket/traces", "-o", "h"),
+        ("import", "kafka-logs", "logs", "-o", "gs://bucket/h"),
+        ("import", "kafka-logs", "east=gs://bucket/logs", "-o", "h"),
+        ("replay", "ftp://host/h", "-o", "replayed"),
+        ("analyse", "availability", "gs://bucket/h"),
         ("analyse", "availability", "h", "--transitions", "gs://bucket/h"),
-        ("report", "h", "-o", "s3a://bucket/report.html"),
-        ("explore", "--seeds", "1", "-o", "hdfs://namenode/h"),
-        ("odds", "--dataset", "hdfs://namenode/h"),
+        ("report", "h", "-o", "gs://bucket/report.html"),
+        ("explore", "--seeds", "1", "-o", "ftp://host/h"),
+        ("odds", "--dataset", "ftp://host/h"),
     ],
 )
 def test_every_command_refuses_it_before_any_work(
@@ -52,3 +55,12 @@ def test_every_command_refuses_it_before_any_work(
     result = CliRunner().invoke(app, ["spark", *arguments])
     assert (result.exit_code, "are not supported" in result.stderr) == (64, True), result.output
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_system_that_is_not_installed_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(location, "find_spec", lambda name: None if name == "hdfs_native" else find_spec(name))
+    result = CliRunner().invoke(app, ["spark", "analyse", "availability", "hdfs://namenode/h"])
+    assert result.exit_code == 64
+    assert "needs the package hdfs_native; pip install 'kafka-controller-sim[hdfs]' brings it" in " ".join(
+        result.stderr.replace("│", " ").split()
+    )

@@ -3,7 +3,6 @@
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,6 +12,7 @@ from kcsim.scenarios.analysis.engines.duckdb.columns import Windows, quoted
 from kcsim.scenarios.analysis.engines.duckdb.frame import Queries, ResultRow, SqlFrame
 from kcsim.scenarios.analysis.engines.engine import FoldBatches
 from kcsim.scenarios.analysis.tables.event_tables import EventTables
+from kcsim.scenarios.analysis.tables.location import Location, RemotePath, parquet_writer
 from kcsim.scenarios.analysis.tables.memory_limit import memory_limit
 
 SHARE_OF_MEMORY = 0.5
@@ -28,11 +28,11 @@ class DuckDbEngine:
     def __init__(self, queries: Queries) -> None:
         self.queries = queries
 
-    def read_events(self, paths: Sequence[Path]) -> EventTables:
+    def read_events(self, paths: Sequence[Location]) -> EventTables:
         events, rejects = reading.read_events(self.queries, paths)
         return EventTables(events, rejects)  # type: ignore[arg-type]
 
-    def read_table(self, folder: Path, schema: Any) -> Any:
+    def read_table(self, folder: Location, schema: Any) -> Any:
         return reading.read_table(self.queries, folder, schema)
 
     def detached(self, table: Any) -> Any:
@@ -53,11 +53,22 @@ class DuckDbEngine:
         computed: SqlFrame = self.detached(table)
         return in_order(computed).limit(most).collect(), computed.count()
 
-    def write_counted(self, table: Any, folder: Path) -> int:
+    def write_counted(self, table: Any, folder: Location) -> int:
         folder.mkdir()
+        if isinstance(folder, RemotePath):
+            return self._write_remote(table, folder / "part-00000.parquet")
         file = quoted(str(folder / "part-00000.parquet"))
         query = f"COPY ({table.sql}) TO {file} (FORMAT parquet, COMPRESSION zstd)"
         return int(self.queries.connection.execute(query).fetchall()[0][0])
+
+    def _write_remote(self, table: Any, file: RemotePath) -> int:
+        reader = self.queries.connection.sql(table.sql).to_arrow_reader()
+        rows = 0
+        with parquet_writer(file, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                rows += len(batch)
+        return rows
 
 
 @contextmanager

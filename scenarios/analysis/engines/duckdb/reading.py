@@ -14,14 +14,16 @@ from kcsim.scenarios.analysis.engines.duckdb.frame import Queries, SqlFrame
 from kcsim.scenarios.analysis.tables.batch_upgrade import upgrade_batches
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.dataset_files import REQUIRED, inspect_files
+from kcsim.scenarios.analysis.tables.delta_table import parquet_files
 from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN, events_arrow_schema
+from kcsim.scenarios.analysis.tables.location import Location, RemotePath, remote_table
 from kcsim.scenarios.analysis.tables.portion import TracePortion
 from kcsim.scenarios.analysis.tables.rejects_table import rejects_arrow_schema
 from kcsim.scenarios.analysis.tables.trace_batches import events_batches, portions_of, rejects_batches
 from kcsim.scenarios.analysis.tables.trace_files import Trace, find, refuse_shared_batches, splits_of
 
 
-def read_events(queries: Queries, paths: Sequence[Path]) -> tuple[SqlFrame, SqlFrame]:
+def read_events(queries: Queries, paths: Sequence[Location]) -> tuple[SqlFrame, SqlFrame]:
     """Return the tables of events and of rejects. Of a reject only batch and run are kept. Raises: as tables/reading.py."""
     datasets, traces = find(paths)
     refuse_shared_batches(datasets, traces)
@@ -34,9 +36,9 @@ def read_events(queries: Queries, paths: Sequence[Path]) -> tuple[SqlFrame, SqlF
     return events, rejects
 
 
-def read_table(queries: Queries, folder: Path, schema: Any) -> SqlFrame:
+def read_table(queries: Queries, folder: Location, schema: Any) -> SqlFrame:
     """Return a table of a dataset. `schema`: its pyarrow.Schema, with `batch`."""
-    return _read_files(queries, sorted(folder.glob("batch=*/*.parquet")), schema)
+    return _read_files(queries, parquet_files(folder), schema)
 
 
 def stored(queries: Queries, batches: Iterable[Any], schema: Any) -> SqlFrame:
@@ -52,14 +54,22 @@ def stored(queries: Queries, batches: Iterable[Any], schema: Any) -> SqlFrame:
     return queries.table(name)
 
 
-def _read_files(queries: Queries, files: Sequence[Path], schema: Any) -> SqlFrame:
+def _read_files(queries: Queries, files: Sequence[Location], schema: Any) -> SqlFrame:
     """Return the rows of Parquet files. Columns that the files lack are null."""
     none = stored(queries, [], schema)
     if not files:
         return none
-    listed = ", ".join(quoted(str(file)) for file in files)
-    read = f"read_parquet([{listed}], hive_partitioning = true, hive_types = {{{BATCH}: VARCHAR}}, union_by_name = true)"
-    both = f"FROM {none.source} UNION ALL BY NAME FROM {read}"
+    local = [file for file in files if isinstance(file, Path)]
+    remote = [file for file in files if isinstance(file, RemotePath)]
+    parts = [none.source]
+    if local:
+        listed = ", ".join(quoted(str(file)) for file in local)
+        hive = f"hive_partitioning = true, hive_types = {{{BATCH}: VARCHAR}}"
+        parts.append(f"read_parquet([{listed}], {hive}, union_by_name = true)")
+    if remote:
+        parts.append(queries.next_name("d"))
+        queries.connection.register(parts[-1], remote_table(remote, schema, BATCH))
+    both = " UNION ALL BY NAME ".join(f"FROM {part}" for part in parts)
     name = queries.next_name("v")
     columns = ", ".join(map(identifier, schema.names))
     queries.connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {columns} FROM ({both})")

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -56,6 +56,7 @@ from kcsim.scenarios.analysis.importing.kafka_logs.log_file import (
     survey_of,
 )
 from kcsim.scenarios.analysis.importing.tasks import packed, size_of, tasks_of
+from kcsim.scenarios.analysis.tables.location import location
 from kcsim.scenarios.analysis.tables.rejects_table import Reject, rejects_arrow_schema
 from kcsim.scenarios.analysis.tables.task_each import task_per_item
 
@@ -69,11 +70,12 @@ NO_RECORD, DAMAGED = "no record", "damaged gzip"
 
 
 class PortionRow(NamedTuple):
-    """A portion of a run's data between two steps. `file` is its number among the files of the cluster."""
+    """A portion of a run's data between two steps. `file` is its number among the files of the cluster, `path` its name."""
 
     run: str
     share: int
     file: int
+    path: str
     number: int
     content: bytes
 
@@ -112,7 +114,7 @@ def import_kafka_logs(
     )
     wrong = messages.filter(F.col("share").isin(BROKEN, THE_FILE))
     schema = frame_of(spark, [], rejects_arrow_schema()).schema
-    rejects = wrong.mapInArrow(_rejects_with(by_run, {cluster.run: cluster.files for cluster in clusters}), schema)
+    rejects = wrong.mapInArrow(_rejects_with(by_run), schema)
     return ImportedTables(all_columns(events), rejects, runs, (messages, histories))
 
 
@@ -122,7 +124,7 @@ def import_kafka_logs(
 def _rows_schema() -> Any:
     import pyarrow as pa
 
-    types = {"run": pa.string(), "content": pa.binary()}
+    types = {"run": pa.string(), "path": pa.string(), "content": pa.binary()}
     return pa.schema([(name, types.get(name, pa.int64())) for name in PortionRow._fields])
 
 
@@ -146,12 +148,12 @@ def _rows(batches: Iterable[Any]) -> Iterator[PortionRow]:
 
 def _messages(spark: SparkSession, clusters: Sequence[ClusterLogs], most: int) -> DataFrame:
     files = [(cluster.run, number, str(path)) for cluster in clusters for number, path in enumerate(cluster.files)]
-    tasks = packed([size_of(path) for _, _, path in files], most)
+    tasks = [[files[place] for place in places] for places in packed([size_of(path) for _, _, path in files], most)]
 
-    def read(_: int, places: Sequence[int]) -> Iterator[Any]:
-        for run, number, path in (files[place] for place in places):
-            for portion in read_log_file(Path(path)):
-                yield _batch([PortionRow(run, portion.share, number, portion.number, portion.content)])
+    def read(_: int, given: Sequence[tuple[str, int, str]]) -> Iterator[Any]:
+        for run, number, path in given:
+            for portion in read_log_file(cast(Path, location(path))):
+                yield _batch([PortionRow(run, portion.share, number, path, portion.number, portion.content)])
 
     return task_per_item(spark, tasks, read, frame_of(spark, [], _rows_schema()).schema)
 
@@ -161,14 +163,13 @@ def _messages(spark: SparkSession, clusters: Sequence[ClusterLogs], most: int) -
 
 def _gathered(messages: DataFrame, clusters: Sequence[ClusterLogs], most: int) -> DataFrame:
     """Return the complete shares, and all portions that are in no share."""
-    files = {cluster.run: cluster.files for cluster in clusters}
 
     def gather(batches: Iterable[Any]) -> Iterator[Any]:
         for (run, share), rows in groupby(_rows(batches), key=lambda row: (row.run, row.share)):
             gatherer = ShareGatherer()
             for row in rows:
-                gatherer.take(str(files[run][row.file]), messages_of(row.content))
-            yield _batch([PortionRow(run, share, 0, 0, gatherer.share().packed())])
+                gatherer.take(row.path, messages_of(row.content))
+            yield _batch([PortionRow(run, share, 0, "", 0, gatherer.share().packed())])
 
     tasks = min(SHARES * len(clusters), most)
     shared = messages.filter(F.col("share") >= 0).repartition(tasks, "run", "share")
@@ -181,35 +182,34 @@ def _gathered(messages: DataFrame, clusters: Sequence[ClusterLogs], most: int) -
 
 
 def _histories(gathered: DataFrame, clusters: Sequence[ClusterLogs]) -> DataFrame:
-    files = {cluster.run: cluster.files for cluster in clusters}
 
     def put_together(batches: Iterable[Any]) -> Iterator[Any]:
         for run, rows in groupby(_rows(batches), key=attrgetter("run")):
-            yield from map(_batch, _history(run, files[run], rows))
+            yield from map(_batch, _history(run, rows))
 
     ordered = gathered.repartition(len(clusters), "run").sortWithinPartitions("run", "share", "file", "number")
     return ordered.mapInArrow(put_together, gathered.schema)
 
 
-def _history(run: str, files: Sequence[Path], rows: Iterable[PortionRow]) -> Iterator[list[PortionRow]]:
+def _history(run: str, rows: Iterable[PortionRow]) -> Iterator[list[PortionRow]]:
     gatherer = ClusterGatherer()
     surveys: list[LogFileSurvey] = []
-    for (share, file), of_file in groupby(rows, key=lambda row: (row.share, row.file)):
+    for (share, _, path), of_file in groupby(rows, key=lambda row: (row.share, row.file, row.path)):
         contents = [row.content for row in of_file]
         if share == THE_FILE:
             surveys += map(survey_of, contents)
             gatherer.take_survey(surveys[-1])
         elif share == OF_THE_CLUSTER:
-            gatherer.take_messages(str(files[file]), [message for content in contents for message in messages_of(content)])
+            gatherer.take_messages(path, [message for content in contents for message in messages_of(content)])
         else:
             gatherer.take_share(EvidenceShare.unpacked(contents[0]))
     failed = next((survey.failure for survey in surveys if survey.failure is not None), None)
     try:
         if failed is not None:
             raise LogFilesError(failed)
-        seen = surveyed(files, gatherer.gathered, gatherer.tally, gatherer.remarks)
+        seen = surveyed([Path(survey.path) for survey in surveys], gatherer.gathered, gatherer.tally, gatherer.remarks)
     except LogFilesError as error:
-        yield [PortionRow(run, SUMMARY, 0, 0, pickle.dumps(str(error)))]
+        yield [PortionRow(run, SUMMARY, 0, "", 0, pickle.dumps(str(error)))]
         return
     entries = seen.history.entries
     elected = [one for one in entries if isinstance(one, ControllerRoleChange) and one.controller is not None]
@@ -223,11 +223,11 @@ def _history(run: str, files: Sequence[Path], rows: Iterable[PortionRow]) -> Ite
         first_ms=entries[0].t_ms,
         last_ms=entries[-1].t_ms,
         size=sum(survey.size for survey in surveys),
-        files=len(files),
+        files=len(surveys),
     )
-    yield [PortionRow(run, SUMMARY, 0, 0, pickle.dumps(read))]
+    yield [PortionRow(run, SUMMARY, 0, "", 0, pickle.dumps(read))]
     for number, portion in enumerate(portions(entries, ENTRIES)):
-        yield [PortionRow(run, HISTORY, 0, number, pickle.dumps(portion, pickle.HIGHEST_PROTOCOL))]
+        yield [PortionRow(run, HISTORY, 0, "", number, pickle.dumps(portion, pickle.HIGHEST_PROTOCOL))]
 
 
 def _summaries(histories: DataFrame) -> list[LogsSummary]:
@@ -267,12 +267,12 @@ def _events_with(runs: Mapping[str, LogsSummary], where: Mapping[str, str]) -> A
     return convert
 
 
-def _rejects_with(runs: Mapping[str, LogsSummary], files: Mapping[str, Sequence[Path]]) -> Any:
+def _rejects_with(runs: Mapping[str, LogsSummary]) -> Any:
     """Return the function that makes rejects of broken lines and damaged files."""
 
     def convert(batches: Iterable[Any]) -> Iterator[Any]:
         for row in _rows(batches):
-            batch, file = runs[row.run].batch, str(files[row.run][row.file])
+            batch, file = runs[row.run].batch, row.path
             if row.share == BROKEN:
                 yield rejects_batch(
                     Reject(

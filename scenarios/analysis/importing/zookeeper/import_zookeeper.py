@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -41,6 +41,7 @@ from kcsim.scenarios.analysis.importing.zookeeper.operation import (
     operations_arrow_schema,
     operations_batch,
 )
+from kcsim.scenarios.analysis.tables.location import location
 from kcsim.scenarios.analysis.tables.rejects_table import rejects_arrow_schema
 from kcsim.scenarios.analysis.tables.task_each import task_per_item
 from kcsim.vocabulary import Zxid
@@ -111,11 +112,11 @@ def _decoded(
         for path in directory.logs
     ]
 
-    tasks = packed([size_of(log.path) for log in logs], most)
+    tasks = [[logs[place] for place in places] for places in packed([size_of(log.path) for log in logs], most)]
 
-    def read(_: int, places: Sequence[int]) -> Iterator[Any]:
-        for log in (logs[place] for place in places):
-            found = operations_of_file(log.run, Path(log.path), chroot, Zxid(log.after), Zxid(log.to))
+    def read(_: int, given: Sequence[LogToRead]) -> Iterator[Any]:
+        for log in given:
+            found = operations_of_file(log.run, cast(Path, location(log.path)), chroot, Zxid(log.after), Zxid(log.to))
             yield from map(operations_batch, _portions(found))
 
     schema = frame_of(spark, [], operations_arrow_schema()).schema

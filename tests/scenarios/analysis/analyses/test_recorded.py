@@ -145,7 +145,7 @@ def test_the_replay_decides_what_is_read_off_here(
             for row in table
         }
 
-    replayed = keyed([row.asDict() for row in replay(spark, events).collect()])
+    replayed = keyed([row.asDict() for row in replay(events).collect()])
     read = keyed(rows)
     assert read.keys() == replayed.keys()
     for key, row in read.items():

@@ -75,7 +75,7 @@ def test_a_dataset_of_version_2_is_read_and_replayed(spark: SparkSession, tmp_pa
     read = read_events(spark, tmp_path)
     assert read.rejects.count() == 0
     assert events_of([row.asDict() for row in read.events.collect()]) == current_run()
-    replayed = replay(spark, read.events)
+    replayed = replay(read.events)
     wanted = fold_events("b", "r", current_run()).transitions
     assert replayed.count() == len(wanted) > 0
 

@@ -19,7 +19,7 @@ def test_what_is_written_is_there_at_the_end_and_not_before(tmp_path: Path) -> N
 def test_a_failure_leaves_nothing_behind(tmp_path: Path, failure: type[BaseException]) -> None:
     def half_written() -> None:
         with being_written(tmp_path / "runs") as folder:
-            (folder / "half").touch()
+            (folder / "half").write_text("")
             raise failure
 
     with pytest.raises(failure):

@@ -1,0 +1,1 @@
+"""Datasets in object storage and in HDFS, on servers that run here."""
