@@ -156,8 +156,8 @@ def test_blocks_in_every_language_are_known() -> None:
 # --- what is run ---------------------------------------------------------------------------------------------------------
 
 
-# The tutorial's 13 commands take as long as all other pages' together.
-SLOW_PAGES = {"docs/tutorial.md"}
+# The tutorial's 13 commands take as long as all other pages' together; Spark takes seconds to start.
+SLOW_PAGES = {"docs/tutorial.md", "docs/how-to/spark.md"}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,14 @@ def test_the_commands_of_a_page_print_what_the_page_shows(file: str, tmp_path: P
                 assert not shown or agrees(shown, printed), f"{block}: {PROMPT}{command}\n{printed}\n{RECORD.format(file)}"
 
 
-@pytest.mark.parametrize("block", [b for b in blocks_of("python") if b.values[0].is_checked])
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, id=str(block), marks=[pytest.mark.slow] * (block.file in SLOW_PAGES))
+        for block in BLOCKS
+        if block.language == "python" and block.is_checked
+    ],
+)
 def test_the_python_examples_of_a_page_run(block: Block, tmp_path: Path) -> None:
     keep_files(block.file, tmp_path)
     named = re.match(r"# (test_\w+\.py)\n", block.text)
