@@ -8,7 +8,6 @@ Only the package deltalake (the extra `delta`) is needed, in the driver alone.
 """
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -17,7 +16,14 @@ from urllib.parse import unquote
 
 from kcsim.extras import install_command
 from kcsim.scenarios.analysis.tables.events_table import BATCH
-from kcsim.scenarios.analysis.tables.location import PARTS, Location, NoFileSystemError, RemotePath, parquet_file
+from kcsim.scenarios.analysis.tables.location import (
+    PARTS,
+    Location,
+    NoFileSystemError,
+    RemotePath,
+    parquet_file,
+    s3_endpoint,
+)
 
 LOG = "_delta_log"
 DESCRIPTION = "kcsim"
@@ -105,10 +111,10 @@ def _add_action(table: Location, file: Location) -> Any:
 
 
 def _opened(table: Location, version: int | None) -> Any:
+    require_deltalake()
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
-    require_deltalake()
     try:
         return DeltaTable(_uri(table), version, _options(table))
     except DeltaError as error:
@@ -125,5 +131,5 @@ def _uri(table: Location) -> str:
 
 def _options(table: Location) -> dict[str, str]:
     """Return what deltalake does not take from the environment, as it takes the variables AWS_…."""
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
-    return {"AWS_ALLOW_HTTP": "true"} if isinstance(table, RemotePath) and endpoint.startswith("http:") else {}
+    has_no_tls = isinstance(table, RemotePath) and (s3_endpoint() or "").startswith("http:")
+    return {"AWS_ALLOW_HTTP": "true"} if has_no_tls else {}

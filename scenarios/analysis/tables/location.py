@@ -322,9 +322,13 @@ def _filesystem(root: str) -> Any:
         from hdfs_native.fsspec import HdfsFileSystem
 
         return fs.PyFileSystem(fs.FSSpecHandler(HdfsFileSystem(parts.hostname, parts.port)))
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-    return fs.S3FileSystem(endpoint_override=endpoint, region=region)
+    return fs.S3FileSystem(endpoint_override=s3_endpoint(), region=region)
+
+
+def s3_endpoint() -> str | None:
+    """Return the URL of the service that has the interface of S3; None: Amazon's own. Not all clients read the variables."""
+    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
 
 
 def _status_of(filesystem: Any, info: Any) -> FileStatus | None:

@@ -29,6 +29,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from kcsim.scenarios.analysis.tables.driver_jvm import LOG_VARIABLE, DriverJvm, start_driver
+from kcsim.scenarios.analysis.tables.location import s3_endpoint
 from kcsim.scenarios.analysis.tables.memory_limit import memory_limit
 from kcsim.zk.servers.java import find_java
 
@@ -108,8 +109,7 @@ def _is_submitted() -> bool:
 
 def _of_object_stores() -> dict[str, str]:
     """Return what S3A needs beside what Spark takes from the environment: a service of its own has no names for buckets."""
-    own_service = any(name in os.environ for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
-    return {"spark.hadoop.fs.s3a.path.style.access": "true"} if own_service else {}
+    return {"spark.hadoop.fs.s3a.path.style.access": "true"} if s3_endpoint() else {}
 
 
 def _ours(master: str, bytes_read: int | None) -> dict[str, str]:

@@ -15,6 +15,7 @@ from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
 from kcsim.scenarios.analysis.generate import generate_dataset
 from kcsim.scenarios.analysis.generating.durations import DAY_MS
 from kcsim.scenarios.analysis.generating.settings import Settings
+from kcsim.scenarios.analysis.tables import delta_table
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.delta_table import DESCRIPTION
 from kcsim.scenarios.analysis.tables.reading import read_table
@@ -95,6 +96,14 @@ def test_a_replay_that_fails_adds_no_version_and_leaves_no_file(folder: Path, mo
     done = kcsim_spark("replay", folder / "history", "-o", folder / "replayed", "--format", "delta")
     assert (done.exit_code, "No space left on device" in done.stderr) == (FAILED, True)
     assert sorted((folder / "replayed").rglob("*")) == before
+
+
+def test_without_deltalake_nothing_is_begun(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delta_table, "find_spec", lambda name: None)
+    done = kcsim_spark("replay", folder / "history", "-o", folder / "none", "--format", "delta")
+    assert done.exit_code == USAGE
+    assert done.stderr == ("Delta tables need the package deltalake; pip install 'kafka-controller-sim[delta]' brings it\n")
+    assert not (folder / "none").exists()
 
 
 @pytest.mark.parametrize(
