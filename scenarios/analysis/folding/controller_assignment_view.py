@@ -15,7 +15,7 @@ from kcsim.vocabulary import BrokerId, ReplicaAssignment
 
 
 @dataclass(slots=True)
-class _KnownAssignment:
+class KnownAssignment:
     """The assignment in one controller's term; the first `noted` of the topic's notes have been applied."""
 
     since: int
@@ -25,19 +25,23 @@ class _KnownAssignment:
 
 
 class ControllerAssignmentView:
-    """One partition's assignment as the controllers know it, by the controller's node."""
+    """One partition's assignment as the controllers know it.
+
+    Attributes:
+        known: by the controller's node.
+    """
 
     def __init__(self, timeline: Timeline, topic: str, partition: int) -> None:
         self._timeline = timeline
         self._topic_timeline = timeline.topic_timeline(topic)
         self._partition = partition
-        self._known: dict[str, _KnownAssignment] = {}
+        self.known: dict[str, KnownAssignment] = {}
 
     def assignment(self, node: str, view: ControllerView, seq: int) -> ReplicaAssignment:
         """Return the assignment as the controller on `node` knows it at its event `seq`."""
-        known = self._known.get(node)
+        known = self.known.get(node)
         if known is None or known.since != view.since:
-            known = self._known[node] = self._as_read(view)
+            known = self.known[node] = self._as_read(view)
         notes = self._topic_timeline.noted
         while known.noted < len(notes) and notes[known.noted][0] < seq:
             at, by, is_new = notes[known.noted]
@@ -52,10 +56,10 @@ class ControllerAssignmentView:
             known.assignment = self._stored(seq)
         return known.assignment
 
-    def _as_read(self, view: ControllerView) -> _KnownAssignment:
+    def _as_read(self, view: ControllerView) -> KnownAssignment:
         read_at = self._timeline.read_at.get(view.since)
         assignment = UNASSIGNED if read_at is None else self._stored(read_at)
-        return _KnownAssignment(view.since, assignment, assignment)
+        return KnownAssignment(view.since, assignment, assignment)
 
     def _stored(self, seq: int) -> ReplicaAssignment:
         return self._topic_timeline.assignment_at(seq, self._partition) or UNASSIGNED
@@ -65,7 +69,7 @@ class ControllerAssignmentView:
     def reassignment(self, step: ReplayFact, view: ControllerView) -> str | None:
         """Apply a step of a reassignment. Returns: the computed assignment, if it differs from the one in the step."""
         current = self.assignment(step.node, view, step.seq)
-        known = self._known[step.node]
+        known = self.known[step.node]
         wanted = assignment_of(step)
         match step.step:
             case "started" if wanted != current:

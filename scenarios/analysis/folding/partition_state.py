@@ -46,6 +46,7 @@ class TransitionLog:
         stored: the state; None while there is no state znode.
         assignment: as stored in the topic's znode.
         transitions: the rows recorded and not taken yet.
+        n: the number of the next row.
     """
 
     def __init__(self, key: PartitionKey, is_derived: bool) -> None:
@@ -54,7 +55,7 @@ class TransitionLog:
         self.assignment = UNASSIGNED
         self.transitions: list[Transition] = []
         self._is_derived = is_derived
-        self._n = 0
+        self.n = 0
 
     def take(self) -> list[Transition]:
         """Return the rows since the last call."""
@@ -81,7 +82,7 @@ class TransitionLog:
         self.transitions.append(
             Transition(
                 *self.key,
-                self._n,
+                self.n,
                 seq,
                 t_ms,
                 kind,
@@ -101,4 +102,4 @@ class TransitionLog:
                 self._is_derived,
             )
         )
-        self._n += 1
+        self.n += 1

@@ -108,9 +108,16 @@ CLUSTER_FACTS = (
 """What is read of no single partition."""
 
 
+_RULES = {
+    kind: tuple(rule for rule in (*PARTITION_FACTS, *CLUSTER_FACTS) if kind in rule.kinds)
+    for kind in EventKind
+    if any(kind in rule.kinds for rule in (*PARTITION_FACTS, *CLUSTER_FACTS))
+}
+
+
 def fact_of(event: Event) -> ReplayFact | None:
     """Return the row of an event; None for an event that no fold reads."""
-    if not any(rule.covers(event) for rule in (*PARTITION_FACTS, *CLUSTER_FACTS)):
+    if not any(rule.covers(event) for rule in _RULES.get(event.kind, ())):
         return None
     columns: Iterator[Any] = (getattr(event, name) for name in FACT_COLUMNS)
     fact = ReplayFact(*columns)

@@ -18,6 +18,9 @@ from kcsim.scenarios.analysis.folding.trigger import Trigger
 from kcsim.vocabulary import ReplicaAssignment, TopicState
 
 NO_VIEW = ControllerView()
+TRIGGERS_KEPT = 20_000
+"""A decision follows from a recent event: so many triggers are kept when a timeline forgets the past."""
+AFTER_ALL = 2**63
 
 Run = tuple[str, str]
 """A run: its batch and its name."""
@@ -42,6 +45,11 @@ class ControllerViews:
         """Return the view just before the event `seq`."""
         place = bisect_left(self.seqs, seq)
         return self.views[place - 1] if place else NO_VIEW
+
+    def forget_before(self, seq: int) -> None:
+        """Forget the views that no event from `seq` on looks up."""
+        place = max(bisect_right(self.seqs, seq) - 1, 0)
+        del self.seqs[:place], self.views[:place]
 
 
 @dataclass(slots=True)
@@ -115,6 +123,26 @@ class Timeline:
     def topic_timeline(self, topic: str) -> TopicTimeline:
         """Return the timeline of a topic; an empty one if nothing is known of the topic."""
         return self.topics.get(topic, NO_TOPIC_TIMELINE)
+
+    def forget_past(self) -> None:
+        """Forget what only earlier events look up: for a fold that takes in all facts of a run in order of `seq`.
+
+        What a new partition reads of its topic stays. Actions are all forgotten: only a what-if looks at them.
+        """
+        self.actions.clear()
+        first: dict[str, int] = {}
+        for partition, failures in list(self.log_dirs.items()):
+            self.log_dirs[partition] = [f for f in failures if not self._was_back(f[1], f[2], f[0], AFTER_ALL)]
+            for seq, node, _ in self.log_dirs[partition]:
+                first[node] = min(seq, first.get(node, seq))
+            if not self.log_dirs[partition]:
+                del self.log_dirs[partition]
+        for node, known in self.views.items():
+            known.forget_before(first.get(node, AFTER_ALL))
+        terms = {known.last.since for known in self.views.values()}
+        self.read_at = {since: seq for since, seq in self.read_at.items() if since in terms}
+        if len(self.triggers) > TRIGGERS_KEPT:
+            self.triggers = dict(list(self.triggers.items())[-TRIGGERS_KEPT:])
 
     # --- actions
 

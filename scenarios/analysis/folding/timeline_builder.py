@@ -13,6 +13,14 @@ from kcsim.jvm_hash_order import hash_order
 from kcsim.scenarios.analysis.folding.controller_action import ControllerAction, ControllerActionKind, ControllerView
 from kcsim.scenarios.analysis.folding.replay_fact import ReplayFact
 from kcsim.scenarios.analysis.folding.timeline import ControllerViews, Run, Timeline, TopicTimeline
+from kcsim.scenarios.analysis.folding.timeline_state import (
+    SavedPhase,
+    TimelineState,
+    restored_action,
+    restored_timeline,
+    restored_view,
+    saved_view,
+)
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 from kcsim.vocabulary import BrokerId, TopicState
 from kcsim.znodes import BadZnodeError, paths
@@ -74,6 +82,61 @@ class TimelineBuilder:
         if handler is not None:
             handler(fact)
 
+    # --- between two portions of a history
+
+    def save(self) -> TimelineState:
+        """Return the state for `restored`, and forget what no later event looks up."""
+        last = self._reported[-1] if self._reported else None
+        timeline = self.timeline
+        timeline.forget_past()
+        self._reported = timeline.actions if timeline.has_decisions else []
+        views = {
+            node: [(seq, saved_view(view)) for seq, view in zip(known.seqs, known.views, strict=True)]
+            for node, known in timeline.views.items()
+        }
+        phases = {
+            node: [SavedPhase(step, saved_view(view), kind, brokers) for step, view, kind, brokers in waiting]
+            for node, waiting in self._next_phases.items()
+            if waiting
+        }
+        return TimelineState(
+            list(timeline.brokers.ids),
+            views,
+            timeline.topics,
+            timeline.triggers,
+            timeline.owners,
+            [(*partition, failures) for partition, failures in timeline.log_dirs.items()],
+            timeline.read_at,
+            timeline.racks,
+            timeline.ended_ms,
+            timeline.has_decisions,
+            f"{self._registered:x}",
+            self._defaults,
+            self._epoch,
+            phases,
+            None if last is None else (last.seq, last.kind),
+        )
+
+    @classmethod
+    def restored(cls, state: TimelineState) -> "TimelineBuilder":
+        """Return a builder that continues where another one was saved."""
+        builder = cls()
+        timeline = builder.timeline = restored_timeline(state)
+        if timeline.has_decisions:
+            builder._reported = timeline.actions
+        if state.last_action is not None:
+            builder._reported.append(restored_action(state.last_action))
+        builder._registered = int(state.registered, 16)
+        builder._defaults, builder._epoch = state.defaults, state.epoch
+        for topic, known in timeline.topics.items():
+            if known.versions:
+                builder._hosts[topic] = _hosts_of(known.versions[-1][3])
+        builder._next_phases = {
+            node: [(phase.step, restored_view(phase.view), phase.kind, phase.brokers) for phase in waiting]
+            for node, waiting in state.next_phases.items()
+        }
+        return builder
+
     # --- znodes
 
     def _on_znode(self, fact: ReplayFact) -> None:
@@ -84,8 +147,7 @@ class TimelineBuilder:
         elif parent == paths.BROKER_TOPICS:
             content = None if fact.kind == EventKind.ZNODE_DELETED else _topic(path, fact.data)
             self._topic_timeline(name).versions.append((fact.seq, fact.t_ms, fact.cause, content))
-            replicas = () if content is None else (b for a in content.assignments.values() for b in a.replicas)
-            self._hosts[name] = frozenset(replicas)
+            self._hosts[name] = _hosts_of(content)
             self.timeline.triggers[fact.seq] = Trigger.TOPIC_CREATED
         elif path.startswith("/config/topics/"):
             allowed = None if fact.kind == EventKind.ZNODE_DELETED else _unclean(path, fact.data)
@@ -326,6 +388,10 @@ def timelines_of(rows: Iterable[tuple[str, str, ReplayFact]]) -> dict[Run, Timel
     for batch, run, fact in sorted(rows, key=lambda row: (row[0], row[1], row[2].seq)):
         builders.setdefault((batch, run), TimelineBuilder()).take(fact)
     return {run: builder.timeline for run, builder in builders.items()}
+
+
+def _hosts_of(content: TopicState | None) -> frozenset[int]:
+    return frozenset(() if content is None else (b for a in content.assignments.values() for b in a.replicas))
 
 
 def _topic(path: str, data: str | None) -> TopicState | None:

@@ -13,7 +13,6 @@ mismatch if any of the values between the beginning of the state change and the 
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
 
 from kcsim import znodes
 from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
@@ -35,6 +34,7 @@ from kcsim.scenarios.analysis.folding.decision_cache import (
 from kcsim.scenarios.analysis.folding.mismatch import Mismatch
 from kcsim.scenarios.analysis.folding.partition_state import UNASSIGNED, PartitionKey, StateZnode, TransitionLog
 from kcsim.scenarios.analysis.folding.replay_fact import ReplayFact
+from kcsim.scenarios.analysis.folding.replay_state import PendingDecision, ReplayState
 from kcsim.scenarios.analysis.folding.timeline import NO_VIEW, Timeline
 from kcsim.scenarios.analysis.folding.timeline_builder import OF_BROKERS
 from kcsim.scenarios.analysis.folding.transition import Transition
@@ -43,22 +43,12 @@ from kcsim.vocabulary import NO_LEADER, ZkVersion
 from kcsim.znodes import BadZnodeError
 
 VERSIONS_REMEMBERED = 8
+TRIGGERS_SAVED = 64
+"""A decision follows from a recent event of the partition, so that a saved state holds the triggers of the latest only."""
 LEADER_ELECTION = EventKind.LEADER_ELECTION.value
 ISR_EXPANDED, ISR_SHRUNK = EventKind.ISR_EXPANDED.value, EventKind.ISR_SHRUNK.value
 ZNODE_CHANGED = EventKind.ZNODE_CHANGED.value
 NO_STORED_STATE = StateZnode(None, -1, (), 0, -1)
-
-
-class _Decision(NamedTuple):
-    """What a controller is about to write."""
-
-    fact: ReplayFact
-    stored: StateZnode  # as it will be, with the version after the write
-    recorded: StateZnode  # the same as the history records it
-    trigger: Trigger
-    strategy: str | None = None
-    rule: str | None = None
-    clean: bool | None = None
 
 
 class VerifyingReplay:
@@ -80,7 +70,7 @@ class VerifyingReplay:
         self._earlier: deque[tuple[int, StateZnode]] = deque(
             maxlen=VERSIONS_REMEMBERED
         )  # (until which seq, what was stored)
-        self._decided: list[_Decision] = []
+        self._decided: list[PendingDecision] = []
         self._triggers: dict[int, Trigger] = {}
         self._last_step: ReplayFact | None = None  # of a reassignment
         self._last_seq = -1
@@ -99,6 +89,41 @@ class VerifyingReplay:
     def stored(self) -> StateZnode | None:
         """The state now."""
         return self._log.stored
+
+    def save(self) -> ReplayState:
+        """Return the state for `restored`. Call it when all transitions and mismatches have been taken."""
+        triggers = self._triggers
+        if len(triggers) > TRIGGERS_SAVED:
+            triggers = dict(list(triggers.items())[-TRIGGERS_SAVED:])
+        return ReplayState(
+            self._log.stored,
+            self._log.assignment,
+            self._log.n,
+            self._assignment_view.known,
+            self._next_version,
+            self._version,
+            list(self._earlier),
+            self._decided,
+            triggers,
+            self._last_step,
+            self._last_seq,
+        )
+
+    @classmethod
+    def restored(cls, key: PartitionKey, timeline: Timeline, state: ReplayState) -> "VerifyingReplay":
+        """Return a replay that continues where another one was saved."""
+        replay = cls(key, timeline)
+        replay._log.stored, replay._log.assignment, replay._log.n = state.stored, state.assignment, state.n
+        replay._assignment_view.known = state.known
+        replay._next_version, replay._version = state.next_version, state.version
+        replay._earlier.extend(state.earlier)
+        replay._decided, replay._triggers = state.decided, state.triggers
+        replay._last_step, replay._last_seq = state.last_step, state.last_seq
+        return replay
+
+    def follow_topic(self) -> None:
+        """Take over the changes of the topic's znode so far. Without this call, the partition's next fact does it."""
+        self._follow_topic(None)
 
     def take(self) -> list[Transition]:
         """Return the transitions since the last call."""
@@ -126,7 +151,7 @@ class VerifyingReplay:
 
     def finish(self) -> None:
         """Process the end of the facts."""
-        self._follow_topic(None)
+        self.follow_topic()
 
     # --- the topic's znode
 
@@ -213,7 +238,7 @@ class VerifyingReplay:
         version = -1 if self._log.stored is None else self._log.stored.zk_version
         leader = None if fact.leader == NO_LEADER else fact.leader
         now = StateZnode(leader, _number(fact.leader_epoch), tuple(fact.isr or ()), fact.controller_epoch or 0, version + 1)
-        self._decided.append(_Decision(fact, now, now, self._trigger(fact, view)))
+        self._decided.append(PendingDecision(fact, now, now, self._trigger(fact, view)))
 
     def _election(
         self,
@@ -224,7 +249,7 @@ class VerifyingReplay:
         trigger: Trigger,
         stored: StateZnode,
         unclean_allowed: bool,
-    ) -> _Decision:
+    ) -> PendingDecision:
         """Hold the election that the fact records on `stored`."""
         brokers = self._timeline.brokers
         assignment = self._assignment_view.assignment(fact.node, view, fact.seq)
@@ -250,7 +275,7 @@ class VerifyingReplay:
         if tuple(fact.replicas or ()) != candidates or fact.rule != chosen.rule:
             recorded = recorded._replace(controller_epoch=-1)  # a different election, whatever its outcome
         is_clean = chosen.is_clean if chosen.leader is not None else None
-        return _Decision(fact, now, recorded, trigger, strategy_of(strategy, by_admin), chosen.rule, is_clean)
+        return PendingDecision(fact, now, recorded, trigger, strategy_of(strategy, by_admin), chosen.rule, is_clean)
 
     def _may_have_been_read(self, fact: ReplayFact, is_new: bool = False) -> Iterator[StateZnode]:
         """Yield what was stored since the beginning of the state change that the fact is a part of; newest first."""
@@ -309,7 +334,7 @@ class VerifyingReplay:
             now = StateZnode(after.leader, epoch, after.isr, view.epoch, version)
             leader = None if fact.leader == NO_LEADER else fact.leader
             recorded = StateZnode(leader, _number(fact.leader_epoch), tuple(fact.isr or ()), view.epoch, version)
-            tried = _Decision(fact, now, recorded, trigger)
+            tried = PendingDecision(fact, now, recorded, trigger)
             decision = decision or tried
             if _agrees(tried):
                 self._decided.append(tried)
@@ -404,11 +429,11 @@ def _number(given: int | None) -> int:
     return -1 if given is None else given
 
 
-def _agrees(decision: _Decision) -> bool:
+def _agrees(decision: PendingDecision) -> bool:
     return decision.stored == decision.recorded
 
 
-def _is_of(decision: _Decision, data: str | None) -> bool:
+def _is_of(decision: PendingDecision, data: str | None) -> bool:
     return data in (decision.stored.text, decision.recorded.text)
 
 

@@ -25,6 +25,7 @@ class Reason(StrEnum):
     EMPTY = "empty file"
     UNREADABLE = "unreadable file"  # from here on
     FOREIGN = "not a trace"  # a Parquet file of other columns
+    TOO_LATE = "too late"  # an event that a streaming query waited for, but not as long
 
 
 class Reject(NamedTuple):

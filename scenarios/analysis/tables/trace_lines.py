@@ -6,7 +6,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -20,7 +20,7 @@ from kcsim.scenarios.analysis.tables import problems
 from kcsim.scenarios.analysis.tables.location import location
 from kcsim.scenarios.analysis.tables.portion import TracePortion, reject
 from kcsim.scenarios.analysis.tables.problems import Problem
-from kcsim.scenarios.analysis.tables.rejects_table import Reason
+from kcsim.scenarios.analysis.tables.rejects_table import Reason, Reject
 from kcsim.scenarios.analysis.tables.trace_files import Split
 
 LINES = 4_096
@@ -36,7 +36,22 @@ class _Version(msgspec.Struct):
     schema_version: int | None = None
 
 
+class LinesRead(NamedTuple):
+    """What some lines hold: their events, in order, and the rejects between them."""
+
+    events: list[Event]
+    rejects: list[Reject]
+
+
 def read_lines(split: Split) -> Iterator[TracePortion]:
+    """Yield the lines that begin in the split, in order, as record batches."""
+    for events, rejects in read_events_of(split):
+        with gc_paused():
+            columns = columns_of(events) if events else None
+        yield TracePortion(columns, rejects)
+
+
+def read_events_of(split: Split) -> Iterator[LinesRead]:
     """Yield the lines that begin in the split, in order. If the file cannot be read from some line on, that is a reject."""
     read = 0
     try:
@@ -48,7 +63,7 @@ def read_lines(split: Split) -> Iterator[TracePortion]:
                 read += len(lines)
     except UNREADABLE as error:
         detail = f"{error}, after line {_lines_before(split) + read}"
-        yield TracePortion(None, [reject(split.trace, None, Problem(Reason.UNREADABLE, detail))])
+        yield LinesRead([], [reject(split.trace, None, Problem(Reason.UNREADABLE, detail))])
 
 
 @contextmanager
@@ -101,7 +116,7 @@ def _portions(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
     yield portion
 
 
-def _portion(split: Split, lines: Sequence[bytes], before: int, version: int | None) -> TracePortion:
+def _portion(split: Split, lines: Sequence[bytes], before: int, version: int | None) -> LinesRead:
     """Separate events from rejects.
 
     Args:
@@ -122,9 +137,8 @@ def _portion(split: Split, lines: Sequence[bytes], before: int, version: int | N
                 wrong.append((number, event, line))
             else:
                 events.append(upgraded(event) if is_older else event)
-        columns = columns_of(events) if events else None
     first = _lines_before(split) if wrong else 0
-    return TracePortion(columns, [reject(split.trace, first + number, problem, line) for number, problem, line in wrong])
+    return LinesRead(events, [reject(split.trace, first + number, problem, line) for number, problem, line in wrong])
 
 
 def _event_or_problem(line: bytes, check_size: bool) -> Event | Problem:

@@ -1,0 +1,1 @@
+"""Following event logs that are still being written: transitions and running analyses with Spark's Structured Streaming."""
