@@ -119,6 +119,11 @@ def fact_of(event: Event) -> ReplayFact | None:
     """Return the row of an event; None for an event that no fold reads."""
     if not any(rule.covers(event) for rule in _RULES.get(event.kind, ())):
         return None
+    return as_fact(event)
+
+
+def as_fact(event: Event) -> ReplayFact:
+    """Return the row of an event, whether or not a fold reads it."""
     columns: Iterator[Any] = (getattr(event, name) for name in FACT_COLUMNS)
     fact = ReplayFact(*columns)
     of_state = re.fullmatch(STATE_PATH, event.path or "") if event.kind in ZNODE_CHANGES else None

@@ -13,6 +13,7 @@ import numpy as np
 
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.analysis.folding.replay_fact import ReplayFact, fact_of
+from kcsim.scenarios.analysis.streaming.running_analyses import observed
 from kcsim.scenarios.analysis.tables.rejects_table import Reject
 
 
@@ -57,7 +58,7 @@ def chunks_of(batch: str, run: str, events: Sequence[Event], rejects: Iterable[R
     chunks[0].rejects = list(rejects)
     everywhere = [chunk.facts for chunk in chunks]
     for event in events:
-        fact = fact_of(event)
+        fact = fact_of(event) or observed(event)
         if fact is None:
             continue
         if fact.partition is None:

@@ -3,10 +3,7 @@
 files ─▶ chunks per slot ─▶ fold of each slot (transformWithState) ─▶ tables
 """
 
-from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,9 +11,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from kcsim.scenarios.analysis.streaming.event_log_source import SOURCE, EventLogSource
-from kcsim.scenarios.analysis.streaming.slot_processor import RESULT_SCHEMA, SlotProcessor
-from kcsim.scenarios.analysis.streaming.table_files import rows_of, write_micro_batch
-from kcsim.scenarios.analysis.tables.dataset import Dataset
+from kcsim.scenarios.analysis.streaming.followed import Followed, FollowSettings, MicroBatch
+from kcsim.scenarios.analysis.streaming.run_standing import unpacked_standings
+from kcsim.scenarios.analysis.streaming.slot_processor import RESULT_SCHEMA, RUNNING, SlotProcessor
+from kcsim.scenarios.analysis.streaming.tables import batches_of_stream
 
 STATE_IN_ROCKSDB = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -26,61 +24,41 @@ STATE_IN_ROCKSDB = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 """Settings that transformWithState needs. They are those of the session when a query starts."""
-CHECKPOINT = "checkpoint"
 KEYS_TRIED = 1_000
-
-
-@dataclass(frozen=True)
-class FollowSettings:
-    """What is followed, and how. It stays the same for all of a checkpoint's life.
-
-    Attributes:
-        path: an event log, or a folder of event logs; each is a run.
-        batch: of these runs, in all tables.
-        slots: into how many parts the partitions are divided; as many are folded at a time.
-        lateness_ms: how long the run's time may go on, and how long nothing may come, while an event is missing.
-        max_bytes: how much a micro-batch reads at most.
-    """
-
-    path: Path
-    batch: str
-    slots: int
-    lateness_ms: int = 10_000
-    max_bytes: int = 32 * 2**20
 
 
 def follow(
     spark: SparkSession,
-    settings: FollowSettings,
-    out: Path,
+    followed: Followed,
     *,
     until_end: bool = False,
     interval_ms: int = 1_000,
-    done: Callable[[int], None] = lambda number: None,
+    done: Callable[[MicroBatch], None] = lambda micro_batch: None,
 ) -> StreamingQuery:
     """Start the query; where it was stopped, if it was.
 
     Args:
-        out: the dataset; the checkpoint is in it, too.
         until_end: end the query when all that is there has been read; otherwise it goes on until it is stopped.
         interval_ms: the least time from one micro-batch to the next.
-        done: called with the number of each micro-batch when its tables are written.
+        done: called with each micro-batch when its tables are written.
     """
-    dataset = Dataset(out)
     for name, value in STATE_IN_ROCKSDB.items():
         spark.conf.set(name, value)
-    spark.conf.set("spark.sql.shuffle.partitions", str(settings.slots))
+    spark.conf.set("spark.sql.shuffle.partitions", str(followed.settings.slots))
     spark.dataSource.register(EventLogSource)
 
     def write(rows: DataFrame, number: int) -> None:
-        found = defaultdict(list)
+        micro_batch = MicroBatch(number, {}, [])
         for row in sorted(rows.toArrow().to_pylist(), key=lambda row: row["slot"]):
-            found[row["name"]].extend(rows_of(row["rows"]))
-        for name, batches in sorted(found.items()):
-            write_micro_batch(dataset.table(name), number, batches)
-        done(number)
+            if row["name"] == RUNNING:
+                micro_batch.standings.extend(unpacked_standings(row["rows"]))
+            else:
+                micro_batch.rows.setdefault(row["name"], []).extend(batches_of_stream(row["rows"]))
+        followed.write(micro_batch)
+        done(micro_batch)
 
-    writer = folded(spark, settings).writeStream.foreachBatch(write).option("checkpointLocation", str(out / CHECKPOINT))
+    rows = folded(spark, followed.settings)
+    writer = rows.writeStream.foreachBatch(write).option("checkpointLocation", str(followed.checkpoint))
     trigger: dict[str, Any] = {"availableNow": True} if until_end else {"processingTime": f"{interval_ms} milliseconds"}
     return writer.trigger(**trigger).start()
 
@@ -88,7 +66,7 @@ def follow(
 def folded(spark: SparkSession, settings: FollowSettings) -> DataFrame:
     """Return the streaming table of what the fold returns: slot_processor.RESULT_SCHEMA."""
     options = {
-        "path": str(settings.path.absolute()),
+        "path": settings.path,
         "batch": settings.batch,
         "slots": str(settings.slots),
         "lateness_ms": str(settings.lateness_ms),

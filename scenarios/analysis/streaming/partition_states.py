@@ -13,6 +13,7 @@ import msgspec
 from kcsim.scenarios.analysis.folding.partition_state import PartitionKey
 from kcsim.scenarios.analysis.folding.replay_state import ReplayState
 from kcsim.scenarios.analysis.folding.timeline import Timeline, TopicTimeline
+from kcsim.scenarios.analysis.folding.transition import Transition
 from kcsim.scenarios.analysis.folding.verifying_replay import VerifyingReplay
 
 BUCKETS = 32
@@ -55,25 +56,27 @@ class PartitionStates:
             replay = self._open[key] = VerifyingReplay.restored(key, timeline, state)
         return replay
 
-    def follow_topic(self, batch: str, run: str, topic: str, timeline: Timeline) -> None:
-        """Have all partitions of a topic take over what was written to its znode."""
+    def follow_topic(self, batch: str, run: str, topic: str, timeline: Timeline) -> list[Transition]:
+        """Have all partitions of a topic take over what was written to its znode. Returns: the transitions."""
+        transitions = []
         known = set(self._of_topic(batch, run, topic))
         known.update(key.partition for key in self._open if key[:3] == (batch, run, topic))
         for partition in sorted(known):
-            self.replay(PartitionKey(batch, run, topic, partition), timeline).follow_topic()
+            replay = self.replay(PartitionKey(batch, run, topic, partition), timeline)
+            replay.follow_topic()
+            transitions.extend(replay.take())
+        return transitions
 
-    def save(self) -> int:
-        """Write the states of the used partitions. Returns: how many new partitions are among them."""
-        changed, new = set(), 0
+    def save(self) -> None:
+        """Write the states of the used partitions."""
+        changed = set()
         for key, replay in self._open.items():
             of_topic = self._of_topic(key.batch, key.run, key.topic)
-            new += key.partition not in of_topic
             of_topic[key.partition] = msgspec.Raw(_ENCODER.encode(replay.save()))
             changed.add(_bucket_of(key.batch, key.run, key.topic))
         for bucket in sorted(changed):
             self._store.put(_name_of(bucket), _ENCODER.encode(self._buckets[bucket]))
         self._open.clear()
-        return new
 
     def _of_topic(self, batch: str, run: str, topic: str) -> dict[int, msgspec.Raw]:
         bucket = _bucket_of(batch, run, topic)

@@ -22,6 +22,8 @@ from kcsim.scenarios.analysis.gc_pause import gc_paused
 from kcsim.scenarios.analysis.streaming.event_chunk import EventChunk
 from kcsim.scenarios.analysis.streaming.event_order import EventOrder, OrderState
 from kcsim.scenarios.analysis.streaming.partition_states import PartitionStates, StateStore
+from kcsim.scenarios.analysis.streaming.run_standing import RunStanding, run_standing
+from kcsim.scenarios.analysis.streaming.running_analyses import RunningAnalyses, RunningState, UnavailabilityRow
 from kcsim.scenarios.analysis.tables.rejects_table import Reason, Reject
 from kcsim.znodes import paths
 
@@ -30,6 +32,7 @@ RUNS = "runs"
 _ENCODER = msgspec.msgpack.Encoder()
 _RUNS = msgspec.msgpack.Decoder(list[tuple[str, str]])
 _ORDER = msgspec.msgpack.Decoder(OrderState)
+_ANALYSES = msgspec.msgpack.Decoder(RunningState)
 _TIMELINE = msgspec.msgpack.Decoder(TimelineState)
 
 
@@ -38,11 +41,15 @@ class SlotResult(NamedTuple):
 
     Attributes:
         rejects: what is no event, and events that came too late; only slot 0 returns them.
+        unavailability: windows without a live leader that are over.
+        running: how the runs of the portion stand after it.
     """
 
     transitions: list[Transition]
     mismatches: list[Mismatch]
     rejects: list[Reject]
+    unavailability: list[UnavailabilityRow]
+    running: list[RunStanding]
 
 
 class SlotFold:
@@ -55,7 +62,7 @@ class SlotFold:
 
     def take(self, chunks: Sequence[EventChunk]) -> SlotResult:
         """Fold the chunks of one portion, and save the state."""
-        result = SlotResult([], [], [])
+        result = SlotResult([], [], [], [], [])
         partitions = PartitionStates(self._store)
         of_runs: dict[Run, list[EventChunk]] = {}
         for chunk in chunks:
@@ -88,11 +95,23 @@ class SlotFold:
         released = order.take(seqs, times, [fact for chunk in chunks for fact in chunk.facts], flush)
         if self._slot == 0:
             result.rejects.extend(_too_late(run, seq) for seq in released.late)
+        saved = self._store.get(f"analyses {name}")
+        analyses = RunningAnalyses(*run, None if saved is None else _ANALYSES.decode(saved))
         if released.facts:
-            self._fold(run, released.facts, partitions, result)
+            self._fold(run, released.facts, partitions, analyses, result)
+        result.unavailability.extend(analyses.take_closed(order.state.released_ms))
+        result.running.append(run_standing(self._slot, run, order.state, analyses))
         self._store.put(f"order {name}", _ENCODER.encode(order.state))
+        self._store.put(f"analyses {name}", _ENCODER.encode(analyses.state))
 
-    def _fold(self, run: Run, facts: Iterable[ReplayFact], partitions: PartitionStates, result: SlotResult) -> None:
+    def _fold(
+        self,
+        run: Run,
+        facts: Iterable[ReplayFact],
+        partitions: PartitionStates,
+        analyses: RunningAnalyses,
+        result: SlotResult,
+    ) -> None:
         name = f"timeline {chr(0).join(run)}"
         saved = self._store.get(name)
         builder = TimelineBuilder() if saved is None else TimelineBuilder.restored(_TIMELINE.decode(saved))
@@ -100,14 +119,19 @@ class SlotFold:
         for fact in facts:
             if fact.partition is not None:
                 key = PartitionKey(*run, fact.topic or "", fact.partition)
-                partitions.replay(key, builder.timeline).take_in(fact)
-                continue
-            builder.take(fact)
-            has_changed = True
-            if (topic := _topic_written(fact)) is not None:
-                partitions.follow_topic(*run, topic, builder.timeline)
+                replay = partitions.replay(key, builder.timeline)
+                replay.take_in(fact)
+                changes = replay.take()
+            else:
+                builder.take(fact)
+                has_changed = True
+                topic = _topic_written(fact)
+                changes = [] if topic is None else partitions.follow_topic(*run, topic, builder.timeline)
+                analyses.on_fact(fact)
+            for change in changes:
+                analyses.on_transition(change)
+            result.transitions.extend(changes)
         for replay in partitions.open:
-            result.transitions.extend(replay.take())
             result.mismatches.extend(replay.take_mismatches())
         if has_changed:
             self._store.put(name, _ENCODER.encode(builder.save()))

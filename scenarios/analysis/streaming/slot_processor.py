@@ -3,28 +3,25 @@
 Rows go in and out as bytes. Spark converts values of Python one by one, and there would be hundreds of thousands of them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from kcsim.scenarios.analysis.folding.arrow_rows import record_batch
-from kcsim.scenarios.analysis.folding.mismatch import mismatches_arrow_schema
-from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
 from kcsim.scenarios.analysis.streaming.event_chunk import unpacked
+from kcsim.scenarios.analysis.streaming.run_standing import packed_standings
 from kcsim.scenarios.analysis.streaming.slot_fold import SlotFold
-from kcsim.scenarios.analysis.tables.rejects_table import Reject, rejects_arrow_schema
+from kcsim.scenarios.analysis.streaming.tables import TABLES, arrow_batch, arrow_stream
 
 RESULT_SCHEMA = "name string, slot long, rows binary"
-"""Rows of one table, as an Arrow stream."""
-TRANSITIONS, MISMATCHES, REJECTS = "transitions", "mismatches", "rejects"
+"""Rows of the table `name` as an Arrow stream; or, with the name RUNNING, how runs stand (run_standing.py)."""
+RUNNING = "running"
 
 
 class SlotProcessor(StatefulProcessor):
-    """Folds the chunks of each slot."""
+    """Folds the chunks of each slot. Args: slot_of_key: the slot of each of Spark's keys."""
 
-    def __init__(self, slot_of_key: dict[int, int], lateness_ms: int) -> None:
+    def __init__(self, slot_of_key: Mapping[int, int], lateness_ms: int) -> None:
         self._slot_of_key = slot_of_key
         self._lateness_ms = lateness_ms
 
@@ -37,12 +34,10 @@ class SlotProcessor(StatefulProcessor):
         slot = self._slot_of_key[int(key[0])]
         chunks = [unpacked(bytes(chunk)) for frame in rows for chunk in frame["chunk"]]
         result = SlotFold(slot, self._lateness_ms, self._values).take(chunks)
-        tables: list[tuple[str, Sequence[Any], Any]] = [
-            (TRANSITIONS, result.transitions, transitions_arrow_schema()),
-            (MISMATCHES, result.mismatches, mismatches_arrow_schema()),
-            (REJECTS, result.rejects, rejects_arrow_schema()),
-        ]
-        found = [(name, slot, _stream(_table(rows, schema))) for name, rows, schema in tables if rows]
+        found = [(RUNNING, slot, packed_standings(result.running))]
+        for name, schema in TABLES.items():
+            if of_table := getattr(result, name):
+                found.append((name, slot, arrow_stream(arrow_batch(of_table, schema))))
         yield pd.DataFrame(found, columns=["name", "slot", "rows"])
 
     def close(self) -> None:
@@ -61,21 +56,3 @@ class _MapStateStore:
 
     def put(self, name: str, value: bytes) -> None:
         self._state.updateValue((name,), (value,))
-
-
-def _table(rows: Sequence[Any], schema: Any) -> Any:
-    import pyarrow as pa
-
-    if isinstance(rows[0], Reject):
-        return pa.RecordBatch.from_pylist([row._asdict() for row in rows], schema=schema)
-    assert isinstance(rows[0], msgspec.Struct)
-    return record_batch(rows, schema)
-
-
-def _stream(batch: Any) -> bytes:
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    return bytes(sink.getvalue())

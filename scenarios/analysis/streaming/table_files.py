@@ -38,9 +38,3 @@ def write_micro_batch(folder: Path, number: int, rows: Iterable[Any]) -> int:
         pq.write_table(of_batch, partial, compression="zstd")
         os.replace(partial, path)
     return int(table.num_rows)
-
-
-def rows_of(stream: bytes) -> list[Any]:
-    """Return the record batches of an Arrow stream."""
-    with pa.ipc.open_stream(stream) as reader:
-        return list(reader)

@@ -120,13 +120,13 @@ def _ours(master: str, bytes_read: int | None) -> dict[str, str]:
         **OURS,
         **_of_object_stores(),
         **ON_THIS_MACHINE,
-        "spark.sql.shuffle.partitions": str(PARTITIONS_PER_CORE * _cores(master)),
+        "spark.sql.shuffle.partitions": str(PARTITIONS_PER_CORE * cores_of(master)),
         "spark.driver.memory": f"{driver_memory(bytes_read, memory_limit()) // 2**20}m",
         "spark.sql.warehouse.dir": warehouse.as_uri(),
     }
 
 
-def _cores(master: str) -> int:
+def cores_of(master: str) -> int:
     """Return how many tasks run at a time: local[N], local[*], local-cluster[workers,cores,memory]."""
     numbers = [int(number) for number in re.findall(r"[0-9]+", master)[:2]]
     if master.startswith("local-cluster"):

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.analysis.folding.folding_runs import fold_events
 from kcsim.scenarios.analysis.folding.transition import Transition
-from kcsim.scenarios.analysis.streaming.follow import FollowSettings, follow
+from kcsim.scenarios.analysis.streaming.follow import follow
+from kcsim.scenarios.analysis.streaming.followed import FollowSettings, opened
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from tests.scenarios.analysis.folding.simulated_runs import library_run
 from tests.scenarios.analysis.streaming.portions import BATCH, in_order
@@ -56,9 +57,10 @@ def test_a_folder_that_grows_is_followed_over_stops_to_the_tables_of_the_batch_r
     whole = text(first)
     cut = len(whole) * 3 // 4
     (traces / "first.jsonl").write_bytes(whole[:cut])
-    settings = FollowSettings(traces, BATCH, 2, max_bytes=1 + len(whole) // 5)
+    settings = FollowSettings(str(traces), BATCH, 2, max_bytes=1 + len(whole) // 5)
 
-    follow(spark, settings, out, until_end=True).awaitTermination()
+    with opened(out, settings) as followed:
+        follow(spark, followed, until_end=True).awaitTermination()
     before = expected(first=first[: whole[:cut].count(b"\n")])
     assert before
     assert written_transitions(out) == before
@@ -66,7 +68,8 @@ def test_a_folder_that_grows_is_followed_over_stops_to_the_tables_of_the_batch_r
     with (traces / "first.jsonl").open("ab") as file:
         file.write(whole[cut:])
     (traces / "second.jsonl").write_bytes(text(second))
-    follow(spark, settings, out, until_end=True).awaitTermination()
+    with opened(out, settings) as followed:
+        follow(spark, followed, until_end=True).awaitTermination()
     assert written_transitions(out) == expected(first=first, second=second)
     assert not Dataset(out).has("mismatches")
     assert not Dataset(out).has("rejects")

@@ -1,0 +1,162 @@
+"""kcsim spark follow: transitions, running analyses and a page of event logs that are still being written."""
+
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kcsim.scenarios.cli.command_exit import ExitStatus, fail
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, session
+
+if TYPE_CHECKING:
+    from kcsim.scenarios.analysis.streaming.followed import Followed, MicroBatch
+    from kcsim.scenarios.analysis.streaming.live_page import Pace
+
+PAGE = "live.html"
+SECONDS_BETWEEN_LINES = 10.0
+RATE_OVER_SECONDS = 10.0
+
+
+def follow(
+    path: Annotated[
+        Path,
+        typer.Argument(parser=local_path, metavar="TRACE|DIR", help="An event log (JSON lines), or a folder of event logs."),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", parser=local_path, metavar="DIR", help="The dataset; one that was followed goes on."),
+    ],
+    until_end: Annotated[bool, typer.Option("--until-end", help="Stop when all that is there has been read.")] = False,
+    batch: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The batch of these runs; today's date (UTC) if not given.")
+    ] = None,
+    lateness: Annotated[
+        str, typer.Option(metavar="TIME", help="How long to wait for an event that is missing: 10s, 1m.")
+    ] = "10s",
+    slots: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Parts in which partitions are folded at a time; the cores if not given."),
+    ] = None,
+    max_bytes: Annotated[int, typer.Option(metavar="N", min=1, help="What a micro-batch reads at most.")] = 32 * 2**20,
+    interval: Annotated[str, typer.Option(metavar="TIME", help="The least time between two micro-batches.")] = "1s",
+    master: Master = DEFAULT_MASTER,
+    conf: Conf = None,
+) -> None:
+    """Follow event logs while they are written: replay them, analyse them, and show them on a page.
+
+    DIR/live.html shows the cluster, and loads itself again. DIR/transitions is what `kcsim spark replay` writes for the
+    whole log. After Ctrl-C, a crash or a power cut, the same command goes on where it was stopped: nothing is lost or
+    counted twice.
+
+    \b
+    kcsim up --trace up.jsonl        # in another terminal
+    kcsim spark follow up.jsonl -o live/
+
+    Exit status: 0 the end was reached (--until-end), 2 a job failed, or the log was truncated or replaced, 64 DIR is
+    something else, or the command is invalid, 130 interrupted.
+    """
+    if not path.exists():
+        fail(f"{path}: no such file or folder", ExitStatus.USAGE)
+    lateness_ms, interval_ms = _milliseconds("--lateness", lateness), _milliseconds("--interval", interval)
+    from kcsim.scenarios.analysis.streaming.followed import FollowSettings, OtherSettingsError, batch_of, opened
+    from kcsim.scenarios.analysis.tables.spark_session import cores_of
+
+    name = batch or batch_of(out) or time.strftime("%Y-%m-%d", time.gmtime())
+    wanted = FollowSettings(str(path.resolve()), name, slots or cores_of(master), lateness_ms, max_bytes)
+    try:
+        with session(master, conf, out) as spark, opened(out, wanted) as followed:
+            from kcsim.scenarios.analysis.streaming.follow import follow as start
+
+            display = _Display(followed)
+            query = start(spark, followed, until_end=until_end, interval_ms=interval_ms, done=display.show)
+            print(f"following {path}: {(out / PAGE).resolve().as_uri()}", file=sys.stderr, flush=True)
+            try:
+                query.awaitTermination()
+            finally:
+                display.end()
+    except OtherSettingsError as error:
+        fail(str(error), ExitStatus.USAGE)
+    print(display.line())
+
+
+def _milliseconds(option: str, text: str) -> int:
+    from kcsim.scenarios.analysis.generating.durations import parse_long_duration
+
+    try:
+        return parse_long_duration(text)
+    except ValueError as error:
+        fail(f"{option}: {error}", ExitStatus.USAGE)
+
+
+class _Display:
+    """Writes the page with each micro-batch, and a line to stderr every few seconds."""
+
+    def __init__(self, followed: "Followed") -> None:
+        from kcsim.scenarios.analysis.streaming.live_page import Pace, RecentRows
+
+        self._followed = followed
+        self._recent = RecentRows()
+        self._pace = Pace(0.0, None, 0)
+        self._times: deque[tuple[float, int]] = deque([(time.monotonic(), self._events())])
+        self._printed_at = 0.0
+        self._write()
+
+    def show(self, micro_batch: "MicroBatch") -> None:
+        """Show a micro-batch that has been written."""
+        self._recent.take(micro_batch)
+        self._pace = self._paced(micro_batch.number)
+        self._write()
+        if time.monotonic() - self._printed_at >= SECONDS_BETWEEN_LINES:
+            self._printed_at = time.monotonic()
+            print(self.line(), file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Show that the query has ended."""
+        self._write(is_over=True)
+
+    def line(self) -> str:
+        """Return how far the query is, in one line."""
+        from kcsim.scenarios.analysis.streaming.run_standing import of_runs
+
+        runs = of_runs(self._followed.standings)
+        transitions, late = sum(run.transitions for run in runs), sum(run.late for run in runs)
+        behind = "" if self._pace.behind_s is None else f", {self._pace.behind_s:.1f} s behind"
+        rejected = f", {late} too late" if late else ""
+        return f"{self._followed.out}: {self._events():,} events, {transitions:,} transitions{rejected}{behind}"
+
+    def _events(self) -> int:
+        from kcsim.scenarios.analysis.streaming.run_standing import of_runs
+
+        return sum(run.events for run in of_runs(self._followed.standings))
+
+    def _paced(self, number: int) -> "Pace":
+        """Return how the query keeps up.
+
+        What is written just after a micro-batch was planned is shown by the next one: it is as old then as the two micro-
+        batches have taken, and older by the time for what is not read yet.
+        """
+        from kcsim.scenarios.analysis.streaming.growing_files import bytes_behind
+        from kcsim.scenarios.analysis.streaming.live_page import Pace
+
+        now, places = time.monotonic(), self._followed.places(number)
+        before = self._times[-1][0]
+        self._times.append((now, self._events()))
+        while len(self._times) > 2 and now - self._times[0][0] > RATE_OVER_SECONDS:
+            self._times.popleft()
+        (first_at, first), (_, last) = self._times[0], self._times[-1]
+        rate = (last - first) / max(now - first_at, 1e-3)
+        read = sum(place["end"] for place in places.values())
+        left = bytes_behind(Path(self._followed.settings.path), places)
+        seconds_left = left / read * last / rate if rate and read else 0.0
+        return Pace(rate, now - before + seconds_left, left)
+
+    def _write(self, *, is_over: bool = False) -> None:
+        from kcsim.scenarios.analysis.streaming.followed import replace_file
+        from kcsim.scenarios.analysis.streaming.live_page import live_page
+
+        name = Path(self._followed.settings.path).name
+        page = live_page(name, self._followed.standings, self._recent, self._pace, is_over=is_over)
+        replace_file(self._followed.out / PAGE, page.encode())
