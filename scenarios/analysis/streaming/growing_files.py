@@ -51,6 +51,9 @@ def further(path: Path, places: Places, most_bytes: int) -> dict[str, Place]:
 
     Raises: ReplacedFileError; OSError.
     """
+    for name in places:
+        if not Path(name).exists():
+            raise ReplacedFileError(name, "is gone")
     reached, left = dict(places), most_bytes
     for file in _files(path):
         known = places.get(str(file))
@@ -68,9 +71,6 @@ def further(path: Path, places: Places, most_bytes: int) -> dict[str, Place]:
             known = Place(run=known["run"], end=end, first=known["first"])
         if known["end"] > 0:
             reached[str(file)] = known
-    for name in places:
-        if not Path(name).exists():
-            raise ReplacedFileError(name, "is gone")
     return reached
 
 

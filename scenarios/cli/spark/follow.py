@@ -1,8 +1,11 @@
 """kcsim spark follow: transitions, running analyses and a page of event logs that are still being written."""
 
+import os
 import sys
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,12 +65,16 @@ def follow(
         fail(f"{path}: no such file or folder", ExitStatus.USAGE)
     lateness_ms, interval_ms = _milliseconds("--lateness", lateness), _milliseconds("--interval", interval)
     from kcsim.scenarios.analysis.streaming.followed import FollowSettings, OtherSettingsError, batch_of, opened
+    from kcsim.scenarios.analysis.tables.dataset import PathExistsError
     from kcsim.scenarios.analysis.tables.spark_session import cores_of
 
     name = batch or batch_of(out) or time.strftime("%Y-%m-%d", time.gmtime())
     wanted = FollowSettings(str(path.resolve()), name, slots or cores_of(master), lateness_ms, max_bytes)
     try:
-        with session(master, conf, out) as spark, opened(out, wanted) as followed:
+        with ExitStack() as stack:
+            followed = stack.enter_context(opened(out, wanted))
+            with _stderr_off():
+                spark = stack.enter_context(session(master, conf, out))
             from kcsim.scenarios.analysis.streaming.follow import follow as start
 
             display = _Display(followed)
@@ -77,9 +84,32 @@ def follow(
                 query.awaitTermination()
             finally:
                 display.end()
-    except OtherSettingsError as error:
+    except (OtherSettingsError, PathExistsError) as error:
         fail(str(error), ExitStatus.USAGE)
     print(display.line())
+
+
+@contextmanager
+def _stderr_off() -> Iterator[None]:
+    """Start processes without stderr in the context: Spark's worker for transformWithState prints each of its steps there.
+
+    What this process itself prints there is printed as ever.
+    """
+    from kcsim.scenarios.analysis.tables.driver_jvm import LOG_VARIABLE
+
+    if LOG_VARIABLE in os.environ:
+        yield
+        return
+    sys.stderr.flush()
+    own, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        with os.fdopen(os.dup(own), "w") as still, redirect_stderr(still):
+            yield
+    finally:
+        os.dup2(own, 2)
+        os.close(own)
+        os.close(nowhere)
 
 
 def _milliseconds(option: str, text: str) -> int:

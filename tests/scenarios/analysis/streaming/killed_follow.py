@@ -8,13 +8,16 @@ import sys
 import time
 from pathlib import Path
 
+from tests.scenarios.analysis.conftest import SMALL
+
 STARTS = "following"
 MOST_SECONDS = 900.0
 
 
 def follow_command(trace: Path, out: Path, batch: str, max_bytes: int, *more: str) -> list[str]:
     """Return the command that follows a trace to its end."""
-    options = ["--batch", batch, "--max-bytes", str(max_bytes), "--master", "local[2]", "--until-end"]
+    settings = [part for name, value in SMALL.items() for part in ("--conf", f"{name}={value}")]
+    options = [*settings, "--batch", batch, "--max-bytes", str(max_bytes), "--master", "local[2]", "--until-end"]
     return [sys.executable, "-m", "kcsim.scenarios", "spark", "follow", str(trace), "-o", str(out), *options, *more]
 
 

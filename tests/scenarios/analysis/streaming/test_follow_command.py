@@ -1,0 +1,72 @@
+"""kcsim spark follow: beside a cluster that runs, over kills, and its bad ends."""
+
+import json
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kcsim.eventlog.event_log import read_trace
+from kcsim.scenarios.analysis.folding.folding_runs import fold_events
+from kcsim.scenarios.analysis.streaming.followed import SETTINGS
+from kcsim.scenarios.analysis.tables.dataset import Dataset
+from kcsim.scenarios.cli.app import app
+from tests.scenarios.analysis.folding.simulated_runs import library_run
+from tests.scenarios.analysis.streaming.killed_follow import follow_command, follow_with_kills
+from tests.scenarios.analysis.streaming.portions import BATCH, in_order
+from tests.scenarios.analysis.streaming.test_follow import text, written_transitions
+
+RUN = "leader-crash-acks-one"
+SECONDS = 900
+
+
+def expected(trace: Path) -> object:
+    return in_order(fold_events(BATCH, trace.stem, read_trace(trace)).transitions)
+
+
+@pytest.mark.parametrize(
+    ("kills", "parts"),
+    [
+        pytest.param(2, 8, marks=pytest.mark.slow),
+        pytest.param(20, 60, marks=pytest.mark.nightly),
+    ],
+)
+def test_killed_at_random_moments_it_ends_with_the_tables_of_the_batch_replay(
+    tmp_path: Path, kills: int, parts: int
+) -> None:
+    """All processes are killed at once with SIGKILL, in whatever they were at: planning, folding, writing or committing."""
+    trace, out = tmp_path / "up.jsonl", tmp_path / "live"
+    trace.write_bytes(text(library_run(RUN)))
+    done = follow_with_kills(trace, out, BATCH, trace.stat().st_size // parts, kills, random.Random(kills))
+    assert done == kills
+    assert written_transitions(out) == expected(trace)
+    assert not Dataset(out).has("rejects")
+
+
+@pytest.mark.slow
+def test_a_partial_last_line_waits_and_a_truncated_log_ends_the_command(tmp_path: Path) -> None:
+    trace, out = tmp_path / "up.jsonl", tmp_path / "live"
+    whole = text(library_run(RUN))
+    trace.write_bytes(whole[:-7])
+    command = follow_command(trace, out, BATCH, len(whole))
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+    assert f"{library_run(RUN)[-1].seq} events" in ended.stdout.replace(",", "")
+    assert [line for line in ended.stderr.splitlines() if "following" not in line and "events" not in line] == []
+    trace.write_bytes(whole[: len(whole) // 2])
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert ended.returncode == 2
+    assert "has become shorter" in ended.stderr
+
+
+def test_a_folder_that_is_something_else_or_follows_another_log_is_refused(tmp_path: Path) -> None:
+    trace, out = tmp_path / "up.jsonl", tmp_path / "live"
+    trace.write_bytes(b"")
+    out.mkdir()
+    (out / "notes.txt").write_text("mine", encoding="utf-8")
+    refused = CliRunner().invoke(app, ["spark", "follow", str(trace), "-o", str(out)])
+    assert (refused.exit_code, "nothing is overwritten" in refused.stderr) == (64, True)
+    (out / SETTINGS).write_text(json.dumps({"path": "/other.jsonl", "batch": "live", "slots": 2}), encoding="utf-8")
+    refused = CliRunner().invoke(app, ["spark", "follow", str(trace), "-o", str(out)])
+    assert (refused.exit_code, "follows path /other.jsonl" in refused.stderr) == (64, True)
