@@ -1,7 +1,8 @@
 """Run every benchmark, or those named: python -m tests.bench [NAME[=SIZE] …].
 
 A SIZE is in the unit of its benchmark: partitions (simulated), megabytes (zk-files, kafka-logs), events (spark-replay,
-spark-analyses, page). Instead of a size, spark-analyses takes the path of a dataset with transitions.
+spark-analyses, page), events per second (streaming). Instead of a size, spark-analyses takes the path of a dataset with
+transitions.
 """
 
 import sys
@@ -24,6 +25,7 @@ from tests.bench import (
     spark_analyses,
     spark_replay,
     start_up,
+    streaming,
     zk_files,
 )
 from tests.bench.report import print_environment
@@ -48,6 +50,7 @@ SIZED: Mapping[str, Callable[[str | None], None]] = {
     "page": page.main,
     "spark-replay": spark_replay.main,
     "spark-analyses": spark_analyses.main,
+    "streaming": streaming.main,
 }
 
 

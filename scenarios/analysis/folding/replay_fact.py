@@ -5,7 +5,8 @@ The rows are declared once, as rules: here for events, in arrow_rows.py for reco
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import defstruct, structs
 
@@ -108,6 +109,7 @@ CLUSTER_FACTS = (
 """What is read of no single partition."""
 
 
+_columns_of = attrgetter(*FACT_COLUMNS)
 _RULES = {
     kind: tuple(rule for rule in (*PARTITION_FACTS, *CLUSTER_FACTS) if kind in rule.kinds)
     for kind in EventKind
@@ -124,8 +126,7 @@ def fact_of(event: Event) -> ReplayFact | None:
 
 def as_fact(event: Event) -> ReplayFact:
     """Return the row of an event, whether or not a fold reads it."""
-    columns: Iterator[Any] = (getattr(event, name) for name in FACT_COLUMNS)
-    fact = ReplayFact(*columns)
+    fact = ReplayFact(*_columns_of(event))
     of_state = re.fullmatch(STATE_PATH, event.path or "") if event.kind in ZNODE_CHANGES else None
     return fact if of_state is None else structs.replace(fact, topic=of_state[1], partition=int(of_state[2]))
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from tests.scenarios.analysis.conftest import SMALL
 
-STARTS = "following"
+UNTIL_END = "--until-end"
 MOST_SECONDS = 900.0
 
 
-def follow_command(trace: Path, out: Path, batch: str, max_bytes: int, *more: str) -> list[str]:
-    """Return the command that follows a trace to its end."""
+def follow_command(trace: Path, out: Path, batch: str, max_bytes: int, master: str = "local[2]") -> list[str]:
+    """Return the command that follows a trace; it ends at the trace's end with --until-end."""
     settings = [part for name, value in SMALL.items() for part in ("--conf", f"{name}={value}")]
-    options = [*settings, "--batch", batch, "--max-bytes", str(max_bytes), "--master", "local[2]", "--until-end"]
-    return [sys.executable, "-m", "kcsim.scenarios", "spark", "follow", str(trace), "-o", str(out), *options, *more]
+    options = [*settings, "--batch", batch, "--max-bytes", str(max_bytes), "--master", master]
+    return [sys.executable, "-m", "kcsim.scenarios", "spark", "follow", str(trace), "-o", str(out), *options]
 
 
 def follow_with_kills(trace: Path, out: Path, batch: str, max_bytes: int, kills: int, chosen: random.Random) -> int:
@@ -30,7 +30,7 @@ def follow_with_kills(trace: Path, out: Path, batch: str, max_bytes: int, kills:
     while done < kills:
         before = micro_batches(out)
         process = subprocess.Popen(
-            follow_command(trace, out, batch, max_bytes), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+            [*follow_command(trace, out, batch, max_bytes), UNTIL_END], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
         wanted = before + chosen.randrange(3)
         give_up = time.monotonic() + MOST_SECONDS
@@ -41,7 +41,7 @@ def follow_with_kills(trace: Path, out: Path, batch: str, max_bytes: int, kills:
             return done
         kill_with_children(process)
         done += 1
-    subprocess.run(follow_command(trace, out, batch, max_bytes), check=True, timeout=MOST_SECONDS)
+    subprocess.run([*follow_command(trace, out, batch, max_bytes), UNTIL_END], check=True, timeout=MOST_SECONDS)
     return done
 
 
@@ -52,7 +52,7 @@ def micro_batches(out: Path) -> int:
 
 def kill_with_children(process: "subprocess.Popen[bytes]") -> None:
     """Kill a process and all that it has started, at once, and wait until they are gone."""
-    found = [process.pid, *_children(process.pid)]
+    found = [process.pid, *children_of(process.pid)]
     for pid in found:
         try:
             os.kill(pid, signal.SIGKILL)
@@ -64,7 +64,7 @@ def kill_with_children(process: "subprocess.Popen[bytes]") -> None:
             time.sleep(0.02)
 
 
-def _children(pid: int) -> list[int]:
+def children_of(pid: int) -> list[int]:
     """Return the processes below one, of any generation (Linux)."""
     below: dict[int, list[int]] = {}
     for folder in Path("/proc").iterdir():
