@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
 from kcsim.scenarios.analysis.streaming.event_chunk import EventChunk, chunks_of, packed
-from kcsim.scenarios.analysis.streaming.growing_files import Places, further, splits
+from kcsim.scenarios.analysis.streaming.growing_files import Place, Places, further, splits
 from kcsim.scenarios.analysis.tables.trace_files import Split
 
 SOURCE = "kcsim-event-log"
@@ -74,7 +74,8 @@ class EventLogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = UNLIMITED if isinstance(limit, ReadAllAvailable) else self._max_bytes
         places = further(self._path, start["places"], most)
         if self._target is not None:
-            places = {path: _earlier(place, self._target[path]) for path, place in places.items() if path in self._target}
+            target = self._target
+            places = {path: _up_to(place, target[path]["end"]) for path, place in places.items() if path in target}
         if places != start["places"]:
             self._grew_at = time.monotonic()
             return {"places": places, "flushes": start["flushes"], "waiting": True}
@@ -95,8 +96,8 @@ class EventLogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield pa.RecordBatch.from_arrays([slots, pa.array(map(packed, chunks), pa.binary())], names=["slot", "chunk"])
 
 
-def _earlier(place: Any, limit: Any) -> Any:
-    return place if place["end"] <= limit["end"] else limit
+def _up_to(place: Place, end: int) -> Place:
+    return Place(run=place["run"], end=min(place["end"], end), first=place["first"])
 
 
 def _chunks(split: Split, slots: int) -> list[EventChunk]:

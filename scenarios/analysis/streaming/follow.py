@@ -16,14 +16,18 @@ from kcsim.scenarios.analysis.streaming.run_standing import unpacked_standings
 from kcsim.scenarios.analysis.streaming.slot_processor import RESULT_SCHEMA, RUNNING, SlotProcessor
 from kcsim.scenarios.analysis.streaming.tables import batches_of_stream
 
-STATE_IN_ROCKSDB = {
+OF_QUERIES = {
+    # What transformWithState needs.
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     # Each micro-batch uploads what it changed, not the whole state.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # A micro-batch is a few rows for Spark: to compile code for them costs more than it saves.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Settings that transformWithState needs. They are those of the session when a query starts."""
+"""Settings of a session in which a query starts."""
 KEYS_TRIED = 1_000
 
 
@@ -42,7 +46,7 @@ def follow(
         interval_ms: the least time from one micro-batch to the next.
         done: called with each micro-batch when its tables are written.
     """
-    for name, value in STATE_IN_ROCKSDB.items():
+    for name, value in OF_QUERIES.items():
         spark.conf.set(name, value)
     spark.conf.set("spark.sql.shuffle.partitions", str(followed.settings.slots))
     spark.dataSource.register(EventLogSource)

@@ -74,7 +74,7 @@ def follow(
         with ExitStack() as stack:
             followed = stack.enter_context(opened(out, wanted))
             with _stderr_off():
-                spark = stack.enter_context(session(master, conf, out))
+                spark = stack.enter_context(session(master, conf, out, reads=()))  # Python reads the log
             from kcsim.scenarios.analysis.streaming.follow import follow as start
 
             display = _Display(followed)

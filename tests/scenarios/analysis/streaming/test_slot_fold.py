@@ -8,7 +8,7 @@ import pytest
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.analysis.folding.folding_runs import fold_events
 from kcsim.scenarios.language.library import library_names
-from tests.scenarios.analysis.folding.simulated_runs import library_run
+from tests.scenarios.analysis.folding.simulated_runs import SEEDS, explored_run, library_run
 from tests.scenarios.analysis.streaming.portions import BATCH, Slots, in_order, portions
 
 A_SHARE = ("partition-expansion", *library_names()[::8])
@@ -32,6 +32,18 @@ def test_every_run_of_the_library_is_folded_in_portions_as_in_one(name: str) -> 
     run = library_run(name)
     slots = Slots(3)
     for portion in portions(run, 50):
+        slots.take(name, portion)
+    expected = fold_events(BATCH, name, run)
+    assert in_order(slots.transitions) == in_order(expected.transitions)
+    assert slots.mismatches == expected.mismatches
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS[::8])
+def test_explored_runs_are_folded_in_portions_as_in_one(seed: int) -> None:
+    run, name = explored_run(seed), f"explored-{seed}"
+    slots = Slots(2)
+    for portion in portions(run, 23):
         slots.take(name, portion)
     expected = fold_events(BATCH, name, run)
     assert in_order(slots.transitions) == in_order(expected.transitions)
