@@ -20,7 +20,7 @@ import msgspec
 from kcsim.scenarios.analysis.streaming.growing_files import Places
 from kcsim.scenarios.analysis.streaming.run_standing import RunStanding
 from kcsim.scenarios.analysis.streaming.table_files import write_micro_batch
-from kcsim.scenarios.analysis.tables.dataset import Dataset, PathExistsError
+from kcsim.scenarios.analysis.tables.dataset import PathExistsError
 
 SETTINGS, STANDINGS, CHECKPOINT = "following.json", "standings.json", "checkpoint"
 VERSION = 1
@@ -78,9 +78,8 @@ class Followed:
 
     def write(self, micro_batch: MicroBatch) -> None:
         """Write the tables. To write a micro-batch again changes nothing."""
-        dataset = Dataset(self.out)
         for name, batches in micro_batch.rows.items():
-            write_micro_batch(dataset.table(name), micro_batch.number, batches)
+            write_micro_batch(self.out / name, micro_batch.number, batches)
         self.standings.update({_key(standing): standing for standing in micro_batch.standings})
         replace_file(self.out / STANDINGS, msgspec.json.encode(list(self.standings.values())))
 

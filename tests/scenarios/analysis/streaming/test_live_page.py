@@ -16,7 +16,6 @@ from kcsim.scenarios.analysis.streaming.followed import (
 )
 from kcsim.scenarios.analysis.streaming.live_page import Pace, RecentRows, live_page
 from kcsim.scenarios.analysis.streaming.tables import TABLES, arrow_batch
-from kcsim.scenarios.analysis.tables.dataset import Dataset
 from tests.scenarios.analysis.folding.simulated_runs import library_run
 from tests.scenarios.analysis.streaming.portions import BATCH, Slots, portions
 
@@ -67,7 +66,7 @@ def test_a_micro_batch_that_is_written_again_changes_nothing(tmp_path: Path) -> 
 
 
 def _files(out: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(out)): file.read_bytes() for file in sorted(Dataset(out).transitions().rglob("*.parquet"))}
+    return {str(file.relative_to(out)): file.read_bytes() for file in sorted((out / "transitions").rglob("*.parquet"))}
 
 
 def test_a_folder_has_one_query_at_a_time_and_keeps_its_settings(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from kcsim.scenarios.analysis.folding.folding_runs import fold_events
 from kcsim.scenarios.analysis.streaming.run_standing import of_runs
 from kcsim.scenarios.analysis.streaming.table_files import write_micro_batch
 from kcsim.scenarios.analysis.streaming.tables import TABLES, arrow_batch
-from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.events_table import events_arrow_schema
 from kcsim.scenarios.analysis.tables.trace_lines import columns_of
 from kcsim.scenarios.language.library import library_names
@@ -29,12 +28,11 @@ Rows = list[tuple[Any, ...]]
 
 def analysed(name: str, events: Sequence[Event], place: Path) -> dict[str, Rows]:
     """Return the analyses of a whole run, with the transitions of the replay."""
-    dataset = Dataset(place)
     columns = [pa.repeat(value, len(events)) for value in (BATCH, name)] + columns_of(events).columns
-    write_micro_batch(dataset.events(), 0, [pa.RecordBatch.from_arrays(columns, schema=events_arrow_schema())])
+    write_micro_batch(place / "events", 0, [pa.RecordBatch.from_arrays(columns, schema=events_arrow_schema())])
     transitions = fold_events(BATCH, name, events).transitions
     if transitions:
-        write_micro_batch(dataset.transitions(), 0, [arrow_batch(transitions, TABLES["transitions"])])
+        write_micro_batch(place / "transitions", 0, [arrow_batch(transitions, TABLES["transitions"])])
     with duckdb_engine() as engine, using(engine):
         history, _ = read_history([place])
         names = ("unavailability", "elections")
