@@ -1,6 +1,6 @@
 """The events of the controller and the tables over them."""
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -10,4 +10,5 @@ from kcsim.controller.events import ControllerEvent, ControllerState, state_of
 @pytest.mark.parametrize("event", get_args(ControllerEvent))
 def test_every_event_has_a_controller_state(event: type[ControllerEvent]) -> None:
     """The event thread sets the metric ControllerState from this table before it processes an event."""
-    assert state_of(event.__new__(event)) is not ControllerState.IDLE
+    values: list[Any] = [None] * len(event.__struct_fields__)
+    assert state_of(event(*values)) is not ControllerState.IDLE
