@@ -216,21 +216,20 @@ class Request:
     Args:
         back: the stream back to the sender.
         answer: what the sender waits for; if the end of the connection arrives at the sender first, it is failed.
+
+    Attributes:
+        name: the request's name in the event log, such as LeaderAndIsr.
     """
 
-    __slots__ = ("_answer", "_back", "_is_answered", "cause", "request")
+    __slots__ = ("_answer", "_back", "_is_answered", "cause", "name", "request")
 
     def __init__(self, back: Stream, request: Any, cause: int, answer: "Promise[Any]") -> None:
         self.request = request
+        self.name = type(request).__name__.removesuffix("Request")
         self.cause = cause
         self._back = back
         self._answer = answer
         self._is_answered = False
-
-    @property
-    def name(self) -> str:
-        """The request's name in the event log, such as LeaderAndIsr."""
-        return type(self.request).__name__.removesuffix("Request")
 
     def respond(self, response: Any) -> None:
         assert not self._is_answered, f"answered twice: {type(self.request).__name__}"

@@ -157,11 +157,6 @@ class MemoryService:
         answer: FromServer | None = None
         cause: Cause = None
         match message:
-            case Connect(session_id, password, timeout_ms, cause):
-                member = self._members.number(connection.member)
-                step = server.connect(number, timeout_ms, now_ms, session_id, password, member)
-                answer = step.granted or SessionRefused()
-                self._faults.pop(session_id, None)  # connected again: the fault is not the cause of later events
             case RequestMessage(request, cause):
                 session = server.sessions.on(number) if self._journal is not None else None
                 step = server.request(number, request, now_ms)
@@ -171,6 +166,11 @@ class MemoryService:
             case Ping():
                 step = server.ping(number, now_ms)
                 answer = Acknowledged(step.zxid)
+            case Connect(session_id, password, timeout_ms, cause):
+                member = self._members.number(connection.member)
+                step = server.connect(number, timeout_ms, now_ms, session_id, password, member)
+                answer = step.granted or SessionRefused()
+                self._faults.pop(session_id, None)  # connected again: the fault is not the cause of later events
             case SetWatches(seen, data, exist, child):
                 step = server.set_watches(number, seen, data, exist, child, now_ms)
                 answer = Acknowledged(step.zxid)

@@ -12,7 +12,7 @@ Source: ZooKeeper 3.9.5, observed over its wire protocol; Programmer's Guide, "Z
 """
 
 from collections.abc import Callable, Sequence
-from enum import Enum
+from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
@@ -64,7 +64,7 @@ TTL_MARK = -(2**56)
 LONGEST_TTL_MS = 2**40 - 1
 
 
-class ChangeKind(Enum):
+class ChangeKind(StrEnum):
     CREATED = "created"
     CHANGED = "changed"
     DELETED = "deleted"

@@ -8,7 +8,7 @@ Source: ZooKeeper 3.9 Programmer's Guide, "ZooKeeper Watches"; the order of even
 """
 
 from collections.abc import Iterable, Iterator
-from enum import Enum
+from enum import StrEnum
 from typing import NewType
 
 from kcsim.zk.errors import NoNodeError
@@ -30,7 +30,7 @@ from kcsim.zk.operations import (
 ConnectionId = NewType("ConnectionId", int)
 
 
-class ServerWatchTable(Enum):
+class ServerWatchTable(StrEnum):
     """The server's tables of watches: watches of getData and of exists are in the same table."""
 
     DATA = "data"
@@ -159,6 +159,9 @@ class ServerWatches:
         return sum(map(len, self._armed.values())) + sum(map(len, self._persistent.values()))
 
 
+_WATCHING = (GetData, Exists, GetChildren)
+
+
 class ClientWatches:
     """The watches that a client believes to be armed, in the three lists that a reconnecting client sends."""
 
@@ -172,7 +175,7 @@ class ClientWatches:
 
     def note(self, request: Request, reply: ReplyOrError) -> None:
         """Record the watch that a request has armed, according to its reply."""
-        if not isinstance(request, GetData | Exists | GetChildren) or not request.watch:
+        if not isinstance(request, _WATCHING) or not request.watch:
             return
         match request, reply:
             case (GetData(path, watch=True), DataRead()) | (Exists(path, watch=True), NodeFound()):
