@@ -8,7 +8,7 @@ from kcsim.scenarios.analysis.tables.delta_table import is_delta, parquet_files,
 from kcsim.scenarios.analysis.tables.location import Location, RemotePath, delete_folder, is_in_object_store, location
 
 SUCCESS = "_SUCCESS"
-"""The empty file that is written last."""
+"""The empty file that is written last in a file system other than this machine's."""
 CLAIM = "_writing."
 """The beginning of the name of the file that is in a folder of an object store while it is being written."""
 
@@ -124,7 +124,8 @@ def being_written(path: Location | str) -> Iterator[Location]:
     beside.mkdir(parents=True)
     try:
         yield beside
-        (beside / SUCCESS).write_text("")
+        if isinstance(beside, RemotePath):
+            (beside / SUCCESS).write_text("")
         refuse_existing(wanted)
         beside.rename(wanted)  # type: ignore[arg-type]  # both are of one kind
     except BaseException:  # also at Ctrl-C: half a dataset looks like a whole one
