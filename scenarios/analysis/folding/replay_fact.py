@@ -25,8 +25,12 @@ if TYPE_CHECKING:
     ReplayFact = Event
 else:
     _columns = {field.name: (field.name, field.type, field.default) for field in structs.fields(Event)}
-    ReplayFact = defstruct("ReplayFact", [_columns[name] for name in FACT_COLUMNS], module=__name__, frozen=True)
+    ReplayFact = defstruct(
+        "ReplayFact", [_columns[name] for name in FACT_COLUMNS], module=__name__, frozen=True, array_like=True
+    )
 """An event with FACT_COLUMNS only: no other column can be read. Where it was read from a table, `kind` is plain text.
+
+Encoded it is an array in the order of FACT_COLUMNS: a change of them is one of streaming/followed.py's VERSION.
 
 `topic` and `partition` also name the partition whose state znode changed, where the event log has only the path.
 """

@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -21,28 +22,26 @@ def follow_command(trace: Path, out: Path, batch: str, max_bytes: int, master: s
     return [sys.executable, "-m", "kcsim.scenarios", "spark", "follow", str(trace), "-o", str(out), *options]
 
 
-def follow_with_kills(trace: Path, out: Path, batch: str, max_bytes: int, kills: int, chosen: random.Random) -> int:
-    """Follow a trace to its end, over so many kills with SIGKILL at random moments. Returns: how many there were.
+def follow_with_kills(trace: Path, out: Path, batch: str, max_bytes: int, kills: int, chosen: random.Random) -> None:
+    """Follow a trace to its end, over so many kills with SIGKILL at random moments.
 
-    A kill comes up to a few micro-batches after the first one of its process. The last process is left to end by itself.
+    A kill comes up to a few micro-batches after the first one of its process. The last process is left to end by itself. A
+    process that ends before it is killed is an error: the trace is too short for so many kills, or the command failed.
     """
-    done = 0
-    while done < kills:
-        before = micro_batches(out)
-        process = subprocess.Popen(
-            [*follow_command(trace, out, batch, max_bytes), UNTIL_END], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-        )
-        wanted = before + chosen.randrange(3)
-        give_up = time.monotonic() + MOST_SECONDS
-        while process.poll() is None and micro_batches(out) <= wanted and time.monotonic() < give_up:
-            time.sleep(0.05)
-        time.sleep(chosen.random() * 2)
-        if process.poll() is not None:
-            return done
+    command = [*follow_command(trace, out, batch, max_bytes), UNTIL_END]
+    for _ in range(kills):
+        wanted = micro_batches(out) + chosen.randrange(3)
+        with tempfile.TemporaryFile() as printed:
+            process = subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT)
+            give_up = time.monotonic() + MOST_SECONDS
+            while process.poll() is None and micro_batches(out) <= wanted and time.monotonic() < give_up:
+                time.sleep(0.05)
+            time.sleep(chosen.random() * 2)
+            if process.poll() is not None:
+                printed.seek(0)
+                raise AssertionError(f"ended with status {process.returncode}: {printed.read().decode()}")
         kill_with_children(process)
-        done += 1
-    subprocess.run([*follow_command(trace, out, batch, max_bytes), UNTIL_END], check=True, timeout=MOST_SECONDS)
-    return done
+    subprocess.run(command, check=True, timeout=MOST_SECONDS)
 
 
 def micro_batches(out: Path) -> int:
