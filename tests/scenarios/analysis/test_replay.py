@@ -23,6 +23,9 @@ from kcsim.scenarios.analysis.folding.replay_fact import ReplayFact, fact_of
 from kcsim.scenarios.analysis.folding.timeline import Timeline
 from kcsim.scenarios.analysis.folding.transition import Transition, transitions_arrow_schema
 from kcsim.scenarios.analysis.folding.what_if import WhatIf
+from kcsim.scenarios.analysis.generate import generate_dataset
+from kcsim.scenarios.analysis.generating.durations import DAY_MS
+from kcsim.scenarios.analysis.generating.settings import Settings
 from kcsim.scenarios.analysis.partitioned_files import are_partitioned
 from kcsim.scenarios.analysis.replay import BroadcastTimelines, mismatches_of, replayed, transitions_of
 from kcsim.scenarios.analysis.replay_dataset import replay_to
@@ -237,19 +240,18 @@ def test_a_trace_becomes_transitions_and_what_happened_is_counted(spark: SparkSe
 
 
 @pytest.mark.slow
-def test_the_jobs_say_in_spark_s_ui_which_way_a_replay_went(
-    spark: SparkSession, runs: dict[str, Sequence[Event]], tmp_path: Path
-) -> None:
+def test_the_jobs_say_in_spark_s_ui_which_way_a_replay_went(spark: SparkSession, tmp_path: Path) -> None:
     """Files that are laid out go another way than a table, and their tasks show no rows that were read or shuffled."""
-    name, events = next(iter(runs.items()))
-    write_events(spark.createDataFrame(table({name: events}, is_laid_out=True)), tmp_path / "laid-out" / "events", 1)
+    made = generate_dataset(spark, Settings(brokers=4, topics=2, partitions=6, length_ms=DAY_MS), tmp_path / "history")
+    run = trace(tmp_path / "run.jsonl", library_run("broker-crash-and-return"))
     for source, way in (
-        (tmp_path / "laid-out", "replay: each of 1 files by one task, in Python; nothing is shuffled"),
-        (trace(tmp_path / "run.jsonl", events), "replay: rows are shuffled by partition or run: groupBy, applyInArrow"),
+        (tmp_path / "history", f"replay: each of {made.files} files by one task, in Python; nothing is shuffled"),
+        (run, "replay: rows are shuffled by partition or run: groupBy, applyInArrow"),
     ):
         before = job_descriptions(spark)
-        replay_to(spark, [source], tmp_path / f"of-{source.name}")
-        assert job_descriptions(spark)[way] > before[way]
+        replay_to(spark, [source], tmp_path / f"of-{source.stem}")
+        after = job_descriptions(spark)
+        assert after[way] > before[way], after
     assert spark.sparkContext.getLocalProperty("spark.job.description") is None
 
 
