@@ -29,21 +29,17 @@ def test_however_a_run_is_cut_the_transitions_are_those_of_the_whole(name: str, 
 @pytest.mark.parametrize("name", library_names())
 def test_every_run_of_the_library_is_folded_in_portions_as_in_one(name: str) -> None:
     """Three slots, and portions of 50 events: a state is saved and restored hundreds of times."""
-    run = library_run(name)
-    slots = Slots(3)
-    for portion in portions(run, 50):
-        slots.take(name, portion)
-    expected = fold_events(BATCH, name, run)
-    assert in_order(slots.transitions) == in_order(expected.transitions)
-    assert slots.mismatches == expected.mismatches
+    assert_folded_as_in_one(library_run(name), name, Slots(3), 50)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS[::8])
 def test_explored_runs_are_folded_in_portions_as_in_one(seed: int) -> None:
-    run, name = explored_run(seed), f"explored-{seed}"
-    slots = Slots(2)
-    for portion in portions(run, 23):
+    assert_folded_as_in_one(explored_run(seed), f"explored-{seed}", Slots(2), 23)
+
+
+def assert_folded_as_in_one(run: Sequence[Event], name: str, slots: Slots, events_a_portion: int) -> None:
+    for portion in portions(run, events_a_portion):
         slots.take(name, portion)
     expected = fold_events(BATCH, name, run)
     assert in_order(slots.transitions) == in_order(expected.transitions)
