@@ -12,7 +12,7 @@ from kcsim.scenarios.analysis.analyses.scope import Liveness, Scope
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
 from kcsim.scenarios.cli.spark.engines import ChosenEngine, EngineName, OwnMaster
 from kcsim.scenarios.cli.spark.engines import engine as opened_engine
-from kcsim.scenarios.cli.spark.options import Conf, Place, place, refuse_existing
+from kcsim.scenarios.cli.spark.options import Conf, Place, milliseconds, place, refuse_existing
 from kcsim.scenarios.cli.spark.progress import Doing
 
 if TYPE_CHECKING:
@@ -123,14 +123,7 @@ def analyse(
 
 
 def _time(option: str, text: str | None) -> int | None:
-    from kcsim.scenarios.analysis.generating.durations import parse_long_duration
-
-    if text is None:
-        return None
-    try:
-        return parse_long_duration(text)
-    except ValueError as error:
-        fail(f"{option}: {error}", ExitStatus.USAGE)
+    return None if text is None else milliseconds(option, text)
 
 
 def _check(scope: Scope) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
-from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, session
+from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, local_path, milliseconds, session
 
 if TYPE_CHECKING:
     from kcsim.scenarios.analysis.streaming.followed import Followed, MicroBatch
@@ -63,7 +63,7 @@ def follow(
     """
     if not path.exists():
         fail(f"{path}: no such file or folder", ExitStatus.USAGE)
-    lateness_ms, interval_ms = _milliseconds("--lateness", lateness), _milliseconds("--interval", interval)
+    lateness_ms, interval_ms = milliseconds("--lateness", lateness), milliseconds("--interval", interval)
     from kcsim.scenarios.analysis.streaming.followed import FollowSettings, OtherSettingsError, batch_of, opened
     from kcsim.scenarios.analysis.tables.dataset import PathExistsError
     from kcsim.scenarios.analysis.tables.spark_session import cores_of
@@ -110,15 +110,6 @@ def _stderr_off() -> Iterator[None]:
         os.dup2(own, 2)
         os.close(own)
         os.close(nowhere)
-
-
-def _milliseconds(option: str, text: str) -> int:
-    from kcsim.scenarios.analysis.generating.durations import parse_long_duration
-
-    try:
-        return parse_long_duration(text)
-    except ValueError as error:
-        fail(f"{option}: {error}", ExitStatus.USAGE)
 
 
 class _Display:

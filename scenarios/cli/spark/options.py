@@ -36,6 +36,16 @@ def place(text: str | Location) -> Location:
         raise typer.BadParameter(str(error)) from None
 
 
+def milliseconds(option: str, text: str) -> int:
+    """Return an option's duration, such as 30s or 2d, in ms; end the command with status 64 if it is none."""
+    from kcsim.scenarios.analysis.generating.durations import parse_long_duration
+
+    try:
+        return parse_long_duration(text)
+    except ValueError as error:
+        fail(f"{option}: {error}", ExitStatus.USAGE)
+
+
 def local_path(text: str | Path) -> Path:
     """Return a path of this machine, for files that only commands of this machine read. Raises: typer.BadParameter."""
     found = place(text)

@@ -16,6 +16,7 @@ from kcsim.scenarios.cli.spark.options import (
     Conf,
     Master,
     Place,
+    milliseconds,
     place,
     refuse_existing,
     session,
@@ -132,19 +133,10 @@ def _what_if(
         min_insync_replicas=min_insync_replicas,
         replication_factor=replication_factor,
         placement={} if placement is None else _placement(placement),
-        catch_up_ms=None if catch_up is None else _duration(catch_up),
+        catch_up_ms=None if catch_up is None else milliseconds("--catch-up", catch_up),
         seed=seed,
     )
     return None if what_if == AS_IT_WAS else what_if
-
-
-def _duration(text: str) -> int:
-    from kcsim.scenarios.analysis.generating.durations import parse_long_duration
-
-    try:
-        return parse_long_duration(text)
-    except ValueError as error:
-        fail(f"--catch-up: {error}", ExitStatus.USAGE)
 
 
 def _placement(file: Place) -> Mapping[tuple[str, int], tuple[int, ...]]:
