@@ -20,6 +20,7 @@ from kcsim.scenarios.analysis.generating.generated_cluster import GeneratedClust
 from kcsim.scenarios.analysis.generating.portions import expected_rows, portions_of, rows_of_partitions
 from kcsim.scenarios.analysis.generating.rows import batches_of_events, batches_of_rows
 from kcsim.scenarios.analysis.generating.settings import Settings
+from kcsim.scenarios.analysis.kept_tables import keep_tables_of_events
 from kcsim.scenarios.analysis.tables.dataset import Dataset, being_written
 from kcsim.scenarios.analysis.tables.events_table import BATCH, events_arrow_schema, events_schema
 from kcsim.scenarios.analysis.tables.location import Location, location
@@ -91,9 +92,10 @@ def generate_dataset(spark: "SparkSession", settings: Settings, path: Location |
         files = task_per_item(spark, portions, make, FILES_SCHEMA)
         written += [FileWritten(*row) for row in files.collect()]
         remove_unfinished([location(where)])
-    kinds: Counter[str] = Counter()
-    for part in written:
-        kinds[part.kind] += part.rows
+        kinds: Counter[str] = Counter()
+        for part in written:
+            kinds[part.kind] += part.rows
+        keep_tables_of_events(spark, Dataset(folder), kinds.total())
     sizes = {part.file: part.bytes for part in written}
     return GeneratedDataset(dict(kinds.most_common()), len(sizes), sum(sizes.values()))
 

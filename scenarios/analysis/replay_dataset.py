@@ -19,6 +19,7 @@ from kcsim.scenarios.analysis.folding.mismatch import Mismatch, mismatches_arrow
 from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
 from kcsim.scenarios.analysis.folding.what_if import WhatIf
 from kcsim.scenarios.analysis.folding.what_if_replay import PASSED_OVER
+from kcsim.scenarios.analysis.kept_tables import keep_state_intervals
 from kcsim.scenarios.analysis.partitioned_files import are_partitioned
 from kcsim.scenarios.analysis.replay import has_many_runs, mismatches_of, replayed, transitions_of
 from kcsim.scenarios.analysis.replay_files import ReplayCounts, replay_files_to, replayed_files
@@ -92,7 +93,10 @@ def replay_to(
         source = _Source(spark, paths)
         with being_written(to) as folder:
             (folder / "replay.json").write_text(json.dumps(about, indent=2))
-            return source.result(Dataset(folder), what_if)
+            result = source.result(Dataset(folder), what_if)
+            if source.rejected is None:  # traces would have to be parsed once more
+                keep_state_intervals(spark, Dataset(folder), sum(result.transitions.values()), source.events)
+            return result
     require_deltalake()
     refuse_other_than_delta(location(to), SCHEMAS)
     source = _Source(spark, paths)

@@ -4,6 +4,11 @@ These facts are few, however many partitions there are. Znodes are recognised by
 topic.
 """
 
+from typing import Any
+
+import msgspec
+
+from kcsim.eventlog.arrow_types import arrow_fields
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.analysis.analyses.scope import Liveness, Scope
 from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window
@@ -38,17 +43,35 @@ def facts(events: DataFrame) -> DataFrame:
     return events.where(wanted).select(*COLUMNS)
 
 
-def runs(events: DataFrame, scope: Scope) -> DataFrame:
-    """Return when each run begins and ends within the scope: batch, run, start_ms, end_ms.
+class RunSpan(msgspec.Struct, frozen=True):
+    """One row of the table of runs that a dataset keeps: when a run begins and ends, with its last event of any kind."""
 
-    A run ends with its last event, of any kind.
-    """
-    start, end = F.min("t_ms"), F.max("t_ms")
+    batch: str
+    run: str
+    start_ms: int
+    end_ms: int
+
+
+def runs_arrow_schema() -> Any:
+    """Return the columns as a pyarrow.Schema, in the order of RunSpan."""
+    import pyarrow as pa
+
+    return pa.schema(arrow_fields(RunSpan))
+
+
+def whole_runs(events: DataFrame) -> DataFrame:
+    """Return when each run begins and ends: the columns of RunSpan."""
+    return events.groupBy(*IN_A_RUN).agg(F.min("t_ms").alias("start_ms"), F.max("t_ms").alias("end_ms"))
+
+
+def runs(whole: DataFrame, scope: Scope) -> DataFrame:
+    """Return when each run begins and ends within the scope: batch, run, start_ms, end_ms. Args: whole: whole_runs()."""
+    start, end = F.col("start_ms"), F.col("end_ms")
     if scope.since_ms is not None:
         start = F.greatest(start, F.lit(scope.since_ms).cast("long"))
     if scope.until_ms is not None:
         end = F.least(end, F.lit(scope.until_ms).cast("long"))
-    return events.groupBy(*IN_A_RUN).agg(start.alias("start_ms"), end.alias("end_ms")).where("start_ms <= end_ms")
+    return whole.select(*IN_A_RUN, start.alias("start_ms"), end.alias("end_ms")).where("start_ms <= end_ms")
 
 
 def absences(of_cluster: DataFrame, ends: DataFrame, scope: Scope) -> DataFrame:

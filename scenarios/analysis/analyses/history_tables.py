@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from kcsim.scenarios.analysis.analyses import facts, state_intervals
 from kcsim.scenarios.analysis.analyses.recorded import recorded_transitions
@@ -14,6 +14,18 @@ from kcsim.scenarios.analysis.tables.location import Location
 
 FEW_RUNS = 1_000
 """Up to so many runs, what is small in each run is small in all: each executor can have a copy of it."""
+
+
+class KeptTables(NamedTuple):
+    """Tables that datasets keep for the analyses (kept_tables.py). None: they are computed.
+
+    Attributes:
+        runs: facts.whole_runs().
+        state_intervals: state_intervals.whole_state_intervals(), of the transitions of the history.
+    """
+
+    runs: DataFrame | None = None
+    state_intervals: DataFrame | None = None
 
 
 class HistoryTables:
@@ -28,10 +40,18 @@ class HistoryTables:
         events: the table of events.
         transitions: the table of transitions, recorded or derived; computed from the events if it is not given.
         scope: the scope of the analyses.
+        kept: the tables that the datasets keep for the analyses.
     """
 
-    def __init__(self, events: DataFrame, transitions: DataFrame | None = None, scope: Scope | None = None) -> None:
+    def __init__(
+        self,
+        events: DataFrame,
+        transitions: DataFrame | None = None,
+        scope: Scope | None = None,
+        kept: KeptTables | None = None,
+    ) -> None:
         self._engine = engine_in_use()
+        self._kept = kept or KeptTables()
         self.events = events
         self.scope = scope or Scope()
         self._transitions = transitions
@@ -39,7 +59,8 @@ class HistoryTables:
 
     def restricted(self, rows: Column, scope: Scope) -> Self:
         """Return the part of the history that satisfies a condition on batch and run, with a scope of its own."""
-        return type(self)(self.events.where(rows), self.all_transitions.where(rows), scope)
+        kept = KeptTables(*(None if table is None else table.where(rows) for table in self._kept))
+        return type(self)(self.events.where(rows), self.all_transitions.where(rows), scope, kept)
 
     @cached_property
     def all_transitions(self) -> DataFrame:
@@ -61,7 +82,8 @@ class HistoryTables:
     @cached_property
     def ends(self) -> DataFrame:
         """When runs begin and end within the scope: see facts.runs."""
-        return self._engine.detached(facts.runs(self.events, self.scope))
+        whole = facts.whole_runs(self.events) if self._kept.runs is None else self._kept.runs
+        return self._engine.detached(facts.runs(whole, self.scope))
 
     @cached_property
     def absences(self) -> DataFrame:
@@ -69,10 +91,19 @@ class HistoryTables:
         return self._engine.detached(facts.absences(self.facts, self.small(self.ends), self.scope))
 
     @cached_property
+    def whole_state_intervals(self) -> DataFrame:
+        """The state intervals of the topics in the scope, at all times: see state_intervals.whole_state_intervals."""
+        if self._kept.state_intervals is not None:
+            return state_intervals.of_topics(self._kept.state_intervals, self.scope)
+        settings = state_intervals.of_topics(facts.topic_settings(self.facts), self.scope)
+        transitions = state_intervals.of_topics(self.all_transitions, self.scope)
+        return state_intervals.whole_state_intervals(transitions, self.small(settings))
+
+    @cached_property
     def state_intervals(self) -> DataFrame:
         """The intervals in which each partition's state was constant: see state_intervals.state_intervals."""
-        settings, ends = self.small(facts.topic_settings(self.facts)), self.small(self.ends)
-        return self._engine.detached(state_intervals.state_intervals(self.all_transitions, settings, ends, self.scope))
+        whole, ends = self.whole_state_intervals, self.small(self.ends)
+        return self._engine.detached(state_intervals.state_intervals(whole, ends, self.scope))
 
     @cached_property
     def assignments(self) -> DataFrame:

@@ -49,6 +49,34 @@ def islands(pieces: DataFrame, key: Sequence[str], carried: Mapping[str, Column]
     )
 
 
+def joined_neighbours(pieces: DataFrame, of: Sequence[str], same: Sequence[str], of_last: Sequence[str] = ()) -> DataFrame:
+    """Join intervals of the same thing that touch and agree in some columns. Unlike islands(), it knows no overlaps.
+
+    Args:
+        pieces: has `of`, from_ms and to_ms; those of one thing do not overlap.
+        of: the columns that name what an interval is of.
+        same: the columns in which neighbours have to agree; null agrees with null.
+        of_last: columns that are those of the last interval of the joined ones; all others are those of the first.
+
+    Returns: the columns of `pieces`. No interval has length 0.
+    """
+    in_order = Window.partitionBy(*of).orderBy(FROM)
+    goes_on = [(F.lag(TO).over(in_order) == F.col(FROM)), (F.lead(FROM).over(in_order) == F.col(TO))]
+    for column in same:
+        for place, neighbour in enumerate((F.lag(column), F.lead(column))):
+            goes_on[place] = goes_on[place] & neighbour.over(in_order).eqNullSafe(F.col(column))
+    begins, ends = (~F.coalesce(one, F.lit(False)) for one in goes_on)
+    marked = pieces.where(F.col(FROM) < F.col(TO)).select(*pieces.columns, begins.alias("_begins"), ends.alias("_ends"))
+    # What is left of joined intervals are the first and, next to it, the last.
+    outer = marked.where("_begins OR _ends")
+    last = {
+        name: F.when(F.col("_ends"), F.col(name)).otherwise(F.lead(name).over(in_order)).alias(name)
+        for name in (TO, *of_last)
+    }
+    whole = outer.select("_begins", *(last.get(name, F.col(name)) for name in pieces.columns))
+    return whole.where("_begins").drop("_begins")
+
+
 def of_first(column: str) -> Column:
     """Return the value of a column in the first piece of an island."""
     return F.min_by(column, F.struct(FROM, TO))

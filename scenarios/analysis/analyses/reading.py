@@ -1,16 +1,17 @@
 """Reading a history to be analysed: datasets, with the transitions that they hold, or traces of runs."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
+from kcsim.scenarios.analysis.analyses.facts import runs_arrow_schema
+from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables, KeptTables
 from kcsim.scenarios.analysis.analyses.scope import Scope
+from kcsim.scenarios.analysis.analyses.state_intervals import state_intervals_arrow_schema
 from kcsim.scenarios.analysis.engines.frames import DataFrame, engine_in_use
 from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
-from kcsim.scenarios.analysis.tables.dataset import Dataset
+from kcsim.scenarios.analysis.tables.dataset import RUNS, STATE_INTERVALS, TRANSITIONS, Dataset, has_kept_tables
 from kcsim.scenarios.analysis.tables.dataset_files import inspect_files
 from kcsim.scenarios.analysis.tables.location import Location
-
-TRANSITIONS = "transitions"
 
 
 class NoEventsError(Exception):
@@ -40,14 +41,22 @@ def read_history(
     unread = _unread(paths, rejects)
     if events.isEmpty():
         raise NoEventsError("; ".join([f"there are no events in {', '.join(map(str, paths))}", *unread]))
-    return HistoryTables(events, _transitions(datasets), scope), unread
+    kept = KeptTables(
+        runs=_kept(list(map(Dataset, paths)), RUNS, runs_arrow_schema()),
+        state_intervals=_kept(datasets, STATE_INTERVALS, state_intervals_arrow_schema()),
+    )
+    return HistoryTables(events, _table_of_all(datasets, TRANSITIONS, transitions_arrow_schema()), scope, kept), unread
 
 
-def _transitions(datasets: Sequence[Dataset]) -> DataFrame | None:
-    if not all(dataset.has(TRANSITIONS) for dataset in datasets):
+def _kept(datasets: Sequence[Dataset], name: str, schema: Any) -> DataFrame | None:
+    return _table_of_all(datasets, name, schema) if all(map(has_kept_tables, datasets)) else None
+
+
+def _table_of_all(datasets: Sequence[Dataset], name: str, schema: Any) -> DataFrame | None:
+    """Return the rows of a table of all these datasets; None if one of them does not have it."""
+    if not all(dataset.has(name) for dataset in datasets):
         return None
-    schema = transitions_arrow_schema()
-    table, *others = [engine_in_use().read_table(dataset.transitions(), schema) for dataset in datasets]
+    table, *others = [engine_in_use().read_table(dataset.table(name), schema) for dataset in datasets]
     for other in others:
         table = table.unionByName(other)
     return table

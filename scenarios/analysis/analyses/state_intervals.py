@@ -4,14 +4,60 @@ A partition exists from its first row in the table of transitions (its first sta
 leader for it) to the deletion of its state. While the deletion of its topic is requested, the partition does not count.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from kcsim.eventlog.arrow_types import arrow_fields
 from kcsim.eventlog.events import EventKind
-from kcsim.scenarios.analysis.analyses.intervals import islands, of_last
+from kcsim.scenarios.analysis.analyses.intervals import islands, joined_neighbours, of_last
 from kcsim.scenarios.analysis.analyses.scope import Scope
 from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window
 
 PARTITION = ("batch", "run", "topic", "partition")
 NO_BROKER = -1
 _OF_STATE = ("kind", "trigger", "strategy", "rule", "clean", "leader", "leader_epoch", "isr", "replicas", "adding")
+
+
+class StateInterval(msgspec.Struct, frozen=True):
+    """One row of the table of state intervals that a dataset keeps. See state_intervals() for what the columns mean.
+
+    Attributes:
+        next_ms: when the next state interval of the partition begins, or the partition ends; null: neither is recorded.
+        min_isr: min.insync.replicas of its topic; null: not set.
+    """
+
+    batch: str
+    run: str
+    topic: str
+    partition: int
+    seq: int
+    t_ms: int
+    next_ms: int | None
+    is_change: bool
+    kind: str
+    trigger: str
+    strategy: str | None
+    rule: str | None
+    clean: bool | None
+    leader: int
+    leader_epoch: int | None
+    isr: Sequence[int]
+    replicas: Sequence[int]
+    adding: Sequence[int]
+    min_isr: int | None
+    leader_before: int | None
+    isr_before: Sequence[int] | None
+    leader_after: int | None
+    isr_after: Sequence[int] | None
+
+
+def state_intervals_arrow_schema() -> Any:
+    """Return the columns as a pyarrow.Schema, in the order of StateInterval."""
+    import pyarrow as pa
+
+    return pa.schema(arrow_fields(StateInterval))
 
 
 def within(transitions: DataFrame, scope: Scope) -> DataFrame:
@@ -29,24 +75,18 @@ def of_topics(rows: DataFrame, scope: Scope) -> DataFrame:
     return rows.where(F.col("topic").isin(*scope.topics)) if scope.topics else rows
 
 
-def state_intervals(transitions: DataFrame, settings: DataFrame, ends: DataFrame, scope: Scope) -> DataFrame:
-    """Return every state interval of every partition.
+def whole_state_intervals(transitions: DataFrame, settings: DataFrame) -> DataFrame:
+    """Return every state interval of every partition, not yet cut off at the edges of a scope.
 
     A state interval lasts from one change of the partition's state, or of a setting that the partition is judged by, to the
     next.
 
     Args:
         settings: facts.topic_settings().
-        ends: runs().
 
-    Returns: batch, run, topic, partition; seq and t_ms of the event that began the interval; from_ms and to_ms, cut off at
-        the edges of the scope; open (still so at the end); is_change (a change of the state began it); kind, trigger,
-        strategy, rule, clean of that change, else of the change before; leader (-1: none), leader_epoch, isr, replicas,
-        adding; wanted (the number of replicas without those being added: those that should be in sync); min_isr;
-        leader_before and isr_before (null at the partition's beginning); leader_after and isr_after (null at its end).
+    Returns: the columns of StateInterval, which the table `state_intervals` of a dataset has.
     """
-    chosen = of_topics(transitions, scope)
-    moments = _states(chosen).unionByName(_settings(chosen, of_topics(settings, scope)), allowMissingColumns=True)
+    moments = _states(transitions).unionByName(_settings(transitions, settings), allowMissingColumns=True)
     in_order = Window.partitionBy(*PARTITION).orderBy("t_ms", "seq")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
@@ -61,7 +101,16 @@ def state_intervals(transitions: DataFrame, settings: DataFrame, ends: DataFrame
         F.last("min_isr", ignorenulls=True).over(so_far).alias("min_isr"),
         F.lead("t_ms").over(in_order).alias("next_ms"),
     ).withColumn("after", F.lead(F.when(~F.col("now.gone") & ~F.col("deleting"), F.col("now"))).over(in_order))
-    return _cut(states.where("now IS NOT NULL AND NOT now.gone AND NOT deleting"), ends, scope)
+    return states.where("now IS NOT NULL AND NOT now.gone AND NOT deleting").select(
+        *PARTITION,
+        *("seq", "t_ms", "next_ms", "is_change"),
+        *(F.col(f"now.{name}").alias(name) for name in _OF_STATE),
+        F.nullif("min_isr", F.lit(0)).cast("long").alias("min_isr"),
+        F.when(~F.col("before.gone"), F.col("before.leader")).alias("leader_before"),
+        F.when(~F.col("before.gone"), F.col("before.isr")).alias("isr_before"),
+        F.col("after.leader").alias("leader_after"),
+        F.col("after.isr").alias("isr_after"),
+    )
 
 
 def _states(transitions: DataFrame) -> DataFrame:
@@ -87,36 +136,44 @@ def _settings(transitions: DataFrame, settings: DataFrame) -> DataFrame:
     return partitions.join(settings, ["batch", "run", "topic"]).select(*PARTITION, "seq", "t_ms", "deleting", "min_isr")
 
 
-def _cut(states: DataFrame, ends: DataFrame, scope: Scope) -> DataFrame:
-    """Cut state intervals off at the edges of the scope, and name their columns."""
+def state_intervals(whole: DataFrame, ends: DataFrame, scope: Scope) -> DataFrame:
+    """Return the state intervals of partitions within a scope.
+
+    Args:
+        whole: whole_state_intervals(), of the topics in the scope.
+        ends: facts.runs().
+
+    Returns: batch, run, topic, partition; seq and t_ms of the event that began the interval; from_ms and to_ms, cut off at
+        the edges of the scope; open (still so at the end); is_change (a change of the state began it); kind, trigger,
+        strategy, rule, clean of that change, else of the change before; leader (-1: none), leader_epoch, isr, replicas,
+        adding; wanted (the number of replicas without those being added: those that should be in sync); min_isr;
+        leader_before and isr_before (null at the partition's beginning); leader_after and isr_after (null at its end).
+    """
     next_ms: Column = F.col("next_ms")
     is_open = next_ms.isNull()
     if scope.until_ms is not None:
         is_open = is_open | (next_ms >= scope.until_ms)
     to_ms = F.when(is_open, F.col("end_ms")).otherwise(next_ms)
-    named = states.join(ends, ["batch", "run"]).select(
+    cut = whole.join(ends, ["batch", "run"]).select(
         *PARTITION,
         *("seq", "t_ms"),
         F.greatest("t_ms", "start_ms").alias("from_ms") if scope.since_ms is not None else F.col("t_ms").alias("from_ms"),
         to_ms.alias("to_ms"),
         is_open.alias("open"),
         "is_change",
-        *(F.col(f"now.{name}").alias(name) for name in _OF_STATE),
-        F.size(origin_replicas("now.")).alias("wanted"),
-        F.coalesce(F.nullif("min_isr", F.lit(0)), F.lit(scope.min_insync_replicas)).cast("long").alias("min_isr"),
-        F.when(~F.col("before.gone"), F.col("before.leader")).alias("leader_before"),
-        F.when(~F.col("before.gone"), F.col("before.isr")).alias("isr_before"),
-        F.col("after.leader").alias("leader_after"),
-        F.col("after.isr").alias("isr_after"),
+        *_OF_STATE,
+        F.size(origin_replicas()).alias("wanted"),
+        F.coalesce("min_isr", F.lit(scope.min_insync_replicas).cast("long")).alias("min_isr"),
+        *("leader_before", "isr_before", "leader_after", "isr_after"),
     )
     if scope.since_ms is not None:
-        named = named.where((F.col("to_ms") > scope.since_ms) | (F.col("t_ms") >= scope.since_ms))
-    return named if scope.until_ms is None else named.where(F.col("t_ms") < scope.until_ms)
+        cut = cut.where((F.col("to_ms") > scope.since_ms) | (F.col("t_ms") >= scope.since_ms))
+    return cut if scope.until_ms is None else cut.where(F.col("t_ms") < scope.until_ms)
 
 
-def origin_replicas(prefix: str = "") -> Column:
+def origin_replicas() -> Column:
     """Return the replicas that should be in sync: those that are not being added. Replicas are seldom being added."""
-    replicas, adding = F.col(f"{prefix}replicas"), F.col(f"{prefix}adding")
+    replicas, adding = F.col("replicas"), F.col("adding")
     return F.when(F.coalesce(F.size(adding) > 0, F.lit(False)), F.array_except(replicas, adding)).otherwise(replicas)
 
 
@@ -131,28 +188,11 @@ def assignments(of_partitions: DataFrame) -> DataFrame:
     Returns: batch, run, topic, partition, leader, replicas, from_ms, to_ms, duration_ms, open, leader_before, leader_after
         (as in state_intervals, of the first and of the last state).
     """
-    before = Window.partitionBy(*PARTITION).orderBy("from_ms")
-    same = [F.lag("to_ms").over(before) == F.col("from_ms")] + [
-        F.lag(name).over(before).eqNullSafe(F.col(name)) for name in ("leader", "replicas")
-    ]
-    begins = (~F.coalesce(same[0] & same[1] & same[2], F.lit(False))).cast("int")
-    # The state intervals of a partition do not overlap: what is alike and touches follows on each other.
-    numbered = (
-        of_partitions.where("from_ms < to_ms")
-        .select(*PARTITION, "leader", "replicas", "from_ms", "to_ms", "open", "leader_before", "leader_after")
-        .withColumn("_begins", begins)
-        .withColumn("_number", F.sum("_begins").over(before.rowsBetween(Window.unboundedPreceding, 0)))
+    pieces = of_partitions.select(
+        *PARTITION, "leader", "replicas", "from_ms", "to_ms", "open", "leader_before", "leader_after"
     )
-    joined = numbered.groupBy(*PARTITION, "_number").agg(
-        F.min_by("leader", "from_ms").alias("leader"),
-        F.min_by("replicas", "from_ms").alias("replicas"),
-        F.min("from_ms").alias("from_ms"),
-        F.max("to_ms").alias("to_ms"),
-        F.bool_or("open").alias("open"),
-        F.min_by("leader_before", "from_ms").alias("leader_before"),
-        F.max_by("leader_after", "from_ms").alias("leader_after"),
-    )
-    return joined.withColumn("duration_ms", F.col("to_ms") - F.col("from_ms")).drop("_number")
+    joined = joined_neighbours(pieces, PARTITION, ("leader", "replicas"), of_last=("open", "leader_after"))
+    return joined.withColumn("duration_ms", F.col("to_ms") - F.col("from_ms"))
 
 
 def out_of_sync(of_partitions: DataFrame) -> DataFrame:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from kcsim.scenarios.analysis.importing.event_rows import all_columns, import_columns
 from kcsim.scenarios.analysis.importing.imported import ImportedTables
+from kcsim.scenarios.analysis.kept_tables import keep_tables_of_events
 from kcsim.scenarios.analysis.tables.dataset import Dataset, being_written
 from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN
 from kcsim.scenarios.analysis.tables.hadoop import hadoop_name
@@ -36,7 +37,9 @@ def write_imported(
             together = import_columns(imported.events).repartition(BATCH, RUN, *_whose())
             write_table(all_columns(together), dataset.events(), key=())
             write_table(imported.rejects, dataset.rejects(), key=(), order=(RUN, "file", "line"))
-            return _kinds(spark, dataset), _reasons(spark, dataset)
+            kinds = _kinds(spark, dataset)
+            keep_tables_of_events(spark, dataset, sum(counted.total() for counted in kinds.values()))
+            return kinds, _reasons(spark, dataset)
     finally:
         imported.release()
 

@@ -1,5 +1,6 @@
 """A dataset: a folder of tables, each of them Parquet files by batch. It is created whole, or not at all."""
 
+import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +8,12 @@ from contextlib import contextmanager
 from kcsim.scenarios.analysis.tables.delta_table import is_delta, parquet_files, split_version
 from kcsim.scenarios.analysis.tables.location import Location, RemotePath, delete_folder, is_in_object_store, location
 
+EVENTS, TRANSITIONS, MISMATCHES, REJECTS = "events", "transitions", "mismatches", "rejects"
+RUNS, STATE_INTERVALS = "runs", "state_intervals"
+"""Tables that a dataset keeps for the analyses: see analysis/kept_tables.py."""
+KEPT_TABLES = "kept_tables.json"
+"""The file that says by which version of the definitions the kept tables were computed."""
+KEPT_TABLES_VERSION = 1
 SUCCESS = "_SUCCESS"
 """The empty file that is written last in a file system other than this machine's."""
 CLAIM = "_writing."
@@ -55,19 +62,19 @@ class Dataset:
 
     def events(self) -> Location:
         """Return the folder of the events: tables/events_table.py."""
-        return self.table("events")
+        return self.table(EVENTS)
 
     def transitions(self) -> Location:
         """Return the folder of the changes of every partition's state: folding/transition.py."""
-        return self.table("transitions")
+        return self.table(TRANSITIONS)
 
     def mismatches(self) -> Location:
         """Return the folder of the differences between a replay and the history: folding/mismatch.py."""
-        return self.table("mismatches")
+        return self.table(MISMATCHES)
 
     def rejects(self) -> Location:
         """Return the folder of what could not be read as an event: tables/rejects_table.py."""
-        return self.table("rejects")
+        return self.table(REJECTS)
 
     def has(self, name: str) -> bool:
         """Return whether a table exists. Raises: NoDatasetError if it does, and the dataset is not whole."""
@@ -82,13 +89,13 @@ class Dataset:
             raise NoDatasetError(f"{self.path} is half-written: there is no {SUCCESS} in it, which is written last")
         return True
 
-    def batches(self, name: str = "events") -> list[str]:
+    def batches(self, name: str = EVENTS) -> list[str]:
         """Return the batches of a table, sorted."""
         from urllib.parse import unquote  # Spark writes characters that are special in file names as %XX
 
         return sorted(unquote(folder.name.removeprefix("batch=")) for folder in self.table(name).glob("batch=*"))
 
-    def files(self, name: str = "events") -> list[Location]:
+    def files(self, name: str = EVENTS) -> list[Location]:
         """Return the Parquet files of a table, sorted."""
         return parquet_files(self.table(name))
 
@@ -97,6 +104,12 @@ class Dataset:
         if not self.has(name):
             raise NoDatasetError(f"{self.path} has no table of {name}: {self.table(name)} is missing")
         return self.table(name)
+
+
+def has_kept_tables(dataset: Dataset) -> bool:
+    """Return whether a dataset has tables that were kept for the analyses by the definitions of this version."""
+    about = dataset.path / KEPT_TABLES
+    return about.exists() and bool(json.loads(about.read_text()) == {"version": KEPT_TABLES_VERSION})
 
 
 def refuse_existing(path: Location) -> None:

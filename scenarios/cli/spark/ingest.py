@@ -18,7 +18,7 @@ from kcsim.scenarios.cli.spark.options import (
 )
 
 if TYPE_CHECKING:
-    from kcsim.scenarios.analysis.tables.ingest import IngestCounts
+    from kcsim.scenarios.analysis.ingest import IngestCounts
 
 
 def ingest(
@@ -57,8 +57,8 @@ def ingest(
     refuse_existing(out)
     check_batch(batch)
     with session(master, conf, out) as spark:
-        from kcsim.scenarios.analysis.tables.ingest import NothingReadError
-        from kcsim.scenarios.analysis.tables.ingest import ingest as ingest_traces
+        from kcsim.scenarios.analysis.ingest import NothingReadError
+        from kcsim.scenarios.analysis.ingest import ingest as ingest_traces
         from kcsim.scenarios.cli.spark.progress import progress
 
         try:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
+from kcsim.scenarios.analysis.kept_tables import keep_tables_of_events
 from kcsim.scenarios.analysis.tables.dataset import Dataset, being_written, refuse_existing
 from kcsim.scenarios.analysis.tables.events_table import BATCH, RUN
 from kcsim.scenarios.analysis.tables.hadoop import hadoop_name
@@ -52,6 +53,7 @@ def ingest(
         if written is None or events == 0:
             reasons = ", ".join(f"{count} {reason}" for reason, count in rejects.items())
             raise NothingReadError(f"there is no event in what was read: {reasons or 'it is empty'}")
+        keep_tables_of_events(spark, dataset, events)
         return IngestCounts(events, written.select(BATCH, RUN).distinct().count(), rejects)
 
 
