@@ -24,6 +24,7 @@ class EventChunk(msgspec.Struct, array_like=True):
         seqs, times: seq and t_ms of every event of the portion, as 64-bit integers, in the order in which they were read.
         facts: those that the slot folds.
         rejects: what is no event; only slot 0 receives them.
+        source: which part of the run it is of, where its parts are written independently: the partition of a topic.
         flush: whether everything that waits for a missing event is to be folded now. Such a chunk has nothing else in it.
     """
 
@@ -33,6 +34,7 @@ class EventChunk(msgspec.Struct, array_like=True):
     times: bytes = b""
     facts: list[ReplayFact] = []
     rejects: list[Reject] = []
+    source: int = 0
     flush: bool = False
 
 
@@ -50,11 +52,13 @@ def unpacked(data: bytes) -> EventChunk:
     return _DECODER.decode(data)
 
 
-def chunks_of(batch: str, run: str, events: Sequence[Event], rejects: Iterable[Reject], slots: int) -> list[EventChunk]:
+def chunks_of(
+    batch: str, run: str, events: Sequence[Event], rejects: Iterable[Reject], slots: int, source: int = 0
+) -> list[EventChunk]:
     """Divide a portion of a run among the slots: a chunk for each."""
     seqs = np.array([event.seq for event in events], np.int64).tobytes()
     times = np.array([event.t_ms for event in events], np.int64).tobytes()
-    chunks = [EventChunk(batch, run, seqs, times, []) for _ in range(slots)]
+    chunks = [EventChunk(batch, run, seqs, times, [], source=source) for _ in range(slots)]
     chunks[0].rejects = list(rejects)
     everywhere = [chunk.facts for chunk in chunks]
     for event in events:

@@ -1,8 +1,10 @@
-"""A streaming source for event logs that grow: Spark's own file source reads files only when they are whole.
+"""A streaming source for event logs that grow, in files or in a topic of Kafka.
 
-The offset is a place in each file. Spark writes it to the checkpoint before it reads, so that what is read again after a
-stop is exactly what was read before. When nothing has been written for the allowed lateness, one offset follows that brings
-no lines: it has the fold wait for nothing any more.
+Spark's own source for files reads them only when they are whole; why not its source for Kafka, kafka_topic.py says.
+
+The offset is a place in each file or partition. Spark writes it to the checkpoint before it reads, so that what is read
+again after a stop is exactly what was read before. When nothing has been written for the allowed lateness, one offset
+follows that brings no lines: it has the fold wait for nothing any more.
 """
 
 import time
@@ -13,9 +15,10 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
-from kcsim.scenarios.analysis.streaming.event_chunk import EventChunk, chunks_of, packed
-from kcsim.scenarios.analysis.streaming.growing_files import Place, Places, further, splits
-from kcsim.scenarios.analysis.tables.trace_files import Split
+from kcsim.scenarios.analysis.streaming.event_chunk import EventChunk, packed
+from kcsim.scenarios.analysis.streaming.followed_log import FollowedLog, LogPart, LogPlaces
+from kcsim.scenarios.analysis.streaming.growing_files import GrowingFiles
+from kcsim.scenarios.analysis.streaming.kafka_topic import SCHEME, topic_named
 
 SOURCE = "kcsim-event-log"
 CHUNK_SCHEMA = "slot long, chunk binary"
@@ -23,7 +26,7 @@ UNLIMITED = 2**62
 
 
 class EventLogSource(DataSource):
-    """The source. Its options: path (a file or a folder), batch, slots, lateness_ms, max_bytes, split_bytes."""
+    """The source. Its options: path (a file, a folder or a topic), batch, slots, lateness_ms, max_bytes, part_bytes."""
 
     @classmethod
     def name(cls) -> str:
@@ -36,46 +39,50 @@ class EventLogSource(DataSource):
         return EventLogReader(self.options)
 
 
-class _Lines(InputPartition):
-    """A part of a file; None: no lines, but the sign to wait for nothing."""
+def log_at(path: str) -> FollowedLog:
+    """Return the log that a path or the URL of a topic names. Raises: InvalidTopicUrlError."""
+    return topic_named(path) if path.startswith(SCHEME) else GrowingFiles(Path(path))
 
-    def __init__(self, split: Split | None) -> None:
-        super().__init__(split)
-        self.split = split
+
+class _Lines(InputPartition):
+    """A part of the log; None: no lines, but the sign to wait for nothing."""
+
+    def __init__(self, part: LogPart | None) -> None:
+        super().__init__(part)
+        self.part = part
 
 
 class EventLogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads the files.
+    """Reads the log.
 
-    Offsets: {"places": growing_files.Places, "flushes": how many there were, "waiting": whether lines have come since}.
+    Offsets: {"places": followed_log.LogPlaces, "flushes": how many there were, "waiting": whether lines have come since}.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
-        self._path = Path(options["path"])
+        self._log = log_at(options["path"])
         self._batch = options["batch"]
         self._slots = int(options["slots"])
         self._max_bytes = int(options["max_bytes"])
-        self._split_bytes = int(options["split_bytes"])
+        self._part_bytes = int(options["part_bytes"])
         self._quiet_seconds = int(options["lateness_ms"]) / 1_000
         self._grew_at = time.monotonic()
-        self._target: Places | None = None
+        self._target: LogPlaces | None = None
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxBytes(self._max_bytes)
 
     def initialOffset(self) -> dict[str, Any]:
-        return {"places": {}, "flushes": 0, "waiting": False}
+        return {"places": self._log.beginning(), "flushes": 0, "waiting": False}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = further(self._path, {}, UNLIMITED)
+        self._target = self._log.further(self._log.beginning(), UNLIMITED)
         self._quiet_seconds = 0.0
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         most = UNLIMITED if isinstance(limit, ReadAllAvailable) else self._max_bytes
-        places = further(self._path, start["places"], most)
+        places = self._log.further(start["places"], most)
         if self._target is not None:
-            target = self._target
-            places = {path: _up_to(place, target[path]["end"]) for path, place in places.items() if path in target}
+            places = self._log.limited(places, self._target)
         if places != start["places"]:
             self._grew_at = time.monotonic()
             return {"places": places, "flushes": start["flushes"], "waiting": True}
@@ -84,30 +91,13 @@ class EventLogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        found = [_Lines(split) for split in splits(start["places"], end["places"], self._batch, self._split_bytes)]
-        return found + [_Lines(None)] * (end["flushes"] > start["flushes"])
+        found = self._log.parts(start["places"], end["places"], self._batch, self._part_bytes)
+        return [_Lines(part) for part in found] + [_Lines(None)] * (end["flushes"] > start["flushes"])
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow as pa
 
         assert isinstance(partition, _Lines)
-        chunks = [EventChunk(flush=True)] * self._slots if partition.split is None else _chunks(partition.split, self._slots)
+        chunks = [EventChunk(flush=True)] * self._slots if partition.part is None else partition.part.chunks(self._slots)
         slots = pa.array(range(len(chunks)), pa.int64())
         yield pa.RecordBatch.from_arrays([slots, pa.array(map(packed, chunks), pa.binary())], names=["slot", "chunk"])
-
-
-def _up_to(place: Place, end: int) -> Place:
-    return Place(run=place["run"], end=min(place["end"], end), first=place["first"])
-
-
-def _chunks(split: Split, slots: int) -> list[EventChunk]:
-    """Read a part of a file, and divide its events among the slots."""
-    from kcsim.scenarios.analysis.gc_pause import gc_paused
-    from kcsim.scenarios.analysis.tables.trace_lines import read_events_of
-
-    events, rejects = [], []
-    with gc_paused():
-        for read in read_events_of(split):
-            events.extend(read.events)
-            rejects.extend(read.rejects)
-        return chunks_of(split.trace.batch, split.trace.run, events, rejects, slots)

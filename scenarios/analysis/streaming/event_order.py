@@ -23,7 +23,7 @@ class OrderState(msgspec.Struct, array_like=True):
 
     Attributes:
         next_seq: all events before it have been released, or are not waited for any more.
-        newest_ms: the greatest time of any event.
+        reached_ms: the greatest time of any event; of several partitions of a topic, in the one that has come least far.
         released_ms: the time of the last event that was released.
         seqs, times: of the events that wait, sorted.
         facts: of these events.
@@ -32,7 +32,7 @@ class OrderState(msgspec.Struct, array_like=True):
     """
 
     next_seq: int = 0
-    newest_ms: int = 0
+    reached_ms: int = 0
     released_ms: int = 0
     seqs: bytes = b""
     times: bytes = b""
@@ -61,12 +61,13 @@ class EventOrder:
         self.state = state or OrderState()
         self._lateness_ms = lateness_ms
 
-    def take(self, seqs: Int64s, times: Int64s, facts: list[ReplayFact], flush: bool = False) -> Released:
+    def take(self, seqs: Int64s, times: Int64s, facts: list[ReplayFact], reached_ms: int, flush: bool = False) -> Released:
         """Take in events, in any order.
 
         Args:
             seqs, times: of all of them.
             facts: of some of them.
+            reached_ms: the run's time up to which events have come.
             flush: wait for nothing any more.
         """
         state = self.state
@@ -82,8 +83,7 @@ class EventOrder:
         merged, places = np.unique(np.concatenate([waiting, seqs]), return_index=True)
         state.repeated += len(waiting) + len(seqs) - len(merged)
         merged_ms = np.concatenate([waiting_ms, times])[places]
-        if len(merged_ms):
-            state.newest_ms = max(state.newest_ms, int(merged_ms.max()))
+        state.reached_ms = max(state.reached_ms, reached_ms)
         count = len(merged) if flush else self._releasable(merged, merged_ms)
         state.events += count
         known: dict[int, ReplayFact] = {}
@@ -103,7 +103,7 @@ class EventOrder:
         """Return how many of the events, which are sorted by seq, need not wait."""
         if not len(seqs):
             return 0
-        overdue = np.nonzero(times < self.state.newest_ms - self._lateness_ms)[0]
+        overdue = np.nonzero(times < self.state.reached_ms - self._lateness_ms)[0]
         count = int(overdue[-1]) + 1 if len(overdue) else 0
         expected = int(seqs[count - 1]) + 1 if count else self.state.next_seq
         follows = seqs[count:] == expected + np.arange(len(seqs) - count)

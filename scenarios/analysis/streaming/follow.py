@@ -75,7 +75,7 @@ def folded(spark: SparkSession, settings: FollowSettings) -> DataFrame:
         "slots": str(settings.slots),
         "lateness_ms": str(settings.lateness_ms),
         "max_bytes": str(settings.max_bytes),
-        "split_bytes": str(max(2**18, settings.max_bytes // (2 * settings.slots))),
+        "part_bytes": str(max(2**18, settings.max_bytes // (2 * settings.slots))),
     }
     chunks = spark.readStream.format(SOURCE).options(**options).load()
     keys = keys_of_slots(spark, settings.slots)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kcsim.scenarios.analysis.streaming.growing_files import Places
+from kcsim.scenarios.analysis.streaming.followed_log import LogPlaces
 from kcsim.scenarios.analysis.streaming.run_standing import RunStanding
 from kcsim.scenarios.analysis.streaming.table_files import write_micro_batch
 from kcsim.scenarios.analysis.tables.dataset import PathExistsError
@@ -36,7 +36,7 @@ class FollowSettings:
     """What is followed, and how. It stays the same for all of a checkpoint's life.
 
     Attributes:
-        path: an event log, or a folder of event logs, each of which is a run; absolute.
+        path: an event log, or a folder of event logs, each of which is a run; absolute. Or the URL of a topic of Kafka.
         batch: of these runs, in all tables.
         slots: into how many parts the partitions are divided; as many are folded at a time.
         lateness_ms: how long the run's time may go on, and how long nothing may come, while an event is missing.
@@ -83,10 +83,10 @@ class Followed:
         self.standings.update({_key(standing): standing for standing in micro_batch.standings})
         replace_file(self.out / STANDINGS, msgspec.json.encode(list(self.standings.values())))
 
-    def places(self, number: int) -> Places:
+    def places(self, number: int) -> LogPlaces:
         """Return how far the micro-batch with this number reads."""
         offset = (self.checkpoint / "offsets" / str(number)).read_text(encoding="utf-8").splitlines()[-1]
-        places: Places = json.loads(offset)["places"]
+        places: LogPlaces = json.loads(offset)["places"]
         return places
 
 

@@ -6,9 +6,11 @@ A file that grows is JSONL, not compressed. Its last line is read when its end h
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from kcsim.eventlog.event_log import MOST_LINE_BYTES
+from kcsim.scenarios.analysis.streaming.event_chunk import EventChunk, chunks_of
+from kcsim.scenarios.analysis.streaming.followed_log import LogError
 from kcsim.scenarios.analysis.tables.trace_files import Split, Trace, run_name
 
 SUFFIX = ".jsonl"
@@ -33,7 +35,7 @@ Places = Mapping[str, Place]
 """The path of each file that has a whole line -> how far it has been read."""
 
 
-class ReplacedFileError(Exception):
+class ReplacedFileError(LogError):
     """A file that is followed has become shorter, has other content, or is gone. Nothing of it was read since."""
 
     def __init__(self, path: str, what: str) -> None:
@@ -41,65 +43,107 @@ class ReplacedFileError(Exception):
         self.path = path
 
 
-def further(path: Path, places: Places, most_bytes: int) -> dict[str, Place]:
-    """Return how far each file can be read now.
+class FilePart(NamedTuple):
+    """A part of a file: the lines that begin in it."""
 
-    Args:
-        path: a file, or a folder, in which files may appear.
-        places: how far each has been read. A file keeps the name of its run; a new one of a known name is called NAME-2, …
-        most_bytes: how many bytes to read of all files together; a line is read whole in any case.
+    split: Split
 
-    Raises: ReplacedFileError; OSError.
-    """
-    for name in places:
-        if not Path(name).exists():
-            raise ReplacedFileError(name, "is gone")
-    reached, left = dict(places), most_bytes
-    for file in _files(path):
-        known = places.get(str(file))
-        size = file.stat().st_size
-        if known is None:
-            line = _first_line(file)
-            if line is None:
-                continue
-            run = _unused(run_name(file), {place["run"] for place in reached.values()})
-            known = Place(run=run, end=0, first=zlib.crc32(line))
-        _check(file, size, known)
-        if left > 0:
-            end = _end_of_line(file, known["end"], size, left)
-            left -= end - known["end"]
-            known = Place(run=known["run"], end=end, first=known["first"])
-        if known["end"] > 0:
-            reached[str(file)] = known
-    return reached
+    def chunks(self, slots: int) -> list[EventChunk]:
+        from kcsim.scenarios.analysis.gc_pause import gc_paused
+        from kcsim.scenarios.analysis.tables.trace_lines import read_events_of
+
+        trace = self.split.trace
+        events, rejects = [], []
+        with gc_paused():
+            for read in read_events_of(self.split):
+                events.extend(read.events)
+                rejects.extend(read.rejects)
+            return chunks_of(trace.batch, trace.run, events, rejects, slots)
 
 
-def splits(start: Places, end: Places, batch: str, split_bytes: int) -> list[Split]:
-    """Return what lies between two places, in parts of about `split_bytes`."""
-    found = []
-    for path, place in end.items():
-        first, last = start[path]["end"] if path in start else 0, place["end"]
-        trace = Trace(path, batch, place["run"], last)
-        parts = max(1, round((last - first) / split_bytes)) if last > first else 0
-        edges = [first + (last - first) * part // parts for part in range(parts)] + [last]
-        found += [Split(trace, edges[part], edges[part + 1]) for part in range(parts)]
-    return found
+class GrowingFiles(NamedTuple):
+    """A file, or a folder, in which files may appear; each is a run."""
 
+    path: Path
 
-def bytes_behind(path: Path, places: Places) -> int:
-    """Return how many bytes have been written that are not read."""
-    return sum(
-        max(0, file.stat().st_size - (places[str(file)]["end"] if str(file) in places else 0)) for file in _files(path)
-    )
+    def __str__(self) -> str:
+        return str(self.path)
 
+    @property
+    def name(self) -> str:
+        return self.path.name
 
-def _files(path: Path) -> Iterator[Path]:
-    if not path.is_dir():
-        yield path.absolute()
-        return
-    for file in sorted(path.absolute().rglob(f"*{SUFFIX}")):
-        if not any(part.startswith((".", "_")) for part in file.relative_to(path.absolute()).parts):
-            yield file
+    @property
+    def unit(self) -> str:
+        return "bytes"
+
+    def beginning(self) -> dict[str, Place]:
+        return {}
+
+    def further(self, places: Places, most_bytes: int) -> dict[str, Place]:
+        """Return how far each file can be read now.
+
+        Args:
+            places: how far each has been read. A file keeps the name of its run; a new one of a known name is NAME-2, …
+            most_bytes: how many bytes to read of all files together; a line is read whole in any case.
+
+        Raises: ReplacedFileError; OSError.
+        """
+        for name in places:
+            if not Path(name).exists():
+                raise ReplacedFileError(name, "is gone")
+        reached, left = dict(places), most_bytes
+        for file in self._files():
+            known = places.get(str(file))
+            size = file.stat().st_size
+            if known is None:
+                line = _first_line(file)
+                if line is None:
+                    continue
+                run = _unused(run_name(file), {place["run"] for place in reached.values()})
+                known = Place(run=run, end=0, first=zlib.crc32(line))
+            _check(file, size, known)
+            if left > 0:
+                end = _end_of_line(file, known["end"], size, left)
+                left -= end - known["end"]
+                known = Place(run=known["run"], end=end, first=known["first"])
+            if known["end"] > 0:
+                reached[str(file)] = known
+        return reached
+
+    def limited(self, places: Places, target: Places) -> dict[str, Place]:
+        return {
+            path: Place(run=place["run"], end=min(place["end"], target[path]["end"]), first=place["first"])
+            for path, place in places.items()
+            if path in target
+        }
+
+    def parts(self, start: Places, end: Places, batch: str, part_bytes: int) -> list[FilePart]:
+        found = []
+        for path, place in end.items():
+            first, last = start[path]["end"] if path in start else 0, place["end"]
+            trace = Trace(path, batch, place["run"], last)
+            count = max(1, round((last - first) / part_bytes)) if last > first else 0
+            edges = [first + (last - first) * part // count for part in range(count)] + [last]
+            found += [FilePart(Split(trace, edges[part], edges[part + 1])) for part in range(count)]
+        return found
+
+    def amount(self, places: Places) -> int:
+        return sum(place["end"] for place in places.values())
+
+    def left(self, places: Places) -> int:
+        return sum(
+            max(0, file.stat().st_size - (places[str(file)]["end"] if str(file) in places else 0)) for file in self._files()
+        )
+
+    def _files(self) -> Iterator[Path]:
+        path = self.path.absolute()
+        if not path.is_dir():
+            yield path
+            return
+        for file in sorted(path.rglob(f"*{SUFFIX}")):
+            if not any(part.startswith((".", "_")) for part in file.relative_to(path).parts):
+                yield file
 
 
 def _first_line(file: Path) -> bytes | None:

@@ -17,11 +17,17 @@ RELOAD_SECONDS = 2
 
 
 class Pace(NamedTuple):
-    """How the query keeps up. `behind_s`: how old an event is, at most, when it is shown; None: not known yet."""
+    """How the query keeps up.
+
+    Attributes:
+        behind_s: how old an event is, at most, when it is shown; None: not known yet.
+        left, unit: how much has been written that is not read: bytes or records.
+    """
 
     events_per_s: float
     behind_s: float | None
-    bytes_behind: int
+    left: int
+    unit: str
 
 
 class LiveTable(NamedTuple):
@@ -84,7 +90,7 @@ def _tiles(runs: Sequence[RunStanding], pace: Pace) -> Iterable[Tile]:
     events = sum(run.events for run in runs)
     yield Tile(count(events), f"events; {count(round(pace.events_per_s))} per second now")
     behind = "–" if pace.behind_s is None else f"{pace.behind_s:.1f} s"
-    yield Tile(behind, f"behind at most; {count(pace.bytes_behind)} bytes written and not read")
+    yield Tile(behind, f"behind at most; {count(pace.left)} {pace.unit} written and not read")
     leaderless, partitions = sum(run.leaderless for run in runs), sum(run.partitions for run in runs)
     yield Tile(count(leaderless), f"of {count(partitions)} partitions without a live leader now", leaderless > 0)
     controllers = ["none" if run.controller is None else f"broker {_text(run.controller[0])}" for run in runs]

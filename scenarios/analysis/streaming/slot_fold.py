@@ -92,7 +92,8 @@ class SlotFold:
         order = EventOrder(self._lateness_ms, None if saved is None else _ORDER.decode(saved))
         seqs = np.frombuffer(b"".join(chunk.seqs for chunk in chunks), np.int64)
         times = np.frombuffer(b"".join(chunk.times for chunk in chunks), np.int64)
-        released = order.take(seqs, times, [fact for chunk in chunks for fact in chunk.facts], flush)
+        facts = [fact for chunk in chunks for fact in chunk.facts]
+        released = order.take(seqs, times, facts, _reached_ms(chunks), flush)
         if self._slot == 0:
             result.rejects.extend(_too_late(run, seq) for seq in released.late)
         saved = self._store.get(f"analyses {name}")
@@ -135,6 +136,16 @@ class SlotFold:
             result.mismatches.extend(replay.take_mismatches())
         if has_changed:
             self._store.put(name, _ENCODER.encode(builder.save()))
+
+
+def _reached_ms(chunks: Sequence[EventChunk]) -> int:
+    """Return up to which time of the run all parts of it are there that a portion has events of: 0 if it has none."""
+    reached: dict[int, int] = {}
+    for chunk in chunks:
+        if chunk.times:
+            newest = int(np.frombuffer(chunk.times, np.int64).max())
+            reached[chunk.source] = max(newest, reached.get(chunk.source, 0))
+    return min(reached.values(), default=0)
 
 
 def _topic_written(fact: ReplayFact) -> str | None:

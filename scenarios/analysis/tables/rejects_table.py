@@ -33,8 +33,9 @@ class Reject(NamedTuple):
 
     Attributes:
         batch, run: as in the table of events; `run` is null where it is unknown.
-        file: its path.
-        line: line of a text, row of a Parquet file, from 1; null for a whole file, or if it is unknown.
+        file: its path; of a record of Kafka, kafka://SERVERS/TOPIC/PARTITION.
+        line: line of a text, row of a Parquet file, from 1; offset of a record of Kafka; null for a whole file, or if it is
+            unknown.
         reason: why, in few words.
         detail: why, in a sentence.
         text: the rejected text, cut after TEXT_LENGTH characters; null for a whole file.

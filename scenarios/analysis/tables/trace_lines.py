@@ -31,6 +31,8 @@ _LONG_NUMBER = re.compile(rb"\d{19}")
 UNREADABLE = (OSError, EOFError, zlib.error, pa.ArrowException)
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError)
 
+_OF_DECODING = {Reason.NOT_JSON, Reason.WRONG_TYPE, Reason.MISSING_COLUMN, Reason.UNKNOWN_KIND}
+
 
 class _Version(msgspec.Struct):
     schema_version: int | None = None
@@ -41,6 +43,13 @@ class LinesRead(NamedTuple):
 
     events: list[Event]
     rejects: list[Reject]
+
+
+class DecodedLines(NamedTuple):
+    """Events, in order, and the problems of the other lines with their places, from 0."""
+
+    events: list[Event]
+    problems: list[tuple[int, Problem]]
 
 
 def read_lines(split: Split) -> Iterator[TracePortion]:
@@ -125,28 +134,40 @@ def _portion(split: Split, lines: Sequence[bytes], before: int, version: int | N
     """
     newer = problems.of_version(version)
     is_older = version is None or version <= LAST_VERSION_WITHOUT_COLUMNS
+    with gc_paused():
+        events, found = decode_whole_lines(lines)
+        if is_older:
+            events = [upgraded(event) for event in events]
+    if newer is not None:
+        events, found = [], [(place, newer) for place in range(len(lines))]
+    first = _lines_before(split) + before + 1 if found else 0
+    return LinesRead(events, [_reject(split, first + place, problem, lines[place]) for place, problem in found])
+
+
+def _reject(split: Split, number: int, problem: Problem, line: bytes) -> Reject:
+    if problem.reason in _OF_DECODING and not line.endswith(b"\n"):
+        problem = Problem(Reason.BROKEN_OFF, f"the trace breaks off here: {problem.detail}")
+    return reject(split.trace, number, problem, line)
+
+
+def decode_whole_lines(lines: Sequence[bytes]) -> DecodedLines:
+    """Return the events of some lines of the present version, and what is wrong with the others."""
     check_size = _LONG_NUMBER.search(b"".join(lines)) is not None
     events: list[Event] = []
-    wrong: list[tuple[int, Problem, bytes]] = []
-    with gc_paused():
-        for number, line in enumerate(lines, before + 1):
-            event = _event_or_problem(line, check_size)
-            if newer is not None:
-                wrong.append((number, newer, line))
-            elif isinstance(event, Problem):
-                wrong.append((number, event, line))
-            else:
-                events.append(upgraded(event) if is_older else event)
-    first = _lines_before(split) if wrong else 0
-    return LinesRead(events, [reject(split.trace, first + number, problem, line) for number, problem, line in wrong])
+    wrong: list[tuple[int, Problem]] = []
+    for place, line in enumerate(lines):
+        event = _event_or_problem(line, check_size)
+        if isinstance(event, Problem):
+            wrong.append((place, event))
+        else:
+            events.append(event)
+    return DecodedLines(events, wrong)
 
 
 def _event_or_problem(line: bytes, check_size: bool) -> Event | Problem:
     try:
         event: Event = _DECODER.decode(line)
     except _UNDECODABLE as error:
-        if not line.endswith(b"\n"):
-            return Problem(Reason.BROKEN_OFF, f"the trace breaks off here: {error}")
         return problems.of_error(error)
     return problems.of_event(event) or (problems.of_size(event) if check_size else None) or event
 

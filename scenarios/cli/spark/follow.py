@@ -16,6 +16,7 @@ from kcsim.scenarios.cli.spark.options import DEFAULT_MASTER, Conf, Master, loca
 
 if TYPE_CHECKING:
     from kcsim.scenarios.analysis.streaming.followed import Followed, MicroBatch
+    from kcsim.scenarios.analysis.streaming.followed_log import FollowedLog
     from kcsim.scenarios.analysis.streaming.live_page import Pace
 
 PAGE = "live.html"
@@ -24,9 +25,9 @@ RATE_OVER_SECONDS = 10.0
 
 
 def follow(
-    path: Annotated[
-        Path,
-        typer.Argument(parser=local_path, metavar="TRACE|DIR", help="An event log (JSON lines), or a folder of event logs."),
+    log: Annotated[
+        str,
+        typer.Argument(metavar="LOG", help="An event log (JSON lines), a folder of them, or kafka://host:port,…/TOPIC."),
     ],
     out: Annotated[
         Path,
@@ -57,19 +58,19 @@ def follow(
     \b
     kcsim up --trace up.jsonl        # in another terminal
     kcsim spark follow up.jsonl -o live/
+    kcsim spark follow kafka://127.0.0.1:9092/events -o live/
 
-    Exit status: 0 the end was reached (--until-end), 2 a job failed, or the log was truncated or replaced, 64 DIR is
-    something else, or the command is invalid, 130 interrupted.
+    Exit status: 0 the end was reached (--until-end), 2 a job failed, no broker has answered, or the log was truncated or
+    replaced, 64 DIR is something else, there is no such log, or the command is invalid, 130 interrupted.
     """
-    if not path.exists():
-        fail(f"{path}: no such file or folder", ExitStatus.USAGE)
     lateness_ms, interval_ms = milliseconds("--lateness", lateness), milliseconds("--interval", interval)
     from kcsim.scenarios.analysis.streaming.followed import FollowSettings, OtherSettingsError, batch_of, opened
     from kcsim.scenarios.analysis.tables.dataset import PathExistsError
     from kcsim.scenarios.analysis.tables.spark_session import cores_of
 
+    followed_log = _checked(log)
     name = batch or batch_of(out) or time.strftime("%Y-%m-%d", time.gmtime())
-    wanted = FollowSettings(str(path.resolve()), name, slots or cores_of(master), lateness_ms, max_bytes)
+    wanted = FollowSettings(str(followed_log), name, slots or cores_of(master), lateness_ms, max_bytes)
     try:
         with ExitStack() as stack:
             followed = stack.enter_context(opened(out, wanted))
@@ -77,9 +78,9 @@ def follow(
                 spark = stack.enter_context(session(master, conf, out, reads=()))  # Python reads the log
             from kcsim.scenarios.analysis.streaming.follow import follow as start
 
-            display = _Display(followed)
+            display = _Display(followed, followed_log)
             query = start(spark, followed, until_end=until_end, interval_ms=interval_ms, done=display.show)
-            print(f"following {path}: {(out / PAGE).resolve().as_uri()}", file=sys.stderr, flush=True)
+            print(f"following {log}: {(out / PAGE).resolve().as_uri()}", file=sys.stderr, flush=True)
             try:
                 query.awaitTermination()
             finally:
@@ -87,6 +88,32 @@ def follow(
     except (OtherSettingsError, PathExistsError) as error:
         fail(str(error), ExitStatus.USAGE)
     print(display.line())
+
+
+def _checked(text: str) -> "FollowedLog":
+    """Return the log that the argument names, if it can be read; else end the command."""
+    from kcsim.scenarios.analysis.streaming.event_log_source import log_at
+    from kcsim.scenarios.analysis.streaming.followed_log import LogError
+    from kcsim.scenarios.analysis.streaming.kafka_topic import (
+        SCHEME,
+        InvalidTopicUrlError,
+        KafkaTopic,
+        NoKafkaClientError,
+        NoTopicError,
+    )
+
+    try:
+        path = None if text.startswith(SCHEME) else local_path(text)
+        if path is not None and not path.exists():
+            fail(f"{text}: no such file or folder", ExitStatus.USAGE)
+        log = log_at(text if path is None else str(path.resolve()))
+        if isinstance(log, KafkaTopic):
+            log.check()
+    except (InvalidTopicUrlError, NoKafkaClientError, NoTopicError) as error:
+        fail(str(error), ExitStatus.USAGE)
+    except LogError as error:
+        fail(str(error), ExitStatus.UNDECIDED)
+    return log
 
 
 @contextmanager
@@ -115,12 +142,13 @@ def _stderr_off() -> Iterator[None]:
 class _Display:
     """Writes the page with each micro-batch, and a line to stderr every few seconds."""
 
-    def __init__(self, followed: "Followed") -> None:
+    def __init__(self, followed: "Followed", log: "FollowedLog") -> None:
         from kcsim.scenarios.analysis.streaming.live_page import Pace, RecentRows
 
         self._followed = followed
+        self._log = log
         self._recent = RecentRows()
-        self._pace = Pace(0.0, None, 0)
+        self._pace = Pace(0.0, None, 0, log.unit)
         self._times: deque[tuple[float, int]] = deque([(time.monotonic(), self._events())])
         self._printed_at = 0.0
         self._write()
@@ -159,7 +187,6 @@ class _Display:
         What is written just after a micro-batch was planned is shown by the next one: it is as old then as the two micro-
         batches have taken, and older by the time for what is not read yet.
         """
-        from kcsim.scenarios.analysis.streaming.growing_files import bytes_behind
         from kcsim.scenarios.analysis.streaming.live_page import Pace
 
         now, places = time.monotonic(), self._followed.places(number)
@@ -169,15 +196,13 @@ class _Display:
             self._times.popleft()
         (first_at, first), (_, last) = self._times[0], self._times[-1]
         rate = (last - first) / max(now - first_at, 1e-3)
-        read = sum(place["end"] for place in places.values())
-        left = bytes_behind(Path(self._followed.settings.path), places)
+        read, left = self._log.amount(places), self._log.left(places)
         seconds_left = left / read * last / rate if rate and read else 0.0
-        return Pace(rate, now - before + seconds_left, left)
+        return Pace(rate, now - before + seconds_left, left, self._log.unit)
 
     def _write(self, *, is_over: bool = False) -> None:
         from kcsim.scenarios.analysis.streaming.followed import replace_file
         from kcsim.scenarios.analysis.streaming.live_page import live_page
 
-        name = Path(self._followed.settings.path).name
-        page = live_page(name, self._followed.standings, self._recent, self._pace, is_over=is_over)
+        page = live_page(self._log.name, self._followed.standings, self._recent, self._pace, is_over=is_over)
         replace_file(self._followed.out / PAGE, page.encode())

@@ -21,7 +21,7 @@ def take(order: EventOrder, seqs: Sequence[int], flush: bool = False) -> Release
     """Hand events over whose time is ten times their seq; each is a fact."""
     times = [seq * 10 for seq in seqs]
     facts = [fact(seq, t_ms) for seq, t_ms in zip(seqs, times, strict=True)]
-    return order.take(np.array(seqs, np.int64), np.array(times, np.int64), facts, flush)
+    return order.take(np.array(seqs, np.int64), np.array(times, np.int64), facts, max(times, default=0), flush)
 
 
 def seqs_of(released: Released) -> list[int]:
@@ -69,3 +69,13 @@ def test_a_history_with_gaps_everywhere_is_released_in_order() -> None:
     released += seqs_of(take(order, [], flush=True))
     assert released == list(range(0, 100_000, 500))
     assert order.state.late == 0
+
+
+def test_events_wait_for_the_partition_of_a_topic_that_has_come_least_far() -> None:
+    order = EventOrder(lateness_ms=100)
+    facts = [fact(seq, seq * 10) for seq in (0, 20)]
+    released = order.take(np.array([0, 20]), np.array([0, 200]), facts, reached_ms=0)
+    assert seqs_of(released) == [0]
+    released = order.take(np.array([21]), np.array([210]), [fact(21, 210)], reached_ms=210)
+    assert seqs_of(released) == []
+    assert seqs_of(order.take(np.array([1]), np.array([10]), [fact(1, 10)], reached_ms=301)) == [1, 20, 21]

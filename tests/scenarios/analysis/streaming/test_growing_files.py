@@ -4,13 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kcsim.scenarios.analysis.streaming.growing_files import (
-    Places,
-    ReplacedFileError,
-    bytes_behind,
-    further,
-    splits,
-)
+from kcsim.scenarios.analysis.streaming.growing_files import GrowingFiles, Places, ReplacedFileError
 
 ALL = 1 << 40
 LINES = b"".join(b'{"seq":%d}\n' % number for number in range(100))
@@ -23,19 +17,19 @@ def ends(places: Places) -> dict[str, int]:
 def test_a_last_line_is_read_when_its_end_has_been_written(tmp_path: Path) -> None:
     log = tmp_path / "up.jsonl"
     log.write_bytes(LINES + b'{"seq":10')
-    places = further(log, {}, ALL)
+    places = GrowingFiles(log).further({}, ALL)
     assert ends(places) == {"up.jsonl": len(LINES)}
-    assert further(log, places, ALL) == places
+    assert GrowingFiles(log).further(places, ALL) == places
     with log.open("ab") as file:
         file.write(b"0}\n")
-    assert ends(further(log, places, ALL)) == {"up.jsonl": len(LINES) + len(b'{"seq":100}\n')}
+    assert ends(GrowingFiles(log).further(places, ALL)) == {"up.jsonl": len(LINES) + len(b'{"seq":100}\n')}
 
 
 def test_a_file_without_a_whole_line_does_not_exist_yet(tmp_path: Path) -> None:
     log = tmp_path / "up.jsonl"
     log.write_bytes(b'{"seq":0')
-    assert further(log, {}, ALL) == {}
-    assert bytes_behind(log, {}) == 8
+    assert GrowingFiles(log).further({}, ALL) == {}
+    assert GrowingFiles(log).left({}) == 8
 
 
 @pytest.mark.parametrize("most", [1, 10, 11, 500])
@@ -46,7 +40,7 @@ def test_so_many_bytes_are_read_at_a_time_and_never_half_a_line(tmp_path: Path, 
     places: Places = {}
     read, at = b"", 0
     while at < len(LINES):
-        places = further(log, places, most)
+        places = GrowingFiles(log).further(places, most)
         end = ends(places)["up.jsonl"]
         assert at < end <= max(at + most, LINES.index(b"\n", at) + 1)
         read, at = read + LINES[at:end], end
@@ -57,9 +51,9 @@ def test_so_many_bytes_are_read_at_a_time_and_never_half_a_line(tmp_path: Path, 
 def test_parts_of_a_file_leave_nothing_out(tmp_path: Path) -> None:
     log = tmp_path / "up.jsonl"
     log.write_bytes(LINES)
-    start = further(log, {}, 200)
-    found = splits(start, further(log, start, ALL), "live", 100)
-    edges = [(split.start, split.end) for split in found]
+    start = GrowingFiles(log).further({}, 200)
+    found = GrowingFiles(log).parts(start, GrowingFiles(log).further(start, ALL), "live", 100)
+    edges = [(part.split.start, part.split.end) for part in found]
     assert len(edges) > 3
     assert edges[0][0] == ends(start)["up.jsonl"]
     assert edges[-1][1] == len(LINES)
@@ -69,11 +63,14 @@ def test_parts_of_a_file_leave_nothing_out(tmp_path: Path) -> None:
 def test_files_appear_and_keep_the_names_of_their_runs(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "up.jsonl").write_bytes(LINES)
-    places = further(tmp_path, {}, ALL)
+    places = GrowingFiles(tmp_path).further({}, ALL)
     (tmp_path / "a").mkdir()
     for name in ("a/up.jsonl", "a/other.jsonl", "a/.hidden.jsonl", "a/notes.txt"):
         (tmp_path / name).write_bytes(LINES)
-    runs = {str(Path(path).relative_to(tmp_path)): place["run"] for path, place in further(tmp_path, places, ALL).items()}
+    runs = {
+        str(Path(path).relative_to(tmp_path)): place["run"]
+        for path, place in GrowingFiles(tmp_path).further(places, ALL).items()
+    }
     assert runs == {"b/up.jsonl": "up", "a/up.jsonl": "up-2", "a/other.jsonl": "other"}
 
 
@@ -89,10 +86,10 @@ def test_a_file_that_is_not_the_one_that_was_read_is_an_error(tmp_path: Path, co
     log, other = tmp_path / "up.jsonl", tmp_path / "other.jsonl"
     log.write_bytes(LINES)
     other.write_bytes(LINES)
-    places = further(tmp_path, {}, ALL)
+    places = GrowingFiles(tmp_path).further({}, ALL)
     if content is None:
         log.unlink()
     else:
         log.write_bytes(content)
     with pytest.raises(ReplacedFileError, match=what):
-        further(tmp_path, places, ALL)
+        GrowingFiles(tmp_path).further(places, ALL)

@@ -20,7 +20,7 @@ from tests.scenarios.analysis.folding.simulated_runs import library_run
 from tests.scenarios.analysis.streaming.portions import BATCH, Slots, portions
 
 RUN = "leader-crash-acks-one"
-PACE = Pace(1234.5, 1.25, 77)
+PACE = Pace(1234.5, 1.25, 77, "bytes")
 
 
 def micro_batches() -> list[MicroBatch]:
