@@ -5,6 +5,7 @@ The rows are declared once, as rules: here for events, in arrow_rows.py for reco
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -54,7 +55,7 @@ class FactRule(NamedTuple):
     def covers(self, event: Event) -> bool:
         return (
             event.kind in self.kinds
-            and (self.path is None or re.fullmatch(self.path, event.path or "") is not None)
+            and (self.path is None or _is_path(self.path, event.path or ""))
             and (self.event is None or event.event is None or re.match(self.event, event.event) is not None)
             and self.names_partition in (None, event.partition is not None)
         )
@@ -67,6 +68,7 @@ EVENTS_BEGUN = (
     "^(ControlledShutdown|ReplicaLeaderElection|UncleanLeaderElectionEnable|TopicUncleanLeaderElectionEnable|TopicDeletion)"
 )
 """The controller events of which the begin event, or the queued event, is read."""
+PATHS_REMEMBERED = 1 << 17
 
 PARTITION_FACTS = (
     FactRule(ZNODE_CHANGES, path=STATE_PATH),
@@ -131,8 +133,23 @@ def fact_of(event: Event) -> ReplayFact | None:
 def as_fact(event: Event) -> ReplayFact:
     """Return the row of an event, whether or not a fold reads it."""
     fact = ReplayFact(*_columns_of(event))
-    of_state = re.fullmatch(STATE_PATH, event.path or "") if event.kind in ZNODE_CHANGES else None
-    return fact if of_state is None else structs.replace(fact, topic=of_state[1], partition=int(of_state[2]))
+    of_state = _partition_of_state(event.path or "") if event.kind in ZNODE_CHANGES else None
+    return fact if of_state is None else structs.replace(fact, topic=of_state[0], partition=of_state[1])
+
+
+# The paths of a run are few, and each is there often.
+
+
+@lru_cache(PATHS_REMEMBERED)
+def _is_path(pattern: str, path: str) -> bool:
+    return re.fullmatch(pattern, path) is not None
+
+
+@lru_cache(PATHS_REMEMBERED)
+def _partition_of_state(path: str) -> tuple[str, int] | None:
+    """Return topic and partition of a state znode; None for another one."""
+    found = re.fullmatch(STATE_PATH, path)
+    return None if found is None else (found[1], int(found[2]))
 
 
 def facts_in_order(facts: Iterable[ReplayFact]) -> Iterator[ReplayFact]:

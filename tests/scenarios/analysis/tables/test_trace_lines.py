@@ -1,6 +1,7 @@
 """JSONL is read as strictly as everywhere else, and reading goes on after a line that is no event."""
 
 import gzip
+import re
 import tempfile
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from kcsim.eventlog.event_log import BadTraceError, read_trace
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.analysis.tables.rejects_table import TEXT_LENGTH, Reject
 from kcsim.scenarios.analysis.tables.trace_files import Split, Trace, splits_of
-from kcsim.scenarios.analysis.tables.trace_lines import read_lines
+from kcsim.scenarios.analysis.tables.trace_lines import has_long_number, read_lines
 from tests.scenarios.analysis.synthetic_traces import BROKEN, NEWER, event, line, started
 
 
@@ -110,3 +111,8 @@ def test_a_compressed_trace_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path: 
 def test_a_file_that_is_not_what_its_name_says_is_a_reject(tmp_path: Path) -> None:
     events, rejects = all_of(Split(a_trace(tmp_path / "r.jsonl.gz", b"no gzip at all")))
     assert (events, [r.reason for r in rejects]) == ([], ["unreadable file"])
+
+
+@given(st.lists(st.sampled_from([b"x", b"7", b"0" * 16, b"1" * 18, b"9" * 19, b":/-\xff"]), max_size=6).map(b"".join))
+def test_a_long_number_is_found_wherever_it_is(text: bytes) -> None:
+    assert has_long_number(text) == (re.search(rb"[0-9]{19}", text) is not None)
