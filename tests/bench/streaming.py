@@ -26,7 +26,7 @@ from kcsim.scenarios.analysis.generating.portions import length_for
 from kcsim.scenarios.analysis.generating.settings import Settings
 from kcsim.scenarios.analysis.streaming.follow import follow
 from kcsim.scenarios.analysis.streaming.followed import Followed, FollowSettings, MicroBatch, opened
-from kcsim.scenarios.analysis.streaming.run_standing import of_runs
+from kcsim.scenarios.analysis.streaming.run_status import of_runs
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.spark_session import spark_session
 from tests.scenarios.analysis.streaming.killed_follow import children_of
@@ -79,7 +79,7 @@ class _Watch:
     def done(self, _: MicroBatch) -> None:
         self.times.append(time.monotonic())
         self.processor_s.append(_processor_seconds())
-        self.events.append(sum(run.events for run in of_runs(self.followed.standings)))
+        self.events.append(sum(run.events for run in of_runs(self.followed.statuses)))
 
     def wait_for(self, events: int, query: Any) -> None:
         while not self.events or self.events[-1] < events:

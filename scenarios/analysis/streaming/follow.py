@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from kcsim.scenarios.analysis.streaming.event_log_source import SOURCE, EventLogSource
 from kcsim.scenarios.analysis.streaming.followed import Followed, FollowSettings, MicroBatch
-from kcsim.scenarios.analysis.streaming.run_standing import unpacked_standings
+from kcsim.scenarios.analysis.streaming.run_status import unpacked_statuses
 from kcsim.scenarios.analysis.streaming.slot_processor import RESULT_SCHEMA, RUNNING, SlotProcessor
 from kcsim.scenarios.analysis.streaming.tables import batches_of_stream
 
@@ -55,7 +55,7 @@ def follow(
         micro_batch = MicroBatch(number, {}, [])
         for row in sorted(rows.toArrow().to_pylist(), key=lambda row: row["slot"]):
             if row["name"] == RUNNING:
-                micro_batch.standings.extend(unpacked_standings(row["rows"]))
+                micro_batch.statuses.extend(unpacked_statuses(row["rows"]))
             else:
                 micro_batch.rows.setdefault(row["name"], []).extend(batches_of_stream(row["rows"]))
         followed.write(micro_batch)

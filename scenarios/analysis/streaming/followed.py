@@ -1,9 +1,9 @@
-"""The folder that following event logs writes: a dataset, how the runs stand, the settings, and Spark's checkpoint.
+"""The folder that following event logs writes: a dataset, the status of the runs, the settings, and Spark's checkpoint.
 
 DIR/following.json      what is followed, and how; it never changes
 DIR/checkpoint          Spark's: what has been read, and the state of the fold
-DIR/transitions, …      the tables (tables.py), a Parquet file for each micro-batch that adds rows
-DIR/standings.json      how the runs stand after the latest micro-batch
+DIR/transitions, …      the tables (tables.py), as Parquet files
+DIR/status.json         the status of the runs after the latest micro-batch
 """
 
 import fcntl
@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kcsim.scenarios.analysis.streaming.followed_log import LogPlaces
-from kcsim.scenarios.analysis.streaming.run_standing import RunStanding
+from kcsim.scenarios.analysis.streaming.run_status import RunStatus
 from kcsim.scenarios.analysis.streaming.table_files import write_micro_batch
 from kcsim.scenarios.analysis.tables.dataset import PathExistsError
 
-SETTINGS, STANDINGS, CHECKPOINT = "following.json", "standings.json", "checkpoint"
+SETTINGS, STATUS, CHECKPOINT = "following.json", "status.json", "checkpoint"
 VERSION = 1
 """Of the state in a checkpoint. It is raised when a state can no longer be read."""
 
@@ -52,24 +52,24 @@ class FollowSettings:
 
 
 class MicroBatch(NamedTuple):
-    """What a micro-batch adds. `rows`: table -> record batches. `standings`: of the runs and slots that it touches."""
+    """What a micro-batch adds. `rows`: table -> record batches. `statuses`: of the runs and slots that it touches."""
 
     number: int
     rows: dict[str, list[Any]]
-    standings: list[RunStanding]
+    statuses: list[RunStatus]
 
 
 class Followed:
     """The folder while a query writes to it.
 
     Attributes:
-        standings: the latest of each batch, run and slot.
+        statuses: the latest of each batch, run and slot.
     """
 
     def __init__(self, out: Path, settings: FollowSettings) -> None:
         self.out = out
         self.settings = settings
-        self.standings = {_key(standing): standing for standing in read_standings(out)}
+        self.statuses = {_key(status): status for status in read_statuses(out)}
 
     @property
     def checkpoint(self) -> Path:
@@ -80,8 +80,8 @@ class Followed:
         """Write the tables. To write a micro-batch again changes nothing."""
         for name, batches in micro_batch.rows.items():
             write_micro_batch(self.out / name, micro_batch.number, batches)
-        self.standings.update({_key(standing): standing for standing in micro_batch.standings})
-        replace_file(self.out / STANDINGS, msgspec.json.encode(list(self.standings.values())))
+        self.statuses.update({_key(status): status for status in micro_batch.statuses})
+        replace_file(self.out / STATUS, msgspec.json.encode(list(self.statuses.values())))
 
     def places(self, number: int) -> LogPlaces:
         """Return how far the micro-batch with this number reads."""
@@ -126,10 +126,10 @@ def batch_of(out: Path) -> str | None:
     return msgspec.json.decode(file.read_bytes(), type=FollowSettings).batch if file.exists() else None
 
 
-def read_standings(out: Path) -> list[RunStanding]:
-    """Return how the runs stand, by slot; nothing before the first micro-batch."""
-    file = out / STANDINGS
-    return msgspec.json.decode(file.read_bytes(), type=list[RunStanding]) if file.exists() else []
+def read_statuses(out: Path) -> list[RunStatus]:
+    """Return the status of the runs, by slot; nothing before the first micro-batch."""
+    file = out / STATUS
+    return msgspec.json.decode(file.read_bytes(), type=list[RunStatus]) if file.exists() else []
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -139,5 +139,5 @@ def replace_file(path: Path, content: bytes) -> None:
     os.replace(partial, path)
 
 
-def _key(standing: RunStanding) -> tuple[str, str, int]:
-    return standing.batch, standing.run, standing.slot
+def _key(status: RunStatus) -> tuple[str, str, int]:
+    return status.batch, status.run, status.slot

@@ -30,6 +30,11 @@ class FollowedLog(Protocol):
         ...
 
     @property
+    def awaited(self) -> str:
+        """What must come before anything can be read, for people."""
+        ...
+
+    @property
     def unit(self) -> str:
         """What `amount` and `left` count: bytes or records."""
         ...

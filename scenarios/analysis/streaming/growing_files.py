@@ -74,6 +74,10 @@ class GrowingFiles(NamedTuple):
         return self.path.name
 
     @property
+    def awaited(self) -> str:
+        return f"a file *{SUFFIX} in {self.path}" if self.path.is_dir() else f"the first whole line of {self.path}"
+
+    @property
     def unit(self) -> str:
         return "bytes"
 

@@ -77,6 +77,10 @@ class KafkaTopic(NamedTuple):
         self._partitions(_consumer(self.servers))
 
     @property
+    def awaited(self) -> str:
+        return f"the first record of {self}"
+
+    @property
     def unit(self) -> str:
         return "records"
 

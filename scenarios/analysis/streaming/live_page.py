@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kcsim.scenarios.analysis.report.human import count, duration
 from kcsim.scenarios.analysis.report.page import Tile
 from kcsim.scenarios.analysis.streaming.followed import MicroBatch
-from kcsim.scenarios.analysis.streaming.run_standing import RunStanding, Standings, of_runs
+from kcsim.scenarios.analysis.streaming.run_status import RunStatus, RunStatuses, of_runs
 from kcsim.scenarios.views.html.single_file import render_page
 
 HERE = Path(__file__).parent
@@ -62,9 +62,17 @@ def _last(batches: Iterable[Any], by: str) -> list[dict[str, Any]]:
     return rows
 
 
-def live_page(name: str, standings: Standings, recent: RecentRows, pace: Pace, *, is_over: bool = False) -> str:
-    """Return the page. Args: name: of what is followed. is_over: the query has ended, so that the page does not reload."""
-    runs = of_runs(standings)
+def live_page(
+    name: str, awaited: str, statuses: RunStatuses, recent: RecentRows, pace: Pace, *, is_over: bool = False
+) -> str:
+    """Return the page.
+
+    Args:
+        name: of what is followed.
+        awaited: what must come before anything can be read.
+        is_over: the query has ended, so that the page does not reload.
+    """
+    runs = of_runs(statuses)
     return render_page(
         HERE,
         "live.html",
@@ -72,21 +80,21 @@ def live_page(name: str, standings: Standings, recent: RecentRows, pace: Pace, *
         [],
         title=f"{name}: live",
         reload_seconds=None if is_over else RELOAD_SECONDS,
-        sentence=_sentence(runs, is_over),
+        sentence=_sentence(runs, awaited, is_over),
         tiles=list(_tiles(runs, pace)),
         tables=[table for table in _tables(runs, recent) if table.rows],
     )
 
 
-def _sentence(runs: Sequence[RunStanding], is_over: bool) -> str:
+def _sentence(runs: Sequence[RunStatus], awaited: str, is_over: bool) -> str:
     if not runs:
-        return "Nothing has been read yet."
+        return "Stopped before anything was read." if is_over else f"Spark is starting, or waiting for {awaited}."
     times = ", ".join(f"{run.run} at {duration(run.now_ms)}" for run in runs[:3])
     more = f", and {len(runs) - 3} more runs" if len(runs) > 3 else ""
     return f"{'Stopped' if is_over else 'Following'}: {times}{more}."
 
 
-def _tiles(runs: Sequence[RunStanding], pace: Pace) -> Iterable[Tile]:
+def _tiles(runs: Sequence[RunStatus], pace: Pace) -> Iterable[Tile]:
     events = sum(run.events for run in runs)
     yield Tile(count(events), f"events; {count(round(pace.events_per_s))} per second now")
     behind = "–" if pace.behind_s is None else f"{pace.behind_s:.1f} s"
@@ -110,7 +118,7 @@ def _tiles(runs: Sequence[RunStanding], pace: Pace) -> Iterable[Tile]:
     )
 
 
-def _tables(runs: Sequence[RunStanding], recent: RecentRows) -> Iterable[LiveTable]:
+def _tables(runs: Sequence[RunStatus], recent: RecentRows) -> Iterable[LiveTable]:
     still = sorted((row for run in runs for row in run.windows if row.open), key=lambda row: row.from_ms)
     yield LiveTable(
         f"Without a live leader now, longest first ({count(len(still))})",

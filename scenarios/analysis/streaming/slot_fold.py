@@ -22,7 +22,7 @@ from kcsim.scenarios.analysis.gc_pause import gc_paused
 from kcsim.scenarios.analysis.streaming.event_chunk import EventChunk
 from kcsim.scenarios.analysis.streaming.event_order import EventOrder, OrderState
 from kcsim.scenarios.analysis.streaming.partition_states import PartitionStates, StateStore
-from kcsim.scenarios.analysis.streaming.run_standing import RunStanding, run_standing
+from kcsim.scenarios.analysis.streaming.run_status import RunStatus, run_status
 from kcsim.scenarios.analysis.streaming.running_analyses import RunningAnalyses, RunningState, UnavailabilityRow
 from kcsim.scenarios.analysis.tables.rejects_table import Reason, Reject
 from kcsim.znodes import paths
@@ -42,14 +42,14 @@ class SlotResult(NamedTuple):
     Attributes:
         rejects: what is no event, and events that came too late; only slot 0 returns them.
         unavailability: windows without a live leader that are over.
-        running: how the runs of the portion stand after it.
+        running: the status of the portion's runs after it.
     """
 
     transitions: list[Transition]
     mismatches: list[Mismatch]
     rejects: list[Reject]
     unavailability: list[UnavailabilityRow]
-    running: list[RunStanding]
+    running: list[RunStatus]
 
 
 class SlotFold:
@@ -101,7 +101,7 @@ class SlotFold:
         if released.facts:
             self._fold(run, released.facts, partitions, analyses, result)
         result.unavailability.extend(analyses.take_closed(order.state.released_ms))
-        result.running.append(run_standing(self._slot, run, order.state, analyses))
+        result.running.append(run_status(self._slot, run, order.state, analyses))
         self._store.put(f"order {name}", _ENCODER.encode(order.state))
         self._store.put(f"analyses {name}", _ENCODER.encode(analyses.state))
 

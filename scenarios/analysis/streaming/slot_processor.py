@@ -9,12 +9,12 @@ from typing import Any
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from kcsim.scenarios.analysis.streaming.event_chunk import unpacked
-from kcsim.scenarios.analysis.streaming.run_standing import packed_standings
+from kcsim.scenarios.analysis.streaming.run_status import packed_statuses
 from kcsim.scenarios.analysis.streaming.slot_fold import SlotFold
 from kcsim.scenarios.analysis.streaming.tables import TABLES, arrow_batch, arrow_stream
 
 RESULT_SCHEMA = "name string, slot long, rows binary"
-"""Rows of the table `name` as an Arrow stream; or, with the name RUNNING, how runs stand (run_standing.py)."""
+"""Rows of the table `name` as an Arrow stream; or, with the name RUNNING, the status of runs (run_status.py)."""
 RUNNING = "running"
 
 
@@ -34,7 +34,7 @@ class SlotProcessor(StatefulProcessor):
         slot = self._slot_of_key[int(key[0])]
         chunks = [unpacked(bytes(chunk)) for frame in rows for chunk in frame["chunk"]]
         result = SlotFold(slot, self._lateness_ms, self._values).take(chunks)
-        found = [(RUNNING, slot, packed_standings(result.running))]
+        found = [(RUNNING, slot, packed_statuses(result.running))]
         for name, schema in TABLES.items():
             if of_table := getattr(result, name):
                 found.append((name, slot, arrow_stream(arrow_batch(of_table, schema))))

@@ -168,18 +168,18 @@ class _Display:
 
     def line(self) -> str:
         """Return how far the query is, in one line."""
-        from kcsim.scenarios.analysis.streaming.run_standing import of_runs
+        from kcsim.scenarios.analysis.streaming.run_status import of_runs
 
-        runs = of_runs(self._followed.standings)
+        runs = of_runs(self._followed.statuses)
         transitions, late = sum(run.transitions for run in runs), sum(run.late for run in runs)
         behind = "" if self._pace.behind_s is None else f", {self._pace.behind_s:.1f} s behind"
         rejected = f", {late} too late" if late else ""
         return f"{self._followed.out}: {self._events():,} events, {transitions:,} transitions{rejected}{behind}"
 
     def _events(self) -> int:
-        from kcsim.scenarios.analysis.streaming.run_standing import of_runs
+        from kcsim.scenarios.analysis.streaming.run_status import of_runs
 
-        return sum(run.events for run in of_runs(self._followed.standings))
+        return sum(run.events for run in of_runs(self._followed.statuses))
 
     def _paced(self, number: int) -> "Pace":
         """Return how the query keeps up.
@@ -204,5 +204,6 @@ class _Display:
         from kcsim.scenarios.analysis.streaming.followed import replace_file
         from kcsim.scenarios.analysis.streaming.live_page import live_page
 
-        page = live_page(self._log.name, self._followed.standings, self._recent, self._pace, is_over=is_over)
+        log = self._log
+        page = live_page(log.name, log.awaited, self._followed.statuses, self._recent, self._pace, is_over=is_over)
         replace_file(self._followed.out / PAGE, page.encode())

@@ -7,7 +7,7 @@ from kcsim.eventlog.events import Event
 from kcsim.scenarios.analysis.folding.mismatch import Mismatch
 from kcsim.scenarios.analysis.folding.transition import Transition
 from kcsim.scenarios.analysis.streaming.event_chunk import EventChunk, chunks_of, packed, unpacked
-from kcsim.scenarios.analysis.streaming.run_standing import RunStanding
+from kcsim.scenarios.analysis.streaming.run_status import RunStatus
 from kcsim.scenarios.analysis.streaming.running_analyses import UnavailabilityRow
 from kcsim.scenarios.analysis.streaming.slot_fold import SlotFold
 from kcsim.scenarios.analysis.tables.rejects_table import Reject
@@ -36,7 +36,7 @@ class Slots:
     mismatches: list[Mismatch] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
     windows: list[UnavailabilityRow] = field(default_factory=list)
-    standings: dict[tuple[str, str, int], RunStanding] = field(default_factory=dict)
+    statuses: dict[tuple[str, str, int], RunStatus] = field(default_factory=dict)
     stores: list[MemoryStore] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class Slots:
             self.mismatches.extend(result.mismatches)
             self.rejects.extend(result.rejects)
             self.windows.extend(result.unavailability)
-            self.standings.update({(standing.batch, standing.run, slot): standing for standing in result.running})
+            self.statuses.update({(status.batch, status.run, slot): status for status in result.running})
 
 
 def portions(events: Sequence[Event], size: int) -> Iterator[Sequence[Event]]:

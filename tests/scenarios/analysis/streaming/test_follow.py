@@ -55,7 +55,7 @@ class Interrupted(Followed):
         if fate < 0.3:
             tables = list(micro_batch.rows.items())
             some = dict(tables[: self.chosen.randrange(len(tables) + 1)])
-            super().write(MicroBatch(micro_batch.number, some, micro_batch.standings if fate < 0.15 else []))
+            super().write(MicroBatch(micro_batch.number, some, micro_batch.statuses if fate < 0.15 else []))
             self.failures += 1
             raise OSError("the disk is full")
         super().write(micro_batch)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from kcsim.eventlog.event_log import read_trace
 from kcsim.scenarios.analysis.folding.folding_runs import fold_events
-from kcsim.scenarios.analysis.streaming.followed import SETTINGS, read_standings
+from kcsim.scenarios.analysis.streaming.followed import SETTINGS, read_statuses
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.cli.app import app
 from tests.requirements import require
@@ -105,7 +105,7 @@ def test_a_running_cluster_is_followed_until_it_is_stopped_and_then_to_its_end(t
     with up(tmp_path, "--trace", str(trace), "--topic", "orders:4:3") as cluster:
         command = follow_command(trace, out, BATCH, 2**20)
         with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
-            until(lambda: sum(each.partitions for each in read_standings(out)), lambda found: found >= 4, "topic", SECONDS)
+            until(lambda: sum(each.partitions for each in read_statuses(out)), lambda found: found >= 4, "topic", SECONDS)
             process.send_signal(signal.SIGTERM)
             assert process.wait(SECONDS) == 130
         assert "of 4 partitions without a live leader now" in (out / "live.html").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.scenarios.analysis.streaming.follow import follow
 from kcsim.scenarios.analysis.streaming.followed import FollowSettings, opened
 from kcsim.scenarios.analysis.streaming.kafka_topic import KafkaTopic
-from kcsim.scenarios.analysis.streaming.run_standing import of_runs
+from kcsim.scenarios.analysis.streaming.run_status import of_runs
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.cli.app import app
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
@@ -102,9 +102,9 @@ def test_a_topic_is_followed_over_a_stop_to_the_tables_of_the_batch_replay(
             await produce(broker, topic.topic, [*repeated, *records[cut:]])
             follow(spark, followed, until_end=True).awaitTermination()
         assert before < len(written_transitions(out))
-        (standing,) = of_runs(followed.standings)
-        assert (standing.run, standing.events, standing.late) == ("events", len(run), 0)
-        assert standing.repeated == len(repeated)
+        (status,) = of_runs(followed.statuses)
+        assert (status.run, status.events, status.late) == ("events", len(run), 0)
+        assert status.repeated == len(repeated)
         assert len([offset for offset in followed.places(micro_batches(out) - 1).values() if offset]) > 1
 
     on_broker(story)

@@ -12,7 +12,7 @@ from kcsim.scenarios.analysis.streaming.followed import (
     MicroBatch,
     OtherSettingsError,
     opened,
-    read_standings,
+    read_statuses,
 )
 from kcsim.scenarios.analysis.streaming.live_page import Pace, RecentRows, live_page
 from kcsim.scenarios.analysis.streaming.tables import TABLES, arrow_batch
@@ -34,19 +34,20 @@ def micro_batches() -> list[MicroBatch]:
             "unavailability": slots.windows[windows:],
         }
         batches = {name: [arrow_batch(added, TABLES[name])] for name, added in rows.items() if added}
-        found.append(MicroBatch(number, batches, list(slots.standings.values())))
+        found.append(MicroBatch(number, batches, list(slots.statuses.values())))
     return found
 
 
 def test_the_page_shows_what_is_going_on_and_loads_itself_again_until_it_is_over(tmp_path: Path) -> None:
     recent = RecentRows()
     with opened(tmp_path / "live", FollowSettings("/up.jsonl", BATCH, 1)) as followed:
-        assert "Nothing has been read yet." in live_page("up.jsonl", followed.standings, recent, PACE)
+        empty = live_page("up.jsonl", "the first line", followed.statuses, recent, PACE)
+        assert "Spark is starting, or waiting for the first line." in empty
         for micro_batch in micro_batches():
             followed.write(micro_batch)
             recent.take(micro_batch)
-        page = live_page("up.jsonl", followed.standings, recent, PACE)
-        over = live_page("up.jsonl", followed.standings, recent, PACE, is_over=True)
+        page = live_page("up.jsonl", "the first line", followed.statuses, recent, PACE)
+        over = live_page("up.jsonl", "the first line", followed.statuses, recent, PACE, is_over=True)
     for shown in ("1.2 s", "77 bytes", "partitions without a live leader", "LeaderElection", "BrokerFailed", RUN):
         assert shown in page
     assert ('http-equiv="refresh"' in page, 'http-equiv="refresh"' in over) == (True, False)
@@ -59,10 +60,10 @@ def test_a_micro_batch_that_is_written_again_changes_nothing(tmp_path: Path) -> 
     with opened(out, FollowSettings("/up.jsonl", BATCH, 1)) as followed:
         for micro_batch in micro_batches():
             followed.write(micro_batch)
-        before = _files(out), read_standings(out)
+        before = _files(out), read_statuses(out)
         followed.write(micro_batches()[-1])
-        assert (_files(out), read_standings(out)) == before
-    assert Followed(out, followed.settings).standings == followed.standings
+        assert (_files(out), read_statuses(out)) == before
+    assert Followed(out, followed.settings).statuses == followed.statuses
 
 
 def _files(out: Path) -> dict[str, bytes]:

@@ -14,7 +14,7 @@ from kcsim.scenarios.analysis.analyses.reading import read_history
 from kcsim.scenarios.analysis.engines.duckdb.duckdb_engine import duckdb_engine
 from kcsim.scenarios.analysis.engines.frames import using
 from kcsim.scenarios.analysis.folding.folding_runs import fold_events
-from kcsim.scenarios.analysis.streaming.run_standing import of_runs
+from kcsim.scenarios.analysis.streaming.run_status import of_runs
 from kcsim.scenarios.analysis.streaming.table_files import write_micro_batch
 from kcsim.scenarios.analysis.streaming.tables import TABLES, arrow_batch
 from kcsim.scenarios.analysis.tables.events_table import events_arrow_schema
@@ -44,11 +44,11 @@ def followed(name: str, events: Sequence[Event], size: int) -> dict[str, Rows]:
     slots = Slots(3)
     for portion in portions(events, size):
         slots.take(name, portion)
-    [standing] = of_runs(slots.standings)
-    windows = [msgspec.structs.astuple(row) for row in (*slots.windows, *standing.windows)]
+    [status] = of_runs(slots.statuses)
+    windows = [msgspec.structs.astuple(row) for row in (*slots.windows, *status.windows)]
     elections = [
         (BATCH, name, *count.key, count.elections, count.partitions, count.first_ms, count.last_ms)
-        for count in standing.elections
+        for count in status.elections
     ]
     return {"unavailability": sorted(windows, key=repr), "elections": sorted(elections, key=repr)}
 

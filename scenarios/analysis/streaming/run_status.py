@@ -1,4 +1,4 @@
-"""How a run stands after a micro-batch: its figures so far, from each slot, and their sums over the slots."""
+"""The status of a run after a micro-batch: its figures so far, from each slot, and their sums over the slots."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,7 +9,7 @@ from kcsim.scenarios.analysis.streaming.event_order import OrderState
 from kcsim.scenarios.analysis.streaming.running_analyses import ElectionCount, RunningAnalyses, UnavailabilityRow
 
 
-class RunStanding(msgspec.Struct):
+class RunStatus(msgspec.Struct):
     """The figures of a run in one slot, or of all slots.
 
     Attributes:
@@ -41,17 +41,17 @@ class RunStanding(msgspec.Struct):
     windows: list[UnavailabilityRow]
 
 
-Standings = Mapping[tuple[str, str, int], RunStanding]
+RunStatuses = Mapping[tuple[str, str, int], RunStatus]
 """The latest of each batch, run and slot."""
 
-_DECODER = msgspec.msgpack.Decoder(list[RunStanding])
+_DECODER = msgspec.msgpack.Decoder(list[RunStatus])
 
 
-def run_standing(slot: int, run: Run, order: OrderState, analyses: RunningAnalyses) -> RunStanding:
-    """Return how a run stands in one slot."""
+def run_status(slot: int, run: Run, order: OrderState, analyses: RunningAnalyses) -> RunStatus:
+    """Return the status of a run in one slot."""
     state = analyses.state
     known = [p for of_topic in state.partitions.values() for p in of_topic.values() if p.leader is not None]
-    return RunStanding(
+    return RunStatus(
         slot,
         *run,
         order.released_ms,
@@ -71,25 +71,25 @@ def run_standing(slot: int, run: Run, order: OrderState, analyses: RunningAnalys
     )
 
 
-def packed_standings(standings: Sequence[RunStanding]) -> bytes:
-    """Return standings as bytes."""
-    return msgspec.msgpack.encode(standings)
+def packed_statuses(statuses: Sequence[RunStatus]) -> bytes:
+    """Return statuses as bytes."""
+    return msgspec.msgpack.encode(statuses)
 
 
-def unpacked_standings(data: bytes) -> list[RunStanding]:
-    """Return the standings in some bytes."""
+def unpacked_statuses(data: bytes) -> list[RunStatus]:
+    """Return the statuses in some bytes."""
     return _DECODER.decode(data)
 
 
-def of_runs(standings: Standings) -> list[RunStanding]:
+def of_runs(statuses: RunStatuses) -> list[RunStatus]:
     """Return the sums over the slots of each run, in order of runs."""
-    of_run: dict[Run, list[RunStanding]] = {}
-    for key in sorted(standings):
-        of_run.setdefault(key[:2], []).append(standings[key])
+    of_run: dict[Run, list[RunStatus]] = {}
+    for key in sorted(statuses):
+        of_run.setdefault(key[:2], []).append(statuses[key])
     return [_sum(parts) for parts in of_run.values()]
 
 
-def _sum(parts: Sequence[RunStanding]) -> RunStanding:
+def _sum(parts: Sequence[RunStatus]) -> RunStatus:
     first = max(parts, key=lambda part: part.events)
     sums = {
         name: sum(getattr(part, name) for part in parts)
