@@ -83,9 +83,16 @@ class Followed:
         self.statuses.update({_key(status): status for status in micro_batch.statuses})
         replace_file(self.out / STATUS, msgspec.json.encode(list(self.statuses.values())))
 
+    def planned_at(self, number: int) -> float:
+        """Return when it was decided how far the micro-batch with this number reads, as time.time()."""
+        return self._plan(number).stat().st_mtime
+
+    def _plan(self, number: int) -> Path:
+        return self.checkpoint / "offsets" / str(number)
+
     def places(self, number: int) -> LogPlaces:
         """Return how far the micro-batch with this number reads."""
-        offset = (self.checkpoint / "offsets" / str(number)).read_text(encoding="utf-8").splitlines()[-1]
+        offset = self._plan(number).read_text(encoding="utf-8").splitlines()[-1]
         places: LogPlaces = json.loads(offset)["places"]
         return places
 

@@ -63,13 +63,21 @@ def _last(batches: Iterable[Any], by: str) -> list[dict[str, Any]]:
 
 
 def live_page(
-    name: str, awaited: str, statuses: RunStatuses, recent: RecentRows, pace: Pace, *, is_over: bool = False
+    name: str,
+    awaited: str,
+    statuses: RunStatuses,
+    recent: RecentRows,
+    pace: Pace,
+    *,
+    written_at: str,
+    is_over: bool = False,
 ) -> str:
     """Return the page.
 
     Args:
         name: of what is followed.
         awaited: what must come before anything can be read.
+        written_at: the time of day.
         is_over: the query has ended, so that the page does not reload.
     """
     runs = of_runs(statuses)
@@ -81,7 +89,8 @@ def live_page(
         title=f"{name}: live",
         reload_seconds=None if is_over else RELOAD_SECONDS,
         sentence=_sentence(runs, awaited, is_over),
-        tiles=list(_tiles(runs, pace)),
+        tiles=list(_tiles(runs, pace)) if runs else [],
+        written_at=written_at,
         tables=[table for table in _tables(runs, recent) if table.rows],
     )
 
@@ -89,9 +98,9 @@ def live_page(
 def _sentence(runs: Sequence[RunStatus], awaited: str, is_over: bool) -> str:
     if not runs:
         return "Stopped before anything was read." if is_over else f"Spark is starting, or waiting for {awaited}."
-    times = ", ".join(f"{run.run} at {duration(run.now_ms)}" for run in runs[:3])
-    more = f", and {len(runs) - 3} more runs" if len(runs) > 3 else ""
-    return f"{'Stopped' if is_over else 'Following'}: {times}{more}."
+    times = "; ".join(f"run {run.run}, {duration(run.now_ms)} after its beginning" for run in runs[:3])
+    more = f"; and {len(runs) - 3} more runs" if len(runs) > 3 else ""
+    return f"{'Followed, until it was stopped' if is_over else 'Following'}: {times}{more}."
 
 
 def _tiles(runs: Sequence[RunStatus], pace: Pace) -> Iterable[Tile]:

@@ -78,7 +78,7 @@ def follow(
                 spark = stack.enter_context(session(master, conf, out, reads=()))  # Python reads the log
             from kcsim.scenarios.analysis.streaming.follow import follow as start
 
-            display = _Display(followed, followed_log)
+            display = _Display(followed, followed_log, interval_ms / 1_000)
             query = start(spark, followed, until_end=until_end, interval_ms=interval_ms, done=display.show)
             print(f"following {log}: {(out / PAGE).resolve().as_uri()}", file=sys.stderr, flush=True)
             try:
@@ -142,11 +142,13 @@ def _stderr_off() -> Iterator[None]:
 class _Display:
     """Writes the page with each micro-batch, and a line to stderr every few seconds."""
 
-    def __init__(self, followed: "Followed", log: "FollowedLog") -> None:
+    def __init__(self, followed: "Followed", log: "FollowedLog", interval_s: float) -> None:
         from kcsim.scenarios.analysis.streaming.live_page import Pace, RecentRows
 
         self._followed = followed
         self._log = log
+        self._interval_s = interval_s
+        self._before: tuple[float, float] | None = None  # when the latest micro-batch was planned, and when it was shown
         self._recent = RecentRows()
         self._pace = Pace(0.0, None, 0, log.unit)
         self._times: deque[tuple[float, int]] = deque([(time.monotonic(), self._events())])
@@ -184,13 +186,19 @@ class _Display:
     def _paced(self, number: int) -> "Pace":
         """Return how the query keeps up.
 
-        What is written just after a micro-batch was planned is shown by the next one: it is as old then as the two micro-
-        batches have taken, and older by the time for what is not read yet.
+        What is written just after a micro-batch was planned waits until the next one can be planned: when the first is
+        done, and the interval is over. It is older by the time for what is not read yet.
         """
         from kcsim.scenarios.analysis.streaming.live_page import Pace
 
         now, places = time.monotonic(), self._followed.places(number)
-        before = self._times[-1][0]
+        planned_at, shown_at = self._followed.planned_at(number), time.time()
+        waited_s = 0.0
+        if self._before is not None:
+            planned_before, shown_before = self._before
+            next_plan_s = max(self._interval_s, shown_before - planned_before)
+            waited_s = min(planned_at - planned_before, next_plan_s)
+        self._before = planned_at, shown_at
         self._times.append((now, self._events()))
         while len(self._times) > 2 and now - self._times[0][0] > RATE_OVER_SECONDS:
             self._times.popleft()
@@ -198,12 +206,20 @@ class _Display:
         rate = (last - first) / max(now - first_at, 1e-3)
         read, left = self._log.amount(places), self._log.left(places)
         seconds_left = left / read * last / rate if rate and read else 0.0
-        return Pace(rate, now - before + seconds_left, left, self._log.unit)
+        return Pace(rate, shown_at - planned_at + waited_s + seconds_left, left, self._log.unit)
 
     def _write(self, *, is_over: bool = False) -> None:
         from kcsim.scenarios.analysis.streaming.followed import replace_file
         from kcsim.scenarios.analysis.streaming.live_page import live_page
 
         log = self._log
-        page = live_page(log.name, log.awaited, self._followed.statuses, self._recent, self._pace, is_over=is_over)
+        page = live_page(
+            log.name,
+            log.awaited,
+            self._followed.statuses,
+            self._recent,
+            self._pace,
+            written_at=time.strftime("%Y-%m-%d %H:%M:%S"),
+            is_over=is_over,
+        )
         replace_file(self._followed.out / PAGE, page.encode())

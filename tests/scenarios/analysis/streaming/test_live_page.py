@@ -20,6 +20,7 @@ from tests.scenarios.analysis.folding.simulated_runs import library_run
 from tests.scenarios.analysis.streaming.portions import BATCH, Slots, portions
 
 RUN = "leader-crash-acks-one"
+NOON = "2026-01-01 12:00:00"
 PACE = Pace(1234.5, 1.25, 77, "bytes")
 
 
@@ -41,14 +42,14 @@ def micro_batches() -> list[MicroBatch]:
 def test_the_page_shows_what_is_going_on_and_loads_itself_again_until_it_is_over(tmp_path: Path) -> None:
     recent = RecentRows()
     with opened(tmp_path / "live", FollowSettings("/up.jsonl", BATCH, 1)) as followed:
-        empty = live_page("up.jsonl", "the first line", followed.statuses, recent, PACE)
+        empty = live_page("up.jsonl", "the first line", followed.statuses, recent, PACE, written_at=NOON)
         assert "Spark is starting, or waiting for the first line." in empty
         for micro_batch in micro_batches():
             followed.write(micro_batch)
             recent.take(micro_batch)
-        page = live_page("up.jsonl", "the first line", followed.statuses, recent, PACE)
-        over = live_page("up.jsonl", "the first line", followed.statuses, recent, PACE, is_over=True)
-    for shown in ("1.2 s", "77 bytes", "partitions without a live leader", "LeaderElection", "BrokerFailed", RUN):
+        page = live_page("up.jsonl", "the first line", followed.statuses, recent, PACE, written_at=NOON)
+        over = live_page("up.jsonl", "the first line", followed.statuses, recent, PACE, written_at=NOON, is_over=True)
+    for shown in ("1.2 s", "77 bytes", "partitions without a live leader", "LeaderElection", "BrokerFailed", RUN, NOON):
         assert shown in page
     assert ('http-equiv="refresh"' in page, 'http-equiv="refresh"' in over) == (True, False)
     assert "<script" not in page
