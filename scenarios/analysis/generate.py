@@ -1,4 +1,4 @@
-"""Generation of the history of a cluster of any size, in parallel. The same settings give the same bytes on any workers.
+"""Generation of the history of a cluster of any size, in parallel. The same settings give the same events on any workers.
 
     from kcsim.scenarios.analysis.generate import generate, generate_dataset
     from kcsim.scenarios.analysis.generating.settings import Settings

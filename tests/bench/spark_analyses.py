@@ -6,7 +6,7 @@ and transitions to the result. Both read the files again for each analysis. The 
 At the end the command computes all analyses once on each engine; processor seconds, the command's start included.
 
 spark-analyses=PATH names a dataset with transitions; otherwise one is generated, of spark-analyses=EVENTS events (1
-million).
+million; at least 100,000, so that it keeps its transitions).
 """
 
 import resource
@@ -24,7 +24,6 @@ from pyspark.sql import SparkSession
 
 from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
-from kcsim.scenarios.analysis.analyses.recorded import recorded_transitions
 from kcsim.scenarios.analysis.analyses.scope import HOUR_MS, Scope
 from kcsim.scenarios.analysis.generate import generate_dataset
 from kcsim.scenarios.analysis.generating.portions import length_for
@@ -356,9 +355,6 @@ def _processor_seconds(engine: EngineName, dataset: Path, out: Path) -> float:
 def _made_up(spark: SparkSession, path: Path, events: int) -> Path:
     shape = Settings(brokers=30, racks=3, topics=100, partitions=2_000)
     generate_dataset(spark, replace(shape, length_ms=length_for(shape, events)), path)
-    made = Dataset(path)
-    table = recorded_transitions(spark.read.parquet(str(made.events())))
-    table.write.partitionBy("batch").parquet(str(made.transitions()))
     return path
 
 
