@@ -57,8 +57,10 @@ LEAST_MEMORY, MOST_MEMORY = 1 * 2**30, 16 * 2**30
 MEMORY_PER_BYTE = 16
 """Bytes of memory for each byte of Parquet: a compressed history takes some ten times its size as Spark's rows."""
 FOR_LITTLE_DATA = {
-    # Code runs too seldom for the optimising compiler, and G1 takes a sixth more of the processor than ParallelGC.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
+    # Code runs too seldom for the optimising compiler, and the parallel collector takes less of the processor than G1.
+    # When Python fails in a streaming query, Spark applies a recursive pattern to its message, which may be long: with the
+    # usual megabyte of stack, the query's thread ends there, and does not say why.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC -Xss64m",
     # The shuffles are small from the beginning: to plan the rest of a query anew after each of them saves nothing.
     "spark.sql.adaptive.enabled": "false",
 }

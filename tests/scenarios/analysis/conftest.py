@@ -24,7 +24,9 @@ SMALL = {
     "spark.buffer.pageSize": "1m",
     # Java's optimising compiler and the verification of Spark's own classes cost more than they save, too.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms512m -Xmn256m -XX:MetaspaceSize=256m"
-    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    # See FOR_LITTLE_DATA in spark_session.py.
+    " -Xss64m",
 }
 
 
