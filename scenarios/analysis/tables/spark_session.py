@@ -64,6 +64,14 @@ FOR_LITTLE_DATA = {
     # The shuffles are small from the beginning: to plan the rest of a query anew after each of them saves nothing.
     "spark.sql.adaptive.enabled": "false",
 }
+TINY_BYTES = 2_000_000
+"""Bytes, of some ten thousand events as JSON: to generate and compile code for them costs more than it saves."""
+FOR_TINY_DATA = {
+    **FOR_LITTLE_DATA,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.buffer.pageSize": "1m",  # otherwise each hash table and each sort takes up to 64 MiB, and clears them
+}
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Loggers of PySpark that write an exception's message once more to stderr, with all of Java's lines."""
 GATEWAY = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
@@ -81,8 +89,7 @@ def spark_session(
 
     Raises: NoJavaError, DriverError; any exception that Spark raises for the settings.
     """
-    has_little = bytes_read is not None and bytes_read < LITTLE_BYTES and is_in_this_process(master)
-    settings = {**_ours(master, bytes_read), **(FOR_LITTLE_DATA if has_little else {}), **(conf or {})}
+    settings = {**_ours(master, bytes_read), **_for_amount(master, bytes_read), **(conf or {})}
     builder = SparkSession.builder.appName("kcsim")
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -117,6 +124,13 @@ def _is_submitted() -> bool:
 def _of_object_stores() -> dict[str, str]:
     """Return what S3A needs beside what Spark takes from the environment: a service of its own has no names for buckets."""
     return {"spark.hadoop.fs.s3a.path.style.access": "true"} if s3_endpoint() else {}
+
+
+def _for_amount(master: str, bytes_read: int | None) -> Mapping[str, str]:
+    if bytes_read is None or bytes_read >= LITTLE_BYTES or not is_in_this_process(master):
+        return {}
+    # 0: Python reads the data, and how many rows of it come to Spark is not known.
+    return FOR_TINY_DATA if 0 < bytes_read < TINY_BYTES else FOR_LITTLE_DATA
 
 
 def _ours(master: str, bytes_read: int | None) -> dict[str, str]:

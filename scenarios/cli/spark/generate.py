@@ -109,7 +109,7 @@ def generate(
         rebalance=rebalance,
     )
     settings = _with_length(wanted, days, events)
-    with session(master, conf, out, reads=()) as spark:
+    with session(master, conf, out) as spark:  # Spark sorts what was generated, for the tables that are kept
         from kcsim.scenarios.analysis.generate import generate_dataset
         from kcsim.scenarios.cli.spark.progress import progress
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DEFAULT_MASTER = "local[*]"
+OF_COMMANDS = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
+"""Settings of a command's session. Otherwise each call of a column function looks up its source line, for error messages."""
 Master = Annotated[
     str, typer.Option(metavar="URL", help="local[N]: in this process; spark://host:port, yarn, k8s://…: on that cluster.")
 ]
@@ -97,7 +99,7 @@ def _begun(master: str, settings: dict[str, str], bytes_read: int | None) -> Ite
         yield spark_session(master, settings)
         return
     with ctrl_c_ends_jobs() as hear_ctrl_c:
-        spark = spark_session(master, settings, bytes_read)
+        spark = spark_session(master, {**OF_COMMANDS, **settings}, bytes_read)
         hear_ctrl_c()
         try:
             yield spark
