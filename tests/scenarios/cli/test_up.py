@@ -106,7 +106,10 @@ def test_a_cluster_is_played_with_from_another_terminal(tmp_path: Path, runtime_
         assert (state["cluster"], [broker["process"] for broker in state["brokers"]]) == ("default", ["running"] * 3)
         assert "Partitions: 2, " in kcsim("status").stdout
         assert kcsim("topics", "--list").stdout == "orders\n"
-        stepped = kcsim("step", "pause: leader-of orders-0\nas: old", "resume: old", "wait: {in-sync: all, within: 300s}")
+        # The brokers that were cut off may have lost their sessions, and their partitions have no leader for a while.
+        led = "wait: {leader: {orders-0: any}, within: 300s}"
+        in_sync = "wait: {in-sync: all, within: 300s}"
+        stepped = kcsim("step", led, "pause: leader-of orders-0\nas: old", "resume: old", in_sync)
         assert (stepped.exit_code, "is frozen" in stepped.stdout) == (0, True), stepped.output
         refused = kcsim("fault", "kill", "broker-7")
         assert (refused.exit_code, "unknown target 'broker-7'" in refused.stderr) == (64, True)

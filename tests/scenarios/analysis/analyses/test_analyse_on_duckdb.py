@@ -15,6 +15,7 @@ from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
 from kcsim.scenarios.cli.app import app
 from tests.scenarios.analysis.analyses.handwritten_runs import leader_dies, stopped_together
 from tests.scenarios.analysis.analyses.stories import written
+from tests.scenarios.analysis.progress_lines import without_progress
 
 ENOUGH_SECONDS = 600
 WITHOUT_SPARK = """
@@ -76,7 +77,7 @@ def test_what_is_no_event_in_a_trace_is_counted(trace: Path) -> None:
     zipped = trace.with_name("zipped.jsonl.gz")
     zipped.write_bytes(gzip.compress(trace.read_bytes()))
     result = run("analyse", "unavailability", trace, zipped, "--output", "json")
-    assert result.stderr.splitlines() == ["2 records are no events, and count nowhere: kcsim spark ingest reports why"]
+    assert without_progress(result.stderr) == "2 records are no events, and count nowhere: kcsim spark ingest reports why\n"
     assert {row["run"] for row in json.loads(result.stdout)["rows"]} <= {"leader-dies", "zipped"}
 
 
@@ -85,7 +86,7 @@ def test_a_file_of_a_dataset_that_cannot_be_read_is_named_and_the_others_count(d
     broken.write_bytes(b"PAR1")
     result = run("analyse", "elections", dataset)
     assert result.exit_code == 0
-    assert result.stderr.startswith(f"{broken}: not read: ")
+    assert without_progress(result.stderr).startswith(f"{broken}: not read: ")
 
 
 @pytest.mark.parametrize("option", [("--master", "local[2]"), ("--conf", "spark.ui.enabled=true")])

@@ -12,6 +12,7 @@ from tests.brokers.apache_kafka.log_import.recordings import RECORDINGS
 from tests.brokers.cluster.histories import random_run
 from tests.scenarios.analysis.importing.event_log_comparison import differences, renumbered, runs_of
 from tests.scenarios.analysis.importing.zookeeper.import_by_path import in_one_go, rewritten
+from tests.scenarios.analysis.progress_lines import without_progress
 
 FAILED, USAGE = 2, 64
 KILL_LEADER = RECORDINGS / "kill-leader"
@@ -61,7 +62,7 @@ def refusal(status: int, *arguments: object) -> str:
     """Return the single line that a refused import prints."""
     done = kcsim_import(*arguments)
     assert (done.exit_code, done.stdout) == (status, ""), done.stderr
-    (line,) = done.stderr.splitlines()
+    (line,) = without_progress(done.stderr).splitlines()
     return line
 
 

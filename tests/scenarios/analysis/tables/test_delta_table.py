@@ -20,6 +20,7 @@ from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.delta_table import DESCRIPTION
 from kcsim.scenarios.analysis.tables.reading import read_table
 from kcsim.scenarios.cli.app import app
+from tests.scenarios.analysis.progress_lines import without_progress
 
 HELD, FAILED, USAGE = 0, 2, 64
 SMALL = Settings(brokers=5, racks=1, topics=4, partitions=20, length_ms=20 * DAY_MS, unclean=0.5)
@@ -119,5 +120,5 @@ def test_without_deltalake_nothing_is_begun(folder: Path, monkeypatch: pytest.Mo
 def test_what_has_no_versions_is_refused_in_one_line(folder: Path, arguments: tuple[str, ...], why: str) -> None:
     done = kcsim_spark(*(argument.format(folder) for argument in arguments))
     assert (done.exit_code, done.stdout) == (USAGE, "")
-    (line,) = done.stderr.splitlines()
+    (line,) = without_progress(done.stderr).splitlines()
     assert why in line
