@@ -4,15 +4,13 @@
 transitions beside which they lie. A small dataset keeps none: reading them would take longer than computing them.
 """
 
-import json
-
 from pyspark.sql import DataFrame, SparkSession
 
 from kcsim.scenarios.analysis.analyses.facts import runs_arrow_schema, whole_runs
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables, KeptTables
 from kcsim.scenarios.analysis.analyses.recorded import recorded_transitions
 from kcsim.scenarios.analysis.folding.transition import transitions_arrow_schema
-from kcsim.scenarios.analysis.tables.dataset import KEPT_TABLES, KEPT_TABLES_VERSION, RUNS, STATE_INTERVALS, Dataset
+from kcsim.scenarios.analysis.tables.dataset import RUNS, STATE_INTERVALS, Dataset, mark_kept_tables
 from kcsim.scenarios.analysis.tables.dataset_reading import read_dataset
 from kcsim.scenarios.analysis.tables.events_table import RUN
 from kcsim.scenarios.analysis.tables.job_description import job_description
@@ -54,4 +52,4 @@ def _write_state_intervals(spark: SparkSession, dataset: Dataset, events: DataFr
     whole = HistoryTables(events, transitions, kept=kept).whole_state_intervals
     with job_description(spark, "state intervals kept for the analyses"):
         write_table(whole, dataset.table(STATE_INTERVALS), (), ORDER_OF_EVENTS)
-    (dataset.path / KEPT_TABLES).write_text(json.dumps({"version": KEPT_TABLES_VERSION}) + "\n")
+    mark_kept_tables(dataset)

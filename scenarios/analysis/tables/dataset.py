@@ -106,6 +106,11 @@ class Dataset:
         return self.table(name)
 
 
+def mark_kept_tables(dataset: Dataset) -> None:
+    """Record in a dataset that its kept tables were computed by the definitions of this version."""
+    (dataset.path / KEPT_TABLES).write_text(json.dumps({"version": KEPT_TABLES_VERSION}) + "\n")
+
+
 def has_kept_tables(dataset: Dataset) -> bool:
     """Return whether a dataset has tables that were kept for the analyses by the definitions of this version."""
     about = dataset.path / KEPT_TABLES
