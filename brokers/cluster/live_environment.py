@@ -27,11 +27,11 @@ from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, SCENARIO
 from kcsim.runtime.ports import Runtime
 from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.zk.capture.client_change_capture import ClientChangeCapture, ReportingZooKeeper
-from kcsim.zk.capture.transaction_log_capture import TransactionLogCapture
+from kcsim.zk.capture.transaction_log_capture import CaughtUpSession, TransactionLogCapture
 from kcsim.zk.files.ensemble_log import EnsembleLogTail
 from kcsim.zk.live import LiveZooKeeper
 from kcsim.zk.operations import DataRead, GetData
-from kcsim.zk.ports import Session, ZooKeeper
+from kcsim.zk.ports import ZooKeeper
 from kcsim.zk.servers.configuration import ServerSettings
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.errors import OccupiedError
@@ -120,13 +120,15 @@ async def _run_on(
     script: Script,
     began: int,
 ) -> None:
-    live, zookeeper, look = _client_with_capture(servers, log)
+    live, zookeeper, capture = _client_with_capture(servers, log)
     admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
+    if isinstance(capture, TransactionLogCapture):
+        admin = CaughtUpSession(admin, capture)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
     environment = ClusterEnvironment(runtime, log, zookeeper, admin, members, int(time.time() * 1000))
     cluster = Cluster(spec, environment)
     try:
-        async with observed(runtime, log, spec, partial(look, admin)):
+        async with observed(runtime, log, spec, partial(capture.look, admin)):
             await script(cluster)
     finally:
         await cluster.close()
@@ -154,8 +156,8 @@ async def _check_external(servers: ExternalZooKeeper) -> str:
 
 def _client_with_capture(
     servers: ZooKeeperServers, log: EventLog
-) -> tuple[LiveZooKeeper, ZooKeeper, Callable[[Session], Awaitable[None]]]:
-    """Return a client, a ZooKeeper port on it whose changes reach the event log, and a look for changes by others.
+) -> tuple[LiveZooKeeper, ZooKeeper, TransactionLogCapture | ClientChangeCapture]:
+    """Return a client, a ZooKeeper port on it whose changes reach the event log, and the capture of these changes.
 
     If ZooKeeper's transaction log can be read, it is the source of all changes.
     """
@@ -164,10 +166,10 @@ def _client_with_capture(
         feed = TransactionLogCapture(log, EnsembleLogTail([d for d in directories if d is not None]))
         log.follow_transactions(feed.catch_up)
         live = LiveZooKeeper(servers.connect_string, feed.ledger, servers.security)
-        return live, live, feed.look
+        return live, live, feed
     replies = ClientChangeCapture(log)
     live = LiveZooKeeper(servers.connect_string, replies.ledger, servers.security)
-    return live, ReportingZooKeeper(live, replies), replies.look
+    return live, ReportingZooKeeper(live, replies), replies
 
 
 @asynccontextmanager

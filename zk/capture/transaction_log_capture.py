@@ -23,8 +23,9 @@ from kcsim.zk.files.transactions import (
     Transaction,
     Txn,
 )
-from kcsim.zk.operations import Sync, Synced
-from kcsim.zk.ports import Session
+from kcsim.zk.operations import Created, DataSet, Deleted, MultiDone, ReplyOrError, Request, Sync, Synced
+from kcsim.zk.ports import FaultableSession, Session
+from kcsim.zk.wrapped_session import WrappedSession
 
 
 class TransactionTail(Protocol):
@@ -107,3 +108,23 @@ class TransactionLogCapture:
 
     def _emit(self, kind: EventKind, cause: Cause, fields: EventFields) -> int:
         return self._log.append(ZOOKEEPER, kind, cause, fields)
+
+
+class CaughtUpSession(WrappedSession):
+    """A session whose writes are in the event log before their replies are given to the caller.
+
+    Events that follow from a write but name no transaction, such as a controller's step that read what was written, then
+    come after it.
+    """
+
+    def __init__(self, inner: FaultableSession, capture: TransactionLogCapture) -> None:
+        super().__init__(inner)
+        self._capture = capture
+
+    async def call(self, requests: list[Request], cause: Cause = None) -> list[ReplyOrError]:
+        """Call the session; see Session.call."""
+        replies = await self.inner.call(requests, cause)
+        written = [one.zxid for one in replies if isinstance(one, Created | DataSet | Deleted | MultiDone)]
+        if written:
+            self._capture.catch_up(max(written))
+        return replies

@@ -247,13 +247,21 @@ class ManagedZooKeeper:
         began = time.monotonic()
         while not holds(seen := self._look(look_s)):
             if time.monotonic() > until:
-                raise NotServingError(what, timeout_s, describe(seen))
+                raise self._not_serving(what, timeout_s, seen)
             if time.monotonic() - began >= look_s:
                 look_s = min(2 * look_s, LONGEST_LOOK_S)
             if self._given_up.wait(POLL_S):
                 raise ServerError(f"gave up waiting for {what}")
             began = time.monotonic()
         return seen
+
+    def _not_serving(self, what: str, timeout_s: float, seen: dict[str, ServerStatus | str]) -> NotServingError:
+        """Return the error of a wait that timed out. Its notes are the ends of the logs of all members, for tracebacks."""
+        error = NotServingError(what, timeout_s, describe(seen))
+        for name in self.member_names:
+            if end := log_end(self._host.log_path(name)):
+                error.add_note(f"{name}'s log ends:\n{end}")
+        return error
 
     def _death(self, name: str, status: int) -> ServerError:
         path = self._host.log_path(name)

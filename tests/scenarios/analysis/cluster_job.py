@@ -11,6 +11,7 @@ well; the process ids of both are written to FILE. Spark then runs the lost task
 import hashlib
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from kcsim.scenarios.analysis.generate import generate_dataset
@@ -30,6 +32,8 @@ from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.reading import read_events
 from kcsim.scenarios.analysis.tables.spark_session import spark_session
 from kcsim.scenarios.analysis.tables.writing import HISTORY, ORDER_OF_EVENTS
+
+NAMED_BY_SPARK = re.compile(r"^(?P<checksum>\.)?part-\d+-[0-9a-f]{8}-")
 
 SETTINGS = Settings(brokers=9, topics=10, partitions=300, length_ms=240 * DAY_MS)
 
@@ -85,15 +89,28 @@ def kill_once(file: Path) -> None:
 
 
 def replayed_files_digest(spark: SparkSession, folder: Path, kill: Path | None = None) -> list[Any]:
-    """Return the result of replaying a generated history's files, and a digest of each file of events or transitions."""
+    """Return the result of replaying a generated history's files, and a digest of all that was written.
+
+    That is one digest for each file of events or transitions, and one for the rows of each table that Spark wrote, which
+    chooses other names for its files each time, and as many files as suit the cores.
+    """
     history, replayed = folder / "history", folder / "replayed"
     generate_dataset(spark, SETTINGS, history)
     files = Dataset(history).files()
     if kill is not None:
         threading.Thread(target=kill_writing_executor, args=(replayed, kill), daemon=True).start()
     done = replay_files_to(spark, files, Dataset(replayed))
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [done, [[str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()] for path in found]]
+    digests_of_files: dict[str, str] = {}
+    rows: dict[str, list[str]] = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        by_spark = NAMED_BY_SPARK.search(path.name)
+        if by_spark is None:
+            digests_of_files[str(path.relative_to(folder))] = hashlib.sha256(path.read_bytes()).hexdigest()
+        elif by_spark["checksum"] is None:
+            table = rows.setdefault(str(path.parent.relative_to(folder)), [])
+            table += map(repr, pq.ParquetFile(path).read().to_pylist())
+    digests_of_rows = {name: hashlib.sha256("\n".join(sorted(table)).encode()).hexdigest() for name, table in rows.items()}
+    return [done, sorted(map(list, {**digests_of_files, **digests_of_rows}.items()))]
 
 
 def kill_writing_executor(folder: Path, record: Path) -> None:

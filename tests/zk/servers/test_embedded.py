@@ -174,6 +174,18 @@ def test_a_server_that_does_not_serve_in_time_is_reported_with_what_was_seen() -
 
 
 @pytest.mark.live
+def test_a_wait_in_vain_is_reported_with_the_ends_of_the_logs() -> None:
+    async def wait_for_another(zk: EmbeddedZooKeeper) -> None:
+        await zk.wait_for_leader(other_than="member-1", timeout_s=0)
+
+    with EmbeddedZooKeeper() as zk, pytest.raises(NotServingError) as caught:
+        asyncio.run(wait_for_another(zk))
+    (note,) = caught.value.__notes__
+    assert note.startswith("member-1's log ends:\n")
+    assert "binding to port" in note
+
+
+@pytest.mark.live
 @pytest.mark.slow
 def test_a_start_that_is_cancelled_leaves_nothing() -> None:
     async def story() -> None:
