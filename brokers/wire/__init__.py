@@ -1,0 +1,1 @@
+"""Kafka's wire protocol: what clients and brokers exchange over TCP."""

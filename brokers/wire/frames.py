@@ -1,0 +1,125 @@
+"""Requests and responses of Kafka's protocol as bytes: the frames between clients and brokers, without their length prefix.
+
+The message classes are those of the package kio, which generates them from Kafka's own definitions of its messages.
+
+Source: Kafka 2.8, RequestHeader, ResponseHeader and ApiVersionsRequest; recordings of clients and brokers in
+tests/vectors/wire-frames.
+"""
+
+import struct
+from functools import cache
+from io import BytesIO
+from typing import Any, NamedTuple
+
+from kio.index import KioIndexError, load_request_schema, load_response_schema
+from kio.serial import entity_writer
+from kio.serial.errors import SerialError
+
+from kcsim.brokers.wire.message_reader import MalformedFrameError, message_reader
+
+API_VERSIONS = 18
+_BEFORE_CLIENT_ID = struct.Struct(">hhi")
+
+
+class UnknownVersionError(Exception):
+    """An API, or a version of it, that is not known.
+
+    Attributes:
+        api_key, version, correlation_id: as the header gives them.
+    """
+
+    def __init__(self, api_key: int, version: int, correlation_id: int) -> None:
+        super().__init__(f"API {api_key} is not known in version {version}")
+        self.api_key, self.version, self.correlation_id = api_key, version, correlation_id
+
+
+class RequestFrame(NamedTuple):
+    """A request.
+
+    Attributes:
+        client_id: None: the client has not named itself.
+        message: kio's message of this API and version.
+    """
+
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+    message: Any
+
+
+def decode_request(frame: bytes) -> RequestFrame:
+    """Return the request in a frame.
+
+    What follows the message is ignored, as Kafka does: librdkafka appends three bytes to some requests.
+
+    Raises: UnknownVersionError; MalformedFrameError.
+    """
+    if len(frame) < _BEFORE_CLIENT_ID.size:
+        raise MalformedFrameError(f"{len(frame)} bytes are no header of a request")
+    api_key, version, correlation_id = _BEFORE_CLIENT_ID.unpack_from(frame)
+    try:
+        codec = _codec_of_requests(api_key, version)
+    except KioIndexError:
+        raise UnknownVersionError(api_key, version, correlation_id) from None
+    header, message = codec.read(frame)
+    client_id = getattr(header, "client_id", None)  # the oldest form of the header has none
+    return RequestFrame(api_key, version, correlation_id, client_id, message)
+
+
+def encode_request(message: Any, correlation_id: int, client_id: str | None) -> bytes:
+    """Return the frame of a request. Args: message: kio's. Raises: ValueError for a value that a field cannot have."""
+    api_key, version = message.__api_key__, message.__version__
+    fields = {"request_api_key": api_key, "request_api_version": version, "correlation_id": correlation_id}
+    codec = _codec_of_requests(api_key, version)
+    if "client_id" in codec.header.__dataclass_fields__:
+        fields["client_id"] = client_id
+    return codec.write(codec.header(**fields), message)
+
+
+def decode_response(frame: bytes, api_key: int, version: int) -> tuple[int, Any]:
+    """Return correlation id and message of the response to a request of this API and version.
+
+    A broker answers an ApiVersions request whose version it does not know in version 0. Raises: MalformedFrameError.
+    """
+    header, message = _codec_of_responses(api_key, version).read(frame)
+    return header.correlation_id, message
+
+
+def encode_response(message: Any, correlation_id: int) -> bytes:
+    """Return the frame of a response. Args: message: kio's. Raises: ValueError for a value that a field cannot have."""
+    codec = _codec_of_responses(message.__api_key__, message.__version__)
+    return codec.write(codec.header(correlation_id=correlation_id), message)
+
+
+class _Codec:
+    """Reads and writes the frames of one API and version in one direction. Attributes: header: kio's class of it."""
+
+    def __init__(self, schema: Any) -> None:
+        self.header = schema.__header_schema__
+        self._read_header, self._read_message = message_reader(self.header), message_reader(schema)
+        self._write_header, self._write_message = entity_writer(self.header), entity_writer(schema)
+
+    def read(self, frame: bytes) -> tuple[Any, Any]:
+        header, end_of_header = self._read_header(frame, 0)
+        message, _ = self._read_message(frame, end_of_header)
+        return header, message
+
+    def write(self, header: Any, message: Any) -> bytes:
+        frame = BytesIO()
+        try:
+            self._write_header(frame, header)
+            self._write_message(frame, message)
+        except (SerialError, struct.error, TypeError) as error:
+            raise ValueError(f"{type(message).__name__}: {error}") from error
+        return frame.getvalue()
+
+
+@cache
+def _codec_of_requests(api_key: int, version: int) -> _Codec:
+    return _Codec(load_request_schema(api_key, version))
+
+
+@cache
+def _codec_of_responses(api_key: int, version: int) -> _Codec:
+    return _Codec(load_response_schema(api_key, version))
