@@ -7,7 +7,7 @@ how the data is distributed.
 
 from collections.abc import Mapping, Sequence
 
-from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window
+from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window, engine_in_use
 
 FROM, TO, OPEN = "from_ms", "to_ms", "open"
 SECTION_MS = 24 * 3_600_000
@@ -140,7 +140,8 @@ def steps(pieces: DataFrame, key: Sequence[str], measures: Sequence[str], ends: 
     held = pieces.where(F.col(FROM) < F.col(TO))
     begun = held.select(*key, F.col(FROM).alias("_t"), *(F.col(m).cast("long").alias(m) for m in measures))
     ended = held.select(*key, F.col(TO).alias("_t"), *((-F.col(m)).cast("long").alias(m) for m in measures))
-    changes = (
+    # They are read twice: without being detached, they would be computed twice.
+    changes = engine_in_use().detached(
         begun.unionByName(ended)
         .groupBy(*key, _section(F.col("_t")).alias("_section"), F.col("_t").alias(FROM))
         .agg(*(F.sum(m).alias(m) for m in measures))

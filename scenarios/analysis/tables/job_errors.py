@@ -24,6 +24,8 @@ _NOISE = (
 
 def sentence(error: BaseException) -> str:
     """Return one line: what went wrong, and after a semicolon the cause, if the exception has both."""
+    if isinstance(error, OSError) and error.filename:  # a file system that cannot be reached
+        return f"{error.filename}: {error.strerror}"
     if isinstance(error, (ConnectionError, Py4JNetworkError)):
         return "Spark's JVM has ended: it was killed, or out of memory (--conf spark.driver.memory=8g gives it more)"
     text = str(error)

@@ -13,6 +13,7 @@ and in the executors alike; Spark's own readers and writers take the URL (hadoop
 
 import io
 import os
+import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -32,6 +33,7 @@ OBJECT_STORES = frozenset(("s3a",))
 PACKAGES = {"hdfs": ("hdfs_native", "hdfs")}
 """What Python needs beyond pyarrow: a module, and the extra that brings it."""
 BUFFER_BYTES = 2**20
+CONNECT_SECONDS = 30
 PARTS = attrgetter("parts")
 """The key by which places are sorted: folder by folder."""
 
@@ -321,9 +323,19 @@ def _filesystem(root: str) -> Any:
     if parts.scheme == "hdfs":
         from hdfs_native.fsspec import HdfsFileSystem
 
+        if parts.port is not None:
+            _connect_once(root, str(parts.hostname), parts.port)
         return fs.PyFileSystem(fs.FSSpecHandler(HdfsFileSystem(parts.hostname, parts.port)))
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     return fs.S3FileSystem(endpoint_override=s3_endpoint(), region=region)
+
+
+def _connect_once(root: str, host: str, port: int) -> None:
+    """Check that a namenode listens: the client of HDFS would go on trying for minutes. Raises: OSError, which names it."""
+    try:
+        socket.create_connection((host, port), CONNECT_SECONDS).close()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), root) from None
 
 
 def s3_endpoint() -> str | None:

@@ -49,3 +49,8 @@ def test_the_cause_is_reported_and_not_where_in_java_it_was(message: str, expect
 
 def test_a_jvm_that_is_gone_is_reported_as_such() -> None:
     assert sentence(ConnectionRefusedError(111, "Connection refused")).startswith("Spark's JVM has ended")
+
+
+def test_a_file_system_that_cannot_be_reached_is_named() -> None:
+    refused = ConnectionRefusedError(111, "Connection refused", "hdfs://host:8020")
+    assert sentence(refused) == "hdfs://host:8020: Connection refused"

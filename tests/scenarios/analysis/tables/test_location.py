@@ -9,6 +9,7 @@ from kcsim.scenarios.analysis.tables import dataset
 from kcsim.scenarios.analysis.tables import location as location_module
 from kcsim.scenarios.analysis.tables.dataset import CLAIM, SUCCESS, Dataset, NoDatasetError, PathExistsError, being_written
 from kcsim.scenarios.analysis.tables.location import NoFileSystemError, RemotePath, expanded, location
+from kcsim.zk.servers.free_ports import free_ports
 
 
 @pytest.fixture
@@ -162,3 +163,11 @@ def test_only_a_whole_dataset_is_read(store: RemotePath, tmp_path: Path) -> None
 def test_on_disk_a_dataset_of_an_older_version_has_no_mark(tmp_path: Path) -> None:
     (tmp_path / "old" / "events").mkdir(parents=True)
     assert Dataset(tmp_path / "old").has("events")
+
+
+@pytest.mark.parametrize("where", ["127.0.0.1", "no-such-host.invalid"])
+def test_a_namenode_that_cannot_be_reached_is_named_at_once(where: str) -> None:
+    root = f"hdfs://{where}:{free_ports(1)[0]}"
+    with pytest.raises(OSError, match=root) as caught:
+        RemotePath(root, "history").exists()
+    assert (caught.value.filename, bool(caught.value.strerror)) == (root, True)
