@@ -18,8 +18,8 @@ from kcsim.scenarios.cli.spark.spark_command import SparkCommand
 from kcsim.scenarios.cli.zk_files import checked_chroot, exit_on_file_errors, zxid_option
 
 if TYPE_CHECKING:
-    from kcsim.scenarios.analysis.importing.kafka_logs.gathering import ClusterLogs as KafkaCluster
-    from kcsim.scenarios.analysis.importing.kafka_logs.gathering import LogsSummary
+    from kcsim.scenarios.analysis.importing.kafka_logs.cluster_logs import ClusterLogs as KafkaCluster
+    from kcsim.scenarios.analysis.importing.kafka_logs.cluster_logs import LogsSummary
     from kcsim.scenarios.analysis.importing.zookeeper.cluster_import import ClusterDataDirectories as ZooKeeperCluster
     from kcsim.scenarios.analysis.importing.zookeeper.cluster_import import RunSummary
 
@@ -131,7 +131,7 @@ def kafka_logs(
     conf: Conf = None,
     output: HowPrinted = OutputFormat.TABLE,
 ) -> None:
-    """Take the log files of Kafka's brokers into a dataset, many files at a time.
+    """Take the log files of Kafka's brokers into a dataset, many clusters at a time.
 
     The events are those that kcsim import kafka-logs makes of the same files: state-change.log, controller.log and
     server.log of Kafka 0.10 to 3.9 (ZooKeeper mode). Each name is a run of its own. Lines that are no records are rows in
@@ -204,7 +204,7 @@ def _zookeeper_cluster(run: str, paths: Sequence[Place], log_dir: Place | None, 
 
 def _kafka_cluster(run: str, paths: Sequence[Place]) -> "KafkaCluster":
     from kcsim.brokers.apache_kafka.log_import.log_files import log_files
-    from kcsim.scenarios.analysis.importing.kafka_logs.gathering import ClusterLogs
+    from kcsim.scenarios.analysis.importing.kafka_logs.cluster_logs import ClusterLogs
 
     return ClusterLogs(run, tuple(log_files(cast(Sequence[Path], paths))), ", ".join(str(path) for path in paths))
 

@@ -13,7 +13,8 @@ from kcsim.brokers.apache_kafka.log_import.log_files import LogFilesError, log_f
 from kcsim.brokers.apache_kafka.log_import.zone import zone_named
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event
-from kcsim.scenarios.analysis.importing.kafka_logs.gathering import ClusterLogs, LogsSummary
+from kcsim.scenarios.analysis.importing.kafka_logs import import_kafka_logs as import_module
+from kcsim.scenarios.analysis.importing.kafka_logs.cluster_logs import ClusterLogs, LogsSummary
 from kcsim.scenarios.analysis.importing.kafka_logs.import_kafka_logs import import_kafka_logs
 from kcsim.scenarios.analysis.importing.writing import write_imported
 from kcsim.scenarios.analysis.tables.dataset import Dataset
@@ -54,7 +55,7 @@ def imported(
     """Import nine clusters at once."""
     to = tmp_path_factory.mktemp("datasets") / "logs"
     clusters = [*(cluster(name, RECORDINGS / name) for name in NAMES), cluster(ROLLED, rolled)]
-    found = import_kafka_logs(spark, clusters, tasks=4)
+    found = import_kafka_logs(spark, clusters)
     _, reasons = write_imported(spark, found, to)
     return Dataset(to), {read.run: read for read in found.runs}, reasons
 
@@ -140,9 +141,9 @@ def test_what_is_no_record_is_a_reject_with_its_text(
     assert [remark for remark in reads[ROLLED].remarks if "its compressed data are damaged" in remark] != []
 
 
-@pytest.mark.parametrize("tasks", [1, 8])
-def test_results_do_not_depend_on_the_number_of_tasks(spark: SparkSession, tasks: int) -> None:
-    found = import_kafka_logs(spark, [cluster("k", RECORDINGS / "kill-controller")], tasks=tasks)
+def test_a_history_of_several_portions_is_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module, "IN_A_PORTION", 7)
+    found = import_kafka_logs(spark, [cluster("k", RECORDINGS / "kill-controller")])
     (events,) = runs_of(found.events).values()
     found.release()
     assert differences(renumbered(events), in_one_go(RECORDINGS / "kill-controller", "UTC")) == []
@@ -152,4 +153,4 @@ def test_files_without_history_are_refused(spark: SparkSession, tmp_path: Path) 
     path = tmp_path / "controller.log"
     path.write_text("10:15:32.101 INFO some other layout\n" * 3)
     with pytest.raises(LogFilesError, match="3 lines, and none begins as Kafka's records do"):
-        import_kafka_logs(spark, [cluster("k", tmp_path)], tasks=1)
+        import_kafka_logs(spark, [cluster("k", tmp_path)])
