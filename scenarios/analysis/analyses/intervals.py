@@ -1,8 +1,8 @@
 """Intervals of time, half open [from_ms, to_ms), and step functions of time: most analyses are computed with them.
 
 The state at a millisecond t is the state after every event of that millisecond. An interval that begins and ends within one
-millisecond therefore holds at no time, and is left out. Sums are sums of whole numbers, so that a result does not depend on
-how the data is distributed.
+millisecond therefore holds at no time, and is left out; one that begins at the end and still holds keeps the interval open
+that it joins. Sums are sums of whole numbers, so that a result does not depend on how the data is distributed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ def islands(pieces: DataFrame, key: Sequence[str], carried: Mapping[str, Column]
         pieces: has the key, from_ms, to_ms and `open`: whether the interval still holds at the end.
         carried: further columns of the result, each an aggregate over the pieces of one island.
 
-    Returns: the key, from_ms, to_ms, duration_ms, open (true if any piece is open), and `carried`.
+    Returns: the key, from_ms, to_ms, duration_ms, open (true if any piece is open), and `carried`. No interval has length 0.
     """
     in_order = Window.partitionBy(*key).orderBy(FROM, TO)
     reached = F.max(TO).over(in_order.rowsBetween(Window.unboundedPreceding, -1))
     begins = (reached.isNull() | (F.col(FROM) > reached)).cast("int")
     numbered = (
-        pieces.where(F.col(FROM) < F.col(TO))
+        pieces.where(_holds())
         .withColumn("_begins", begins)
         # Of equal intervals one begins the island: the range has all of them, in whichever order they are.
         .withColumn("_island", F.sum("_begins").over(in_order.rangeBetween(Window.unboundedPreceding, 0)))
@@ -39,7 +39,7 @@ def islands(pieces: DataFrame, key: Sequence[str], carried: Mapping[str, Column]
         F.bool_or(OPEN).alias("_open"),
         *(aggregate.alias(name) for name, aggregate in carried.items()),
     )
-    return grouped.select(
+    return grouped.where("_from < _to").select(
         *key,
         F.col("_from").alias(FROM),
         F.col("_to").alias(TO),
@@ -53,12 +53,12 @@ def joined_neighbours(pieces: DataFrame, of: Sequence[str], same: Sequence[str],
     """Join intervals of the same thing that touch and agree in some columns. Unlike islands(), it knows no overlaps.
 
     Args:
-        pieces: has `of`, from_ms and to_ms; those of one thing do not overlap.
+        pieces: has `of`, from_ms, to_ms and `open`; those of one thing do not overlap.
         of: the columns that name what an interval is of.
         same: the columns in which neighbours have to agree; null agrees with null.
         of_last: columns that are those of the last interval of the joined ones; all others are those of the first.
 
-    Returns: the columns of `pieces`. No interval has length 0.
+    Returns: the columns of `pieces`. No interval has length 0, but one that is open and begins at the end.
     """
     in_order = Window.partitionBy(*of).orderBy(FROM)
     goes_on = [(F.lag(TO).over(in_order) == F.col(FROM)), (F.lead(FROM).over(in_order) == F.col(TO))]
@@ -66,7 +66,7 @@ def joined_neighbours(pieces: DataFrame, of: Sequence[str], same: Sequence[str],
         for place, neighbour in enumerate((F.lag(column), F.lead(column))):
             goes_on[place] = goes_on[place] & neighbour.over(in_order).eqNullSafe(F.col(column))
     begins, ends = (~F.coalesce(one, F.lit(False)) for one in goes_on)
-    marked = pieces.where(F.col(FROM) < F.col(TO)).select(*pieces.columns, begins.alias("_begins"), ends.alias("_ends"))
+    marked = pieces.where(_holds()).select(*pieces.columns, begins.alias("_begins"), ends.alias("_ends"))
     # What is left of joined intervals are the first and, next to it, the last.
     outer = marked.where("_begins OR _ends")
     last = {
@@ -75,6 +75,11 @@ def joined_neighbours(pieces: DataFrame, of: Sequence[str], same: Sequence[str],
     }
     whole = outer.select("_begins", *(last.get(name, F.col(name)) for name in pieces.columns))
     return whole.where("_begins").drop("_begins")
+
+
+def _holds() -> Column:
+    """Return whether an interval holds at some time, or at the end."""
+    return (F.col(FROM) < F.col(TO)) | F.col(OPEN)
 
 
 def of_first(column: str) -> Column:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from kcsim.scenarios.analysis.analyses.intervals import islands, of_first, of_last, overlapping
 from kcsim.scenarios.analysis.analyses.state_intervals import NO_BROKER, PARTITION
-from kcsim.scenarios.analysis.engines.frames import DataFrame, F
+from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F
 
 LEADER_LOST, NO_LEADER = "leader lost", "no leader"
 
@@ -34,17 +34,18 @@ def windows(intervals: DataFrame, absences: DataFrame, small: Callable[[DataFram
         *("batch", "run"),
         F.col("broker").alias("leader"),
         F.col("from_ms").alias("down_ms"),
-        F.col("to_ms").alias("up_ms"),
+        _beyond("to_ms", "open").alias("up_ms"),
         F.col("open").alias("is_down"),
     )
     led = intervals.where(F.col("leader") != NO_BROKER).select(
-        *PARTITION, *("from_ms", "to_ms", "open", "leader", "leader_after")
+        *PARTITION, "from_ms", _beyond("to_ms", "open"), *("open", "leader", "leader_after")
     )
+    is_open = F.col("open") & F.col("is_down")
     lost = overlapping(led, small(away), ["batch", "run", "leader"]).select(
         *PARTITION,
         F.greatest("from_ms", "down_ms").alias("from_ms"),
-        F.least("to_ms", "up_ms").alias("to_ms"),
-        (F.col("open") & F.col("is_down")).alias("open"),
+        (F.least("to_ms", "up_ms") - is_open.cast("long")).alias("to_ms"),
+        is_open.alias("open"),
         F.col("leader").alias("broker"),
         F.when(F.col("up_ms") < F.col("to_ms"), F.col("leader"))
         .otherwise(F.nullif("leader_after", F.lit(NO_BROKER)))
@@ -56,3 +57,8 @@ def windows(intervals: DataFrame, absences: DataFrame, small: Callable[[DataFram
     return found.withColumn("began_with", began_with).withColumn(
         "leader_after", F.when(~F.col("open"), F.col("leader_after"))
     )
+
+
+def _beyond(to_ms: str, is_open: str) -> Column:
+    """Return the end of an interval, so that one that is open also covers the end itself: what begins there meets it."""
+    return (F.col(to_ms) + F.col(is_open).cast("long")).alias(to_ms)
