@@ -18,10 +18,12 @@ IN_A_RUN = ("batch", "run")
 BELOW_BROKER_IDS = f"{paths.BROKER_IDS}/"
 BELOW_DELETIONS = f"{paths.DELETE_TOPICS}/"
 BELOW_TOPIC_CONFIGS = "/config/topics/"
+TOPIC_PATH = f"^{paths.BROKER_TOPICS}/[^/]+$"
 WRITTEN = (EventKind.ZNODE_CREATED, EventKind.ZNODE_CHANGED)
 ZNODES = (*WRITTEN, EventKind.ZNODE_DELETED)
 OF_THE_CLUSTER = (
     EventKind.PROCESS_STATE,
+    EventKind.BROKER_START_FAILED,
     EventKind.SESSION_CLOSED,
     EventKind.FAULT,
     EventKind.ADMIN_ACT,
@@ -39,7 +41,11 @@ def facts(events: DataFrame) -> DataFrame:
     path = F.col("path")
     of_the_cluster = path.isin(paths.CONTROLLER, paths.CONTROLLER_EPOCH) | path.startswith(BELOW_BROKER_IDS)
     of_topics = path.startswith(BELOW_TOPIC_CONFIGS) | path.startswith(BELOW_DELETIONS)
-    wanted = F.col("kind").isin(*OF_THE_CLUSTER, *OF_RECORDS) | (F.col("kind").isin(*ZNODES) & (of_the_cluster | of_topics))
+    wanted = (
+        F.col("kind").isin(*OF_THE_CLUSTER, *OF_RECORDS)
+        | (F.col("kind").isin(*ZNODES) & (of_the_cluster | of_topics))
+        | _is_end_of_topic()
+    )
     return events.where(wanted).select(*COLUMNS)
 
 
@@ -168,21 +174,28 @@ def brokers(of_cluster: DataFrame) -> DataFrame:
 
 
 def topic_settings(of_cluster: DataFrame) -> DataFrame:
-    """Return what changes how all partitions of a topic are judged: batch, run, topic, t_ms, seq, deleting, min_isr.
+    """Return what changes how all partitions of a topic are judged: batch, run, topic, t_ms, seq, deleting, min_isr, gone.
 
-    `deleting`: whether its deletion is requested from now on; `min_isr`: its min.insync.replicas from now on, 0 for not set.
-    Each is null where an event does not set it. Topics that never set min.insync.replicas have no such event.
+    `deleting`: whether its deletion is requested from now on; `min_isr`: its min.insync.replicas from now on, 0 for not set;
+    `gone`: the znode of the topic is deleted. Each is null where an event does not set it. Topics that never set
+    min.insync.replicas have no such event.
     """
     path, kind = F.col("path"), F.col("kind")
     is_deletion, is_config = path.startswith(BELOW_DELETIONS), path.startswith(BELOW_TOPIC_CONFIGS)
     content = F.get_json_object("data", "$['config']['min.insync.replicas']").try_cast("int")
     set_to = F.when(kind == EventKind.ZNODE_DELETED, 0).otherwise(F.coalesce(content, F.lit(0)))
-    changes = of_cluster.where(kind.isin(*ZNODES) & (is_deletion | is_config)).select(
+    changes = of_cluster.where(kind.isin(*ZNODES) & (is_deletion | is_config) | _is_end_of_topic()).select(
         *IN_A_RUN,
         F.substring_index("path", "/", -1).alias("topic"),
         *("t_ms", "seq"),
         F.when(is_deletion, kind != EventKind.ZNODE_DELETED).alias("deleting"),
         F.when(is_config, set_to).alias("min_isr"),
+        F.when(_is_end_of_topic(), F.lit(True)).alias("gone"),
     )
     ever = F.max("min_isr").over(Window.partitionBy(*IN_A_RUN, "topic"))
-    return changes.withColumn("_ever", ever).where("deleting IS NOT NULL OR _ever > 0").drop("_ever")
+    return changes.withColumn("_ever", ever).where("deleting IS NOT NULL OR gone OR _ever > 0").drop("_ever")
+
+
+def _is_end_of_topic() -> Column:
+    is_topic = F.col("path").startswith(f"{paths.BROKER_TOPICS}/") & F.col("path").rlike(TOPIC_PATH)
+    return F.coalesce((F.col("kind") == EventKind.ZNODE_DELETED) & is_topic, F.lit(False))

@@ -20,7 +20,7 @@ _MEANING = {
 
 def health_steps(history: HistoryTables) -> DataFrame:
     """Return the counts as the intervals of time in which none of them changed."""
-    in_sync = F.size("isr")
+    in_sync = F.col("in_sync")
     states = history.state_intervals.select(
         *("batch", "run", "from_ms", "to_ms"),
         F.lit(1).cast("long").alias("partitions"),

@@ -1,7 +1,7 @@
 """The state intervals of partitions: how long each state of a partition lasted. Most analyses are computed from this table.
 
-A partition exists from its first row in the table of transitions (its first state, or the first failed attempt to elect a
-leader for it) to the deletion of its state. While the deletion of its topic is requested, the partition does not count.
+A partition exists from its first state, or the first failed attempt to elect a leader for it, to the deletion of its state,
+or, if it never had one, of its topic. While the deletion of its topic is requested, the partition does not count.
 """
 
 from collections.abc import Sequence
@@ -91,17 +91,20 @@ def whole_state_intervals(transitions: DataFrame, settings: DataFrame) -> DataFr
     so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
     last = F.last("state", ignorenulls=True)
+    is_topic_gone = F.coalesce("topic_gone", F.when(F.col("state").isNotNull(), F.lit(False)))
     states = moments.select(
         *PARTITION,
         *("seq", "t_ms"),
         F.col("state").isNotNull().alias("is_change"),
+        F.coalesce(F.last(is_topic_gone, ignorenulls=True).over(so_far), F.lit(False)).alias("topic_gone"),
         last.over(so_far).alias("now"),
         last.over(before).alias("before"),
         F.coalesce(F.last("deleting", ignorenulls=True).over(so_far), F.lit(False)).alias("deleting"),
         F.last("min_isr", ignorenulls=True).over(so_far).alias("min_isr"),
         F.lead("t_ms").over(in_order).alias("next_ms"),
     ).withColumn("after", F.lead(F.when(~F.col("now.gone") & ~F.col("deleting"), F.col("now"))).over(in_order))
-    return states.where("now IS NOT NULL AND NOT now.gone AND NOT deleting").select(
+    is_there = F.col("now").isNotNull() & ~F.col("now.gone") & ~F.col("deleting")
+    return states.where(is_there & ~(F.col("now.is_awaited") & F.col("topic_gone"))).select(
         *PARTITION,
         *("seq", "t_ms", "next_ms", "is_change"),
         *(F.col(f"now.{name}").alias(name) for name in _OF_STATE),
@@ -114,8 +117,11 @@ def whole_state_intervals(transitions: DataFrame, settings: DataFrame) -> DataFr
 
 
 def _states(transitions: DataFrame) -> DataFrame:
-    """Return the transitions that left a state. An election that finds no leader does so only as the first transition."""
-    fruitless = (F.col("kind") == EventKind.LEADER_ELECTION) & F.col("leader").isNull() & (F.col("n") > 0)
+    """Return the transitions that left a state. An election that finds no leader does so only if there was no state."""
+    has_state = F.col("leader_epoch").isNotNull()
+    is_vain = (F.col("kind") == EventKind.LEADER_ELECTION) & F.col("leader").isNull()
+    fruitless = is_vain & has_state & (F.col("n") > 0)
+    is_awaited = (is_vain | (F.col("kind") == EventKind.PARTITION_REASSIGNMENT)) & ~has_state
     fields = [
         F.coalesce("leader", F.lit(NO_BROKER)).cast("long").alias(name) if name == "leader" else F.col(name)
         for name in _OF_STATE
@@ -124,16 +130,18 @@ def _states(transitions: DataFrame) -> DataFrame:
     return transitions.where(~fruitless).select(
         *PARTITION,
         *("seq", "t_ms"),
-        F.struct(*fields, gone).alias("state"),
+        F.struct(*fields, gone, is_awaited.alias("is_awaited")).alias("state"),
         F.lit(None).cast("boolean").alias("deleting"),
         F.lit(None).cast("int").alias("min_isr"),
+        F.lit(None).cast("boolean").alias("topic_gone"),
     )
 
 
 def _settings(transitions: DataFrame, settings: DataFrame) -> DataFrame:
     """Return the changes of topics' settings, for each of the topics' partitions: rows without a state."""
     partitions = transitions.where("n = 0").select(*PARTITION)
-    return partitions.join(settings, ["batch", "run", "topic"]).select(*PARTITION, "seq", "t_ms", "deleting", "min_isr")
+    joined = partitions.join(settings, ["batch", "run", "topic"])
+    return joined.select(*PARTITION, "seq", "t_ms", "deleting", "min_isr", F.col("gone").alias("topic_gone"))
 
 
 def state_intervals(whole: DataFrame, ends: DataFrame, scope: Scope) -> DataFrame:
@@ -146,8 +154,9 @@ def state_intervals(whole: DataFrame, ends: DataFrame, scope: Scope) -> DataFram
     Returns: batch, run, topic, partition; seq and t_ms of the event that began the interval; from_ms and to_ms, cut off at
         the edges of the scope; open (still so at the end); is_change (a change of the state began it); kind, trigger,
         strategy, rule, clean of that change, else of the change before; leader (-1: none), leader_epoch, isr, replicas,
-        adding; wanted (the number of replicas without those being added: those that should be in sync); min_isr;
-        leader_before and isr_before (null at the partition's beginning); leader_after and isr_after (null at its end).
+        adding; wanted (the number of replicas without those being added: those that should be in sync); in_sync (how many
+        members the ISR has: one that was written by hand can name a broker twice); min_isr; leader_before and isr_before
+        (null at the partition's beginning); leader_after and isr_after (null at its end).
     """
     next_ms: Column = F.col("next_ms")
     is_open = next_ms.isNull()
@@ -163,6 +172,7 @@ def state_intervals(whole: DataFrame, ends: DataFrame, scope: Scope) -> DataFram
         "is_change",
         *_OF_STATE,
         F.size(origin_replicas()).alias("wanted"),
+        F.size(F.array_distinct("isr")).alias("in_sync"),
         F.coalesce("min_isr", F.lit(scope.min_insync_replicas).cast("long")).alias("min_isr"),
         *("leader_before", "isr_before", "leader_after", "isr_after"),
     )

@@ -66,12 +66,14 @@ class WatchedPartition(msgspec.Struct, array_like=True):
         without: since when it has no live leader, and the leader that was lost; None while it has one.
         window: the latest window that has ended, until it is certain that it does not go on.
         elected_by: the keys of its elections so far, a bit for each.
+        is_awaited: it has no state, as no leader could be elected for it so far.
     """
 
     leader: int | None = None
     without: tuple[int, int | None] | None = None
     window: Window | None = None
     elected_by: int = 0
+    is_awaited: bool = False
 
 
 class RunningState(msgspec.Struct, array_like=True):
@@ -140,6 +142,8 @@ class RunningAnalyses:
             self._on_broker(fact, int(name), self.state.not_registered, is_gone)
         elif parent == paths.DELETE_TOPICS:
             self._on_deletion(fact, name, not is_gone)
+        elif parent == paths.BROKER_TOPICS and is_gone:
+            self._on_end_of_topic(fact, name)
         elif path == paths.CONTROLLER:
             self.state.controller = None if is_gone else (_broker_in(fact.data), fact.t_ms)
             self.state.controllers += not is_gone
@@ -168,6 +172,13 @@ class RunningAnalyses:
             else:
                 self._begin(partition, fact.t_ms, partition.leader)
 
+    def _on_end_of_topic(self, fact: ReplayFact, topic: str) -> None:
+        """End the partitions that have no state whose deletion would end them."""
+        for number, partition in self.state.partitions.get(topic, {}).items():
+            if partition.is_awaited:
+                self._end(topic, number, partition, fact.t_ms, None)
+                partition.leader, partition.is_awaited = None, False
+
     def on_transition(self, row: Transition) -> None:
         """Take in a transition."""
         state = self.state
@@ -175,7 +186,7 @@ class RunningAnalyses:
         partition = state.partitions.setdefault(row.topic, {}).setdefault(row.partition, WatchedPartition())
         if row.kind == EventKind.LEADER_ELECTION:
             self._count(row, partition)
-            if row.leader is None and row.n > 0:  # it changed nothing
+            if row.leader is None and row.n > 0 and row.leader_epoch is not None:  # it changed nothing
                 return
         elif row.kind == EventKind.ISR_SHRUNK:
             state.isr_shrinks += 1
@@ -183,6 +194,9 @@ class RunningAnalyses:
             state.isr_expansions += 1
         before = partition.leader
         is_gone = row.kind == EventKind.ZNODE_DELETED
+        is_vain = row.kind == EventKind.LEADER_ELECTION and row.leader is None
+        is_moved = row.kind == EventKind.PARTITION_REASSIGNMENT
+        partition.is_awaited = (is_vain or is_moved) and row.leader_epoch is None
         partition.leader = None if is_gone else NOBODY if row.leader is None else row.leader
         if row.topic in state.deleting:
             return

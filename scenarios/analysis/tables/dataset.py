@@ -13,7 +13,7 @@ RUNS, STATE_INTERVALS = "runs", "state_intervals"
 """Tables that a dataset keeps for the analyses: see analysis/kept_tables.py."""
 KEPT_TABLES = "kept_tables.json"
 """The file that says by which version of the definitions the kept tables were computed."""
-KEPT_TABLES_VERSION = 1
+KEPT_TABLES_VERSION = 2
 SUCCESS = "_SUCCESS"
 """The empty file that is written last in a file system other than this machine's."""
 CLAIM = "_writing."
