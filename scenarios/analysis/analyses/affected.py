@@ -13,7 +13,7 @@ OF_A_BROKER = ("batch", "run", "broker")
 def affected_topics(history: HistoryTables) -> DataFrame:
     """Return how failures affected each topic. Topics that were not affected are listed with 0."""
     key = ["batch", "run", "topic"]
-    length, in_sync = F.col("to_ms") - F.col("from_ms"), F.size("isr")
+    length, in_sync = F.col("to_ms") - F.col("from_ms"), F.col("in_sync")
     totals = history.state_intervals.groupBy(*key).agg(
         F.count_distinct("partition").alias("partitions"),
         F.sum(F.when(in_sync < F.col("wanted"), length).otherwise(0)).alias("under_replicated_ms"),
@@ -83,9 +83,9 @@ def affected_brokers(history: HistoryTables) -> DataFrame:
 
 
 _CAUSED = (
-    Field("losses", LONG, COUNT, "how many times it was lost: not live any more"),
+    Field("losses", LONG, COUNT, "events after which it was not live any more, even if it was live for less than 1 ms"),
     Field("away_ms", LONG, MS, "how long it was away, since it was there first"),
-    Field("partitions_lost", LONG, COUNT, "windows without a live leader that began as it led and was lost"),
+    Field("partitions_lost", LONG, COUNT, "windows without a live leader in which it is the leader that was lost"),
     Field("unavailable_ms", LONG, "partitions × ms", "how long these were"),
     Field("left_isr", LONG, COUNT, "how many times a replica on it left an ISR"),
     Field("out_of_sync_ms", LONG, "replicas × ms", "how long replicas on it were out of sync"),
@@ -93,12 +93,12 @@ _CAUSED = (
 AFFECTED_BROKERS = Analysis(
     "affected-brokers",
     "Which brokers were away most, and what did that cost?",
-    A_LIVE_LEADER + " A window counts for the broker whose loss began it. Brokers that are only named as replicas, and never"
-    " registered, are listed as well.",
+    A_LIVE_LEADER + " A window counts for the leader that was lost. A replica is out of sync while it is assigned, not being"
+    " added, and not in the ISR. Brokers that are only named as replicas, and never registered, are listed as well.",
     (
         *IN_A_RUN,
         Field("broker", LONG, ONE, "the broker"),
-        Field("rack", TEXT, ONE, "its rack, as registered last; null if it has none"),
+        Field("rack", TEXT, ONE, "the rack that it named last as it registered; null if it never did"),
         *_CAUSED,
         Field("away_at_end", "boolean", ONE, "whether it was away at the end"),
     ),

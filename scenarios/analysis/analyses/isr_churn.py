@@ -15,6 +15,7 @@ from kcsim.scenarios.analysis.analyses.analysis import (
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.scope import FLAPPING_IN_AN_HOUR, HOUR_MS
 from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
+from kcsim.scenarios.analysis.analyses.unavailability import A_PARTITION, A_TIME
 from kcsim.scenarios.analysis.engines.frames import DataFrame, F, Window
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 
@@ -84,9 +85,9 @@ def isr_churn_partitions(history: HistoryTables) -> DataFrame:
         F.sum(shrinks * F.col("by_leader").cast("long")).alias("shrinks_by_leader"),
         F.sum(F.col("expands").cast("long")).alias("expansions"),
     )
-    under = F.when(F.size("isr") < F.col("wanted"), F.col("to_ms") - F.col("from_ms")).otherwise(0)
+    under = F.when(F.col("in_sync") < F.col("wanted"), F.col("to_ms") - F.col("from_ms")).otherwise(0)
     times = history.state_intervals.groupBy(*PARTITION).agg(
-        F.sum(under).alias("under_replicated_ms"), F.min(F.size("isr")).cast("long").alias("least_in_sync")
+        F.sum(under).alias("under_replicated_ms"), F.min("in_sync").cast("long").alias("least_in_sync")
     )
     return counted.join(times, list(PARTITION))
 
@@ -135,13 +136,19 @@ FLAPPING_REPLICAS = Analysis(
     "Which replicas keep leaving their ISR and coming back?",
     MOVES
     + f" A replica flaps if it left often enough within some hour: {FLAPPING_IN_AN_HOUR} times or more, unless the scope of"
-    " the analysis says another number (an hour is any 3,600,000 ms, both ends included once). It is out of sync while it is"
-    " assigned, not being added, and not in the ISR. Replicas that never left are not listed.",
+    " the analysis says another number (from the first to the last of them it is less than 3,600,000 ms). It is out of sync"
+    " while it is assigned, not being added, and not in the ISR, whether it left it or was never there. Replicas that never"
+    f" left are not listed. {A_PARTITION} {A_TIME}",
     (
         *OF_A_PARTITION,
         Field("broker", LONG, ONE, "the replica's broker"),
         Field("left_isr", LONG, COUNT, "how many times it left the ISR"),
-        Field("returned", LONG, COUNT, "how many times it was in sync again; being moved away and later back is no return"),
+        Field(
+            "returned",
+            LONG,
+            COUNT,
+            "how many times out of sync ended with it in the ISR; being moved away and later back is no return",
+        ),
         Field("most_in_an_hour", LONG, COUNT, "how many times it left within one hour, at most"),
         Field("flapping", FLAG, ONE, "whether that is often enough to be flapping"),
         Field("out_ms", LONG, MS, "how long it was out of sync"),

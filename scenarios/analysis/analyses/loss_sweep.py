@@ -12,14 +12,15 @@ from collections.abc import Callable
 from kcsim.scenarios.analysis.analyses.analysis import COUNT, IN_A_RUN, LONG, LONGS, ONE, TEXT, Analysis, Field
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
+from kcsim.scenarios.analysis.analyses.unavailability import A_PARTITION
 from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F
 
 FIGURES = ("offline", "offline_if_unclean", "under_min_isr", "leaders_moved", "partitions")
-DEFINITION = """\
+DEFINITION = f"""\
 As of the end, or of --at. In sync and live are the members of the ISR that are assigned and whose broker is live. Offline:
 had one before, has none after. Offline if unclean: had a live replica, in sync or not, has none after. Under min ISR: not
 offline, and fewer in sync and live than min.insync.replicas, which there were before. Leaders moved: led by what is lost.
-Only new damage counts: not what is offline or under min ISR already."""
+Only new damage counts: not what is offline or under min ISR already. {A_PARTITION}"""
 
 
 def as_of(history: HistoryTables) -> DataFrame:
@@ -157,7 +158,7 @@ def _pairs(history: HistoryTables, members: DataFrame) -> DataFrame:
 
 _DAMAGE = (
     Field("offline", LONG, COUNT, "partitions that go offline: no replica in sync is left"),
-    Field("offline_if_unclean", LONG, COUNT, "those that stay offline with unclean elections too: no replica is left"),
+    Field("offline_if_unclean", LONG, COUNT, "partitions that unclean elections do not help: no live replica is left"),
     Field("under_min_isr", LONG, COUNT, "partitions that stay online and refuse acks=all"),
     Field("leaders_moved", LONG, COUNT, "partitions that lose their leader"),
     Field("partitions", LONG, COUNT, "partitions with a live replica there"),

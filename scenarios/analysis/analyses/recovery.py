@@ -6,22 +6,27 @@ from kcsim.scenarios.analysis.analyses.controllers import EXPIRED
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.intervals import overlapping
 from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
+from kcsim.scenarios.analysis.analyses.unavailability import A_PARTITION, A_TIME
 from kcsim.scenarios.analysis.engines.frames import DataFrame, F
 
 ACTION_KINDS = (EventKind.FAULT, EventKind.ADMIN_ACT)
 A_FAULT = """\
 A fault is what took brokers away: the fault or admin act that the loss of a broker follows from by its causes, else, where
 the history records none (production histories), the loss itself; brokers that were lost by the same fault count together.
-It took the partitions whose live leader was one of these brokers until then; the time to a leader is that until the last of
-them has a live leader again. It put out of sync the replicas on these brokers that were out of sync while their broker was
-away; the time to a full ISR is that until the last of them is back, or no longer assigned."""
+A broker is lost with each event after which it is not live any more, even if it was live for less than a millisecond.
+The fault took the partitions that have a window without a live leader, as in the analysis unavailability, which began while
+one of these brokers was away and whose lost leader is that broker; the time to a leader is that until the last of these
+windows is over. It put out of sync the replicas on these brokers that were out of sync while their broker was away; the time
+to a full ISR is that until the last of them is back, or no longer counts. A replica is out of sync while it is assigned, not
+being added, and not in the ISR."""
 
 
 def _losses(history: HistoryTables) -> DataFrame:
     """Return each loss of a broker, its time, and the fault that it follows from."""
     keys = ("batch", "run")
     lost = history.absences.where(F.col("seq").isNotNull())
-    events = history.facts.where(F.col("kind").isin(*ACTION_KINDS, EventKind.SESSION_CLOSED, EventKind.PROCESS_STATE))
+    on_the_way = (EventKind.SESSION_CLOSED, EventKind.PROCESS_STATE, EventKind.BROKER_START_FAILED)
+    events = history.facts.where(F.col("kind").isin(*ACTION_KINDS, *on_the_way))
     action = F.when(F.col("kind").isin(*ACTION_KINDS), F.struct("seq", "t_ms", F.coalesce("fault", "op").alias("name")))
     hop = events.select(
         *keys, F.col("seq").alias("cause"), action.alias("action"), F.col("cause").alias("next"), "kind", "error"
@@ -29,9 +34,11 @@ def _losses(history: HistoryTables) -> DataFrame:
     first = lost.join(history.small(hop), [*keys, "cause"], "left").withColumnsRenamed(
         {"action": "action_1", "kind": "kind_1", "error": "error_1"}
     )
-    second = hop.select(*keys, F.col("cause").alias("next"), F.col("action").alias("action_2"))
-    joined = first.join(history.small(second), [*keys, "next"], "left")
-    root = F.coalesce("action_1", "action_2")
+    second = hop.select(*keys, F.col("cause").alias("next"), F.col("action").alias("action_2"), F.col("next").alias("last"))
+    # The longest way: the broker's process has stopped, as it failed to start, as it had been started, as somebody asked.
+    third = hop.select(*keys, F.col("cause").alias("last"), F.col("action").alias("action_3"))
+    joined = first.join(history.small(second), [*keys, "next"], "left").join(history.small(third), [*keys, "last"], "left")
+    root = F.coalesce("action_1", "action_2", "action_3")
     by_session = F.when(F.col("error_1") == EXPIRED, "session expired").otherwise("session closed")
     own = F.when(F.col("kind_1") == EventKind.SESSION_CLOSED, by_session).otherwise("unknown")
     placed = (
@@ -77,7 +84,8 @@ def recoveries(history: HistoryTables) -> DataFrame:
         .groupBy(*OF_A_FAULT)
         .agg(
             F.count_distinct("topic", "partition", "broker").alias("replicas_out_of_sync"),
-            F.sum(F.col("open").cast("long")).alias("still_out_of_sync"),
+            # A fault can take a broker away twice, both times while the same replica is out of sync.
+            F.count_distinct(F.when(F.col("open"), F.col("topic")), "partition", "broker").alias("still_out_of_sync"),
             F.max("to_ms").alias("_full_ms"),
         )
     )
@@ -96,18 +104,20 @@ def recoveries(history: HistoryTables) -> DataFrame:
 RECOVERIES = Analysis(
     "recoveries",
     "What did each fault take, and how long until it had recovered?",
-    A_FAULT,
+    f"{A_FAULT} {A_PARTITION} {A_TIME}",
     (
         *IN_A_RUN,
         Field("fault_seq", LONG, ONE, "the event that is the fault"),
         Field("fault_ms", LONG, MS, "when it was, since the run's beginning"),
         Field("fault", TEXT, ONE, "kill, pause, stop, …; session expired or closed; unknown"),
         Field("brokers", LONGS, ONE, "the brokers that it took away"),
-        Field("partitions_taken", LONG, COUNT, "partitions that lost their live leader"),
-        Field("still_without_leader", LONG, COUNT, "those of them without a live leader at the end"),
-        Field("to_leader_ms", LONG, MS, "from the fault to a live leader for all of them; null if none, or not all of them"),
+        Field("partitions_taken", LONG, COUNT, "partitions that were without a live leader by it"),
+        Field("still_without_leader", LONG, COUNT, "those of them that have had no live leader since"),
+        Field(
+            "to_leader_ms", LONG, MS, "from the fault until these windows were over; null if there is none, or one is open"
+        ),
         Field("replicas_out_of_sync", LONG, COUNT, "replicas that were out of sync while their broker was away"),
-        Field("still_out_of_sync", LONG, COUNT, "those of them that were so at the end"),
+        Field("still_out_of_sync", LONG, COUNT, "those of them that have not been back since"),
         Field("to_full_isr_ms", LONG, MS, "from the fault until all were back; null if none were out, or not all came back"),
     ),
     ("-to_leader_ms", "fault_ms"),
@@ -149,7 +159,7 @@ RECOVERY_TIMES = Analysis(
         *IN_A_RUN,
         Field("fault", TEXT, ONE, "kill, pause, stop, …; session expired or closed; unknown"),
         Field("faults", LONG, COUNT, "how many"),
-        Field("partitions_taken", LONG, COUNT, "partitions that lost their live leader by them"),
+        Field("partitions_taken", LONG, COUNT, "partitions that were without a live leader by them"),
         Field("led_again", LONG, COUNT, "faults after which all the partitions taken were led again"),
         Field("never_led_again", LONG, COUNT, "faults after which one was without a leader at the end"),
         *_quantile_fields("to_leader", "time to a leader"),

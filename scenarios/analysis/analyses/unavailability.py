@@ -21,13 +21,17 @@ from kcsim.scenarios.analysis.analyses.intervals import islands, time_covered
 from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
 from kcsim.scenarios.analysis.engines.frames import DataFrame, F
 
-A_LIVE_LEADER = """\
+A_PARTITION = """\
+A partition counts from its first state, or the first fruitless try to elect a leader for it, to the deletion of its state,
+or, while it has none yet, of its topic; not while the deletion of its topic is asked for. Without a state, or with one that
+cannot be read, it has no leader, and nobody is in sync."""
+A_TIME = """\
+What holds at a millisecond is what holds after all its events (ordered by seq): what begins and ends in the same millisecond
+does not count. What still holds after the last event of the run is open."""
+A_LIVE_LEADER = f"""\
 A partition is unavailable while its state names no leader (-1), or one that is not live. A broker is live while it is
 registered in /brokers/ids and its process runs, as far as the history records processes (--liveness registered: while it
-is registered). A partition counts from its first state, or the first fruitless try to elect a leader for it, to the
-deletion of its state; not while the deletion of its topic is asked for. What holds at a millisecond is what holds after all
-its events (ordered by seq): what begins and ends in the same millisecond does not count. A window that the end of the run
-cuts off is open."""
+is registered). {A_PARTITION} {A_TIME}"""
 
 
 def unavailability(history: HistoryTables) -> DataFrame:
@@ -54,16 +58,16 @@ UNAVAILABILITY = Analysis(
 
 def under_min_isr(history: HistoryTables) -> DataFrame:
     """Return the windows in which the ISR was smaller than min.insync.replicas."""
-    in_sync = F.size("isr").cast("long")
-    pieces = history.state_intervals.where(in_sync < F.col("min_isr")).withColumn("in_sync", in_sync)
-    return islands(pieces, PARTITION, {"min_isr": F.max("min_isr"), "least_in_sync": F.min("in_sync")})
+    pieces = history.state_intervals.where(F.col("in_sync") < F.col("min_isr"))
+    return islands(pieces, PARTITION, {"min_isr": F.max("min_isr"), "least_in_sync": F.min("in_sync").cast("long")})
 
 
 UNDER_MIN_ISR = Analysis(
     "under-min-isr",
     "When did which partition refuse acks=all, for want of replicas in sync?",
     "The ISR, as the state znode has it, has fewer members than min.insync.replicas of the topic, as set at that time; of"
-    " topics that do not set it, --min-insync-replicas. Partitions with and without a leader count.",
+    " topics that do not set it, --min-insync-replicas. A broker that it names twice is one member. Partitions with and"
+    f" without a leader count. {A_PARTITION} {A_TIME}",
     (
         *OF_A_PARTITION,
         *A_WINDOW,

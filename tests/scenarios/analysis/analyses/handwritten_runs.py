@@ -219,6 +219,71 @@ def stopped_together() -> Story:
     return story
 
 
+def changed_at_the_end() -> Story:
+    """Each partition is without a live leader when its state changes once more, in the millisecond in which the run ends.
+
+    Broker 1 dies at 50. At 100, orders-0 loses the leadership, orders-1 gets a leader that died at 60, and orders-2 one that
+    is live.
+    """
+    story = Story("changed-at-the-end")
+    story.registers(0, 1, 2, 3)
+    for partition in range(3):
+        story.state(10, "orders", partition, 1, [1, 2, 3])
+    story.unregisters(50, 1)
+    story.unregisters(60, 2)
+    story.topic_config(70, "orders", 4)
+    for partition, leader in enumerate((-1, 2, 3)):
+        story.state(100, "orders", partition, leader, [2, 3])
+    story.ends(100)
+    return story
+
+
+def away_twice() -> Story:
+    """One fault takes broker 2 away twice, at 20 and at 40, and the replica on it is out of sync from 30 to the end."""
+    story = Story("away-twice")
+    story.registers(0, 1, 2)
+    story.state(10, "orders", 0, 1, [1, 2])
+    pause = story.fault(20, "pause", "broker-2")
+    story.process(20, 2, "paused", pause)
+    story.state(30, "orders", 0, 1, [1], kind=EventKind.ISR_SHRUNK, trigger=Trigger.LEADER)
+    story.process(35, 2, "running")
+    story.unregisters(40, 2, story.event(40, EventKind.SESSION_CLOSED, cause=pause, error="SESSIONEXPIRED"))
+    story.ends(100)
+    return story
+
+
+def restarted_too_soon() -> Story:
+    """Broker 1 is killed at 20 and started at 30, before its session has expired: it fails to start, and stops at 40."""
+    story = Story("restarted-too-soon")
+    story.registers(0, 1)
+    story.process(20, 1, "dead", story.fault(20, "kill", "broker-1"))
+    running = story.process(
+        30, 1, "running", story.event(30, EventKind.ADMIN_ACT, "scenario", op="start", target="broker-1")
+    )
+    failed = story.event(40, EventKind.BROKER_START_FAILED, "broker-1", broker_id=1, cause=running)
+    story.process(40, 1, "stopped", failed)
+    story.ends(100)
+    return story
+
+
+def deleted_without_a_state() -> Story:
+    """No leader can be elected for a topic that is created at 10, deleted at 40, created again at 60 and deleted at 80.
+
+    Its deletion is asked for at 30, but not the second time: its znode is deleted by hand.
+    """
+    story = Story("deleted-without-a-state")
+    vain = {"replicas": [1, 2], "rule": ElectionRule.NEW_PARTITION, "leader_epoch": None}
+    story.state(10, "orders", 0, None, [], **vain)
+    story.state(20, "orders", 0, None, [], **vain)
+    story.deletion(30, "orders")
+    story.event(40, EventKind.ZNODE_DELETED, path="/brokers/topics/orders")
+    story.deletion(41, "orders", asked=False)
+    story.state(60, "orders", 0, None, [], **vain)
+    story.event(80, EventKind.ZNODE_DELETED, path="/brokers/topics/orders")
+    story.ends(100)
+    return story
+
+
 def uneven() -> Story:
     """Broker 1 leads three partitions; from 8 on, 2 leads one of them. 3 is registered and has nothing."""
     story = Story("uneven")
@@ -241,6 +306,10 @@ ALL_BY_HAND = [
         unclean(),
         racks(),
         stopped_together(),
+        changed_at_the_end(),
+        away_twice(),
+        restarted_too_soon(),
+        deleted_without_a_state(),
         uneven(),
     ),
 ]

@@ -78,7 +78,8 @@ class Story:
         row: Row = dict.fromkeys(Transition.__struct_fields__)
         row |= {"batch": BATCH, "run": self.run, "topic": topic, "partition": partition, "seq": seq, "t_ms": t_ms}
         row |= {"n": before.get("n", -1) + 1, "kind": EventKind.LEADER_ELECTION, "leader": leader, "isr": list(isr), **known}
-        row |= {"leader_epoch": before.get("leader_epoch", -1) + 1, "trigger": Trigger.UNKNOWN, "derived": False, **fields}
+        epoch = before.get("leader_epoch")
+        row |= {"leader_epoch": 0 if epoch is None else epoch + 1, "trigger": Trigger.UNKNOWN, "derived": False, **fields}
         if row["kind"] == EventKind.LEADER_ELECTION and leader is not None and row["clean"] is None:
             row["clean"] = True
         self.transitions.append(row)

@@ -52,6 +52,20 @@ def test_a_partition_counts_from_the_first_try_to_elect_its_first_leader(results
     assert pick(results("unavailability", "never-led"), *WINDOW) == [("orders", 0, 10, 30, False, "no leader", None, 1)]
 
 
+def test_a_partition_that_never_had_a_state_counts_until_the_deletion_of_its_topic(results: Results) -> None:
+    """It counts again from the next fruitless try on."""
+    windows = pick(results("unavailability", "deleted-without-a-state"), "from_ms", "to_ms", "open", "began_with")
+    assert sorted(windows) == [(10, 30, False, "no leader"), (60, 80, False, "no leader")]
+
+
+def test_what_holds_after_the_last_event_is_open_whatever_that_event_changed(results: Results) -> None:
+    """A new state without a live leader continues the window, also where the new state lasted for no time."""
+    windows = pick(results("unavailability", "changed-at-the-end"), "partition", "from_ms", "to_ms", "open", "leader_after")
+    assert sorted(windows) == [(0, 50, 100, True, None), (1, 50, 100, True, None), (2, 50, 100, False, 3)]
+    refused = pick(results("under-min-isr", "changed-at-the-end"), "from_ms", "to_ms", "open", "least_in_sync")
+    assert refused == [(70, 100, True, 2)] * 3
+
+
 def test_availability_is_of_the_time_that_a_partition_was_there(results: Results) -> None:
     whole = next(row for row in results("availability", "leader-dies") if row["scope"] == "cluster")
     assert (whole["existing_ms"], whole["unavailable_ms"], whole["windows"]) == (990, 60, 1)
@@ -225,6 +239,18 @@ def test_brokers_lost_by_one_act_are_one_fault_and_never_recovered_if_one_partit
 def test_a_loss_that_nothing_explains_is_a_fault_of_its_own(results: Results) -> None:
     row = only(results("recoveries", "nobody-left"))
     assert (row["fault"], row["fault_ms"], row["partitions_taken"], row["still_without_leader"]) == ("unknown", 50, 1, 1)
+
+
+def test_a_replica_that_one_fault_put_out_of_sync_counts_once_however_often_its_broker_was_away(results: Results) -> None:
+    row = only(results("recoveries", "away-twice"))
+    assert (row["fault"], row["brokers"]) == ("pause", [2])
+    assert (row["replicas_out_of_sync"], row["still_out_of_sync"], row["to_full_isr_ms"]) == (1, 1, None)
+
+
+def test_a_broker_that_fails_to_start_was_taken_away_by_its_start(results: Results) -> None:
+    """Its old registration is there until the session expires: for as long as its process runs it counts as live."""
+    found = pick(results("recoveries", "restarted-too-soon"), "fault", "fault_ms", "brokers")
+    assert found == [("kill", 20, [1]), ("start", 30, [1])]
 
 
 # --- damage by broker and rack ---------------------------------------------------------------------------------------------
