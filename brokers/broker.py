@@ -157,7 +157,7 @@ class Broker:
     async def _come_up(self, cause: Cause) -> Listening:
         await self.client.connect(cause)
         await self.kafka_zk.cluster.create_top_level_paths(cause)
-        await self.kafka_zk.cluster.get_or_create_id(cause)
+        self.metadata.cluster_id = await self.kafka_zk.cluster.get_or_create_id(cause)
         await self.dynamic_config.read_own(cause)
         self.disk.mount()
         await self.replicas.read_settings(cause)

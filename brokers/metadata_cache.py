@@ -15,9 +15,11 @@ class MetadataCache:
 
     Attributes:
         partitions: all partitions that were received and not removed again.
+        cluster_id: as the broker has read it from ZooKeeper; None before that.
     """
 
     def __init__(self) -> None:
+        self.cluster_id: str | None = None
         self.controller_id: BrokerId | None = None
         self.partitions: MetadataImage = EMPTY_IMAGE
         self._live_brokers: dict[BrokerId, UpdateMetadataBroker] = {}
@@ -41,6 +43,11 @@ class MetadataCache:
     def live_broker_ids(self) -> list[BrokerId]:
         """The ids of the live brokers, sorted."""
         return sorted(self._live_brokers)
+
+    @property
+    def racks(self) -> dict[BrokerId, str]:
+        """The racks of the live brokers that have one."""
+        return {broker.broker_id: broker.rack for broker in self._live_brokers.values() if broker.rack is not None}
 
     def is_alive(self, broker: BrokerId | None) -> bool:
         return broker in self._live_brokers

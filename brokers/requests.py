@@ -207,22 +207,46 @@ class MetadataRequest(msgspec.Struct, frozen=True):
 
 
 class PartitionMetadata(msgspec.Struct, frozen=True):
-    """A partition as one broker knows it. If the leader is not known to be live: no leader, and LEADER_NOT_AVAILABLE."""
+    """A partition as one broker knows it. If the leader is not known to be live: no leader, and LEADER_NOT_AVAILABLE.
+
+    Attributes:
+        offline: those of the replicas that do not serve, as the controller said.
+    """
 
     leader: BrokerId | None
     leader_epoch: LeaderEpoch
     error: ErrorCode
     replicas: tuple[BrokerId, ...]
     isr: tuple[BrokerId, ...]
+    offline: tuple[BrokerId, ...] = ()
 
 
 class MetadataResponse(msgspec.Struct, frozen=True):
-    """One broker's metadata, which may be stale. `unknown_topics`: the requested topics without a known partition."""
+    """One broker's metadata, which may be stale.
+
+    Attributes:
+        unknown_topics: the requested topics without a known partition.
+        racks: of the brokers that have one.
+        cluster_id: as in ZooKeeper; None before the broker has read it.
+    """
 
     brokers: Mapping[BrokerId, Endpoint]
     controller_id: BrokerId | None
     partitions: Mapping[TopicPartition, PartitionMetadata]
     unknown_topics: tuple[str, ...] = ()
+    racks: Mapping[BrokerId, str] = msgspec.field(default_factory=dict)
+    cluster_id: str | None = None
+
+
+# --- versions ----------------------------------------------------------------------------------------------------------
+
+
+class ApiVersionsRequest(msgspec.Struct, frozen=True):
+    """A client's request for the versions of all APIs that the broker serves."""
+
+
+class ApiVersionsResponse(msgspec.Struct, frozen=True):
+    """The broker serves. Which versions it serves is known where requests become bytes: wire/apis.py."""
 
 
 ReplicaResponse = FetchResponse | OffsetsForLeaderEpochResponse

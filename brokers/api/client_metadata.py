@@ -22,6 +22,8 @@ def metadata_for(request: MetadataRequest, cache: MetadataCache, listener: str) 
         controller_id=cache.controller_id if cache.is_alive(cache.controller_id) else None,
         partitions={tp: _partition(tp, cache) for topic in wanted for tp in cache.partitions.of_topic(topic)},
         unknown_topics=tuple(topic for topic in request.topics or () if topic not in known_topics),
+        racks=cache.racks,
+        cluster_id=cache.cluster_id,
     )
 
 
@@ -29,4 +31,5 @@ def _partition(tp: TopicPartition, cache: MetadataCache) -> PartitionMetadata:
     cached = cache.partitions[tp]
     leader, error = cache.leader_for_clients(tp)
     leader_and_isr = cached.state.leader_and_isr
-    return PartitionMetadata(leader, leader_and_isr.leader_epoch, error, cached.replicas, leader_and_isr.isr)
+    epoch, isr = leader_and_isr.leader_epoch, leader_and_isr.isr
+    return PartitionMetadata(leader, epoch, error, cached.replicas, isr, cached.offline_replicas)

@@ -1,4 +1,4 @@
-"""Passes the requests about records to the component of the broker that answers them.
+"""Passes the requests about records and metadata to the component of the broker that answers them.
 
 Source: Kafka 2.8, KafkaApis.
 """
@@ -14,6 +14,8 @@ from kcsim.brokers.api.produce_handler import ProduceHandler
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.requests import (
     CONSUMER,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
     FetchRequest,
     ListOffsetsRequest,
     ListOffsetsResponse,
@@ -25,8 +27,10 @@ from kcsim.brokers.requests import (
     ReplicaResponse,
 )
 
-DataRequest = FetchRequest | ProduceRequest | ListOffsetsRequest | OffsetsForLeaderEpochRequest | MetadataRequest
-DataResponse = ReplicaResponse | ProduceResponse | ListOffsetsResponse | MetadataResponse
+DataRequest = (
+    FetchRequest | ProduceRequest | ListOffsetsRequest | OffsetsForLeaderEpochRequest | MetadataRequest | ApiVersionsRequest
+)
+DataResponse = ReplicaResponse | ProduceResponse | ListOffsetsResponse | MetadataResponse | ApiVersionsResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,5 +56,7 @@ class DataRequests:
                 return self.offsets.ends_of_epochs(request)
             case MetadataRequest():
                 return metadata_for(request, self.metadata, self.listener)
+            case ApiVersionsRequest():
+                return ApiVersionsResponse()
             case _:
                 assert_never(request)

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from kcsim.brokers.broker import Broker, BrokerStartError, broker_info
@@ -47,6 +47,7 @@ from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
 from kcsim.zk.operations import Check, Multi, MultiRead, Request
 from kcsim.zk.ports import FaultableSession, ZooKeeper
 
+CLIENT_HOST = "127.0.0.1"
 FAULT_WITHIN_MS = 30_000
 """How long a fault that waits for something (a write, a reconnection) waits at most, in the time of the run."""
 
@@ -83,6 +84,7 @@ class Cluster:
         self.znodes = ZnodeEdits(self._actions, environment.admin)
         self._is_disarmed = False
         self._config = BrokerConfig.of(spec.settings, spec.protections)
+        self._client_ports = spec.client_ports
         # Each broker, and the network, has its own random generator, so that its draws do not depend on the others'.
         seed = log.events[RUN_STARTED_SEQ].seed
         dirs = self._config.log_dir_names
@@ -91,7 +93,12 @@ class Cluster:
             for b in spec.brokers
         }
         numbers = random.Random(f"{seed} network")
-        self._network = MemoryNetwork(runtime, network_delay_ms, LinkFaultContext(numbers, log.sink))
+        open_port = None if spec.client_ports is None else environment.open_port
+        if spec.client_ports is not None and open_port is None:
+            raise ClusterError(
+                "brokers have TCP ports only on the wall clock: clients from outside do not live in virtual time"
+            )
+        self._network = MemoryNetwork(runtime, network_delay_ms, LinkFaultContext(numbers, log.sink), open_port)
         self._zookeeper = environment.zookeeper
         self._clients: list[Process] = []
         self.network_faults = NetworkFaults(runtime, self._actions, self._network, self.broker_names)
@@ -155,9 +162,10 @@ class Cluster:
             raise ClusterError(f"{name} runs already")
         process = Process(name, self.runtime, self._zookeeper, self._network)
         sink = self.log.sink(name)
-        info = broker_info(BrokerId(slot.spec.broker_id), slot.spec.rack, self._config)
+        config = self._config_of(slot)
+        info = broker_info(BrokerId(slot.spec.broker_id), slot.spec.rack, config)
         ports = BrokerPorts(process, process.network, sink, self.epoch_ms)
-        broker = Broker(info, self._config, ports, process, slot.disk, slot.numbers)
+        broker = Broker(info, config, ports, process, slot.disk, slot.numbers)
         slot.process, slot.broker = process, broker
         started = sink.emit(EventKind.PROCESS_STATE, cause, state=process.state.value)
         booted: Promise[BrokerStartError | None] = self.runtime.promise()
@@ -366,8 +374,16 @@ class Cluster:
     @property
     def bootstrap(self) -> list[Address]:
         """The addresses of all brokers, running or not: what clients use as bootstrap servers."""
-        host = self._config.host_name
-        return [(host, self._config.port_of(slot.spec.broker_id)) for slot in self._slots.values()]
+        addresses = []
+        for slot in self._slots.values():
+            config = self._config_of(slot)
+            addresses.append((config.host_name, config.port_of(slot.spec.broker_id)))
+        return addresses
+
+    def _config_of(self, slot: _BrokerSlot) -> BrokerConfig:
+        if self._client_ports is None:
+            return self._config
+        return replace(self._config, host_name=CLIENT_HOST, port=self._client_ports[slot.spec.broker_id])
 
     def client_process(self, name: str) -> Process:
         """Return a new process for a client, on the same network as the brokers; it ends with the run."""

@@ -25,7 +25,10 @@ class BrokerSpec:
 class ClusterSpec:
     """The description of a cluster. `settings` has Kafka's dotted names; settings and protections hold for every broker.
 
-    `max_session_timeout_ms` is ZooKeeper's maxSessionTimeout; None leaves it at 20 ticks.
+    Attributes:
+        max_session_timeout_ms: ZooKeeper's maxSessionTimeout; None leaves it at 20 ticks.
+        client_ports: by broker id, the TCP port of 127.0.0.1 on which Kafka's clients reach the broker; only in live runs.
+            None: no broker is reached from outside the run.
     """
 
     brokers: tuple[BrokerSpec, ...]
@@ -33,6 +36,7 @@ class ClusterSpec:
     tick_time_ms: int = TICK_TIME_MS
     protections: Protections = ALL_ON
     max_session_timeout_ms: int | None = None
+    client_ports: Mapping[int, int] | None = None
 
     @property
     def session_timeout_ms(self) -> int:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from kcsim.brokers.cluster.server_faults import ZooKeeperMembers
+from kcsim.brokers.ports import OpensPorts
 from kcsim.eventlog.event_log import EventLog
 from kcsim.runtime.ports import Runtime
 from kcsim.zk.ports import Session, ZooKeeper
@@ -17,6 +18,7 @@ class ClusterEnvironment:
         admin: the scenario's own ZooKeeper session, for znodes written by hand.
         members: the ZooKeeper servers that faults may be injected into; None if the run did not start them.
         epoch_ms: wall-clock time of the run's start, in ms since 1970.
+        open_port: opens the ports of brokers for clients from outside the run; None: it cannot be done here.
     """
 
     runtime: Runtime
@@ -25,3 +27,4 @@ class ClusterEnvironment:
     admin: Session
     members: ZooKeeperMembers | None
     epoch_ms: int
+    open_port: OpensPorts | None = None

@@ -21,6 +21,7 @@ from kcsim.brokers.cluster.run_setup import (
 )
 from kcsim.brokers.cluster.stalls import watch_for_stalls
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from kcsim.brokers.ports import Incoming, OpenPort
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventFields, EventKind, data_text
 from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, SCENARIO
@@ -125,7 +126,9 @@ async def _run_on(
     if isinstance(capture, TransactionLogCapture):
         admin = CaughtUpSession(admin, capture)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
-    environment = ClusterEnvironment(runtime, log, zookeeper, admin, members, int(time.time() * 1000))
+    environment = ClusterEnvironment(
+        runtime, log, zookeeper, admin, members, int(time.time() * 1000), partial(_open_port, runtime, log)
+    )
     cluster = Cluster(spec, environment)
     try:
         async with observed(runtime, log, spec, partial(capture.look, admin)):
@@ -196,6 +199,19 @@ async def observed(
         observer.kill()
         await observer.join()
         log.append(SCENARIO, EventKind.RUN_ENDED, RUN_STARTED_SEQ, EventFields())
+
+
+def _open_port(
+    runtime: WallClockRuntime, log: EventLog, node: str, host: str, port: int, deliver: Callable[[Incoming], None]
+) -> OpenPort:
+    from kcsim.brokers.wire.client_port import ClientPort  # imports all messages of Kafka's protocol
+
+    sink = log.sink(node)
+
+    def report(client: str, why: str) -> None:
+        sink.emit(EventKind.CLIENT_CONNECTION_CLOSED, RUN_STARTED_SEQ, target=client, detail=why)
+
+    return ClientPort(runtime, (host, port), RUN_STARTED_SEQ, deliver, report)
 
 
 class FaultAttributingServers:

@@ -12,7 +12,7 @@ from typing import Any
 
 from kcsim.brokers.network.link_conditions import LinkConditions, Links
 from kcsim.brokers.network.link_stream import OPENING, LinkFaultContext, NetworkMedium, Stream
-from kcsim.brokers.ports import AddressInUseError, ListenerClosedError
+from kcsim.brokers.ports import AddressInUseError, Incoming, ListenerClosedError, OpenPort, OpensPorts
 from kcsim.controller.ports import BrokerConnectionError
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import EventKind
@@ -54,13 +54,21 @@ class MemoryNetwork:
     Args:
         delay_ms: the one-way delay of a message.
         faults: what links with faults need; None: this network never has faults.
+        open_port: opens a TCP port at each address at which somebody listens; None: nobody outside reaches the brokers.
 
     Attributes:
         breakpoints: those that have not been triggered.
     """
 
-    def __init__(self, runtime: Runtime, delay_ms: int = 0, faults: LinkFaultContext | None = None) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        delay_ms: int = 0,
+        faults: LinkFaultContext | None = None,
+        open_port: OpensPorts | None = None,
+    ) -> None:
         self.runtime = runtime
+        self.open_port = open_port
         self.listeners: dict[Address, Listener] = {}
         self.has_listened: set[Address] = set()
         self.breakpoints: list[RequestBreakpoint] = []
@@ -162,6 +170,12 @@ class Interface:
         listener = Listener(self._network, address, self._listeners)
         self._network.attach(listener, address, self.node)
         self._listeners[listener] = None
+        if self._network.open_port is not None:
+            try:
+                listener.port = self._network.open_port(self.node, host, port, listener.put)
+            except AddressInUseError:
+                listener.close()
+                raise
         return listener
 
     def close(self) -> None:
@@ -178,6 +192,9 @@ class Listener:
 
     Args:
         opened: the open listeners of its process.
+
+    Attributes:
+        port: the TCP port at the same address; None: there is none.
     """
 
     def __init__(self, network: MemoryNetwork, address: Address, opened: "dict[Listener, None]") -> None:
@@ -185,17 +202,18 @@ class Listener:
         self._network = network
         self._address = address
         self._opened = opened
-        self._requests: Mailbox[Request | None] = network.runtime.mailbox()  # None: closed
+        self.port: OpenPort | None = None
+        self._requests: Mailbox[Incoming | None] = network.runtime.mailbox()  # None: closed
         self._is_closed = False
 
-    async def accept(self) -> "Request":
+    async def accept(self) -> Incoming:
         request = await self._requests.get()
         if request is None:
             self._requests.put(None)  # for all other and later accept calls
             raise ListenerClosedError(f"{_text(self._address)} has no listener any more")
         return request
 
-    def put(self, request: "Request") -> None:
+    def put(self, request: Incoming) -> None:
         """Queue a request that has arrived."""
         self._requests.put(request)
 
@@ -204,6 +222,8 @@ class Listener:
             return
         self._is_closed = True
         del self._opened[self], self._network.listeners[self._address]
+        if self.port is not None:
+            self.port.close()
         for link in list(self.links):
             link.reset()
         self._requests.drain()

@@ -66,10 +66,10 @@ def _default(one: Field[Any]) -> Any:
     """Return the value of a tagged field that is not sent: where its definition names none, that of its type."""
     if one.default is not MISSING:
         return one.default
-    kind, is_nullable = _without_none(one.type)
+    kind, is_nullable = without_none(one.type)
     if get_origin(kind) is tuple:
         return ()
-    if _is_message(kind):
+    if is_structure(kind):
         return None if is_nullable else kind(**{inner.name: _default(inner) for inner in fields(kind)})
     name = one.metadata["kafka_type"]
     if name in CONVERTED:
@@ -97,18 +97,20 @@ def _read_tagged(frame: bytes, at: int, known: Mapping[int, tuple[str, Read]], v
 
 
 def _field_reader(one: Field[Any], is_flexible: bool) -> Read:
-    kind, is_nullable = _without_none(one.type)
+    kind, is_nullable = without_none(one.type)
     if get_origin(kind) is not tuple:
         return _value_reader(kind, one, is_nullable, is_flexible)
-    element, has_nulls = _without_none(get_args(kind)[0])
+    element, has_nulls = without_none(get_args(kind)[0])
     return _array_reader(_element_reader(element, one, has_nulls, is_flexible), is_nullable, is_flexible)
 
 
-def _is_message(kind: Any) -> bool:
+def is_structure(kind: Any) -> bool:
+    """Return whether a field's type is one of kio's classes."""
     return is_dataclass(kind)
 
 
-def _without_none(kind: Any) -> tuple[Any, bool]:
+def without_none(kind: Any) -> tuple[Any, bool]:
+    """Return a field's type, and whether the field may be null."""
     if get_origin(kind) is not UnionType:
         return kind, False
     (inner,) = (one for one in get_args(kind) if one is not NoneType)
@@ -116,11 +118,11 @@ def _without_none(kind: Any) -> tuple[Any, bool]:
 
 
 def _element_reader(kind: Any, one: Field[Any], is_nullable: bool, is_flexible: bool) -> Read:
-    return message_reader(kind) if _is_message(kind) else _value_reader(kind, one, is_nullable, is_flexible)
+    return message_reader(kind) if is_structure(kind) else _value_reader(kind, one, is_nullable, is_flexible)
 
 
 def _value_reader(kind: Any, one: Field[Any], is_nullable: bool, is_flexible: bool) -> Read:
-    if _is_message(kind):
+    if is_structure(kind):
         return _nullable_message_reader(message_reader(kind)) if is_nullable else message_reader(kind)
     name: str = one.metadata["kafka_type"]
     if name in NUMBERS:

@@ -466,6 +466,11 @@ class EventKind(StrEnum):
         "A connection broke; `rule` says why.",
         *("event", "target", "rule", "detail"),
     )
+    CLIENT_CONNECTION_CLOSED = (
+        "ClientConnectionClosed",
+        "The broker closed the connection of a Kafka client, because of what came over it; `target`: the client's address.",
+        *("target", "detail"),
+    )
     # Faults, admin actions and results (node: `scenario`)
     PROTECTION_OFF = (
         "ProtectionOff",

@@ -1,9 +1,28 @@
 """Metadata that a broker sends to clients. Source: docs/kafka/requests.md 4.2-4, 14."""
 
 from kcsim.brokers.requests import MetadataRequest, MetadataResponse, PartitionMetadata
-from kcsim.controller.requests import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, ErrorCode
-from kcsim.vocabulary import LeaderEpoch, TopicPartition
-from tests.brokers.broker_bench import B1, B2, B3, CAUSE, CONTROLLER, ORDERS_0, ORDERS_1, BrokerBench, decided, registered
+from kcsim.controller.requests import (
+    EPOCH_DURING_DELETE,
+    LEADER_DURING_DELETE,
+    ErrorCode,
+    UpdateMetadataBroker,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+)
+from kcsim.vocabulary import BrokerEpoch, ControllerEpoch, LeaderEpoch, TopicPartition
+from tests.brokers.broker_bench import (
+    B1,
+    B2,
+    B3,
+    CAUSE,
+    CONTROLLER,
+    ORDERS_0,
+    ORDERS_1,
+    OWN_EPOCH,
+    BrokerBench,
+    decided,
+    registered,
+)
 
 CLICKS_0 = TopicPartition("clicks", 0)
 
@@ -26,6 +45,22 @@ def test_a_client_hears_of_brokers_leaders_and_isrs() -> None:
         assert response.controller_id == CONTROLLER
         expected = PartitionMetadata(B2, LeaderEpoch(3), ErrorCode.NONE, (B1, B2, B3), (B2, B1))
         assert response.partitions == {ORDERS_0: expected}
+
+    bench.play(script)
+
+
+def test_a_client_hears_of_racks_offline_replicas_and_the_cluster_id() -> None:
+    bench = BrokerBench()
+
+    async def script() -> None:
+        state = UpdateMetadataPartitionState(decided(B2), (B1, B2, B3), (B3,))
+        brokers = (UpdateMetadataBroker(B1, registered(B1).endpoints, "a"), registered(B2))
+        request = UpdateMetadataRequest(CONTROLLER, ControllerEpoch(1), BrokerEpoch(OWN_EPOCH), {ORDERS_0: state}, brokers)
+        await bench.handlers.handle(request, CAUSE)
+        bench.metadata.cluster_id = "the-cluster"
+        response = await asked(bench)
+        assert (response.racks, response.cluster_id) == ({B1: "a"}, "the-cluster")
+        assert response.partitions[ORDERS_0].offline == (B3,)
 
     bench.play(script)
 

@@ -56,15 +56,15 @@ class UnreadPart(NamedTuple):
     text: str | None
 
 
-class ClusterHistory(NamedTuple):
-    """A cluster's history, in its order, and what could not be read."""
+class ReadLogs(NamedTuple):
+    """What was read of one cluster: its history, in order, and what could not be read."""
 
     summary: LogsSummary
     entries: list[HistoryEntry]
     unread: list[UnreadPart]
 
 
-def read_cluster(cluster: ClusterLogs) -> ClusterHistory:
+def read_cluster(cluster: ClusterLogs) -> ReadLogs:
     """Read all files of a cluster. Only the history is held in memory.
 
     Raises: LogFilesError when a file cannot be read, or the files hold no history.
@@ -101,7 +101,7 @@ def read_cluster(cluster: ClusterLogs) -> ClusterHistory:
         size=size,
         files=len(files),
     )
-    return ClusterHistory(summary, entries, unread)
+    return ReadLogs(summary, entries, unread)
 
 
 def _broken(path: Path, broken: Iterable[BrokenLines]) -> Iterator[UnreadPart]:
