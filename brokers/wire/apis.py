@@ -14,6 +14,7 @@ from kio.index import load_response_schema
 from kcsim.brokers.requests import ApiVersionsRequest, MetadataRequest, MetadataResponse
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response
 from kcsim.brokers.wire.message_building import message_of
+from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import TopicPartition
 
@@ -48,7 +49,7 @@ def is_served(api_key: int, version: int) -> bool:
 
 
 def request_of(frame: RequestFrame) -> Any:
-    """Return the broker's request in a frame whose version is served."""
+    """Return the broker's request in a frame whose version is served. Raises: MalformedFrameError."""
     return APIS[frame.api_key].request(frame)
 
 
@@ -90,6 +91,8 @@ def _metadata_request(frame: RequestFrame) -> MetadataRequest:
     topics = frame.message.topics
     if topics is None or (frame.version == 0 and not topics):
         return MetadataRequest(None)
+    if any(topic.name is None for topic in topics):
+        raise MalformedFrameError("topics are known by their names only: a name is null")
     return MetadataRequest(tuple(topic.name for topic in topics))
 
 

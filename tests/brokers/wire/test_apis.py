@@ -1,0 +1,99 @@
+"""What requests over TCP are to a broker, and its responses to clients."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kio.index import load_request_schema
+
+from kcsim.brokers.requests import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
+from kcsim.brokers.wire.apis import APIS, METADATA, is_served, request_of, response_frame
+from kcsim.brokers.wire.frames import (
+    API_VERSIONS,
+    RequestFrame,
+    UnknownVersionError,
+    decode_request,
+    decode_response,
+    encode_request,
+)
+from kcsim.brokers.wire.message_building import message_of
+from kcsim.brokers.wire.message_reader import MalformedFrameError
+from tests.brokers.wire.recorded_frames import Exchange, recorded_exchanges
+
+SERVED = [one for one in recorded_exchanges() if is_served(one.api_key, one.version)]
+
+
+def sent(api_key: int, version: int, **values: Any) -> RequestFrame:
+    """Return a request as it arrives."""
+    return decode_request(encode_request(message_of(load_request_schema(api_key, version), values), 7, "test"))
+
+
+def response_to(request: Any) -> Any:
+    """Return the response of a broker that knows no topic."""
+    match request:
+        case MetadataRequest():
+            return MetadataResponse({}, None, {}, request.topics or ())
+        case ApiVersionsRequest():
+            return ApiVersionsResponse()
+    raise AssertionError(request)
+
+
+@pytest.mark.parametrize("version", APIS[METADATA].versions)
+def test_all_topics_and_no_topics_are_asked_for_as_in_each_version(version: int) -> None:
+    settings = {
+        "allow_auto_topic_creation": False,
+        "include_cluster_authorized_operations": False,
+        "include_topic_authorized_operations": False,
+    }
+    no_topics = request_of(sent(METADATA, version, topics=[], **settings))
+    assert no_topics == MetadataRequest(None if version == 0 else ())
+    if version > 0:
+        assert request_of(sent(METADATA, version, topics=None, **settings)) == MetadataRequest(None)
+    orders = request_of(sent(METADATA, version, topics=[{"name": "orders", "topic_id": None}], **settings))
+    assert orders == MetadataRequest(("orders",))
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_a_topic_without_a_name_is_refused(version: int) -> None:
+    frame = sent(
+        METADATA,
+        version,
+        topics=[{"name": None, "topic_id": None}],
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
+    with pytest.raises(MalformedFrameError, match="a name is null"):
+        request_of(frame)
+
+
+@pytest.mark.parametrize("version", APIS[METADATA].versions)
+def test_an_unknown_topic_is_named_with_its_error(version: int) -> None:
+    frame = next(decode_request(one.request) for one in SERVED if one.api_key == METADATA)
+    response = response_frame(MetadataResponse({}, None, {}, ("payments",)), frame._replace(version=version))
+    _, message = decode_response(response, METADATA, version)
+    assert [(topic.name, topic.error_code.name) for topic in message.topics] == [("payments", "unknown_topic_or_partition")]
+
+
+@pytest.mark.parametrize("version", APIS[API_VERSIONS].versions)
+def test_the_versions_of_all_served_apis_are_listed(version: int) -> None:
+    values = {"client_software_name": "test", "client_software_version": "1"}
+    frame = sent(API_VERSIONS, version, **values)
+    _, message = decode_response(response_frame(response_to(request_of(frame)), frame), API_VERSIONS, version)
+    assert {key.api_key: (key.min_version, key.max_version) for key in message.api_keys} == {
+        METADATA: (0, 11),
+        API_VERSIONS: (0, 3),
+    }
+
+
+@given(st.sampled_from(SERVED), st.data())
+def test_a_damaged_request_is_answered_or_refused(exchange: Exchange, data: st.DataObject) -> None:
+    """No other exception is raised, whatever bytes come: in a broker it would be a defect."""
+    damaged = bytearray(exchange.request)
+    for _ in range(data.draw(st.integers(1, 4))):
+        damaged[data.draw(st.integers(4, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(MalformedFrameError, UnknownVersionError):
+        frame = decode_request(bytes(damaged))
+        assert response_frame(response_to(request_of(frame)), frame)
