@@ -1,6 +1,8 @@
 """What requests over TCP are to a broker, and its responses to clients."""
 
 from contextlib import suppress
+from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -8,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.index import load_request_schema
 
-from kcsim.brokers.requests import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
+from kcsim.brokers.requests import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    PartitionMetadata,
+)
 from kcsim.brokers.wire.apis import APIS, METADATA, is_served, request_of, response_frame
 from kcsim.brokers.wire.frames import (
     API_VERSIONS,
@@ -20,6 +28,8 @@ from kcsim.brokers.wire.frames import (
 )
 from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.message_reader import MalformedFrameError
+from kcsim.controller.requests import ErrorCode
+from kcsim.vocabulary import Endpoint, LeaderEpoch, TopicPartition
 from tests.brokers.wire.recorded_frames import Exchange, recorded_exchanges
 
 SERVED = [one for one in recorded_exchanges() if is_served(one.api_key, one.version)]
@@ -75,6 +85,53 @@ def test_an_unknown_topic_is_named_with_its_error(version: int) -> None:
     response = response_frame(MetadataResponse({}, None, {}, ("payments",)), frame._replace(version=version))
     _, message = decode_response(response, METADATA, version)
     assert [(topic.name, topic.error_code.name) for topic in message.topics] == [("payments", "unknown_topic_or_partition")]
+
+
+def test_what_kafka_answered_is_answered_again() -> None:
+    """All fields but the ids of topics are equal. The order of topics and partitions is no part of the protocol."""
+    recorded = [one for one in SERVED if one.api_key == METADATA and one.response is not None]
+    for exchange in recorded:
+        assert exchange.response is not None
+        _, kafkas = decode_response(exchange.response, METADATA, exchange.version)
+        answer = response_frame(as_the_broker_knows(kafkas), decode_request(exchange.request))
+        _, ours = decode_response(answer, METADATA, exchange.version)
+        assert sorted_by_name(ours) == sorted_by_name(kafkas)
+        assert len(answer) == len(exchange.response)
+    assert len(recorded) > 70
+
+
+def as_the_broker_knows(message: Any) -> MetadataResponse:
+    """Return the broker's response that a message of Metadata was made of."""
+    partitions = {
+        TopicPartition(topic.name, one.partition_index): PartitionMetadata(
+            None if one.leader_id == -1 else one.leader_id,
+            getattr(one, "leader_epoch", LeaderEpoch(-1)),
+            ErrorCode(one.error_code.value),
+            one.replica_nodes,
+            one.isr_nodes,
+            getattr(one, "offline_replicas", ()),
+        )
+        for topic in message.topics
+        for one in topic.partitions
+    }
+    return MetadataResponse(
+        {one.node_id: Endpoint("PLAINTEXT", "PLAINTEXT", one.host, one.port) for one in message.brokers},
+        getattr(message, "controller_id", None),
+        partitions,
+        tuple(topic.name for topic in message.topics if not topic.partitions),
+        {one.node_id: one.rack for one in message.brokers if getattr(one, "rack", None) is not None},
+        getattr(message, "cluster_id", None),
+    )
+
+
+def sorted_by_name(message: Any) -> Any:
+    """Return a message with its topics and partitions in order, and without the ids of topics, which ours do not have."""
+    topics = []
+    for topic in sorted(message.topics, key=attrgetter("name")):
+        in_order = tuple(sorted(topic.partitions, key=attrgetter("partition_index")))
+        without_id = {"topic_id": None} if hasattr(topic, "topic_id") else {}
+        topics.append(replace(topic, partitions=in_order, **without_id))
+    return replace(message, topics=tuple(topics))
 
 
 @pytest.mark.parametrize("version", APIS[API_VERSIONS].versions)
