@@ -26,6 +26,8 @@ SessionId = NewType("SessionId", int)
 ANY_VERSION = ZkVersion(-1)
 OFFSETS_TOPIC = "__consumer_offsets"
 """The internal topic in which coordinators keep their groups."""
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state"})
+"""The topics that Kafka creates for itself."""
 NO_LEADER = -1
 """The value that stands for "no leader" in znodes and requests; in memory that is None."""
 

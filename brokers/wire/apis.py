@@ -10,20 +10,19 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from kio.index import load_response_schema
+from kio.schema.errors import ErrorCode as KafkaErrorCode
 
 from kcsim.brokers.requests import ApiVersionsRequest, MetadataRequest, MetadataResponse
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response
 from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.controller.requests import ErrorCode
-from kcsim.vocabulary import TopicPartition
+from kcsim.vocabulary import INTERNAL_TOPICS, NO_LEADER, TopicPartition
 
 METADATA = 3
-UNSUPPORTED_VERSION = 35
-NOBODY = -1
+NO_CONTROLLER = -1
 NOT_AUTHORIZED_OPERATIONS = -(2**31)
 """What operations a client may do, to a client that has not asked."""
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
 Values = Mapping[str, Any]
 """The fields of a message: see message_of."""
@@ -62,7 +61,7 @@ def response_frame(response: Any, frame: RequestFrame) -> bytes:
 def refusal_of_api_versions(correlation_id: int) -> bytes:
     """Return the response to an ApiVersions request whose version is not known: in version 0, it names those that are."""
     versions = _listed({API_VERSIONS: APIS[API_VERSIONS]})
-    values = {"error_code": UNSUPPORTED_VERSION, "api_keys": versions}
+    values = {"error_code": KafkaErrorCode.unsupported_version, "api_keys": versions}
     return encode_response(message_of(load_response_schema(API_VERSIONS, 0), values), correlation_id)
 
 
@@ -107,7 +106,7 @@ def _metadata_values(response: MetadataResponse, _: RequestFrame) -> Values:
             for broker, endpoint in response.brokers.items()
         ],
         "cluster_id": response.cluster_id,
-        "controller_id": NOBODY if response.controller_id is None else response.controller_id,
+        "controller_id": NO_CONTROLLER if response.controller_id is None else response.controller_id,
         "topics": [*known, *unknown],
         "cluster_authorized_operations": NOT_AUTHORIZED_OPERATIONS,
     }
@@ -128,7 +127,7 @@ def _partition(tp: TopicPartition, partition: Any) -> Values:
     return {
         "error_code": partition.error,
         "partition_index": tp.partition,
-        "leader_id": NOBODY if partition.leader is None else partition.leader,
+        "leader_id": NO_LEADER if partition.leader is None else partition.leader,
         "leader_epoch": partition.leader_epoch,
         "replica_nodes": partition.replicas,
         "isr_nodes": partition.isr,

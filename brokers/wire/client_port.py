@@ -117,9 +117,8 @@ class ClientPort:
             async with asyncio.timeout(self._limits.connections_max_idle_ms / 1000):
                 content = await self._read_frame(reader)
             answer = await self._answer(content)
-            if answer is not None:
-                writer.write(LENGTH.pack(len(answer)) + answer)
-                await writer.drain()
+            writer.write(LENGTH.pack(len(answer)) + answer)
+            await writer.drain()
 
     async def _read_frame(self, reader: asyncio.StreamReader) -> bytes:
         (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
@@ -128,7 +127,7 @@ class ClientPort:
             raise MalformedFrameError(f"a frame of {length} bytes; socket.request.max.bytes is {most}")
         return await reader.readexactly(length)
 
-    async def _answer(self, content: bytes) -> bytes | None:
+    async def _answer(self, content: bytes) -> bytes:
         try:
             frame = decode_request(content)
             if not is_served(frame.api_key, frame.version):
@@ -151,7 +150,7 @@ class ClientRequest:
 
     __slots__ = ("_frame", "answer", "cause", "request")
 
-    def __init__(self, frame: RequestFrame, request: Any, cause: int, answer: "Promise[bytes | None]") -> None:
+    def __init__(self, frame: RequestFrame, request: Any, cause: int, answer: Promise[bytes]) -> None:
         self._frame = frame
         self.request = request
         self.cause = cause

@@ -24,12 +24,10 @@ from kcsim.controller.decisions.placement import Assignment, RandomNumbers, Repl
 from kcsim.controller.decisions.topic_config import check_topic_config
 from kcsim.controller.decisions.topic_creation import check_collision, check_explicit_assignment, check_topic_name
 from kcsim.eventlog.sink import Cause
-from kcsim.vocabulary import ReplicaAssignment, TopicState
+from kcsim.vocabulary import INTERNAL_TOPICS, ReplicaAssignment, TopicState
 from kcsim.zk.errors import NodeExistsError
 from kcsim.zk.kafka.fencing import UNFENCED
 from kcsim.zk.kafka.kafka_zk import KafkaZk
-
-INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kcsim.brokers.groups.assignors.errors import BadPatternError
-
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+from kcsim.vocabulary import INTERNAL_TOPICS
 
 
 @dataclass(frozen=True, slots=True)
