@@ -246,7 +246,7 @@ class ApiVersionsRequest(msgspec.Struct, frozen=True):
 
 
 class ApiVersionsResponse(msgspec.Struct, frozen=True):
-    """The broker serves. Which versions it serves is known where requests become bytes: wire/apis.py."""
+    """The broker serves. Which versions it serves is known where requests become bytes: wire/apis/registry.py."""
 
 
 ReplicaResponse = FetchResponse | OffsetsForLeaderEpochResponse

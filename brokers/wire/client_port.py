@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kcsim.brokers.ports import AddressInUseError, Incoming
-from kcsim.brokers.wire.apis import is_served, refusal_of_api_versions, request_of, response_frame
-from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, UnknownVersionError, decode_request
+from kcsim.brokers.wire.apis.api import ConnectionRefusedByApiError
+from kcsim.brokers.wire.apis.registry import is_served, refusal_of_api_versions, request_of, response_frame
+from kcsim.brokers.wire.frames import API_VERSIONS, UnknownVersionError, decode_request
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.runtime.ports import Promise, Runtime
 
@@ -103,8 +104,8 @@ class ClientPort:
         self._connections.add(task)
         client = "{}:{}".format(*writer.get_extra_info("peername")[:2])
         try:
-            await self._serve(reader, writer)
-        except MalformedFrameError as error:
+            await self._serve(reader, writer, client)
+        except (MalformedFrameError, ConnectionRefusedByApiError) as error:
             self._report(client, str(error))
         except (OSError, asyncio.IncompleteReadError, TimeoutError, asyncio.CancelledError):
             pass  # the client has gone, was idle for too long, or this end is closed
@@ -112,13 +113,14 @@ class ClientPort:
             self._connections.discard(task)
             writer.transport.abort()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client: str) -> None:
         while not self._is_closed:
             async with asyncio.timeout(self._limits.connections_max_idle_ms / 1000):
                 content = await self._read_frame(reader)
-            answer = await self._answer(content)
-            writer.write(LENGTH.pack(len(answer)) + answer)
-            await writer.drain()
+            answer = await self._answer(content, client)
+            if answer is not None:
+                writer.write(LENGTH.pack(len(answer)) + answer)
+                await writer.drain()
 
     async def _read_frame(self, reader: asyncio.StreamReader) -> bytes:
         (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
@@ -127,34 +129,29 @@ class ClientPort:
             raise MalformedFrameError(f"a frame of {length} bytes; socket.request.max.bytes is {most}")
         return await reader.readexactly(length)
 
-    async def _answer(self, content: bytes) -> bytes:
+    async def _answer(self, content: bytes, client: str) -> bytes | None:
         try:
-            frame = decode_request(content)
+            frame = decode_request(content, client)
             if not is_served(frame.api_key, frame.version):
                 raise UnknownVersionError(frame.api_key, frame.version, frame.correlation_id)
         except UnknownVersionError as error:
             if error.api_key != API_VERSIONS:
                 raise MalformedFrameError(str(error)) from error
             return refusal_of_api_versions(error.correlation_id)
-        request = ClientRequest(frame, request_of(frame), self._cause, self._runtime.promise())
+        request = ClientRequest(request_of(frame), self._cause, self._runtime.promise())
         self._deliver(request)
-        return await request.answer.wait()
+        return response_frame(await request.answer.wait(), frame)
 
 
 class ClientRequest:
-    """The Incoming port: a request that came over TCP.
+    """The Incoming port: a request that came over TCP. Attributes: answer: the broker's response."""
 
-    Attributes:
-        answer: the frame of the response.
-    """
+    __slots__ = ("answer", "cause", "request")
 
-    __slots__ = ("_frame", "answer", "cause", "request")
-
-    def __init__(self, frame: RequestFrame, request: Any, cause: int, answer: Promise[bytes]) -> None:
-        self._frame = frame
+    def __init__(self, request: Any, cause: int, answer: Promise[Any]) -> None:
         self.request = request
         self.cause = cause
         self.answer = answer
 
     def respond(self, response: Any) -> None:
-        self.answer.resolve(response_frame(response, self._frame))
+        self.answer.resolve(response)

@@ -39,6 +39,7 @@ class RequestFrame(NamedTuple):
     Attributes:
         client_id: None: the client has not named itself.
         message: kio's message of this API and version.
+        client: the client's host and port.
     """
 
     api_key: int
@@ -46,9 +47,10 @@ class RequestFrame(NamedTuple):
     correlation_id: int
     client_id: str | None
     message: Any
+    client: str = ""
 
 
-def decode_request(frame: bytes) -> RequestFrame:
+def decode_request(frame: bytes, client: str = "") -> RequestFrame:
     """Return the request in a frame.
 
     What follows the message is ignored, as Kafka does: librdkafka appends three bytes to some requests.
@@ -64,7 +66,7 @@ def decode_request(frame: bytes) -> RequestFrame:
         raise UnknownVersionError(api_key, version, correlation_id) from None
     header, message = codec.read(frame)
     client_id = getattr(header, "client_id", None)  # the oldest form of the header has none
-    return RequestFrame(api_key, version, correlation_id, client_id, message)
+    return RequestFrame(api_key, version, correlation_id, client_id, message, client)
 
 
 def encode_request(message: Any, correlation_id: int, client_id: str | None) -> bytes:

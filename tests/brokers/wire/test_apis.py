@@ -17,7 +17,8 @@ from kcsim.brokers.requests import (
     MetadataResponse,
     PartitionMetadata,
 )
-from kcsim.brokers.wire.apis import APIS, METADATA, is_served, request_of, response_frame
+from kcsim.brokers.wire.apis.metadata import METADATA
+from kcsim.brokers.wire.apis.registry import APIS, is_served, request_of, response_frame
 from kcsim.brokers.wire.frames import (
     API_VERSIONS,
     RequestFrame,
@@ -38,6 +39,13 @@ SERVED = [one for one in recorded_exchanges() if is_served(one.api_key, one.vers
 def sent(api_key: int, version: int, **values: Any) -> RequestFrame:
     """Return a request as it arrives."""
     return decode_request(encode_request(message_of(load_request_schema(api_key, version), values), 7, "test"))
+
+
+def answer_to(response: Any, frame: RequestFrame) -> bytes:
+    """Return the frame of a response, which a client waits for."""
+    answer = response_frame(response, frame)
+    assert answer is not None
+    return answer
 
 
 def response_to(request: Any) -> Any:
@@ -82,7 +90,7 @@ def test_a_topic_without_a_name_is_refused(version: int) -> None:
 @pytest.mark.parametrize("version", APIS[METADATA].versions)
 def test_an_unknown_topic_is_named_with_its_error(version: int) -> None:
     frame = next(decode_request(one.request) for one in SERVED if one.api_key == METADATA)
-    response = response_frame(MetadataResponse({}, None, {}, ("payments",)), frame._replace(version=version))
+    response = answer_to(MetadataResponse({}, None, {}, ("payments",)), frame._replace(version=version))
     _, message = decode_response(response, METADATA, version)
     assert [(topic.name, topic.error_code.name) for topic in message.topics] == [("payments", "unknown_topic_or_partition")]
 
@@ -93,7 +101,7 @@ def test_what_kafka_answered_is_answered_again() -> None:
     for exchange in recorded:
         assert exchange.response is not None
         _, kafkas = decode_response(exchange.response, METADATA, exchange.version)
-        answer = response_frame(as_the_broker_knows(kafkas), decode_request(exchange.request))
+        answer = answer_to(as_the_broker_knows(kafkas), decode_request(exchange.request))
         _, ours = decode_response(answer, METADATA, exchange.version)
         assert sorted_by_name(ours) == sorted_by_name(kafkas)
         assert len(answer) == len(exchange.response)
@@ -138,11 +146,11 @@ def sorted_by_name(message: Any) -> Any:
 def test_the_versions_of_all_served_apis_are_listed(version: int) -> None:
     values = {"client_software_name": "test", "client_software_version": "1"}
     frame = sent(API_VERSIONS, version, **values)
-    _, message = decode_response(response_frame(response_to(request_of(frame)), frame), API_VERSIONS, version)
-    assert {key.api_key: (key.min_version, key.max_version) for key in message.api_keys} == {
-        METADATA: (0, 11),
-        API_VERSIONS: (0, 3),
-    }
+    _, message = decode_response(answer_to(response_to(request_of(frame)), frame), API_VERSIONS, version)
+    listed = {key.api_key: (key.min_version, key.max_version) for key in message.api_keys}
+    assert listed == {key: (api.versions[0], api.versions[-1]) for key, api in APIS.items()}
+    assert listed[METADATA] == (0, 11)
+    assert listed[API_VERSIONS] == (0, 3)
 
 
 @given(st.sampled_from(SERVED), st.data())
@@ -153,4 +161,4 @@ def test_a_damaged_request_is_answered_or_refused(exchange: Exchange, data: st.D
         damaged[data.draw(st.integers(4, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     with suppress(MalformedFrameError, UnknownVersionError):
         frame = decode_request(bytes(damaged))
-        assert response_frame(response_to(request_of(frame)), frame)
+        assert answer_to(response_to(request_of(frame)), frame)

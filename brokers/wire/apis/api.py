@@ -1,0 +1,33 @@
+"""What an API is to the wire: its versions, and what its request and its response are to the broker.
+
+A broker sees the same requests whether they come over TCP or from a simulated client (brokers/requests.py).
+
+Source: Kafka 2.8, ApiKeys, KafkaApis; docs/kafka/requests.md 14.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kcsim.brokers.wire.frames import RequestFrame
+
+Values = Mapping[str, Any]
+"""The fields of a message: see message_of."""
+
+
+class ConnectionRefusedByApiError(Exception):
+    """The request has no answer, and the broker closes the connection because of it. The message says why."""
+
+
+class Api(NamedTuple):
+    """One API.
+
+    Attributes:
+        versions: those that are served, as a 2.8 broker serves them.
+        request: from a frame to the broker's request. Raises: MalformedFrameError.
+        values: from the broker's response, and the frame of the request, to the fields of the response; None: the client
+            expects no answer. Raises: ConnectionRefusedByApiError.
+    """
+
+    versions: range
+    request: Callable[[RequestFrame], Any]
+    values: Callable[[Any, RequestFrame], Values | None]

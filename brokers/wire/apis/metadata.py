@@ -1,0 +1,72 @@
+"""What clients ask about the cluster as a whole: brokers, topics, leaders.
+
+Source: Kafka 2.8, KafkaApis.handleTopicMetadataRequest; docs/kafka/requests.md 14.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any
+
+from kcsim.brokers.requests import MetadataRequest, MetadataResponse
+from kcsim.brokers.wire.apis.api import Api, Values
+from kcsim.brokers.wire.frames import RequestFrame
+from kcsim.brokers.wire.message_reader import MalformedFrameError
+from kcsim.controller.requests import ErrorCode
+from kcsim.vocabulary import INTERNAL_TOPICS, NO_LEADER, TopicPartition
+
+METADATA = 3
+NO_CONTROLLER = -1
+NOT_AUTHORIZED_OPERATIONS = -(2**31)
+"""What operations a client may do, to a client that has not asked."""
+
+
+def _metadata_request(frame: RequestFrame) -> MetadataRequest:
+    topics = frame.message.topics
+    if topics is None or (frame.version == 0 and not topics):
+        return MetadataRequest(None)
+    if any(topic.name is None for topic in topics):
+        raise MalformedFrameError("topics are known by their names only: a name is null")
+    return MetadataRequest(tuple(topic.name for topic in topics))
+
+
+def _metadata_values(response: MetadataResponse, _: RequestFrame) -> Values:
+    by_topic = groupby(sorted(response.partitions.items()), key=lambda item: item[0].topic)
+    known = [_topic(topic, ErrorCode.NONE, (_partition(*item) for item in items)) for topic, items in by_topic]
+    unknown = [_topic(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ()) for topic in response.unknown_topics]
+    return {
+        "throttle_time": 0,
+        "brokers": [
+            {"node_id": broker, "host": endpoint.host, "port": endpoint.port, "rack": response.racks.get(broker)}
+            for broker, endpoint in response.brokers.items()
+        ],
+        "cluster_id": response.cluster_id,
+        "controller_id": NO_CONTROLLER if response.controller_id is None else response.controller_id,
+        "topics": [*known, *unknown],
+        "cluster_authorized_operations": NOT_AUTHORIZED_OPERATIONS,
+    }
+
+
+def _topic(name: str, error: ErrorCode, partitions: Iterable[Values]) -> Values:
+    return {
+        "error_code": error,
+        "name": name,
+        "topic_id": None,
+        "is_internal": name in INTERNAL_TOPICS,
+        "partitions": list(partitions),
+        "topic_authorized_operations": NOT_AUTHORIZED_OPERATIONS,
+    }
+
+
+def _partition(tp: TopicPartition, partition: Any) -> Values:
+    return {
+        "error_code": partition.error,
+        "partition_index": tp.partition,
+        "leader_id": NO_LEADER if partition.leader is None else partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "replica_nodes": partition.replicas,
+        "isr_nodes": partition.isr,
+        "offline_replicas": partition.offline,
+    }
+
+
+APIS: Mapping[int, Api] = {METADATA: Api(range(12), _metadata_request, _metadata_values)}

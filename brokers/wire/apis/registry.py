@@ -1,0 +1,68 @@
+"""All APIs that clients are served, and ApiVersions, which names them.
+
+Source: Kafka 2.8, ApiVersionsResponse; docs/kafka/requests.md 14.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kio.index import load_response_schema
+from kio.schema.errors import ErrorCode as KafkaErrorCode
+
+from kcsim.brokers.requests import ApiVersionsRequest
+from kcsim.brokers.wire.apis import metadata
+from kcsim.brokers.wire.apis.api import Api, Values
+from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response
+from kcsim.brokers.wire.message_building import message_of
+from kcsim.controller.requests import ErrorCode
+
+
+def is_served(api_key: int, version: int) -> bool:
+    """Return whether a broker serves this version of an API."""
+    return api_key in APIS and version in APIS[api_key].versions
+
+
+def request_of(frame: RequestFrame) -> Any:
+    """Return the broker's request in a frame whose version is served. Raises: MalformedFrameError."""
+    return APIS[frame.api_key].request(frame)
+
+
+def response_frame(response: Any, frame: RequestFrame) -> bytes | None:
+    """Return the frame of the broker's response to the request in a frame; None: the client expects no answer.
+
+    Raises: ConnectionRefusedByApiError.
+    """
+    values = APIS[frame.api_key].values(response, frame)
+    if values is None:
+        return None
+    schema = load_response_schema(frame.api_key, frame.version)
+    return encode_response(message_of(schema, values), frame.correlation_id)
+
+
+def refusal_of_api_versions(correlation_id: int) -> bytes:
+    """Return the response to an ApiVersions request whose version is not known: in version 0, it names those that are."""
+    versions = _listed({API_VERSIONS: APIS[API_VERSIONS]})
+    values = {"error_code": KafkaErrorCode.unsupported_version, "api_keys": versions}
+    return encode_response(message_of(load_response_schema(API_VERSIONS, 0), values), correlation_id)
+
+
+def _listed(apis: Mapping[int, Api]) -> list[Values]:
+    return [
+        {"api_key": key, "min_version": api.versions[0], "max_version": api.versions[-1]}
+        for key, api in sorted(apis.items())
+    ]
+
+
+def _api_versions_request(_: RequestFrame) -> ApiVersionsRequest:
+    return ApiVersionsRequest()
+
+
+def _api_versions_values(_: Any, frame: RequestFrame) -> Values:
+    return {"error_code": ErrorCode.NONE, "api_keys": _listed(APIS), "throttle_time": 0}
+
+
+APIS: Mapping[int, Api] = {
+    API_VERSIONS: Api(range(4), _api_versions_request, _api_versions_values),
+    **metadata.APIS,
+}
+"""All APIs that are served, by their keys."""
