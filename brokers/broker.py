@@ -20,7 +20,7 @@ from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.ports import AddressInUseError, BrokerPorts, Listening
 from kcsim.brokers.replica_manager import ReplicaManager
-from kcsim.brokers.replication.isr import UNAVAILABLE, IsrManager
+from kcsim.brokers.replication.isr import UNAVAILABLE
 from kcsim.brokers.request_handlers import RequestHandlers
 from kcsim.controller.decisions.placement import RandomNumbers
 from kcsim.controller.kafka_controller import KafkaController
@@ -97,8 +97,7 @@ class Broker:
         ports, zk = self._ports, self.kafka_zk
         listener = self._config.controller.inter_broker_listener_name
         self.metadata = MetadataCache()
-        isr = IsrManager(self.broker_id, ports.runtime, zk.partition_states, zk.isr_changes, ports.sink)
-        self.data = DataPath(self.broker_id, self._config, ports, isr, self.disk, self.metadata)
+        self.data = DataPath(self.broker_id, self._config, ports, zk, self.disk, self.metadata)
         self.replicas = ReplicaManager(ports, zk.configs, self.disk, self.metadata, self.data, listener)
         self.groups = self._group_coordinator()
         self._handlers = RequestHandlers(

@@ -10,6 +10,7 @@ from kcsim.brokers.api.leader_append import LeaderAppend
 from kcsim.brokers.api.offsets_handler import OffsetsHandler
 from kcsim.brokers.api.partition_reads import PartitionReads
 from kcsim.brokers.api.produce_handler import ProduceHandler
+from kcsim.brokers.api.producer_ids import ProducerIdManager
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.log.retention_task import RetentionTask
@@ -27,6 +28,7 @@ from kcsim.brokers.replication.isr_expiration import IsrExpiration
 from kcsim.brokers.replication.log_events import LogEvents
 from kcsim.brokers.replication.purgatory import Purgatory
 from kcsim.vocabulary import BrokerId
+from kcsim.zk.kafka.kafka_zk import KafkaZk
 
 
 class DataPath:
@@ -43,7 +45,7 @@ class DataPath:
         broker_id: BrokerId,
         config: BrokerConfig,
         ports: BrokerPorts,
-        isr: IsrManager,
+        zk: KafkaZk,
         disk: Disk,
         metadata: MetadataCache,
     ) -> None:
@@ -51,7 +53,7 @@ class DataPath:
         max_lag_ms, events = config.replica_lag_time_max_ms, LogEvents(sink)
         self.hosted = HostedPartitions(broker_id)
         self.settings = TopicSettings(config.min_insync_replicas, config.log_config)
-        self.isr = isr
+        self.isr = isr = IsrManager(broker_id, runtime, zk.partition_states, zk.isr_changes, sink)
         self.retention = RetentionTask(runtime, disk, sink, ports.epoch_ms, config.log_retention_check_interval_ms)
         self.checkpoint = HighWatermarkCheckpoint(runtime, config.replica_high_watermark_checkpoint_interval_ms)
         self.purgatory = Purgatory(runtime)
@@ -71,6 +73,7 @@ class DataPath:
             FetchHandler(runtime, reads, isr, self.high_watermarks),
             ConsumerFetches(runtime, reads, self.purgatory),
             OffsetsHandler(self.hosted, metadata),
+            ProducerIdManager(broker_id, runtime, zk.producer_ids),
             metadata,
             config.controller.inter_broker_listener_name,
         )

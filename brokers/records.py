@@ -1,15 +1,19 @@
-"""The content of a log: runs of records, without their bytes.
+"""The content of a log: runs of records.
+
+The records of simulated producers have no bytes. A batch that came from a real client is kept as the bytes that it sent, and
+is a run of its own.
 
 A record is identified by its writer and its place in that writer's sequence. Records of one writer that are consecutive in
 the log and in the sequence, under one leader epoch, form one run, however many they are: the memory of a log depends on its
 history, not on the number of its records.
 
-Left out: keys, headers and compression; a record's value, except where the broker itself reads it (internal topics). A run
-has one timestamp, the largest of its records'.
+Left out, for records without bytes: keys, headers and compression; a record's value, except where the broker itself reads it
+(internal topics). A run has one timestamp, the largest of its records'.
 """
 
 import msgspec
 
+from kcsim.brokers.record_batches import placed_at
 from kcsim.vocabulary import LeaderEpoch
 
 
@@ -24,6 +28,7 @@ class Run(msgspec.Struct, frozen=True):
         timestamp_ms: largest of the records', ms since 1970; -1 if they have none.
         record_bytes: size of each record; at least one.
         payloads: empty, or the value of each record.
+        batch: the batch that the records are, or are a part of, in Kafka's format; None: they have no bytes.
     """
 
     base_offset: int
@@ -34,6 +39,7 @@ class Run(msgspec.Struct, frozen=True):
     timestamp_ms: int
     record_bytes: int
     payloads: tuple[object, ...] = ()
+    batch: bytes | None = None
 
     def __post_init__(self) -> None:
         assert self.count > 0, f"a run of {self.count} records"
@@ -51,8 +57,8 @@ class Run(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Size of all records in bytes."""
-        return self.count * self.record_bytes
+        """Size of all records in bytes. A batch is not divided: a part of one is as large as the whole."""
+        return self.count * self.record_bytes if self.batch is None else len(self.batch)
 
     def from_offset(self, offset: int) -> "Run":
         """Return the run's tail from the record at `offset`, which must be in it."""
@@ -72,15 +78,14 @@ class Run(msgspec.Struct, frozen=True):
 
     def _part(self, base_offset: int, count: int, first_sequence: int, payloads: tuple[object, ...]) -> "Run":
         # Not by replace(), which takes several times as long, and this is done for every fetch.
-        epoch, timestamp_ms = self.leader_epoch, self.timestamp_ms
-        return Run(base_offset, count, epoch, self.writer, first_sequence, timestamp_ms, self.record_bytes, payloads)
+        epoch, timestamp_ms, size = self.leader_epoch, self.timestamp_ms, self.record_bytes
+        return Run(base_offset, count, epoch, self.writer, first_sequence, timestamp_ms, size, payloads, self.batch)
 
     def appended_at(self, base_offset: int, leader_epoch: LeaderEpoch) -> "Run":
         """Return the same records with the offset and leader epoch of an append."""
-        sequence, timestamp_ms = self.first_sequence, self.timestamp_ms
-        return Run(
-            base_offset, self.count, leader_epoch, self.writer, sequence, timestamp_ms, self.record_bytes, self.payloads
-        )
+        sequence, timestamp_ms, size = self.first_sequence, self.timestamp_ms, self.record_bytes
+        batch = None if self.batch is None else placed_at(self.batch, base_offset, leader_epoch)
+        return Run(base_offset, self.count, leader_epoch, self.writer, sequence, timestamp_ms, size, self.payloads, batch)
 
     def can_be_followed_by(self, other: "Run") -> bool:
         """Return whether the two can be one run, apart from the timestamp."""
@@ -92,6 +97,8 @@ class Run(msgspec.Struct, frozen=True):
             and other.record_bytes == self.record_bytes
             and not self.payloads
             and not other.payloads
+            and self.batch is None
+            and other.batch is None
         )
 
     def followed_by(self, other: "Run") -> "Run":

@@ -1,17 +1,19 @@
 """Requests between brokers, and from clients to brokers: records written and read, offsets, metadata.
 
-Records have no bytes: a batch holds its writer, the number of its records and the size of each. Fetch sessions are modelled
-in one respect: a response names only the partitions with news. Requests of consumer groups are in groups/requests.py. Left
-out: transactions, isolation levels, topic ids, sessions of consumers.
+The records of simulated producers have no bytes: a batch holds its writer, the number of its records and the size of each.
+Fetch sessions are modelled in one respect: a response names only the partitions with news; the sessions of clients that
+come over TCP are in wire/fetch_sessions.py. Requests of consumer groups are in groups/requests.py. Left out: transactions,
+isolation levels, topic ids.
 
-Source: Kafka 2.8, ProduceRequest, FetchRequest 11, ListOffsetsRequest, OffsetsForLeaderEpochRequest, MetadataRequest;
-docs/kafka/requests.md 7, 8, 14.
+Source: Kafka 2.8, ProduceRequest, FetchRequest 12, ListOffsetsRequest, OffsetsForLeaderEpochRequest, InitProducerIdRequest,
+MetadataRequest; docs/kafka/requests.md 7, 8, 14.
 """
 
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from kcsim.brokers.record_batches import NO_PRODUCER_ID, NO_TIMESTAMP
 from kcsim.brokers.records import Run
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import BrokerId, Endpoint, LeaderEpoch, TopicPartition
@@ -25,6 +27,8 @@ UNDEFINED_EPOCH = LeaderEpoch(-1)
 UNDEFINED_OFFSET = -1
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 LATEST_TIMESTAMP, EARLIEST_TIMESTAMP = -1, -2
+NO_SEQUENCE = -1
+"""first_sequence of a batch whose writer does not number its records: the leader takes their offsets."""
 MIB = 1 << 20
 
 # --- produce -----------------------------------------------------------------------------------------------------------
@@ -34,12 +38,14 @@ class ProduceBatch(msgspec.Struct, frozen=True):
     """Consecutive records of one writer, for one partition.
 
     Attributes:
-        first_sequence: the first record's number in the writer's sequence for this partition.
+        first_sequence: the first record's number in the writer's sequence for this partition; NO_SEQUENCE.
         record_bytes: size of each record.
         timestamp_ms: of the records, ms since 1970; -1: they have none.
         is_idempotent: whether the broker keeps the writer's sequence free of duplicates and gaps.
         producer_epoch: fences an earlier incarnation of an idempotent writer.
         payloads: empty, or the value of each record.
+        batch: the batch as the client sent it, in Kafka's format; None: the records have no bytes.
+        error: what is wrong with the batch's bytes.
     """
 
     writer: str
@@ -50,6 +56,8 @@ class ProduceBatch(msgspec.Struct, frozen=True):
     is_idempotent: bool
     producer_epoch: int = 0
     payloads: tuple[object, ...] = ()
+    batch: bytes | None = None
+    error: ErrorCode = ErrorCode.NONE
 
     @property
     def last_sequence(self) -> int:
@@ -71,10 +79,11 @@ class ProduceRequest(msgspec.Struct, frozen=True):
 
 
 class ProduceResult(msgspec.Struct, frozen=True):
-    """The result of one batch; base_offset is -1 where there is none."""
+    """The result of one batch; offsets are -1 where there is none."""
 
     error: ErrorCode = ErrorCode.NONE
     base_offset: int = UNDEFINED_OFFSET
+    log_start_offset: int = UNDEFINED_OFFSET
 
 
 class ProduceResponse(msgspec.Struct, frozen=True):
@@ -174,7 +183,11 @@ class OffsetsForLeaderEpochResponse(msgspec.Struct, frozen=True):
 
 
 class OffsetQuery(msgspec.Struct, frozen=True):
-    """A query for an offset: `timestamp` is LATEST_TIMESTAMP or EARLIEST_TIMESTAMP."""
+    """A query for an offset: the latest, the earliest, or that of the first record since a time.
+
+    Attributes:
+        timestamp: LATEST_TIMESTAMP, EARLIEST_TIMESTAMP, or a time in ms since 1970.
+    """
 
     timestamp: int = LATEST_TIMESTAMP
     current_leader_epoch: LeaderEpoch = ANY_LEADER_EPOCH
@@ -186,15 +199,41 @@ class ListOffsetsRequest(msgspec.Struct, frozen=True):
 
 
 class ListedOffset(msgspec.Struct, frozen=True):
-    """An offset, and the leader's epoch. The latest offset is the high watermark; for a replica it is the log end offset."""
+    """An offset, and the leader's epoch. The latest offset is the high watermark; for a replica it is the log end offset.
+
+    Attributes:
+        timestamp: of the record, in ms since 1970, if the query was for a time; else, and without such a record, -1.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     offset: int = UNDEFINED_OFFSET
     leader_epoch: LeaderEpoch = UNDEFINED_EPOCH
+    timestamp: int = NO_TIMESTAMP
 
 
 class ListOffsetsResponse(msgspec.Struct, frozen=True):
     partitions: Mapping[TopicPartition, ListedOffset]
+
+
+# --- ids of producers --------------------------------------------------------------------------------------------------
+
+
+class InitProducerIdRequest(msgspec.Struct, frozen=True):
+    """An idempotent producer's request for its id, or for the next epoch of the id that it has.
+
+    Attributes:
+        transactional_id: None: it writes without transactions.
+    """
+
+    transactional_id: str | None = None
+
+
+class InitProducerIdResponse(msgspec.Struct, frozen=True):
+    """A new producer id. With an error, the other fields have no meaning."""
+
+    error: ErrorCode = ErrorCode.NONE
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = -1
 
 
 # --- metadata ----------------------------------------------------------------------------------------------------------

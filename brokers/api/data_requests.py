@@ -11,12 +11,15 @@ from kcsim.brokers.api.consumer_fetches import ConsumerFetches
 from kcsim.brokers.api.fetch_handler import FetchHandler
 from kcsim.brokers.api.offsets_handler import OffsetsHandler
 from kcsim.brokers.api.produce_handler import ProduceHandler
+from kcsim.brokers.api.producer_ids import ProducerIdManager
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.requests import (
     CONSUMER,
     ApiVersionsRequest,
     ApiVersionsResponse,
     FetchRequest,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     MetadataRequest,
@@ -28,9 +31,17 @@ from kcsim.brokers.requests import (
 )
 
 DataRequest = (
-    FetchRequest | ProduceRequest | ListOffsetsRequest | OffsetsForLeaderEpochRequest | MetadataRequest | ApiVersionsRequest
+    FetchRequest
+    | ProduceRequest
+    | ListOffsetsRequest
+    | OffsetsForLeaderEpochRequest
+    | InitProducerIdRequest
+    | MetadataRequest
+    | ApiVersionsRequest
 )
-DataResponse = ReplicaResponse | ProduceResponse | ListOffsetsResponse | MetadataResponse | ApiVersionsResponse
+DataResponse = (
+    ReplicaResponse | ProduceResponse | ListOffsetsResponse | InitProducerIdResponse | MetadataResponse | ApiVersionsResponse
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +52,7 @@ class DataRequests:
     followers: FetchHandler
     consumers: ConsumerFetches
     offsets: OffsetsHandler
+    producer_ids: ProducerIdManager
     metadata: MetadataCache
     listener: str
 
@@ -54,6 +66,8 @@ class DataRequests:
                 return self.offsets.list_offsets(request)
             case OffsetsForLeaderEpochRequest():
                 return self.offsets.ends_of_epochs(request)
+            case InitProducerIdRequest():
+                return await self.producer_ids.handle(request, cause)
             case MetadataRequest():
                 return metadata_for(request, self.metadata, self.listener)
             case ApiVersionsRequest():

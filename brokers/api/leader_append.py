@@ -5,6 +5,8 @@ Source: Kafka 2.8, Partition.appendRecordsToLeader; docs/kafka/requests.md 8.
 
 from collections.abc import Callable
 
+from msgspec import structs
+
 from kcsim.brokers.log.log_segments import RecordBatchTooLargeError
 from kcsim.brokers.log.retention_task import RetentionTask
 from kcsim.brokers.records import Run
@@ -12,7 +14,7 @@ from kcsim.brokers.replication.high_watermark_updater import HighWatermarkUpdate
 from kcsim.brokers.replication.isr_expiration import IsrExpiration
 from kcsim.brokers.replication.log_events import LogEvents
 from kcsim.brokers.replication.partition import Partition
-from kcsim.brokers.requests import ProduceBatch, ProduceResult
+from kcsim.brokers.requests import NO_SEQUENCE, ProduceBatch, ProduceResult
 from kcsim.controller.requests import ErrorCode
 
 
@@ -41,6 +43,8 @@ class LeaderAppend:
         """Append a batch that was admitted. Returns: the offset of its first record, or RECORD_LIST_TOO_LARGE."""
         self._high_watermarks.sessions.bring_up_to_date(partition)
         log, epoch = partition.written_log, partition.leader_epoch
+        if batch.first_sequence == NO_SEQUENCE:
+            batch = structs.replace(batch, first_sequence=log.log_end_offset)
         run = Run(
             log.log_end_offset,
             batch.count,
@@ -50,6 +54,7 @@ class LeaderAppend:
             batch.timestamp_ms,
             batch.record_bytes,
             batch.payloads,
+            batch.batch,
         )
         try:
             appended = log.append_as_leader((run,), epoch, self._wall_clock_ms())
@@ -61,4 +66,4 @@ class LeaderAppend:
         self._retention.changed(log, seq)
         self._high_watermarks.advance(partition)
         self._high_watermarks.sessions.records_appended(partition)
-        return ProduceResult(ErrorCode.NONE, appended.first_offset)
+        return ProduceResult(ErrorCode.NONE, appended.first_offset, log.log_start_offset)

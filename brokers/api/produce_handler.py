@@ -68,11 +68,15 @@ class ProduceHandler:
         assert partition is not None
         if acks == ACKS_ALL and len(partition.isr) < self._min_in_sync(tp.topic):
             return ProduceResult(ErrorCode.NOT_ENOUGH_REPLICAS)
+        if batch.error:
+            return ProduceResult(batch.error)
+        if batch.batch is not None and len(batch.batch) > partition.written_log.config.max_message_bytes:
+            return ProduceResult(ErrorCode.MESSAGE_TOO_LARGE)
         admission = partition.producers.admit(batch, lambda: partition.written_log.runs)
         if admission.error:
             return ProduceResult(admission.error)
         if admission.duplicate_of is not None:
-            return ProduceResult(ErrorCode.NONE, admission.duplicate_of)
+            return ProduceResult(ErrorCode.NONE, admission.duplicate_of, partition.written_log.log_start_offset)
         return self._leader_append.append(partition, batch, cause)
 
     # --- acknowledgement

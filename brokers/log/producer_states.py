@@ -42,7 +42,10 @@ def check_sequence(state: ProducerStateEntry, batch: ProduceBatch, runs: Runs) -
         return AppendDecision(ErrorCode.INVALID_PRODUCER_EPOCH)
     if batch.last_sequence <= state.last_sequence:
         found = offset_of(runs(), batch)
-        return AppendDecision(ErrorCode.DUPLICATE_SEQUENCE_NUMBER) if found is None else AppendDecision(duplicate_of=found)
+        if found is not None:
+            return AppendDecision(duplicate_of=found)
+        has_bytes = batch.batch is not None
+        return AppendDecision(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER if has_bytes else ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
     if batch.first_sequence != state.last_sequence + 1 and batch.producer_epoch == state.epoch:
         return AppendDecision(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     return AppendDecision()

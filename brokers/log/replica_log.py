@@ -237,6 +237,8 @@ class ReplicaLog:
     def read(self, fetch_offset: int, max_bytes: int, upper: int) -> tuple[Run, ...]:
         """Return records of one segment from `fetch_offset` on, up to max_bytes; at least one record if there is any.
 
+        A batch of bytes is returned whole, or, if it begins before `fetch_offset`, to its end.
+
         Args:
             upper: the offset before which to stop: high watermark for a consumer, log end offset for a follower.
 
@@ -251,7 +253,7 @@ class ReplicaLog:
         found: list[Run] = []
         for run in self._from(fetch_offset):
             count = min(run.end_offset, end) - run.base_offset
-            taken = min(count, max(max_bytes // run.record_bytes, 0 if found else 1))
+            taken = _fitting(run, count, max_bytes, is_first=not found)
             if taken:
                 found.append(_dated(run.until(run.base_offset + taken), segment))
             if taken < count or run.end_offset >= end:
@@ -383,6 +385,13 @@ class ReplicaLog:
     def restart(self) -> None:
         """Reset the high watermark to its checkpoint, as a new process reads it."""
         self.high_watermark = max(self.log_start_offset, min(self.checkpointed_high_watermark, self.log_end_offset))
+
+
+def _fitting(run: Run, count: int, max_bytes: int, *, is_first: bool) -> int:
+    """Return how many of the first `count` records of a run fit; at least one of the first run, or the whole batch."""
+    if run.batch is not None:
+        return run.count if count == run.count and (is_first or run.size <= max_bytes) else 0
+    return min(count, max(max_bytes // run.record_bytes, 1 if is_first else 0))
 
 
 def _dated(run: Run, segment: Segment) -> Run:

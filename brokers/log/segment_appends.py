@@ -61,8 +61,14 @@ class BatchSeries(msgspec.Struct, frozen=True):
 def batches_of(run: Run, config: LogConfig) -> list[BatchSeries]:
     """Return the batches in which a producer's run is written: one batch if allowed, else batches of the largest size.
 
+    A run that is a batch of bytes already stays one.
+
     Raises: RecordBatchTooLargeError.
     """
+    if run.batch is not None:
+        if run.size > config.segment_bytes:
+            raise RecordBatchTooLargeError(run.size, config.segment_bytes)
+        return [BatchSeries(1, run.size, run.count, run.base_offset, run.timestamp_ms)]
     is_one_batch = run.count == 1 or run.size <= config.max_message_bytes
     largest = min(config.max_message_bytes, config.segment_bytes)
     most = run.count if is_one_batch else max(1, largest // run.record_bytes)

@@ -19,6 +19,7 @@ from kcsim.brokers.wire.apis.api import ConnectionRefusedByApiError
 from kcsim.brokers.wire.apis.registry import is_served, refusal_of_api_versions, request_of, response_frame
 from kcsim.brokers.wire.frames import API_VERSIONS, UnknownVersionError, decode_request
 from kcsim.brokers.wire.message_reader import MalformedFrameError
+from kcsim.errors import Killed
 from kcsim.runtime.ports import Promise, Runtime
 
 LENGTH = struct.Struct(">i")
@@ -107,7 +108,7 @@ class ClientPort:
             await self._serve(reader, writer, client)
         except (MalformedFrameError, ConnectionRefusedByApiError) as error:
             self._report(client, str(error))
-        except (OSError, asyncio.IncompleteReadError, TimeoutError, asyncio.CancelledError):
+        except (OSError, asyncio.IncompleteReadError, TimeoutError, asyncio.CancelledError, Killed):
             pass  # the client has gone, was idle for too long, or this end is closed
         finally:
             self._connections.discard(task)

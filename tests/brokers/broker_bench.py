@@ -14,7 +14,6 @@ from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.network.network import SIMULATED_DELAY_MS, MemoryNetwork
 from kcsim.brokers.ports import BrokerPorts
 from kcsim.brokers.replica_manager import ReplicaManager
-from kcsim.brokers.replication.isr import IsrManager
 from kcsim.brokers.replication.partition import Partition
 from kcsim.brokers.request_handlers import RequestHandlers
 from kcsim.brokers.requests import (
@@ -123,8 +122,7 @@ class BrokerBench(Bench):
         self.metadata = MetadataCache()
         ports = BrokerPorts(self.runtime, self.interface, sink, EPOCH_MS)
         zk = self.kafka_zk
-        isr = IsrManager(B1, self.runtime, zk.partition_states, zk.isr_changes, sink)
-        self.data = DataPath(B1, config, ports, isr, self.disk, self.metadata)
+        self.data = DataPath(B1, config, ports, zk, self.disk, self.metadata)
         self.hosted, self.isr, self.fetchers = self.data.hosted, self.data.isr, self.data.fetchers
         self.replicas = ReplicaManager(ports, zk.configs, self.disk, self.metadata, self.data, "PLAINTEXT")
         stored = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms)

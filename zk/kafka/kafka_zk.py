@@ -20,6 +20,7 @@ from kcsim.zk.kafka.isr_changes import IsrChangeZnodes
 from kcsim.zk.kafka.log_dir_events import LogDirEventZnodes
 from kcsim.zk.kafka.partition_states import PartitionStateZnodes
 from kcsim.zk.kafka.preferred_elections import PreferredElectionZnodes
+from kcsim.zk.kafka.producer_ids import ProducerIdZnodes
 from kcsim.zk.kafka.reassignments import ReassignmentZnodes
 from kcsim.zk.kafka.topic_deletions import TopicDeletionZnodes
 from kcsim.zk.kafka.topics import TopicZnodes
@@ -44,6 +45,7 @@ class KafkaZk:
     preferred_elections: PreferredElectionZnodes
     configs: ConfigZnodes
     config_changes: ConfigChangeZnodes
+    producer_ids: ProducerIdZnodes
 
 
 def gateways_on(client: ZooKeeperClient, epoch_ms: int = 0) -> KafkaZk:
@@ -67,4 +69,5 @@ def gateways_on(client: ZooKeeperClient, epoch_ms: int = 0) -> KafkaZk:
         PreferredElectionZnodes(znodes),
         ConfigZnodes(znodes),
         ConfigChangeZnodes(znodes),
+        ProducerIdZnodes(znodes),
     )

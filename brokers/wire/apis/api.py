@@ -5,10 +5,15 @@ A broker sees the same requests whether they come over TCP or from a simulated c
 Source: Kafka 2.8, ApiKeys, KafkaApis; docs/kafka/requests.md 14.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from itertools import groupby
+from typing import Any, NamedTuple, TypeVar
 
 from kcsim.brokers.wire.frames import RequestFrame
+from kcsim.vocabulary import TopicPartition
+
+V = TypeVar("V")
 
 Values = Mapping[str, Any]
 """The fields of a message: see message_of."""
@@ -31,3 +36,14 @@ class Api(NamedTuple):
     versions: range
     request: Callable[[RequestFrame], Any]
     values: Callable[[Any, RequestFrame], Values | None]
+
+
+def by_topic(partitions: Mapping[TopicPartition, V]) -> Iterator[tuple[str, list[tuple[int, V]]]]:
+    """Yield each topic with its partitions, by their numbers, and what belongs to each; consecutive ones of a topic."""
+    for topic, items in groupby(partitions.items(), key=lambda item: item[0].topic):
+        yield topic, [(tp.partition, value) for tp, value in items]
+
+
+def milliseconds(span: timedelta) -> int:
+    """Return a span of time of a message in ms."""
+    return round(span.total_seconds() * 1000)

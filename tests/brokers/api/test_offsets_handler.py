@@ -2,6 +2,7 @@
 
 import pytest
 
+from kcsim.brokers.records import Run
 from kcsim.brokers.requests import (
     CONSUMER,
     EARLIEST_TIMESTAMP,
@@ -15,7 +16,8 @@ from kcsim.brokers.requests import (
 )
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import BrokerId, LeaderEpoch
-from tests.brokers.broker_bench import B1, B2, CAUSE, ORDERS_0, BrokerBench, decided, requested_state
+from tests.brokers.broker_bench import B1, B2, CAUSE, EPOCH_MS, ORDERS_0, BrokerBench, decided, requested_state
+from tests.brokers.test_record_batches import batch_of, record
 
 NONE = ErrorCode.NONE
 
@@ -104,5 +106,25 @@ def test_who_does_not_lead_says_so() -> None:
         assert end_of(bench, 0, 0) == EpochEnd(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         bench.replicas.fail_log_dir(bench.disk.log_dirs[0], CAUSE)
         assert end_of(bench, 0, 0) == EpochEnd(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    bench.play(script)
+
+
+def test_the_first_record_since_a_time() -> None:
+    """Records without bytes have one time for each run, the largest; those of a batch have each their own."""
+    bench = BrokerBench()
+
+    async def script() -> None:
+        await bench.lead(isr=(B1, B2), epoch=4)
+        log = bench.partition().written_log
+        batch = batch_of(record(0, 0) + record(10, 1), 2)
+        run = Run(0, 2, LeaderEpoch(4), "a", 0, 1_010, 40, batch=batch)
+        log.append_as_leader([Run(0, 3, LeaderEpoch(4), "b", 0, 900, 100), run], LeaderEpoch(4), EPOCH_MS)
+        await bench.fetch(B2, {ORDERS_0: 4}, offset=4)
+        assert listed(bench, 800) == ListedOffset(NONE, 0, LeaderEpoch(4), 900)
+        assert listed(bench, 1_000) == ListedOffset(NONE, 3, LeaderEpoch(4), 1_000)
+        assert listed(bench, 1_001) == ListedOffset(NONE, -1, LeaderEpoch(4), -1), "that record is not committed yet"
+        assert listed(bench, 1_001, B2) == ListedOffset(NONE, 4, LeaderEpoch(4), 1_010)
+        assert listed(bench, 1_011) == ListedOffset(NONE, -1, LeaderEpoch(4), -1)
 
     bench.play(script)

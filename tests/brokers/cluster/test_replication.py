@@ -74,7 +74,7 @@ def test_the_high_watermark_reaches_the_follower_with_the_fetch_after_next() -> 
 
     async def script(cluster: Cluster) -> None:
         await begin(cluster, ON_1_AND_2)
-        assert await Producer(cluster).send(1, ALL) == ProduceResult(NONE, 0)
+        assert await Producer(cluster).send(1, ALL) == ProduceResult(NONE, 0, 0)
         assert ends(cluster, 1) == (1, 1)
         assert ends(cluster, 2) == (1, 0)
         acknowledged_ms = cluster.runtime.now_ms()
@@ -124,10 +124,10 @@ def test_what_only_the_leader_had_is_lost_with_it_and_cut_off_when_it_returns(on
         producer = Producer(cluster)
         await producer.send(5, ALL)
         await cluster.slow_follower("broker-2", 0)
-        assert await producer.send(3, LEADER) == ProduceResult(NONE, 5)
+        assert await producer.send(3, LEADER) == ProduceResult(NONE, 5, 0)
         await kill_and_expire(cluster, "broker-1")
         await until_led_by(cluster, 2, [2])
-        assert await producer.send(1, ALL) == ProduceResult(NONE, 5)
+        assert await producer.send(1, ALL) == ProduceResult(NONE, 5, 0)
         await cluster.start(["broker-1"])
         await until_led_by(cluster, 2, [1, 2])
         assert [(r.first_sequence, r.count) for r in log(cluster, 1).runs] == [(0, 5), (8, 1)]
@@ -146,7 +146,7 @@ def test_an_unclean_election_loses_committed_records_and_says_how_many() -> None
         producer = Producer(cluster)
         await producer.send(5, ALL)
         await cluster.slow_follower("broker-2", 0)
-        assert await producer.send(4, ALL) == ProduceResult(NONE, 5)
+        assert await producer.send(4, ALL) == ProduceResult(NONE, 5, 0)
         await until_led_by(cluster, 1, [1])
         await cluster.runtime.sleep_ms(6_000)  # the high watermark 9 is checkpointed
         await cluster.kill("broker-1")

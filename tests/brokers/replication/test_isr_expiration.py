@@ -147,7 +147,7 @@ def test_the_high_watermark_moves_when_the_isr_shrinks_and_the_waiting_producer_
         waiting = bench.begun(bench.produce(3, acks=-1, timeout_ms=30_000))
         await bench.runtime.sleep_ms(1_000)
         assert bench.partition().high_watermark == 0
-        assert await waiting.wait(10_000) == ProduceResult(ErrorCode.NONE, 0)
+        assert await waiting.wait(10_000) == ProduceResult(ErrorCode.NONE, 0, 0)
         assert (bench.partition().isr, bench.partition().high_watermark) == ((B1,), 3)
 
     bench.play(script)

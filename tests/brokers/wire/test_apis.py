@@ -1,13 +1,10 @@
 """What requests over TCP are to a broker, and its responses to clients."""
 
-from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from kio.index import load_request_schema
 
 from kcsim.brokers.requests import (
@@ -22,7 +19,6 @@ from kcsim.brokers.wire.apis.registry import APIS, is_served, request_of, respon
 from kcsim.brokers.wire.frames import (
     API_VERSIONS,
     RequestFrame,
-    UnknownVersionError,
     decode_request,
     decode_response,
     encode_request,
@@ -31,7 +27,7 @@ from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import Endpoint, LeaderEpoch, TopicPartition
-from tests.brokers.wire.recorded_frames import Exchange, recorded_exchanges
+from tests.brokers.wire.recorded_frames import recorded_exchanges
 
 SERVED = [one for one in recorded_exchanges() if is_served(one.api_key, one.version)]
 
@@ -151,14 +147,3 @@ def test_the_versions_of_all_served_apis_are_listed(version: int) -> None:
     assert listed == {key: (api.versions[0], api.versions[-1]) for key, api in APIS.items()}
     assert listed[METADATA] == (0, 11)
     assert listed[API_VERSIONS] == (0, 3)
-
-
-@given(st.sampled_from(SERVED), st.data())
-def test_a_damaged_request_is_answered_or_refused(exchange: Exchange, data: st.DataObject) -> None:
-    """No other exception is raised, whatever bytes come: in a broker it would be a defect."""
-    damaged = bytearray(exchange.request)
-    for _ in range(data.draw(st.integers(1, 4))):
-        damaged[data.draw(st.integers(4, len(damaged) - 1))] = data.draw(st.integers(0, 255))
-    with suppress(MalformedFrameError, UnknownVersionError):
-        frame = decode_request(bytes(damaged))
-        assert answer_to(response_to(request_of(frame)), frame)

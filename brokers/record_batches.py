@@ -1,0 +1,130 @@
+"""Kafka's format of a batch of records, version 2: what a broker reads from one, and what it writes into it.
+
+A broker keeps a batch as the bytes that its producer has sent, but for 12 of them: base offset and leader epoch, which the
+checksum does not cover. It reads the header only, unless a client asks for an offset by time.
+
+Source: Kafka 2.8, DefaultRecordBatch and DefaultRecord; docs/kafka/requests.md 8.
+"""
+
+import struct
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+MAGIC = 2
+NO_PRODUCER_ID = -1
+NO_TIMESTAMP = -1
+HEADER = struct.Struct(">qiibIhiqqqhii")
+_PLACE = struct.Struct(">qii")
+_CODEC_BITS, _TRANSACTIONAL_BIT, _CONTROL_BIT = 0x07, 0x10, 0x20
+LENGTH_STARTS_AT = 12
+"""The length in a batch's header counts the bytes from here on."""
+CHECKSUM_STARTS_AT = 21
+"""The checksum in a batch's header is that of all bytes from here on."""
+
+
+class Codec(IntEnum):
+    """How the records of a batch are compressed."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class BatchHeader(NamedTuple):
+    """The header of a batch. Times in ms since 1970; the producer id is NO_PRODUCER_ID if the producer is not idempotent."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    checksum: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def codec(self) -> int:
+        """One of Codec, or a number that Kafka does not have."""
+        return self.attributes & _CODEC_BITS
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & _TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the records are marks of transactions."""
+        return bool(self.attributes & _CONTROL_BIT)
+
+
+def header_of(batch: bytes) -> BatchHeader:
+    """Return the header of a batch. Raises: struct.error if the bytes are too few for one."""
+    return BatchHeader(*HEADER.unpack_from(batch))
+
+
+def placed_at(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
+    """Return the batch as a leader appends it."""
+    _, length, _ = _PLACE.unpack_from(batch)
+    return _PLACE.pack(base_offset, length, leader_epoch) + batch[_PLACE.size :]
+
+
+def first_record_since(batch: bytes, timestamp: int) -> tuple[int, int] | None:
+    """Return offset and timestamp of the first record that is not older; None if all are.
+
+    In a compressed batch that is its first record, with the largest timestamp of the batch: it is not unpacked.
+
+    Args:
+        timestamp: ms since 1970.
+
+    Raises: BrokenRecordsError.
+    """
+    header = header_of(batch)
+    if header.max_timestamp < timestamp:
+        return None
+    if header.codec != Codec.NONE:
+        return header.base_offset, header.max_timestamp
+    for offset_delta, timestamp_delta in _deltas(batch, header.record_count):
+        if header.base_timestamp + timestamp_delta >= timestamp:
+            return header.base_offset + offset_delta, header.base_timestamp + timestamp_delta
+    return None
+
+
+class BrokenRecordsError(ValueError):
+    """The records of a batch cannot be read, though its checksum fits: the producer has sent it so."""
+
+
+def _deltas(batch: bytes, count: int) -> Iterator[tuple[int, int]]:
+    """Yield what each record adds to the batch's base offset and timestamp."""
+    position = HEADER.size
+    try:
+        for _ in range(count):
+            length, start = _varint(batch, position)
+            timestamp_delta, at = _varint(batch, start + 1)  # after the record's attributes
+            offset_delta, _ = _varint(batch, at)
+            yield offset_delta, timestamp_delta
+            position = start + length
+            if not start < position <= len(batch):
+                raise BrokenRecordsError(f"a record of {length} bytes at byte {start} of {len(batch)}")
+    except IndexError:
+        raise BrokenRecordsError(f"the batch of {len(batch)} bytes ends within a record") from None
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """Return the number at a position, which is zigzag encoded, and the position after it."""
+    number = shift = 0
+    while True:
+        byte = data[position]
+        number |= (byte & 0x7F) << shift
+        position, shift = position + 1, shift + 7
+        if byte < 0x80:
+            return (number >> 1) ^ -(number & 1), position
+        if shift > 63:
+            raise BrokenRecordsError(f"a number of more than ten bytes ends at byte {position}")

@@ -1,0 +1,64 @@
+"""The bytes of the records that a consumer fetches.
+
+Batches of real producers are sent as they came. For records of simulated producers, which have no bytes, batches are made.
+The value of such a record is its writer and its number there, filled up with blanks to the size that the producer gives its
+records: `producer-a 17`.
+
+Source: Kafka 2.8, DefaultRecordBatch and DefaultRecord.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from crc32c import crc32c
+
+from kcsim.brokers.record_batches import (
+    CHECKSUM_STARTS_AT,
+    HEADER,
+    LENGTH_STARTS_AT,
+    MAGIC,
+    NO_PRODUCER_ID,
+)
+from kcsim.brokers.records import Run
+
+_NO_KEY = b"\x01"
+_NO_HEADERS = b"\x00"
+
+
+def batches_of(runs: Iterable[Run]) -> bytes:
+    """Return the batches of these runs, one after the other."""
+    return b"".join(run.batch if run.batch is not None else _batch_of(run) for run in runs)
+
+
+def _batch_of(run: Run) -> bytes:
+    records = b"".join(_record(delta, value) for delta, value in enumerate(_values(run)))
+    size, timestamp = HEADER.size + len(records), run.timestamp_ms
+    producer = NO_PRODUCER_ID, -1, -1
+
+    def header(checksum: int) -> bytes:
+        place = run.base_offset, size - LENGTH_STARTS_AT, run.leader_epoch, MAGIC, checksum
+        return HEADER.pack(*place, 0, run.count - 1, timestamp, timestamp, *producer, run.count)
+
+    checksum = crc32c(header(0)[CHECKSUM_STARTS_AT:] + records)
+    return header(checksum) + records
+
+
+def _values(run: Run) -> Iterator[bytes]:
+    for index in range(run.count):
+        text = f"{run.writer} {run.first_sequence + index}".encode()
+        yield text.ljust(run.record_bytes)
+
+
+def _record(offset_delta: int, value: bytes) -> bytes:
+    content = b"\x00\x00" + _varint(offset_delta) + _NO_KEY + _varint(len(value)) + value + _NO_HEADERS
+    return _varint(len(content)) + content
+
+
+def _varint(number: int) -> bytes:
+    """Return a number that is not negative, zigzag encoded."""
+    number <<= 1
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
