@@ -16,6 +16,7 @@ NO_PRODUCER_ID = -1
 NO_TIMESTAMP = -1
 HEADER = struct.Struct(">qiibIhiqqqhii")
 _PLACE = struct.Struct(">qii")
+_SEQUENCE_BITS = 31
 _CODEC_BITS, _TRANSACTIONAL_BIT, _CONTROL_BIT = 0x07, 0x10, 0x20
 LENGTH_STARTS_AT = 12
 """The length in a batch's header counts the bytes from here on."""
@@ -74,6 +75,16 @@ def placed_at(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
     """Return the batch as a leader appends it."""
     _, length, _ = _PLACE.unpack_from(batch)
     return _PLACE.pack(base_offset, length, leader_epoch) + batch[_PLACE.size :]
+
+
+def numbered(producer_epoch: int, sequence: int) -> int:
+    """Return a record's number among all of its producer, whose sequence begins anew with each epoch."""
+    return (producer_epoch << _SEQUENCE_BITS) + sequence
+
+
+def epoch_of(number: int) -> int:
+    """Return the producer's epoch in the number of a record."""
+    return number >> _SEQUENCE_BITS
 
 
 def first_record_since(batch: bytes, timestamp: int) -> tuple[int, int] | None:

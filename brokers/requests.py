@@ -79,11 +79,16 @@ class ProduceRequest(msgspec.Struct, frozen=True):
 
 
 class ProduceResult(msgspec.Struct, frozen=True):
-    """The result of one batch; offsets are -1 where there is none."""
+    """The result of one batch; offsets and time, in ms since 1970, are -1 where there is none.
+
+    Attributes:
+        append_time_ms: of a batch that the log has already: the largest timestamp of its records, as Kafka has it.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     base_offset: int = UNDEFINED_OFFSET
     log_start_offset: int = UNDEFINED_OFFSET
+    append_time_ms: int = NO_TIMESTAMP
 
 
 class ProduceResponse(msgspec.Struct, frozen=True):
@@ -122,6 +127,7 @@ class FetchRequest(msgspec.Struct, frozen=True):
         min_bytes: the number of bytes that the leader waits for, until max_wait_ms.
         max_bytes: of records, over all partitions.
         is_full: set in a follower's first fetch on a connection: earlier responses of the leader may not have arrived.
+        may_ask_followers: whether a client may be answered by a replica that does not lead.
     """
 
     replica_id: BrokerId
@@ -130,6 +136,7 @@ class FetchRequest(msgspec.Struct, frozen=True):
     min_bytes: int = 1
     max_bytes: int = 10 * MIB
     is_full: bool = False
+    may_ask_followers: bool = False
 
 
 class FetchedPartition(msgspec.Struct, frozen=True):

@@ -42,5 +42,5 @@ class ConsumerFetches:
         found = {}
         for tp, fetch in request.partitions.items():
             await self._reads.settled(tp)
-            found[tp] = self._reads.for_consumer(tp, fetch, budget)
+            found[tp] = self._reads.for_consumer(tp, fetch, budget, may_follow=request.may_ask_followers)
         return found

@@ -3,7 +3,7 @@
 Source: Kafka 2.8, Partition.fetchOffsetForTimestamp, lastOffsetForLeaderEpoch; docs/kafka/requests.md 7.2, 7.3, 8.
 """
 
-from kcsim.brokers.api.epoch_checks import client_error, leadership_error
+from kcsim.brokers.api.epoch_checks import client_error
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.record_batches import BrokenRecordsError, first_record_since
@@ -60,7 +60,7 @@ class OffsetsHandler:
             return ListedOffset(ErrorCode.NONE, log.high_watermark, partition.leader_epoch)
         found = _first_since(query.timestamp, log)
         if found is None or found[0] >= (log.log_end_offset if is_replica else log.high_watermark):
-            return ListedOffset(leader_epoch=partition.leader_epoch)
+            return ListedOffset()
         offset, timestamp = found
         return ListedOffset(ErrorCode.NONE, offset, partition.leader_epoch, timestamp)
 
@@ -70,7 +70,7 @@ class OffsetsHandler:
 
     def _end(self, tp: TopicPartition, query: EpochQuery) -> EpochEnd:
         partition = self._hosted.get(tp)
-        error = self._absence(tp, partition) or leadership_error(partition, query.current_leader_epoch)
+        error = self._absence(tp, partition) or client_error(partition, query.current_leader_epoch)
         if error:
             return EpochEnd(error)
         assert partition is not None

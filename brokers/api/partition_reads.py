@@ -7,14 +7,17 @@ from kcsim.brokers.api.epoch_checks import client_error, fetch_error
 from kcsim.brokers.log.replica_log import OffsetOutOfRangeError
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.replication.hosted_partitions import HostedPartitions
-from kcsim.brokers.replication.partition import Partition
+from kcsim.brokers.replication.partition import Partition, ReplicaRole
 from kcsim.brokers.requests import FetchedPartition, FetchPartition
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 
 
 class Budget:
-    """The number of bytes for which a response still has room. The record that exceeds it may be larger than the rest."""
+    """The number of bytes for which a response still has room. The record that exceeds it may be larger than the rest.
+
+    The first record is in the response in any case.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self.left = max_bytes
@@ -22,7 +25,7 @@ class Budget:
 
     @property
     def is_spent(self) -> bool:
-        return self.left <= 0
+        return self.left <= 0 and self.spent > 0
 
     def spend(self, size: int) -> None:
         self.left -= size
@@ -76,12 +79,19 @@ class PartitionReads:
             return FetchedPartition()
         return _read(partition, fetch, partition.log_end_offset, budget)
 
-    def for_consumer(self, tp: TopicPartition, fetch: FetchPartition, budget: Budget) -> FetchedPartition:
-        """Return the records for a consumer's fetch, up to the high watermark."""
-        error = self.client_error(tp, fetch.leader_epoch)
-        if error:
-            return FetchedPartition(error)
+    def for_consumer(
+        self, tp: TopicPartition, fetch: FetchPartition, budget: Budget, *, may_follow: bool = False
+    ) -> FetchedPartition:
+        """Return the records for a consumer's fetch, up to the high watermark.
+
+        Args:
+            may_follow: whether a follower may answer, with what it knows to be committed.
+        """
         partition = self._hosted.get(tp)
+        error = self.client_error(tp, fetch.leader_epoch)
+        is_followers = partition is not None and partition.log is not None and partition.role is ReplicaRole.FOLLOWER
+        if error and not (error is ErrorCode.NOT_LEADER_OR_FOLLOWER and may_follow and is_followers):
+            return FetchedPartition(error)
         assert partition is not None
         return _read(partition, fetch, partition.high_watermark, budget)
 

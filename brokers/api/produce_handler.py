@@ -5,6 +5,7 @@ DelayedProduce; docs/kafka/requests.md 8.
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from kcsim.brokers.api.leader_append import LeaderAppend
 from kcsim.brokers.api.partition_reads import PartitionReads
@@ -66,17 +67,21 @@ class ProduceHandler:
             return ProduceResult(error)
         partition = self._reads.led(tp)
         assert partition is not None
+        log = partition.written_log
+        refused = partial(ProduceResult, log_start_offset=log.log_start_offset)
         if acks == ACKS_ALL and len(partition.isr) < self._min_in_sync(tp.topic):
-            return ProduceResult(ErrorCode.NOT_ENOUGH_REPLICAS)
-        if batch.error:
+            return refused(ErrorCode.NOT_ENOUGH_REPLICAS)
+        if batch.error is ErrorCode.CORRUPT_MESSAGE:
             return ProduceResult(batch.error)
-        if batch.batch is not None and len(batch.batch) > partition.written_log.config.max_message_bytes:
+        if batch.batch is not None and len(batch.batch) > log.config.max_message_bytes:
             return ProduceResult(ErrorCode.MESSAGE_TOO_LARGE)
-        admission = partition.producers.admit(batch, lambda: partition.written_log.runs)
+        if batch.error:
+            return refused(batch.error)
+        admission = partition.producers.admit(batch, lambda: log.runs)
         if admission.error:
-            return ProduceResult(admission.error)
+            return refused(admission.error)
         if admission.duplicate_of is not None:
-            return ProduceResult(ErrorCode.NONE, admission.duplicate_of, partition.written_log.log_start_offset)
+            return ProduceResult(ErrorCode.NONE, admission.duplicate_of, log.log_start_offset, admission.timestamp_ms)
         return self._leader_append.append(partition, batch, cause)
 
     # --- acknowledgement

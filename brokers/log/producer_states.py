@@ -1,15 +1,18 @@
 """A leader's state of the producers of a partition: duplicate batches are appended once, and missing batches are detected.
 
 The state is found in the log itself, so that it survives a change of leader. It is coarser than Kafka's, which stores a
-producer's last five batches and expires idle producers: here a batch counts as a duplicate as long as the log has it.
+producer's last five batches and expires idle producers: here a batch without bytes counts as a duplicate as long as the log
+has it.
 
 Source: Kafka 2.8, ProducerStateManager, ProducerAppendInfo.checkSequence; KIP-98, KIP-360.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 import msgspec
 
+from kcsim.brokers.record_batches import NO_TIMESTAMP, epoch_of, numbered
 from kcsim.brokers.records import Run
 from kcsim.brokers.requests import ProduceBatch
 from kcsim.controller.requests import ErrorCode
@@ -18,19 +21,24 @@ from kcsim.controller.requests import ErrorCode
 class AppendDecision(msgspec.Struct, frozen=True):
     """Whether a batch may be appended.
 
-    If the log has the batch already, `error` is NONE and `duplicate_of` is its base offset.
+    If the log has the batch already, `error` is NONE, `duplicate_of` is its base offset, and `timestamp_ms` the largest
+    timestamp of its records, if they have bytes.
     """
 
     error: ErrorCode = ErrorCode.NONE
     duplicate_of: int | None = None
+    timestamp_ms: int = NO_TIMESTAMP
 
 
 class ProducerStateEntry(msgspec.Struct, frozen=True):
-    """A writer's last sequence. `epoch` is the producer's epoch, or 0 if the entry comes from the log only."""
+    """A writer's last sequence. `epoch` is the producer's epoch; 0 if the entry comes from records without bytes."""
 
     last_sequence: int
     epoch: int = 0
 
+
+BATCHES_KNOWN = 5
+"""How many of a producer's last batches are recognised when it sends them again."""
 
 Runs = Callable[[], Sequence[Run]]
 """Returns the runs of a log, oldest first; called only if the stored state does not suffice."""
@@ -40,15 +48,29 @@ def check_sequence(state: ProducerStateEntry, batch: ProduceBatch, runs: Runs) -
     """Decide on an idempotent batch of a writer that has written before."""
     if batch.producer_epoch < state.epoch:
         return AppendDecision(ErrorCode.INVALID_PRODUCER_EPOCH)
+    if batch.batch is not None:
+        return _check_batch_of_bytes(state, batch, runs)
     if batch.last_sequence <= state.last_sequence:
         found = offset_of(runs(), batch)
-        if found is not None:
-            return AppendDecision(duplicate_of=found)
-        has_bytes = batch.batch is not None
-        return AppendDecision(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER if has_bytes else ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
+        return AppendDecision(ErrorCode.DUPLICATE_SEQUENCE_NUMBER) if found is None else AppendDecision(duplicate_of=found)
     if batch.first_sequence != state.last_sequence + 1 and batch.producer_epoch == state.epoch:
         return AppendDecision(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     return AppendDecision()
+
+
+def _check_batch_of_bytes(state: ProducerStateEntry, batch: ProduceBatch, runs: Runs) -> AppendDecision:
+    """Decide as Kafka does: an epoch begins with 0, and only the producer's last five batches are known."""
+    if batch.producer_epoch > state.epoch:
+        is_next = batch.first_sequence == numbered(batch.producer_epoch, 0)
+    else:
+        is_next = batch.first_sequence == state.last_sequence + 1
+    if is_next:
+        return AppendDecision()
+    if batch.first_sequence <= state.last_sequence:
+        for run in islice((run for run in reversed(runs()) if run.writer == batch.writer), BATCHES_KNOWN):
+            if (run.first_sequence, run.last_sequence) == (batch.first_sequence, batch.last_sequence):
+                return AppendDecision(duplicate_of=run.base_offset, timestamp_ms=run.timestamp_ms)
+    return AppendDecision(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 
 
 def offset_of(runs: Sequence[Run], batch: ProduceBatch) -> int | None:
@@ -79,7 +101,8 @@ class ProducerStateManager:
             last = next((run for run in reversed(runs()) if run.writer == batch.writer), None)
             if last is None:
                 return AppendDecision()
-            self._states[batch.writer] = ProducerStateEntry(last.last_sequence)
+            epoch = 0 if last.batch is None else epoch_of(last.last_sequence)
+            self._states[batch.writer] = ProducerStateEntry(last.last_sequence, epoch)
         return check_sequence(self._states[batch.writer], batch, runs)
 
     def appended(self, batch: ProduceBatch) -> None:

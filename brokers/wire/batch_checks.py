@@ -3,6 +3,8 @@
 Source: Kafka 2.8, ProduceRequest.validateRecords, Log.analyzeAndValidateRecords, LogValidator.validateBatch.
 """
 
+from typing import NamedTuple
+
 from crc32c import crc32c
 
 from kcsim.brokers.record_batches import (
@@ -11,19 +13,45 @@ from kcsim.brokers.record_batches import (
     LENGTH_STARTS_AT,
     MAGIC,
     NO_PRODUCER_ID,
+    NO_TIMESTAMP,
     BatchHeader,
     Codec,
     header_of,
+    numbered,
 )
 from kcsim.brokers.requests import NO_SEQUENCE, ProduceBatch
 from kcsim.controller.requests import ErrorCode
 
 FIRST_VERSION_WITH_ZSTD = 7
-_SEQUENCE_BITS = 31
 
 
-def produced_batch(records: bytes | None, client: str, address: str, version: int) -> ProduceBatch:
-    """Return the batch in the records of one partition of a request; with an error if a broker refuses it.
+class Refusal(NamedTuple):
+    """Why a broker does not even try to append records. `message` is for people."""
+
+    error: ErrorCode
+    message: str | None = None
+
+
+def refusal_of(records: bytes, version: int) -> Refusal | None:
+    """Return why a broker does not take records of one partition for a batch; None: it does.
+
+    Args:
+        version: of the request.
+    """
+    if len(records) < HEADER.size:
+        return Refusal(ErrorCode.INVALID_RECORD)
+    header = header_of(records)
+    if header.magic > MAGIC:
+        return Refusal(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {header.magic}")
+    if header.magic < MAGIC or header.length != len(records) - LENGTH_STARTS_AT:  # more than one batch, or less
+        return Refusal(ErrorCode.INVALID_RECORD)
+    if header.codec == Codec.ZSTD and version < FIRST_VERSION_WITH_ZSTD:
+        return Refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    return None
+
+
+def produced_batch(records: bytes, client: str, address: str) -> ProduceBatch:
+    """Return the batch of a client's records, which are one; with an error if the partition's leader refuses it.
 
     The sequence of an idempotent producer begins anew with each of its epochs; here the numbers of an epoch follow those of
     the epoch before, so that each record of a producer has a number of its own.
@@ -31,19 +59,15 @@ def produced_batch(records: bytes | None, client: str, address: str, version: in
     Args:
         client: the client id.
         address: host and port of the client, which tell producers without an id apart.
-        version: of the request.
     """
-    if records is None or len(records) < HEADER.size:
-        return _refused(ErrorCode.INVALID_RECORD)
     header = header_of(records)
-    error = _error(records, header, version)
+    error = _error(records, header)
     if error:
-        return _refused(error)
+        return ProduceBatch(client, NO_SEQUENCE, 1, 1, NO_TIMESTAMP, is_idempotent=False, batch=records, error=error)
     is_idempotent = header.producer_id != NO_PRODUCER_ID
-    sequence = (header.producer_epoch << _SEQUENCE_BITS) + header.base_sequence if is_idempotent else NO_SEQUENCE
     return ProduceBatch(
         f"{client}#{header.producer_id}" if is_idempotent else f"{client}@{address}",
-        sequence,
+        numbered(header.producer_epoch, header.base_sequence) if is_idempotent else NO_SEQUENCE,
         header.record_count,
         -(-len(records) // header.record_count),
         header.max_timestamp,
@@ -53,17 +77,7 @@ def produced_batch(records: bytes | None, client: str, address: str, version: in
     )
 
 
-def _refused(error: ErrorCode) -> ProduceBatch:
-    return ProduceBatch("", NO_SEQUENCE, 1, 1, 0, is_idempotent=False, batch=b"", error=error)
-
-
-def _error(records: bytes, header: BatchHeader, version: int) -> ErrorCode:
-    if header.magic < MAGIC:
-        return ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
-    if header.magic > MAGIC or header.length != len(records) - LENGTH_STARTS_AT:  # more than one batch, or less
-        return ErrorCode.INVALID_RECORD
-    if header.codec == Codec.ZSTD and version < FIRST_VERSION_WITH_ZSTD:
-        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+def _error(records: bytes, header: BatchHeader) -> ErrorCode:
     if header.checksum != crc32c(memoryview(records)[CHECKSUM_STARTS_AT:]):
         return ErrorCode.CORRUPT_MESSAGE
     is_numbered = header.producer_id == NO_PRODUCER_ID or (header.base_sequence >= 0 and header.producer_epoch >= 0)

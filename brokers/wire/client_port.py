@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kcsim.brokers.ports import AddressInUseError, Incoming
-from kcsim.brokers.wire.apis.api import ConnectionRefusedByApiError
-from kcsim.brokers.wire.apis.registry import is_served, refusal_of_api_versions, request_of, response_frame
+from kcsim.brokers.wire.apis.api import AnsweredRequestError, ConnectionRefusedByApiError
+from kcsim.brokers.wire.apis.registry import answer_frame, is_served, refusal_of_api_versions, request_of, response_frame
+from kcsim.brokers.wire.fetch_sessions import FetchSessions
 from kcsim.brokers.wire.frames import API_VERSIONS, UnknownVersionError, decode_request
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.errors import Killed
@@ -65,6 +66,7 @@ class ClientPort:
         self._deliver = deliver
         self._report = report
         self._limits = limits
+        self._fetch_sessions = FetchSessions(runtime.now_ms)
         self._connections: set[asyncio.Task[None]] = set()
         self._is_closed = False
         try:
@@ -132,14 +134,17 @@ class ClientPort:
 
     async def _answer(self, content: bytes, client: str) -> bytes | None:
         try:
-            frame = decode_request(content, client)
+            frame = decode_request(content, client, self._fetch_sessions)
             if not is_served(frame.api_key, frame.version):
                 raise UnknownVersionError(frame.api_key, frame.version, frame.correlation_id)
         except UnknownVersionError as error:
             if error.api_key != API_VERSIONS:
                 raise MalformedFrameError(str(error)) from error
             return refusal_of_api_versions(error.correlation_id)
-        request = ClientRequest(request_of(frame), self._cause, self._runtime.promise())
+        try:
+            request = ClientRequest(request_of(frame), self._cause, self._runtime.promise())
+        except AnsweredRequestError as error:
+            return answer_frame(error.values, frame)
         self._deliver(request)
         return response_frame(await request.answer.wait(), frame)
 

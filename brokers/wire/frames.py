@@ -15,6 +15,7 @@ from kio.index import KioIndexError, load_request_schema, load_response_schema
 from kio.serial import entity_writer
 from kio.serial.errors import SerialError
 
+from kcsim.brokers.wire.fetch_sessions import FetchSessions
 from kcsim.brokers.wire.message_reader import MalformedFrameError, message_reader
 
 API_VERSIONS = 18
@@ -40,6 +41,7 @@ class RequestFrame(NamedTuple):
         client_id: None: the client has not named itself.
         message: kio's message of this API and version.
         client: the client's host and port.
+        fetch_sessions: those of the broker that got the request.
     """
 
     api_key: int
@@ -48,9 +50,10 @@ class RequestFrame(NamedTuple):
     client_id: str | None
     message: Any
     client: str = ""
+    fetch_sessions: FetchSessions | None = None
 
 
-def decode_request(frame: bytes, client: str = "") -> RequestFrame:
+def decode_request(frame: bytes, client: str = "", fetch_sessions: FetchSessions | None = None) -> RequestFrame:
     """Return the request in a frame.
 
     What follows the message is ignored, as Kafka does: librdkafka appends three bytes to some requests.
@@ -66,7 +69,7 @@ def decode_request(frame: bytes, client: str = "") -> RequestFrame:
         raise UnknownVersionError(api_key, version, correlation_id) from None
     header, message = codec.read(frame)
     client_id = getattr(header, "client_id", None)  # the oldest form of the header has none
-    return RequestFrame(api_key, version, correlation_id, client_id, message, client)
+    return RequestFrame(api_key, version, correlation_id, client_id, message, client, fetch_sessions)
 
 
 def encode_request(message: Any, correlation_id: int, client_id: str | None) -> bytes:

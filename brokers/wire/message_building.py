@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin
 
 from kio.schema.errors import ErrorCode
 
-from kcsim.brokers.wire.message_reader import is_structure, without_none
+from kcsim.brokers.wire.message_reader import is_structure, moment_of, without_none
 
 Convert = Callable[[Any], Any]
 
@@ -18,8 +18,8 @@ def message_of(schema: Any, values: Mapping[str, Any]) -> Any:
 
     Args:
         values: by the names of fields, of all versions: those that this version does not have are left out. Structures are
-            mappings again, arrays are iterables, spans of time are in ms, errors are numbers. A field with a default may be
-            missing.
+            mappings again, arrays are iterables, spans and points of time are in ms, errors are numbers. A field with a
+            default may be missing.
 
     Raises: TypeError if a value is missing.
     """
@@ -41,6 +41,8 @@ def _conversion(declared: Any, kafka_type: str | None) -> Convert:
         convert = ErrorCode
     elif kafka_type in ("timedelta_i32", "timedelta_i64"):
         convert = _milliseconds
+    elif kafka_type == "datetime_i64":
+        convert = moment_of
     else:
         return _unchanged
     return _or_none(convert) if is_nullable else convert

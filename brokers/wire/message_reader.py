@@ -241,7 +241,8 @@ def _uuid(content: bytes) -> UUID | None:
     return None if content == NULL_UUID else UUID(bytes=content)
 
 
-def _moment(ms: int) -> datetime | None:
+def moment_of(ms: int) -> datetime | None:
+    """Return a point of time of a message, given in ms since 1970; -1: there is none."""
     return None if ms == -1 else EPOCH + timedelta(milliseconds=ms)
 
 
@@ -262,6 +263,6 @@ CONVERTED: Mapping[str, tuple[struct.Struct, Callable[[Any], Any]]] = {
     "error_code": (struct.Struct(">h"), ErrorCode),
     "timedelta_i32": (struct.Struct(">i"), lambda ms: timedelta(milliseconds=ms)),
     "timedelta_i64": (struct.Struct(">q"), lambda ms: timedelta(milliseconds=ms)),
-    "datetime_i64": (struct.Struct(">q"), _moment),
+    "datetime_i64": (struct.Struct(">q"), moment_of),
     "uuid": (struct.Struct(">16s"), _uuid),
 }

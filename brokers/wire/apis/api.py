@@ -10,8 +10,9 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
+from kcsim.brokers.requests import ANY_LEADER_EPOCH
 from kcsim.brokers.wire.frames import RequestFrame
-from kcsim.vocabulary import TopicPartition
+from kcsim.vocabulary import LeaderEpoch, TopicPartition
 
 V = TypeVar("V")
 
@@ -23,12 +24,20 @@ class ConnectionRefusedByApiError(Exception):
     """The request has no answer, and the broker closes the connection because of it. The message says why."""
 
 
+class AnsweredRequestError(Exception):
+    """A request whose answer is known without the broker. Attributes: values: the fields of the response."""
+
+    def __init__(self, values: Values) -> None:
+        super().__init__("answered without the broker")
+        self.values = values
+
+
 class Api(NamedTuple):
     """One API.
 
     Attributes:
         versions: those that are served, as a 2.8 broker serves them.
-        request: from a frame to the broker's request. Raises: MalformedFrameError.
+        request: from a frame to the broker's request. Raises: MalformedFrameError, AnsweredRequestError.
         values: from the broker's response, and the frame of the request, to the fields of the response; None: the client
             expects no answer. Raises: ConnectionRefusedByApiError.
     """
@@ -47,3 +56,8 @@ def by_topic(partitions: Mapping[TopicPartition, V]) -> Iterator[tuple[str, list
 def milliseconds(span: timedelta) -> int:
     """Return a span of time of a message in ms."""
     return round(span.total_seconds() * 1000)
+
+
+def known_epoch(leader_epoch: int) -> LeaderEpoch:
+    """Return the leader epoch that a client knows; negative numbers mean that it knows none."""
+    return LeaderEpoch(leader_epoch) if leader_epoch >= 0 else ANY_LEADER_EPOCH

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcsim.brokers.requests import (
+    ANY_LEADER_EPOCH,
     EpochQuery,
     ListedOffset,
     ListOffsetsRequest,
@@ -15,7 +16,7 @@ from kcsim.brokers.requests import (
     OffsetsForLeaderEpochRequest,
     OffsetsForLeaderEpochResponse,
 )
-from kcsim.brokers.wire.apis.api import Api, Values, by_topic
+from kcsim.brokers.wire.apis.api import Api, Values, by_topic, known_epoch
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import BrokerId, LeaderEpoch, TopicPartition
@@ -88,7 +89,7 @@ def _epochs_values(response: OffsetsForLeaderEpochResponse, _: RequestFrame) -> 
 
 
 def _leader_epoch(partition: Any) -> LeaderEpoch:
-    return LeaderEpoch(getattr(partition, "current_leader_epoch", -1))
+    return known_epoch(getattr(partition, "current_leader_epoch", ANY_LEADER_EPOCH))
 
 
 APIS: Mapping[int, Api] = {

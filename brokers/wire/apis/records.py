@@ -5,10 +5,11 @@ Message formats 0 and 1 are not served: Produce begins with version 3 and Fetch 
 Source: Kafka 2.8, KafkaApis.handleProduceRequest and handleFetchRequest; docs/kafka/requests.md 7.1, 8.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from kcsim.brokers.requests import (
     ACKS_NONE,
+    ANY_LEADER_EPOCH,
     CONSUMER,
     FetchedPartition,
     FetchPartition,
@@ -16,38 +17,61 @@ from kcsim.brokers.requests import (
     FetchResponse,
     ProduceRequest,
     ProduceResponse,
+    ProduceResult,
 )
-from kcsim.brokers.wire.apis.api import Api, ConnectionRefusedByApiError, Values, by_topic, milliseconds
-from kcsim.brokers.wire.batch_checks import produced_batch
+from kcsim.brokers.wire.apis.api import (
+    AnsweredRequestError,
+    Api,
+    ConnectionRefusedByApiError,
+    Values,
+    by_topic,
+    known_epoch,
+    milliseconds,
+)
+from kcsim.brokers.wire.batch_checks import produced_batch, refusal_of
 from kcsim.brokers.wire.batches_of_runs import batches_of
+from kcsim.brokers.wire.fetch_sessions import CLOSING_EPOCH, NO_SESSION, OPENING_EPOCH, FetchSessionError
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.run_actions import RUN_STARTED_SEQ
-from kcsim.vocabulary import LeaderEpoch, TopicPartition
+from kcsim.vocabulary import TopicPartition
 
 PRODUCE, FETCH = 0, 1
 FETCH_MAX_BYTES = 55 << 20
 """fetch.max.bytes of a broker: of the records of one response, whatever the client allows."""
 READ_COMMITTED = 1
+FIRST_VERSION_FROM_FOLLOWERS = 11
+"""From this version on a client may fetch from a replica that does not lead (KIP-392)."""
 
 
 # --- Produce ---------------------------------------------------------------------------------------------------------------
 
 
 def _produce_request(frame: RequestFrame) -> ProduceRequest:
-    message, client = frame.message, frame.client_id or ""
+    client = frame.client_id or ""
     batches = {
-        TopicPartition(topic.name, one.index): produced_batch(one.records, client, frame.client, frame.version)
-        for topic in message.topic_data
-        for one in topic.partition_data
+        tp: produced_batch(records, client, frame.client)
+        for tp, records in _records_in(frame)
+        if refusal_of(records, frame.version) is None
     }
-    return ProduceRequest(client, message.acks, milliseconds(message.timeout), batches)
+    return ProduceRequest(client, frame.message.acks, milliseconds(frame.message.timeout), batches)
+
+
+def _records_in(frame: RequestFrame) -> Iterator[tuple[TopicPartition, bytes]]:
+    for topic in frame.message.topic_data:
+        for one in topic.partition_data:
+            yield TopicPartition(topic.name, one.index), one.records or b""
 
 
 def _produce_values(response: ProduceResponse, frame: RequestFrame) -> Values | None:
+    results, messages = dict(response.results), {}
+    for tp, records in _records_in(frame):
+        refusal = refusal_of(records, frame.version)
+        if refusal is not None:
+            results[tp], messages[tp] = ProduceResult(refusal.error), refusal.message
     if frame.message.acks == ACKS_NONE:
-        refused = [f"{tp}: {result.error.name}" for tp, result in response.results.items() if result.error]
+        refused = [f"{tp}: {result.error.name}" for tp, result in results.items() if result.error]
         if refused:
             raise ConnectionRefusedByApiError(f"records with acks=0 are refused: {', '.join(refused)}")
         return None
@@ -57,20 +81,24 @@ def _produce_values(response: ProduceResponse, frame: RequestFrame) -> Values | 
             {
                 "name": topic,
                 "partition_responses": [
-                    {
-                        "index": partition,
-                        "error_code": result.error,
-                        "base_offset": result.base_offset,
-                        "log_append_time": None,
-                        "log_start_offset": result.log_start_offset,
-                        "record_errors": (),
-                        "error_message": None,
-                    }
-                    for partition, result in results
+                    _produced(partition, result, messages.get(TopicPartition(topic, partition)))
+                    for partition, result in of_topic
                 ],
             }
-            for topic, results in by_topic(response.results)
+            for topic, of_topic in by_topic(results)
         ],
+    }
+
+
+def _produced(partition: int, result: ProduceResult, error_message: str | None) -> Values:
+    return {
+        "index": partition,
+        "error_code": result.error,
+        "base_offset": result.base_offset,
+        "log_append_time": result.append_time_ms,
+        "log_start_offset": result.log_start_offset,
+        "record_errors": (),
+        "error_message": error_message,
     }
 
 
@@ -81,36 +109,83 @@ def _fetch_request(frame: RequestFrame) -> FetchRequest:
     message = frame.message
     if message.replica_id >= 0:
         raise MalformedFrameError(f"a fetch of broker {message.replica_id}: brokers fetch within the run only")
-    partitions = {
-        TopicPartition(topic.topic, one.partition): FetchPartition(
-            LeaderEpoch(getattr(one, "current_leader_epoch", -1)),
-            one.fetch_offset,
-            RUN_STARTED_SEQ,
-            max_bytes=one.partition_max_bytes,
-        )
-        for topic in message.topics
-        for one in topic.partitions
-    }
+    max_bytes = min(message.max_bytes, FETCH_MAX_BYTES)
+    may_ask_followers = frame.version >= FIRST_VERSION_FROM_FOLLOWERS
+    partitions = _partitions_of_session(frame)
     return FetchRequest(
         CONSUMER,
         milliseconds(message.max_wait),
         partitions,
         message.min_bytes,
-        min(message.max_bytes, FETCH_MAX_BYTES),
+        max_bytes,
+        may_ask_followers=may_ask_followers,
     )
+
+
+def _partitions_of_session(frame: RequestFrame) -> Mapping[TopicPartition, FetchPartition]:
+    """Return what a request fetches: what it lists, and, if it goes on with a session, what was listed before."""
+    listed, sessions = _listed_partitions(frame), frame.fetch_sessions
+    session_id, epoch = _session(frame)
+    if sessions is None or epoch in (OPENING_EPOCH, CLOSING_EPOCH):
+        if sessions is not None:
+            sessions.close(session_id)
+        return listed
+    try:
+        session = sessions.at(session_id, epoch)
+    except FetchSessionError as error:
+        values = {"throttle_time": 0, "error_code": error.error, "session_id": NO_SESSION, "responses": ()}
+        raise AnsweredRequestError(values) from None
+    forgotten = (
+        TopicPartition(topic.topic, partition)
+        for topic in frame.message.forgotten_topics_data
+        for partition in topic.partitions
+    )
+    session.change(listed, forgotten)
+    return dict(session.partitions)
+
+
+def _listed_partitions(frame: RequestFrame) -> dict[TopicPartition, FetchPartition]:
+    return {
+        TopicPartition(topic.topic, one.partition): FetchPartition(
+            known_epoch(getattr(one, "current_leader_epoch", ANY_LEADER_EPOCH)),
+            one.fetch_offset,
+            RUN_STARTED_SEQ,
+            max_bytes=one.partition_max_bytes,
+        )
+        for topic in frame.message.topics
+        for one in topic.partitions
+    }
+
+
+def _session(frame: RequestFrame) -> tuple[int, int]:
+    """Return session id and epoch of a request."""
+    message = frame.message
+    return getattr(message, "session_id", NO_SESSION), getattr(message, "session_epoch", CLOSING_EPOCH)
 
 
 def _fetch_values(response: FetchResponse, frame: RequestFrame) -> Values:
     aborted = () if frame.message.isolation_level == READ_COMMITTED else None
+    session_id, fetched = _of_session(response, frame)
     return {
         "throttle_time": 0,
         "error_code": ErrorCode.NONE,
-        "session_id": 0,
+        "session_id": session_id,
         "responses": [
-            {"topic": topic, "partitions": [_fetched(partition, fetched, aborted) for partition, fetched in partitions]}
-            for topic, partitions in by_topic(response.partitions)
+            {"topic": topic, "partitions": [_fetched(partition, one, aborted) for partition, one in partitions]}
+            for topic, partitions in by_topic(fetched)
         ],
     }
+
+
+def _of_session(response: FetchResponse, frame: RequestFrame) -> tuple[int, Mapping[TopicPartition, FetchedPartition]]:
+    """Return the session's id, and what the client has to be told."""
+    sessions, (session_id, epoch) = frame.fetch_sessions, _session(frame)
+    if sessions is None or epoch == CLOSING_EPOCH:
+        return NO_SESSION, response.partitions
+    if epoch == OPENING_EPOCH:
+        return sessions.open(_listed_partitions(frame), response.partitions), response.partitions
+    session = sessions.get(session_id)
+    return (NO_SESSION, response.partitions) if session is None else (session_id, session.news(response.partitions))
 
 
 def _fetched(partition: int, fetched: FetchedPartition, aborted: tuple[()] | None) -> Values:

@@ -23,7 +23,7 @@ def is_served(api_key: int, version: int) -> bool:
 
 
 def request_of(frame: RequestFrame) -> Any:
-    """Return the broker's request in a frame whose version is served. Raises: MalformedFrameError."""
+    """Return the broker's request in a frame whose version is served. Raises: MalformedFrameError, AnsweredRequestError."""
     return APIS[frame.api_key].request(frame)
 
 
@@ -33,8 +33,11 @@ def response_frame(response: Any, frame: RequestFrame) -> bytes | None:
     Raises: ConnectionRefusedByApiError.
     """
     values = APIS[frame.api_key].values(response, frame)
-    if values is None:
-        return None
+    return None if values is None else answer_frame(values, frame)
+
+
+def answer_frame(values: Values, frame: RequestFrame) -> bytes:
+    """Return the frame with these fields as the response to the request in a frame."""
     schema = load_response_schema(frame.api_key, frame.version)
     return encode_response(message_of(schema, values), frame.correlation_id)
 

@@ -154,7 +154,7 @@ def test_too_few_in_sync_replicas_refuse_before_anything_is_appended() -> None:
 
     async def script() -> None:
         await bench.lead(isr=(B1,))
-        assert await bench.produce(1, acks=ALL) == ProduceResult(ErrorCode.NOT_ENOUGH_REPLICAS)
+        assert await bench.produce(1, acks=ALL) == ProduceResult(ErrorCode.NOT_ENOUGH_REPLICAS, log_start_offset=0)
         assert bench.partition().log_end_offset == 0
 
     bench.play(script)
@@ -167,7 +167,7 @@ def test_a_topic_has_its_own_minimum() -> None:
         await bench.by_hand.cluster.create_top_level_paths()
         await bench.by_hand.configs.set_or_create("topics", "orders", {"min.insync.replicas": "3"})
         await bench.lead(isr=(B1, B2))
-        assert await bench.produce(1, acks=ALL) == ProduceResult(ErrorCode.NOT_ENOUGH_REPLICAS)
+        assert await bench.produce(1, acks=ALL) == ProduceResult(ErrorCode.NOT_ENOUGH_REPLICAS, log_start_offset=0)
         bench.replicas.change_settings("orders", {})
         await bench.fetch(B2, {ORDERS_0: 0})
         waiting = bench.begun(bench.produce(1, acks=ALL))
@@ -266,7 +266,7 @@ def test_a_batch_that_is_sent_twice_is_in_the_log_once() -> None:
             assert await bench.produce(5, is_idempotent=True) == ProduceResult(NONE, 0, 0)
         assert bench.partition().log_end_offset == 5
         gap = await bench.produce(1, sequence=6, is_idempotent=True)
-        assert gap == ProduceResult(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+        assert gap == ProduceResult(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, log_start_offset=0)
 
     bench.play(script)
 

@@ -18,8 +18,8 @@ from kcsim.eventlog.events import EventKind
 from kcsim.vocabulary import BrokerId
 from kcsim.vocabulary import TopicPartition as Partition
 from tests.brokers.cluster.environments import WITHIN_MS, find, kill_and_expire, start_and_elect, until_idle
-from tests.brokers.cluster.raw_client import produce, raw_client
 from tests.brokers.cluster.test_client_ports import WITHIN_S, client_of, play_with_ports, until_seen
+from tests.brokers.differential.raw_client import produce, raw_client
 from tests.brokers.test_record_batches import batch_of, record
 
 RECORDS = 300

@@ -3,6 +3,7 @@
 import pytest
 
 from kcsim.brokers.log.producer_states import AppendDecision, ProducerStateManager
+from kcsim.brokers.record_batches import numbered
 from kcsim.brokers.records import Run
 from kcsim.brokers.requests import ProduceBatch
 from kcsim.controller.requests import ErrorCode
@@ -52,3 +53,39 @@ def test_an_earlier_incarnation_of_a_producer_is_fenced() -> None:
     states.appended(batch(0, 3, epoch=2))
     assert states.admit(batch(3, epoch=1), lambda: ()) == AppendDecision(ErrorCode.INVALID_PRODUCER_EPOCH)
     assert states.admit(batch(9, epoch=3), lambda: ()) == AppendDecision()
+
+
+# --- batches of bytes: as Kafka 2.8.2 answers in tests/brokers/differential
+
+
+def of_bytes(sequence: int, count: int = 1, epoch: int = 0) -> ProduceBatch:
+    return ProduceBatch("p", numbered(epoch, sequence), count, 10, 0, True, epoch, batch=b"?")
+
+
+SIX = tuple(Run(n, 1, LeaderEpoch(0), "p", n, 1_000 + n, 10, batch=b"?") for n in range(6))
+OUT_OF_ORDER = AppendDecision(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        pytest.param(of_bytes(6), AppendDecision(), id="the next"),
+        pytest.param(of_bytes(7), OUT_OF_ORDER, id="a gap"),
+        pytest.param(of_bytes(5), AppendDecision(duplicate_of=5, timestamp_ms=1_005), id="the last again"),
+        pytest.param(of_bytes(1), AppendDecision(duplicate_of=1, timestamp_ms=1_001), id="the fifth last again"),
+        pytest.param(of_bytes(0), OUT_OF_ORDER, id="the sixth last again"),
+        pytest.param(of_bytes(4, 2), OUT_OF_ORDER, id="two batches as one"),
+        pytest.param(of_bytes(5, 2), OUT_OF_ORDER, id="half of it new"),
+        pytest.param(of_bytes(0, epoch=1), AppendDecision(), id="the next epoch"),
+        pytest.param(of_bytes(3, epoch=1), OUT_OF_ORDER, id="the next epoch, not from 0"),
+    ],
+)
+def test_a_new_leader_decides_on_batches_of_bytes_as_kafka(sent: ProduceBatch, expected: AppendDecision) -> None:
+    assert ProducerStateManager().admit(sent, lambda: SIX) == expected
+
+
+def test_the_epoch_of_a_producer_is_in_the_log_too() -> None:
+    log = (*SIX, Run(6, 1, LeaderEpoch(0), "p", numbered(3, 0), 0, 10, batch=b"?"))
+    states = ProducerStateManager()
+    assert states.admit(of_bytes(6), lambda: log) == AppendDecision(ErrorCode.INVALID_PRODUCER_EPOCH)
+    assert states.admit(of_bytes(1, epoch=3), lambda: log) == AppendDecision()

@@ -5,7 +5,7 @@ from crc32c import crc32c
 
 from kcsim.brokers.record_batches import CHECKSUM_STARTS_AT, HEADER, Codec, header_of
 from kcsim.brokers.requests import NO_SEQUENCE, ProduceBatch
-from kcsim.brokers.wire.batch_checks import produced_batch
+from kcsim.brokers.wire.batch_checks import produced_batch, refusal_of
 from kcsim.controller.requests import ErrorCode
 from tests.brokers.test_record_batches import sent_batches
 
@@ -20,13 +20,14 @@ def changed(batch: bytes = PLAIN, **fields: int) -> bytes:
     return packed[:17] + crc32c(packed[CHECKSUM_STARTS_AT:]).to_bytes(4, "big") + packed[CHECKSUM_STARTS_AT:]
 
 
-def produced(records: bytes | None, version: int = 9) -> ProduceBatch:
-    return produced_batch(records, "checkout", "10.0.0.1:5000", version)
+def produced(records: bytes) -> ProduceBatch:
+    return produced_batch(records, "checkout", "10.0.0.1:5000")
 
 
 def test_every_batch_that_a_real_client_sent_is_taken_but_those_of_transactions() -> None:
     for batch in sent_batches():
         taken, header = produced(batch), header_of(batch)
+        assert refusal_of(batch, 9) is None
         assert taken.error == (ErrorCode.INVALID_TXN_STATE if header.is_transactional else ErrorCode.NONE)
         if not taken.error:
             assert (taken.count, taken.timestamp_ms, taken.batch) == (header.record_count, header.max_timestamp, batch)
@@ -46,13 +47,23 @@ def test_the_sequence_of_an_epoch_follows_that_of_the_epoch_before() -> None:
 @pytest.mark.parametrize(
     ("records", "error"),
     [
-        (None, ErrorCode.INVALID_RECORD),
         (b"", ErrorCode.INVALID_RECORD),
         (PLAIN[:60], ErrorCode.INVALID_RECORD),
         (PLAIN[:-1], ErrorCode.INVALID_RECORD),
         (PLAIN + PLAIN, ErrorCode.INVALID_RECORD),
-        (changed(magic=1), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
-        (changed(magic=3), ErrorCode.INVALID_RECORD),
+        (changed(magic=1), ErrorCode.INVALID_RECORD),
+        (changed(magic=3), ErrorCode.CORRUPT_MESSAGE),
+    ],
+)
+def test_what_is_no_batch_is_refused_before_its_partition_is_looked_at(records: bytes, error: ErrorCode) -> None:
+    refusal = refusal_of(records, 9)
+    assert refusal is not None
+    assert refusal.error is error
+
+
+@pytest.mark.parametrize(
+    ("records", "error"),
+    [
         (changed(checksum=0), ErrorCode.CORRUPT_MESSAGE),
         (PLAIN[:-1] + bytes([PLAIN[-1] ^ 1]), ErrorCode.CORRUPT_MESSAGE),
         (changed(attributes=0x20), ErrorCode.INVALID_RECORD),
@@ -63,11 +74,13 @@ def test_the_sequence_of_an_epoch_follows_that_of_the_epoch_before() -> None:
         (changed(producer_id=17, producer_epoch=0, base_sequence=-1), ErrorCode.INVALID_RECORD),
     ],
 )
-def test_what_is_refused(records: bytes | None, error: ErrorCode) -> None:
+def test_what_the_leader_of_its_partition_refuses(records: bytes, error: ErrorCode) -> None:
     assert produced(records).error is error
 
 
 def test_zstd_needs_a_client_that_knows_it() -> None:
     batch = changed(attributes=Codec.ZSTD)
-    assert produced(batch, 6).error is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    assert produced(batch, 7).error is ErrorCode.NONE
+    refusal = refusal_of(batch, 6)
+    assert refusal is not None
+    assert refusal.error is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert refusal_of(batch, 7) is None

@@ -1,7 +1,7 @@
 """Messages built from plain values."""
 
 from dataclasses import fields, is_dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from kcsim.brokers.wire.frames import decode_request, decode_response
 from kcsim.brokers.wire.message_building import message_of
+from kcsim.brokers.wire.message_reader import EPOCH
 from tests.brokers.wire.recorded_frames import recorded_exchanges
 from tests.brokers.wire.test_frames import is_refused
 
@@ -24,6 +25,8 @@ def plain(value: Any) -> Any:
         return [plain(element) for element in value]
     if isinstance(value, timedelta):
         return value // timedelta(milliseconds=1)
+    if isinstance(value, datetime):
+        return (value - EPOCH) // timedelta(milliseconds=1)
     return value.value if isinstance(value, ErrorCode) else value
 
 
