@@ -380,6 +380,11 @@ class Cluster:
             addresses.append((config.host_name, config.port_of(slot.spec.broker_id)))
         return addresses
 
+    @property
+    def bootstrap_servers(self) -> str | None:
+        """The same addresses as Kafka's clients take them: host:port,… None without TCP ports."""
+        return None if self._client_ports is None else ",".join(f"{host}:{port}" for host, port in self.bootstrap)
+
     def _config_of(self, slot: _BrokerSlot) -> BrokerConfig:
         if self._client_ports is None:
             return self._config
