@@ -88,6 +88,9 @@ class BrokerConfig:
     log_retention_bytes: int = -1  # -1: no limit
     log_retention_check_interval_ms: int = 300_000
     replica_socket_timeout_ms: int = 30_000
+    auto_create_topics_enable: bool = True
+    num_partitions: int = 1
+    default_replication_factor: int = 1
     offsets_topic_num_partitions: int = 50
     offsets_topic_replication_factor: int = 3
     offsets_commit_timeout_ms: int = 5_000

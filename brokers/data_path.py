@@ -71,8 +71,6 @@ class DataPath:
             FetchHandler(runtime, reads, isr, self.high_watermarks),
             ConsumerFetches(runtime, reads, self.purgatory),
             OffsetsHandler(self.hosted, metadata),
-            metadata,
-            config.controller.inter_broker_listener_name,
         )
 
     def close(self) -> None:

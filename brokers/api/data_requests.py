@@ -1,4 +1,4 @@
-"""Passes the requests about records and metadata to the component of the broker that answers them.
+"""Passes the requests about records to the component of the broker that answers them.
 
 Source: Kafka 2.8, KafkaApis.
 """
@@ -6,12 +6,10 @@ Source: Kafka 2.8, KafkaApis.
 from dataclasses import dataclass
 from typing import assert_never
 
-from kcsim.brokers.api.client_metadata import metadata_for
 from kcsim.brokers.api.consumer_fetches import ConsumerFetches
 from kcsim.brokers.api.fetch_handler import FetchHandler
 from kcsim.brokers.api.offsets_handler import OffsetsHandler
 from kcsim.brokers.api.produce_handler import ProduceHandler
-from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.requests import (
     CONSUMER,
     ApiVersionsRequest,
@@ -19,30 +17,24 @@ from kcsim.brokers.requests import (
     FetchRequest,
     ListOffsetsRequest,
     ListOffsetsResponse,
-    MetadataRequest,
-    MetadataResponse,
     OffsetsForLeaderEpochRequest,
     ProduceRequest,
     ProduceResponse,
     ReplicaResponse,
 )
 
-DataRequest = (
-    FetchRequest | ProduceRequest | ListOffsetsRequest | OffsetsForLeaderEpochRequest | MetadataRequest | ApiVersionsRequest
-)
-DataResponse = ReplicaResponse | ProduceResponse | ListOffsetsResponse | MetadataResponse | ApiVersionsResponse
+DataRequest = FetchRequest | ProduceRequest | ListOffsetsRequest | OffsetsForLeaderEpochRequest | ApiVersionsRequest
+DataResponse = ReplicaResponse | ProduceResponse | ListOffsetsResponse | ApiVersionsResponse
 
 
 @dataclass(frozen=True, slots=True)
 class DataRequests:
-    """The components that answer. `listener`: the listener on which clients reach brokers."""
+    """The components that answer."""
 
     produce: ProduceHandler
     followers: FetchHandler
     consumers: ConsumerFetches
     offsets: OffsetsHandler
-    metadata: MetadataCache
-    listener: str
 
     async def handle(self, request: DataRequest, cause: int) -> DataResponse:
         match request:
@@ -54,8 +46,6 @@ class DataRequests:
                 return self.offsets.list_offsets(request)
             case OffsetsForLeaderEpochRequest():
                 return self.offsets.ends_of_epochs(request)
-            case MetadataRequest():
-                return metadata_for(request, self.metadata, self.listener)
             case ApiVersionsRequest():
                 return ApiVersionsResponse()
             case _:

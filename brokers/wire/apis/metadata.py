@@ -26,13 +26,14 @@ def _metadata_request(frame: RequestFrame) -> MetadataRequest:
         return MetadataRequest(None)
     if any(topic.name is None for topic in topics):
         raise MalformedFrameError("topics are known by their names only: a name is null")
-    return MetadataRequest(tuple(topic.name for topic in topics))
+    may_create = getattr(frame.message, "allow_auto_topic_creation", True)  # the oldest versions do not ask
+    return MetadataRequest(tuple(topic.name for topic in topics), may_create)
 
 
 def _metadata_values(response: MetadataResponse, _: RequestFrame) -> Values:
     by_topic = groupby(sorted(response.partitions.items()), key=lambda item: item[0].topic)
     known = [_topic(topic, ErrorCode.NONE, (_partition(*item) for item in items)) for topic, items in by_topic]
-    unknown = [_topic(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ()) for topic in response.unknown_topics]
+    unknown = [_topic(topic, error, ()) for topic, error in response.topic_errors.items()]
     return {
         "throttle_time": 0,
         "brokers": [
