@@ -9,7 +9,17 @@ from dataclasses import replace
 from functools import partial
 
 from kcsim.brokers.admin.auto_topic_creation import AutoTopicCreation
+from kcsim.brokers.admin.config_handler import ConfigHandler
+from kcsim.brokers.admin.listed_reassignments import list_reassignments
+from kcsim.brokers.admin.log_dirs import describe_log_dirs
 from kcsim.brokers.admin.metadata_handler import MetadataHandler
+from kcsim.brokers.admin.requests import (
+    DescribeConfigsRequest,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.config_change_listener import ConfigChangeListener
 from kcsim.brokers.controlled_shutdown import ControlledShutdownClient
@@ -112,15 +122,15 @@ class Broker:
             self._numbers,
         )
         self.groups = self._group_coordinator()
-        self._handlers = RequestHandlers(
-            ports, self.replicas, self.data.requests, self.groups, self._own_epoch, self._answers(listener)
-        )
         self.dynamic_config = DynamicConfig(
             self.broker_id,
             self._config.controller.unclean_leader_election_enable,
             zk.configs,
             self.controller,
             self.replicas.change_settings,
+        )
+        self._handlers = RequestHandlers(
+            ports, self.replicas, self.data.requests, self.groups, self._own_epoch, self._answers(listener)
         )
         self._config_changes = ConfigChangeListener(
             ports.runtime, self.client, zk.config_changes, ports.sink, ports.epoch_ms, self.dynamic_config.apply
@@ -137,10 +147,22 @@ class Broker:
     def _answers(self, listener: str) -> dict[type, Answer]:
         """Return what answers the requests that are neither about replicas nor about groups, by their class."""
         creation = AutoTopicCreation(self._config, self.metadata, self.kafka_zk, self._offsets_topic, self._numbers)
+        configs = ConfigHandler(self.broker_id, self._config, self.dynamic_config, self.metadata, self.kafka_zk.configs)
         return {
             ControlledShutdownRequest: self._handle_controlled_shutdown,
             MetadataRequest: MetadataHandler(self.metadata, listener, creation).handle,
+            DescribeConfigsRequest: configs.describe,
+            DescribeLogDirsRequest: self._describe_log_dirs,
+            ListPartitionReassignmentsRequest: self._list_partition_reassignments,
         }
+
+    async def _describe_log_dirs(self, request: DescribeLogDirsRequest, _: int) -> DescribeLogDirsResponse:
+        return describe_log_dirs(request, self.disk)
+
+    async def _list_partition_reassignments(
+        self, request: ListPartitionReassignmentsRequest, cause: int
+    ) -> ListPartitionReassignmentsResponse:
+        return await list_reassignments(request, self.controller, cause)
 
     # --- start
 

@@ -132,7 +132,7 @@ def up(
         _print_dry_run(model, choice.connect)
         raise CommandExit(ExitStatus.DRY_RUN)
     with stop_signals_as_ctrl_c():
-        status = _UpCommand(cluster, choice, described, topics, client_ports, seed, verbose, trace).run()
+        status = _UpCommand(cluster, choice, described, topics, seed, verbose, trace, client_ports).run()
     raise CommandExit(status)
 
 
@@ -242,10 +242,10 @@ class _UpCommand:
     choice: "ZooKeeperChoice"
     scenario: "Scenario"
     topics: "list[NewTopic]"
-    client_ports: dict[int, int] | None
     seed: int
     verbose: bool
     trace: Path | None = None
+    client_ports: dict[int, int] | None = None
     connect_string: str = ""
     lifecycle: "ClusterLifecycle | None" = None
     followed: "FollowedCluster" = field(default_factory=_followed_cluster)

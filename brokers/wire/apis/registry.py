@@ -10,7 +10,7 @@ from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode as KafkaErrorCode
 
 from kcsim.brokers.requests import ApiVersionsRequest
-from kcsim.brokers.wire.apis import metadata
+from kcsim.brokers.wire.apis import cluster, describe_configs, metadata
 from kcsim.brokers.wire.apis.api import Api, Values
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response
 from kcsim.brokers.wire.message_building import message_of
@@ -64,5 +64,7 @@ def _api_versions_values(_: Any, frame: RequestFrame) -> Values:
 APIS: Mapping[int, Api] = {
     API_VERSIONS: Api(range(4), _api_versions_request, _api_versions_values),
     **metadata.APIS,
+    **cluster.APIS,
+    **describe_configs.APIS,
 }
 """All APIs that are served, by their keys."""

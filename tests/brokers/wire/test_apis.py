@@ -10,6 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.index import load_request_schema
 
+from kcsim.brokers.admin.config_descriptions import broker_settings, topic_entries
+from kcsim.brokers.admin.requests import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribedConfigs,
+    DescribedLogDir,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.requests import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -55,6 +67,13 @@ def response_to(request: Any) -> Any:
             return MetadataResponse({}, None, {}, dict.fromkeys(request.topics or (), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         case ApiVersionsRequest():
             return ApiVersionsResponse()
+        case DescribeConfigsRequest(resources):
+            entries = topic_entries({}, broker_settings(BrokerConfig(), {}, {}))
+            return DescribeConfigsResponse(tuple(DescribedConfigs(resource, entries) for resource in resources))
+        case DescribeLogDirsRequest():
+            return DescribeLogDirsResponse((DescribedLogDir("/data"),))
+        case ListPartitionReassignmentsRequest():
+            return ListPartitionReassignmentsResponse()
     raise AssertionError(request)
 
 
