@@ -8,6 +8,18 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from kcsim.brokers.admin.auto_topic_creation import AutoTopicCreation
+from kcsim.brokers.admin.config_handler import ConfigHandler
+from kcsim.brokers.admin.listed_reassignments import list_reassignments
+from kcsim.brokers.admin.log_dirs import describe_log_dirs
+from kcsim.brokers.admin.metadata_handler import MetadataHandler
+from kcsim.brokers.admin.requests import (
+    DescribeConfigsRequest,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.config_change_listener import ConfigChangeListener
 from kcsim.brokers.controlled_shutdown import ControlledShutdownClient
@@ -21,7 +33,8 @@ from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.ports import AddressInUseError, BrokerPorts, Listening
 from kcsim.brokers.replica_manager import ReplicaManager
 from kcsim.brokers.replication.isr import UNAVAILABLE
-from kcsim.brokers.request_handlers import RequestHandlers
+from kcsim.brokers.request_handlers import Answer, RequestHandlers
+from kcsim.brokers.requests import MetadataRequest
 from kcsim.controller.decisions.placement import RandomNumbers
 from kcsim.controller.kafka_controller import KafkaController
 from kcsim.controller.ports import ControllerPorts
@@ -99,16 +112,24 @@ class Broker:
         self.metadata = MetadataCache()
         self.data = DataPath(self.broker_id, self._config, ports, zk, self.disk, self.metadata)
         self.replicas = ReplicaManager(ports, zk.configs, self.disk, self.metadata, self.data, listener)
-        self.groups = self._group_coordinator()
-        self._handlers = RequestHandlers(
-            ports, self.replicas, self.data.requests, self.groups, self._own_epoch, self._handle_controlled_shutdown
+        self._offsets_topic = OffsetsTopic(
+            zk.brokers,
+            zk.topics,
+            zk.configs,
+            self._config.offsets_topic_num_partitions,
+            self._config.offsets_topic_replication_factor,
+            self._numbers,
         )
+        self.groups = self._group_coordinator()
         self.dynamic_config = DynamicConfig(
             self.broker_id,
             self._config.controller.unclean_leader_election_enable,
             zk.configs,
             self.controller,
             self.replicas.change_settings,
+        )
+        self._handlers = RequestHandlers(
+            ports, self.replicas, self.data.requests, self.groups, self._own_epoch, self._answers(listener)
         )
         self._config_changes = ConfigChangeListener(
             ports.runtime, self.client, zk.config_changes, ports.sink, ports.epoch_ms, self.dynamic_config.apply
@@ -117,19 +138,30 @@ class Broker:
     def _group_coordinator(self) -> GroupCoordinator:
         config = self._config
         log = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms)
-        offsets_topic = OffsetsTopic(
-            self.kafka_zk.brokers,
-            self.kafka_zk.topics,
-            self.kafka_zk.configs,
-            config.offsets_topic_num_partitions,
-            config.offsets_topic_replication_factor,
-            self._numbers,
-        )
-        groups = GroupCoordinator(
-            self._ports.runtime, self._sink, config, self.metadata, GroupStorage(log, offsets_topic.create), self._numbers
-        )
+        storage = GroupStorage(log, self._offsets_topic.create)
+        groups = GroupCoordinator(self._ports.runtime, self._sink, config, self.metadata, storage, self._numbers)
         self.replicas.watch_roles(partial(follow_roles, groups, self.data.hosted))
         return groups
+
+    def _answers(self, listener: str) -> dict[type, Answer]:
+        """Return what answers the requests that are neither about replicas nor about groups, by their class."""
+        creation = AutoTopicCreation(self._config, self.metadata, self.kafka_zk, self._offsets_topic, self._numbers)
+        configs = ConfigHandler(self.broker_id, self._config, self.dynamic_config, self.metadata, self.kafka_zk.configs)
+        return {
+            ControlledShutdownRequest: self._handle_controlled_shutdown,
+            MetadataRequest: MetadataHandler(self.metadata, listener, creation).handle,
+            DescribeConfigsRequest: configs.describe,
+            DescribeLogDirsRequest: self._describe_log_dirs,
+            ListPartitionReassignmentsRequest: self._list_partition_reassignments,
+        }
+
+    async def _describe_log_dirs(self, request: DescribeLogDirsRequest, _: int) -> DescribeLogDirsResponse:
+        return describe_log_dirs(request, self.disk)
+
+    async def _list_partition_reassignments(
+        self, request: ListPartitionReassignmentsRequest, cause: int
+    ) -> ListPartitionReassignmentsResponse:
+        return await list_reassignments(request, self.controller, cause)
 
     # --- start
 

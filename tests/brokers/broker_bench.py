@@ -5,10 +5,13 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
 from kcsim import znodes
+from kcsim.brokers.admin.auto_topic_creation import AutoTopicCreation
+from kcsim.brokers.admin.metadata_handler import MetadataHandler
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.data_path import DataPath
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
 from kcsim.brokers.groups.group_log import ReplicatedGroupLog
+from kcsim.brokers.groups.offsets_topic import OffsetsTopic
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.network.network import SIMULATED_DELAY_MS, MemoryNetwork
@@ -23,6 +26,7 @@ from kcsim.brokers.requests import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
+    MetadataRequest,
     ProduceBatch,
     ProduceRequest,
     ProduceResult,
@@ -134,11 +138,20 @@ class BrokerBench(Bench):
             self.data.requests,
             groups,
             lambda: OWN_EPOCH,
-            self._answer_controlled_shutdown,
+            {
+                ControlledShutdownRequest: self._answer_controlled_shutdown,
+                MetadataRequest: MetadataHandler(self.metadata, "PLAINTEXT", self._creation(config)).handle,
+            },
         )
 
     async def _make_offsets_topic(self, cause: int) -> bool:
         return False
+
+    def _creation(self, config: BrokerConfig) -> AutoTopicCreation:
+        zk, numbers = self.kafka_zk, random.Random(1)
+        partitions, replication_factor = config.offsets_topic_num_partitions, config.offsets_topic_replication_factor
+        offsets_topic = OffsetsTopic(zk.brokers, zk.topics, zk.configs, partitions, replication_factor, numbers)
+        return AutoTopicCreation(config, self.metadata, zk, offsets_topic, numbers)
 
     async def _answer_controlled_shutdown(
         self, request: ControlledShutdownRequest, cause: int

@@ -1,0 +1,1 @@
+"""What a broker answers to administrative requests of clients."""
