@@ -15,6 +15,7 @@ from kcsim.brokers.data_path import DataPath
 from kcsim.brokers.dynamic_config import DynamicConfig
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
 from kcsim.brokers.groups.group_log import ReplicatedGroupLog, follow_roles
+from kcsim.brokers.groups.group_requests import GroupRequests
 from kcsim.brokers.groups.offsets_topic import OffsetsTopic
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
@@ -101,7 +102,12 @@ class Broker:
         self.replicas = ReplicaManager(ports, zk.configs, self.disk, self.metadata, self.data, listener)
         self.groups = self._group_coordinator()
         self._handlers = RequestHandlers(
-            ports, self.replicas, self.data.requests, self.groups, self._own_epoch, self._handle_controlled_shutdown
+            ports,
+            self.replicas,
+            self.data.requests,
+            GroupRequests(self.groups, self.metadata),
+            self._own_epoch,
+            self._handle_controlled_shutdown,
         )
         self.dynamic_config = DynamicConfig(
             self.broker_id,

@@ -8,13 +8,22 @@ from collections.abc import Awaitable, Callable
 
 from kcsim.brokers.api.data_requests import DataRequest, DataRequests, DataResponse
 from kcsim.brokers.api.epoch_checks import is_broker_epoch_stale
-from kcsim.brokers.groups.coordinator import GroupCoordinator
+from kcsim.brokers.groups.admin_requests import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    GroupAdminRequest,
+    GroupAdminResponse,
+    ListGroupsRequest,
+    OffsetDeleteRequest,
+)
+from kcsim.brokers.groups.group_requests import GroupRequests
 from kcsim.brokers.groups.requests import (
     FindCoordinatorRequest,
     GroupRequest,
     GroupResponse,
     HeartbeatRequest,
     JoinGroupRequest,
+    LeaveGroupMembersRequest,
     LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
@@ -57,7 +66,7 @@ class RequestHandlers:
         ports: BrokerPorts,
         replicas: ReplicaManager,
         data: DataRequests,
-        groups: GroupCoordinator,
+        groups: GroupRequests,
         own_epoch: Callable[[], BrokerEpoch],
         controlled_shutdown: AnswerControlledShutdown,
     ) -> None:
@@ -97,8 +106,8 @@ class RequestHandlers:
         del self._handling[number]
 
     async def handle(
-        self, request: BrokerRequest | GroupRequest | DataRequest, cause: int
-    ) -> BrokerResponse | GroupResponse | DataResponse:
+        self, request: BrokerRequest | GroupRequest | GroupAdminRequest | DataRequest, cause: int
+    ) -> BrokerResponse | GroupResponse | GroupAdminResponse | DataResponse:
         """Return the response to a request."""
         match request:
             case FetchRequest() | ProduceRequest():  # most requests
@@ -113,8 +122,13 @@ class RequestHandlers:
                 | SyncGroupRequest()
                 | HeartbeatRequest()
                 | LeaveGroupRequest()
+                | LeaveGroupMembersRequest()
                 | OffsetCommitRequest()
                 | OffsetFetchRequest()
+                | DescribeGroupsRequest()
+                | ListGroupsRequest()
+                | DeleteGroupsRequest()
+                | OffsetDeleteRequest()
             ):
                 return await self._groups.handle(request, cause)
             case _:

@@ -9,6 +9,7 @@ from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.data_path import DataPath
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
 from kcsim.brokers.groups.group_log import ReplicatedGroupLog
+from kcsim.brokers.groups.group_requests import GroupRequests
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.network.network import SIMULATED_DELAY_MS, MemoryNetwork
@@ -132,7 +133,7 @@ class BrokerBench(Bench):
             ports,
             self.replicas,
             self.data.requests,
-            groups,
+            GroupRequests(groups, self.metadata),
             lambda: OWN_EPOCH,
             self._answer_controlled_shutdown,
         )

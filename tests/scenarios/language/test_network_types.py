@@ -101,10 +101,8 @@ def test_every_request_that_travels_can_be_named() -> None:
     """A request is named by its class, as in the network."""
     modules = (broker_requests, group_requests, controller_requests, state_change_requests)
     classes = {name for module in modules for name, found in vars(module).items() if isinstance(found, type)}
-    from_outside = {
-        "ApiVersions",
-        "InitProducerId",
-    }  # only clients over TCP send them, which are not on the network of the run
+    # Only clients over TCP send these, which are not on the network of the run.
+    from_outside = {"ApiVersions", "InitProducerId", "LeaveGroupMembers"}
     assert {name.removesuffix("Request") for name in classes if name.endswith("Request")} == set(REQUESTS) | from_outside
 
 
