@@ -10,7 +10,7 @@ from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode as KafkaErrorCode
 
 from kcsim.brokers.requests import ApiVersionsRequest
-from kcsim.brokers.wire.apis import metadata, offsets, producer_ids, records
+from kcsim.brokers.wire.apis import group_admin, group_offsets, groups, metadata, offsets, producer_ids, records
 from kcsim.brokers.wire.apis.api import Api, Values
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response
 from kcsim.brokers.wire.message_building import message_of
@@ -67,5 +67,8 @@ APIS: Mapping[int, Api] = {
     **offsets.APIS,
     **producer_ids.APIS,
     **records.APIS,
+    **groups.APIS,
+    **group_offsets.APIS,
+    **group_admin.APIS,
 }
 """All APIs that are served, by their keys."""
