@@ -27,6 +27,7 @@ from kcsim.brokers.data_path import DataPath
 from kcsim.brokers.dynamic_config import DynamicConfig
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
 from kcsim.brokers.groups.group_log import ReplicatedGroupLog, follow_roles
+from kcsim.brokers.groups.group_requests import GroupRequests
 from kcsim.brokers.groups.offsets_topic import OffsetsTopic
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
@@ -129,7 +130,12 @@ class Broker:
             self.replicas.change_settings,
         )
         self._handlers = RequestHandlers(
-            ports, self.replicas, self.data.requests, self.groups, self._own_epoch, self._answers(listener)
+            ports,
+            self.replicas,
+            self.data.requests,
+            GroupRequests(self.groups, self.metadata),
+            self._own_epoch,
+            self._answers(listener),
         )
         self._config_changes = ConfigChangeListener(
             ports.runtime, self.client, zk.config_changes, ports.sink, ports.epoch_ms, self.dynamic_config.apply

@@ -9,11 +9,18 @@ from typing import Any
 
 from kcsim.brokers.api.data_requests import DataRequests
 from kcsim.brokers.api.epoch_checks import is_broker_epoch_stale
-from kcsim.brokers.groups.coordinator import GroupCoordinator
+from kcsim.brokers.groups.admin_requests import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+    OffsetDeleteRequest,
+)
+from kcsim.brokers.groups.group_requests import GroupRequests
 from kcsim.brokers.groups.requests import (
     FindCoordinatorRequest,
     HeartbeatRequest,
     JoinGroupRequest,
+    LeaveGroupMembersRequest,
     LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
@@ -53,7 +60,7 @@ class RequestHandlers:
         ports: BrokerPorts,
         replicas: ReplicaManager,
         data: DataRequests,
-        groups: GroupCoordinator,
+        groups: GroupRequests,
         own_epoch: Callable[[], BrokerEpoch],
         answers: Mapping[type, Answer],
     ) -> None:
@@ -105,8 +112,13 @@ class RequestHandlers:
                 | SyncGroupRequest()
                 | HeartbeatRequest()
                 | LeaveGroupRequest()
+                | LeaveGroupMembersRequest()
                 | OffsetCommitRequest()
                 | OffsetFetchRequest()
+                | DescribeGroupsRequest()
+                | ListGroupsRequest()
+                | DeleteGroupsRequest()
+                | OffsetDeleteRequest()
             ):
                 return await self._groups.handle(request, cause)
             case _:

@@ -11,6 +11,7 @@ from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.data_path import DataPath
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
 from kcsim.brokers.groups.group_log import ReplicatedGroupLog
+from kcsim.brokers.groups.group_requests import GroupRequests
 from kcsim.brokers.groups.offsets_topic import OffsetsTopic
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
@@ -136,7 +137,7 @@ class BrokerBench(Bench):
             ports,
             self.replicas,
             self.data.requests,
-            groups,
+            GroupRequests(groups, self.metadata),
             lambda: OWN_EPOCH,
             {
                 ControlledShutdownRequest: self._answer_controlled_shutdown,

@@ -10,7 +10,17 @@ from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode as KafkaErrorCode
 
 from kcsim.brokers.requests import ApiVersionsRequest
-from kcsim.brokers.wire.apis import cluster, describe_configs, metadata, offsets, producer_ids, records
+from kcsim.brokers.wire.apis import (
+    cluster,
+    describe_configs,
+    group_admin,
+    group_offsets,
+    groups,
+    metadata,
+    offsets,
+    producer_ids,
+    records,
+)
 from kcsim.brokers.wire.apis.api import Api, Values
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response
 from kcsim.brokers.wire.message_building import message_of
@@ -72,5 +82,8 @@ APIS: Mapping[int, Api] = {
     **records.APIS,
     **cluster.APIS,
     **describe_configs.APIS,
+    **groups.APIS,
+    **group_offsets.APIS,
+    **group_admin.APIS,
 }
 """All APIs that are served, by their keys."""

@@ -103,7 +103,14 @@ def test_every_request_that_travels_can_be_named() -> None:
     modules = (broker_requests, group_requests, controller_requests, state_change_requests, admin_requests)
     classes = {name for module in modules for name, found in vars(module).items() if isinstance(found, type)}
     # Only clients over TCP send these, and they are not on the network of the run.
-    from_outside = {"ApiVersions", "InitProducerId", "DescribeConfigs", "DescribeLogDirs", "ListPartitionReassignments"}
+    from_outside = {
+        "ApiVersions",
+        "InitProducerId",
+        "DescribeConfigs",
+        "DescribeLogDirs",
+        "ListPartitionReassignments",
+        "LeaveGroupMembers",
+    }
     assert {name.removesuffix("Request") for name in classes if name.endswith("Request")} == set(REQUESTS) | from_outside
 
 
