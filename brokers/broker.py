@@ -8,6 +8,9 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from kcsim.brokers.admin.admin_requests import AdminRequests
+from kcsim.brokers.admin.metadata_waits import MetadataWaits
+from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.config_change_listener import ConfigChangeListener
 from kcsim.brokers.controlled_shutdown import ControlledShutdownClient
@@ -21,7 +24,7 @@ from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.ports import AddressInUseError, BrokerPorts, Listening
 from kcsim.brokers.replica_manager import ReplicaManager
 from kcsim.brokers.replication.isr import UNAVAILABLE
-from kcsim.brokers.request_handlers import RequestHandlers
+from kcsim.brokers.request_handlers import RequestComponents, RequestHandlers
 from kcsim.controller.decisions.placement import RandomNumbers
 from kcsim.controller.kafka_controller import KafkaController
 from kcsim.controller.ports import ControllerPorts
@@ -100,9 +103,8 @@ class Broker:
         self.data = DataPath(self.broker_id, self._config, ports, zk, self.disk, self.metadata)
         self.replicas = ReplicaManager(ports, zk.configs, self.disk, self.metadata, self.data, listener)
         self.groups = self._group_coordinator()
-        self._handlers = RequestHandlers(
-            ports, self.replicas, self.data.requests, self.groups, self._own_epoch, self._handle_controlled_shutdown
-        )
+        components = RequestComponents(self.replicas, self.data.requests, self.groups, self._admin_requests())
+        self._handlers = RequestHandlers(ports, components, self._own_epoch, self._handle_controlled_shutdown)
         self.dynamic_config = DynamicConfig(
             self.broker_id,
             self._config.controller.unclean_leader_election_enable,
@@ -113,6 +115,11 @@ class Broker:
         self._config_changes = ConfigChangeListener(
             ports.runtime, self.client, zk.config_changes, ports.sink, ports.epoch_ms, self.dynamic_config.apply
         )
+
+    def _admin_requests(self) -> AdminRequests:
+        waits = MetadataWaits(self._ports.runtime, self.metadata)
+        topics = TopicChanges(self.kafka_zk, self.metadata, waits, self.controller, self._config, self._numbers, self._sink)
+        return AdminRequests(topics)
 
     def _group_coordinator(self) -> GroupCoordinator:
         config = self._config

@@ -74,6 +74,8 @@ class BrokerConfig:
     replica_fetch_response_max_bytes: int = 10 << 20
     replica_high_watermark_checkpoint_interval_ms: int = 5_000
     min_insync_replicas: int = 1
+    num_partitions: int = 1
+    default_replication_factor: int = 1
     message_max_bytes: int = 1_048_588
     log_segment_bytes: int = 1 << 30
     log_roll_ms: int | None = None  # unset: log_roll_hours

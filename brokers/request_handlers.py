@@ -5,7 +5,16 @@ KafkaApis; docs/kafka/requests.md 4.1.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
+from kcsim.brokers.admin.admin_requests import AdminRequests
+from kcsim.brokers.admin.requests import (
+    AdminRequest,
+    AdminResponse,
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+)
 from kcsim.brokers.api.data_requests import DataRequest, DataRequests, DataResponse
 from kcsim.brokers.api.epoch_checks import is_broker_epoch_stale
 from kcsim.brokers.groups.coordinator import GroupCoordinator
@@ -44,6 +53,16 @@ from kcsim.vocabulary import BrokerEpoch
 AnswerControlledShutdown = Callable[[ControlledShutdownRequest, int], Awaitable[ControlledShutdownResponse]]
 
 
+@dataclass(frozen=True, slots=True)
+class RequestComponents:
+    """The components of a broker that answer requests."""
+
+    replicas: ReplicaManager
+    data: DataRequests
+    groups: GroupCoordinator
+    admin: AdminRequests
+
+
 class RequestHandlers:
     """The request handlers of one listener.
 
@@ -55,17 +74,16 @@ class RequestHandlers:
     def __init__(
         self,
         ports: BrokerPorts,
-        replicas: ReplicaManager,
-        data: DataRequests,
-        groups: GroupCoordinator,
+        components: RequestComponents,
         own_epoch: Callable[[], BrokerEpoch],
         controlled_shutdown: AnswerControlledShutdown,
     ) -> None:
         self._runtime = ports.runtime
         self._sink = ports.sink
-        self._replicas = replicas
-        self._data = data
-        self._groups = groups
+        self._replicas = components.replicas
+        self._data = components.data
+        self._groups = components.groups
+        self._admin = components.admin
         self._own_epoch = own_epoch
         self._controlled_shutdown = controlled_shutdown
         self._acceptor: Task | None = None
@@ -97,8 +115,8 @@ class RequestHandlers:
         del self._handling[number]
 
     async def handle(
-        self, request: BrokerRequest | GroupRequest | DataRequest, cause: int
-    ) -> BrokerResponse | GroupResponse | DataResponse:
+        self, request: BrokerRequest | GroupRequest | AdminRequest | DataRequest, cause: int
+    ) -> BrokerResponse | GroupResponse | AdminResponse | DataResponse:
         """Return the response to a request."""
         match request:
             case FetchRequest() | ProduceRequest():  # most requests
@@ -117,6 +135,8 @@ class RequestHandlers:
                 | OffsetFetchRequest()
             ):
                 return await self._groups.handle(request, cause)
+            case CreateTopicsRequest() | DeleteTopicsRequest() | CreatePartitionsRequest():
+                return await self._admin.handle(request, cause)
             case _:
                 return await self._data.handle(request, cause)
 

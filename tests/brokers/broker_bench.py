@@ -5,6 +5,9 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
 from kcsim import znodes
+from kcsim.brokers.admin.admin_requests import AdminRequests
+from kcsim.brokers.admin.metadata_waits import MetadataWaits
+from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.data_path import DataPath
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
@@ -15,7 +18,7 @@ from kcsim.brokers.network.network import SIMULATED_DELAY_MS, MemoryNetwork
 from kcsim.brokers.ports import BrokerPorts
 from kcsim.brokers.replica_manager import ReplicaManager
 from kcsim.brokers.replication.partition import Partition
-from kcsim.brokers.request_handlers import RequestHandlers
+from kcsim.brokers.request_handlers import RequestComponents, RequestHandlers
 from kcsim.brokers.requests import (
     ANY_LEADER_EPOCH,
     CONSUMER,
@@ -27,6 +30,8 @@ from kcsim.brokers.requests import (
     ProduceRequest,
     ProduceResult,
 )
+from kcsim.controller.kafka_controller import KafkaController
+from kcsim.controller.ports import ControllerPorts
 from kcsim.controller.requests import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
@@ -43,6 +48,7 @@ from kcsim.controller.requests import (
     UpdateMetadataResponse,
 )
 from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.sink import Cause
 from kcsim.runtime.ports import Promise
 from kcsim.vocabulary import (
     BrokerEpoch,
@@ -130,12 +136,24 @@ class BrokerBench(Bench):
         groups = GroupCoordinator(self.runtime, sink, config, self.metadata, storage, random.Random(1))
         self.handlers = RequestHandlers(
             ports,
-            self.replicas,
-            self.data.requests,
-            groups,
+            RequestComponents(self.replicas, self.data.requests, groups, self._admin_requests(config, ports)),
             lambda: OWN_EPOCH,
             self._answer_controlled_shutdown,
         )
+
+    def _admin_requests(self, config: BrokerConfig, ports: BrokerPorts) -> AdminRequests:
+        """Return the components for requests of admin clients, with a controller module that never takes over."""
+        controller_ports = ControllerPorts(self.runtime, self.interface, ports.sink)
+        controller = KafkaController(
+            B1, config.controller, controller_ports, self.client, self.kafka_zk, self._register_broker
+        )
+        waits = MetadataWaits(self.runtime, self.metadata)
+        return AdminRequests(
+            TopicChanges(self.kafka_zk, self.metadata, waits, controller, config, random.Random(1), ports.sink)
+        )
+
+    async def _register_broker(self, cause: Cause) -> None:
+        raise AssertionError("the controller module is not started")
 
     async def _make_offsets_topic(self, cause: int) -> bool:
         return False

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kcsim.brokers import requests as broker_requests
+from kcsim.brokers.admin import requests as admin_requests
 from kcsim.brokers.groups import requests as group_requests
 from kcsim.controller import requests as controller_requests
 from kcsim.controller.decisions import state_change_requests
@@ -99,11 +100,14 @@ def test_producers_are_on_the_network_too(tmp_path: Path) -> None:
 
 def test_every_request_that_travels_can_be_named() -> None:
     """A request is named by its class, as in the network."""
-    modules = (broker_requests, group_requests, controller_requests, state_change_requests)
+    modules = (broker_requests, admin_requests, group_requests, controller_requests, state_change_requests)
     classes = {name for module in modules for name, found in vars(module).items() if isinstance(found, type)}
     from_outside = {
         "ApiVersions",
         "InitProducerId",
+        "CreateTopics",
+        "DeleteTopics",
+        "CreatePartitions",
     }  # only clients over TCP send them, which are not on the network of the run
     assert {name.removesuffix("Request") for name in classes if name.endswith("Request")} == set(REQUESTS) | from_outside
 

@@ -1,0 +1,1 @@
+"""What a broker does for admin clients: topics, settings, leaders and records changed by request."""

@@ -1,0 +1,35 @@
+"""Passes the requests of admin clients to the component of the broker that carries them out.
+
+Source: Kafka 2.8, KafkaApis.
+"""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from kcsim.brokers.admin.requests import (
+    AdminRequest,
+    AdminResponse,
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+)
+from kcsim.brokers.admin.topic_changes import TopicChanges
+
+
+@dataclass(frozen=True, slots=True)
+class AdminRequests:
+    """The components that carry out the requests."""
+
+    topics: TopicChanges
+
+    async def handle(self, request: AdminRequest, cause: int) -> AdminResponse:
+        """Carry out a request and return its response."""
+        match request:
+            case CreateTopicsRequest():
+                return await self.topics.create_topics(request, cause)
+            case DeleteTopicsRequest():
+                return await self.topics.delete_topics(request, cause)
+            case CreatePartitionsRequest():
+                return await self.topics.create_partitions(request, cause)
+            case _:
+                assert_never(request)

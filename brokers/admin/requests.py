@@ -1,0 +1,119 @@
+"""Requests of admin clients that change the cluster, and their responses.
+
+Left out: ids of topics, the forms of other versions, quotas. Source: Kafka 2.8, CreateTopicsRequest, DeleteTopicsRequest,
+CreatePartitionsRequest.
+"""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+import msgspec
+
+from kcsim.controller.decisions.placement import Replicas
+from kcsim.controller.requests import ErrorCode
+
+# --- errors ------------------------------------------------------------------------------------------------------------
+
+
+class ApiError(msgspec.Struct, frozen=True):
+    """An error and its message; None: the message that the error always has, or none."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+    @property
+    def is_failure(self) -> bool:
+        return self.error is not ErrorCode.NONE
+
+
+SUCCESS = ApiError()
+
+# --- topics ------------------------------------------------------------------------------------------------------------
+
+
+class CreatableTopic(msgspec.Struct, frozen=True):
+    """A topic to create.
+
+    Attributes:
+        partitions, replication_factor: -1: the broker's default, or as assigned.
+        assignment: the replicas by partition; empty to have them placed.
+        configs: settings as text. A value of None is refused.
+    """
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    assignment: Mapping[int, Replicas] = msgspec.field(default_factory=dict)
+    configs: Mapping[str, str | None] = msgspec.field(default_factory=dict)
+
+
+class CreateTopicsRequest(msgspec.Struct, frozen=True):
+    """A request for new topics. Attributes: timeout_ms: how long to wait until all of them have leaders."""
+
+    topics: tuple[CreatableTopic, ...]
+    timeout_ms: int
+    validate_only: bool = False
+
+
+class CreatableTopicResult(msgspec.Struct, frozen=True):
+    """The result for one topic. Attributes: partitions, replication_factor: of the topic; -1 with an error."""
+
+    name: str
+    outcome: ApiError = SUCCESS
+    partitions: int = -1
+    replication_factor: int = -1
+
+
+class CreateTopicsResponse(msgspec.Struct, frozen=True):
+    topics: tuple[CreatableTopicResult, ...]
+
+
+class DeletableTopic(msgspec.Struct, frozen=True):
+    """A topic to delete, by its name or by an id. No topic has an id here."""
+
+    name: str | None
+    topic_id: UUID | None = None
+
+
+class DeleteTopicsRequest(msgspec.Struct, frozen=True):
+    """A request to delete topics. Attributes: timeout_ms: how long to wait until they are gone."""
+
+    topics: tuple[DeletableTopic, ...]
+    timeout_ms: int
+
+
+class DeleteTopicsResponse(msgspec.Struct, frozen=True):
+    """One result per topic of the request, in its order."""
+
+    topics: tuple[tuple[DeletableTopic, ApiError], ...]
+
+
+class GrowableTopic(msgspec.Struct, frozen=True):
+    """A topic that is to have more partitions.
+
+    Attributes:
+        count: of partitions in all.
+        assignments: the replicas of each new partition; None to have them placed.
+    """
+
+    name: str
+    count: int
+    assignments: tuple[Replicas, ...] | None = None
+
+
+class CreatePartitionsRequest(msgspec.Struct, frozen=True):
+    """A request for more partitions. Attributes: timeout_ms: how long to wait until the new ones have leaders."""
+
+    topics: tuple[GrowableTopic, ...]
+    timeout_ms: int
+    validate_only: bool = False
+
+
+class CreatePartitionsResponse(msgspec.Struct, frozen=True):
+    """One result per name in the request."""
+
+    topics: Mapping[str, ApiError]
+
+
+AdminRequest = CreateTopicsRequest | DeleteTopicsRequest | CreatePartitionsRequest
+AdminResponse = CreateTopicsResponse | DeleteTopicsResponse | CreatePartitionsResponse
