@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from kcsim.brokers.admin.admin_requests import AdminRequests
+from kcsim.brokers.admin.config_changes import ConfigChanges
 from kcsim.brokers.admin.metadata_waits import MetadataWaits
 from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.config import BrokerConfig
@@ -119,7 +120,8 @@ class Broker:
     def _admin_requests(self) -> AdminRequests:
         waits = MetadataWaits(self._ports.runtime, self.metadata)
         topics = TopicChanges(self.kafka_zk, self.metadata, waits, self.controller, self._config, self._numbers, self._sink)
-        return AdminRequests(topics)
+        configs = ConfigChanges(self.broker_id, self.kafka_zk, self.metadata, self._sink)
+        return AdminRequests(topics, configs)
 
     def _group_coordinator(self) -> GroupCoordinator:
         config = self._config

@@ -11,9 +11,11 @@ from kcsim.brokers.admin.admin_requests import AdminRequests
 from kcsim.brokers.admin.requests import (
     AdminRequest,
     AdminResponse,
+    AlterConfigsRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
+    IncrementalAlterConfigsRequest,
 )
 from kcsim.brokers.api.data_requests import DataRequest, DataRequests, DataResponse
 from kcsim.brokers.api.epoch_checks import is_broker_epoch_stale
@@ -135,7 +137,13 @@ class RequestHandlers:
                 | OffsetFetchRequest()
             ):
                 return await self._groups.handle(request, cause)
-            case CreateTopicsRequest() | DeleteTopicsRequest() | CreatePartitionsRequest():
+            case (
+                CreateTopicsRequest()
+                | DeleteTopicsRequest()
+                | CreatePartitionsRequest()
+                | AlterConfigsRequest()
+                | IncrementalAlterConfigsRequest()
+            ):
                 return await self._admin.handle(request, cause)
             case _:
                 return await self._data.handle(request, cause)

@@ -6,12 +6,15 @@ Source: Kafka 2.8, KafkaApis.
 from dataclasses import dataclass
 from typing import assert_never
 
+from kcsim.brokers.admin.config_changes import ConfigChanges
 from kcsim.brokers.admin.requests import (
     AdminRequest,
     AdminResponse,
+    AlterConfigsRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
+    IncrementalAlterConfigsRequest,
 )
 from kcsim.brokers.admin.topic_changes import TopicChanges
 
@@ -21,6 +24,7 @@ class AdminRequests:
     """The components that carry out the requests."""
 
     topics: TopicChanges
+    configs: ConfigChanges
 
     async def handle(self, request: AdminRequest, cause: int) -> AdminResponse:
         """Carry out a request and return its response."""
@@ -31,5 +35,9 @@ class AdminRequests:
                 return await self.topics.delete_topics(request, cause)
             case CreatePartitionsRequest():
                 return await self.topics.create_partitions(request, cause)
+            case AlterConfigsRequest():
+                return await self.configs.alter(request, cause)
+            case IncrementalAlterConfigsRequest():
+                return await self.configs.alter_incrementally(request, cause)
             case _:
                 assert_never(request)

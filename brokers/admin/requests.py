@@ -1,10 +1,12 @@
 """Requests of admin clients that change the cluster, and their responses.
 
 Left out: ids of topics, the forms of other versions, quotas. Source: Kafka 2.8, CreateTopicsRequest, DeleteTopicsRequest,
-CreatePartitionsRequest.
+CreatePartitionsRequest,
+AlterConfigsRequest, IncrementalAlterConfigsRequest.
 """
 
 from collections.abc import Mapping
+from enum import IntEnum
 from uuid import UUID
 
 import msgspec
@@ -27,6 +29,17 @@ class ApiError(msgspec.Struct, frozen=True):
 
 
 SUCCESS = ApiError()
+TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE = 2, 4, 8
+
+
+class AlterConfigOp(IntEnum):
+    """How a setting is changed; APPEND and SUBTRACT change a list. The numbers are those of the protocol."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
 
 # --- topics ------------------------------------------------------------------------------------------------------------
 
@@ -115,5 +128,49 @@ class CreatePartitionsResponse(msgspec.Struct, frozen=True):
     topics: Mapping[str, ApiError]
 
 
-AdminRequest = CreateTopicsRequest | DeleteTopicsRequest | CreatePartitionsRequest
-AdminResponse = CreateTopicsResponse | DeleteTopicsResponse | CreatePartitionsResponse
+# --- settings ----------------------------------------------------------------------------------------------------------
+
+
+class ConfigResource(msgspec.Struct, frozen=True):
+    """What has settings. Attributes: kind: TOPIC_RESOURCE, BROKER_RESOURCE, … name: empty: all brokers."""
+
+    kind: int
+    name: str
+
+
+class AlterConfigsRequest(msgspec.Struct, frozen=True):
+    """A request to replace all settings of topics and brokers. A value of None is refused."""
+
+    resources: Mapping[ConfigResource, Mapping[str, str | None]]
+    validate_only: bool = False
+
+
+class AlterableConfig(msgspec.Struct, frozen=True):
+    """A change of one setting. Attributes: op: an AlterConfigOp; any other number is refused."""
+
+    name: str
+    op: int
+    value: str | None = None
+
+
+class IncrementalAlterConfigsRequest(msgspec.Struct, frozen=True):
+    """A request to change some settings of topics and brokers."""
+
+    resources: Mapping[ConfigResource, tuple[AlterableConfig, ...]]
+    validate_only: bool = False
+
+
+class AlterConfigsResponse(msgspec.Struct, frozen=True):
+    """One result per resource. It answers both kinds of requests."""
+
+    resources: Mapping[ConfigResource, ApiError]
+
+
+AdminRequest = (
+    CreateTopicsRequest
+    | DeleteTopicsRequest
+    | CreatePartitionsRequest
+    | AlterConfigsRequest
+    | IncrementalAlterConfigsRequest
+)
+AdminResponse = CreateTopicsResponse | DeleteTopicsResponse | CreatePartitionsResponse | AlterConfigsResponse

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from kcsim import znodes
 from kcsim.brokers.admin.admin_requests import AdminRequests
+from kcsim.brokers.admin.config_changes import ConfigChanges
 from kcsim.brokers.admin.metadata_waits import MetadataWaits
 from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.config import BrokerConfig
@@ -148,9 +149,8 @@ class BrokerBench(Bench):
             B1, config.controller, controller_ports, self.client, self.kafka_zk, self._register_broker
         )
         waits = MetadataWaits(self.runtime, self.metadata)
-        return AdminRequests(
-            TopicChanges(self.kafka_zk, self.metadata, waits, controller, config, random.Random(1), ports.sink)
-        )
+        topics = TopicChanges(self.kafka_zk, self.metadata, waits, controller, config, random.Random(1), ports.sink)
+        return AdminRequests(topics, ConfigChanges(B1, self.kafka_zk, self.metadata, ports.sink))
 
     async def _register_broker(self, cause: Cause) -> None:
         raise AssertionError("the controller module is not started")

@@ -10,7 +10,7 @@ from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode as KafkaErrorCode
 
 from kcsim.brokers.requests import ApiVersionsRequest
-from kcsim.brokers.wire.apis import metadata, offsets, producer_ids, records, topics
+from kcsim.brokers.wire.apis import config_changes, metadata, offsets, producer_ids, records, topics
 from kcsim.brokers.wire.apis.api import Api, Values
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response
 from kcsim.brokers.wire.message_building import message_of
@@ -71,5 +71,6 @@ APIS: Mapping[int, Api] = {
     **producer_ids.APIS,
     **records.APIS,
     **topics.APIS,
+    **config_changes.APIS,
 }
 """All APIs that are served, by their keys."""

@@ -1,8 +1,10 @@
-"""The responses of a broker that is not the controller."""
+"""The responses of a broker that refuses all requests of admin clients."""
 
 from typing import Any
 
 from kcsim.brokers.admin.requests import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
     ApiError,
     CreatableTopicResult,
     CreatePartitionsRequest,
@@ -11,6 +13,7 @@ from kcsim.brokers.admin.requests import (
     CreateTopicsResponse,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
+    IncrementalAlterConfigsRequest,
 )
 from kcsim.controller.requests import ErrorCode
 
@@ -26,4 +29,6 @@ def refusal_of(request: Any) -> Any:
             return DeleteTopicsResponse(tuple((topic, NOT_CONTROLLER) for topic in topics))
         case CreatePartitionsRequest(topics):
             return CreatePartitionsResponse({topic.name: NOT_CONTROLLER for topic in topics})
+        case AlterConfigsRequest(resources) | IncrementalAlterConfigsRequest(resources):
+            return AlterConfigsResponse({resource: ApiError(ErrorCode.INVALID_REQUEST) for resource in resources})
     raise AssertionError(request)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewPartitions, NewTopic
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic
 
 from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.vocabulary import TopicPartition
 from tests.brokers.cluster.environments import (
     WITHIN_MS,
     controller_of,
@@ -22,6 +22,7 @@ from tests.brokers.cluster.environments import (
 from tests.brokers.cluster.test_client_ports import WITHIN_S, client_of, metadata, play_with_ports
 
 TIMEOUT_S = 60
+ORDERS_0 = TopicPartition("orders", 0)
 
 pytestmark = pytest.mark.live
 
@@ -78,5 +79,19 @@ def test_the_loss_of_the_controller_does_not_disturb_the_client() -> None:
         await cluster.wait_until(until_idle(cluster.log), WITHIN_MS)
         assert await create(client, [NewTopic("payments", 2, 2)]) == {"payments": None}
         assert await outcomes(client.delete_topics(["payments"], operation_timeout=TIMEOUT_S)) == {"payments": None}
+
+    play_with_client(script)
+
+
+def test_settings_are_set_and_deleted_and_take_effect() -> None:
+    async def script(cluster: Cluster, client: AdminClient) -> None:
+        assert await create(client, [NewTopic("orders", 1, 1)]) == {"orders": None}
+        entry = ConfigEntry("retention.ms", "1000", incremental_operation=AlterConfigOpType.SET)
+        orders = ConfigResource(ConfigResource.Type.TOPIC, "orders", incremental_configs=[entry])
+        nothing = ConfigResource(ConfigResource.Type.TOPIC, "nothing", incremental_configs=[entry])
+        changed = client.incremental_alter_configs([orders, nothing], request_timeout=TIMEOUT_S)
+        assert await outcomes(changed) == {orders: None, nothing: "UNKNOWN_TOPIC_OR_PART"}
+        (log,) = [log for log in cluster.replica_logs(ORDERS_0).values() if log is not None]
+        await cluster.wait_until(lambda: None if log.config.retention_ms == 1000 else "not applied", WITHIN_MS)
 
     play_with_client(script)

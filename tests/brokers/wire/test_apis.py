@@ -27,7 +27,6 @@ from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import Endpoint, LeaderEpoch, TopicPartition
-from tests.brokers.admin.other_broker import refusal_of
 from tests.brokers.wire.recorded_frames import recorded_exchanges
 
 SERVED = [one for one in recorded_exchanges() if is_served(one.api_key, one.version)]
@@ -52,7 +51,7 @@ def response_to(request: Any) -> Any:
             return MetadataResponse({}, None, {}, request.topics or ())
         case ApiVersionsRequest():
             return ApiVersionsResponse()
-    return refusal_of(request)
+    raise AssertionError(request)
 
 
 @pytest.mark.parametrize("version", APIS[METADATA].versions)

@@ -18,6 +18,12 @@ from tests.scenarios.scenario_files import BASE, WITH_TOPICS, written
 IN_RACKS = BASE.replace("brokers: 3", "brokers: 3\n  racks: 2")
 WITH_PRODUCER = WITH_TOPICS.replace("timetable:", "workload:\n  producers: {clerk: {topics: orders, rate: 10}}\ntimetable:")
 
+FROM_OUTSIDE = {
+    *("ApiVersions", "InitProducerId", "CreateTopics", "DeleteTopics", "CreatePartitions", "AlterConfigs"),
+    "IncrementalAlterConfigs",
+}
+"""Requests that only clients over TCP send, which are not on the network of the run."""
+
 
 def with_step(step: str, base: str = BASE) -> str:
     return base.replace("expect:", f"  - {step}\nexpect:")
@@ -102,14 +108,7 @@ def test_every_request_that_travels_can_be_named() -> None:
     """A request is named by its class, as in the network."""
     modules = (broker_requests, admin_requests, group_requests, controller_requests, state_change_requests)
     classes = {name for module in modules for name, found in vars(module).items() if isinstance(found, type)}
-    from_outside = {
-        "ApiVersions",
-        "InitProducerId",
-        "CreateTopics",
-        "DeleteTopics",
-        "CreatePartitions",
-    }  # only clients over TCP send them, which are not on the network of the run
-    assert {name.removesuffix("Request") for name in classes if name.endswith("Request")} == set(REQUESTS) | from_outside
+    assert {name.removesuffix("Request") for name in classes if name.endswith("Request")} == set(REQUESTS) | FROM_OUTSIDE
 
 
 def test_a_name_given_with_as_is_given_before(tmp_path: Path) -> None:
