@@ -14,6 +14,7 @@ from kcsim.brokers.admin.requests import (
     AlterConfigsRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
+    DeleteRecordsRequest,
     DeleteTopicsRequest,
     IncrementalAlterConfigsRequest,
 )
@@ -143,6 +144,7 @@ class RequestHandlers:
                 | CreatePartitionsRequest()
                 | AlterConfigsRequest()
                 | IncrementalAlterConfigsRequest()
+                | DeleteRecordsRequest()
             ):
                 return await self._admin.handle(request, cause)
             case _:

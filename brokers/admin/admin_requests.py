@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from kcsim.brokers.admin.config_changes import ConfigChanges
+from kcsim.brokers.admin.record_deletions import RecordDeletions
 from kcsim.brokers.admin.requests import (
     AdminRequest,
     AdminResponse,
     AlterConfigsRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
+    DeleteRecordsRequest,
     DeleteTopicsRequest,
     IncrementalAlterConfigsRequest,
 )
@@ -25,6 +27,7 @@ class AdminRequests:
 
     topics: TopicChanges
     configs: ConfigChanges
+    records: RecordDeletions
 
     async def handle(self, request: AdminRequest, cause: int) -> AdminResponse:
         """Carry out a request and return its response."""
@@ -39,5 +42,7 @@ class AdminRequests:
                 return await self.configs.alter(request, cause)
             case IncrementalAlterConfigsRequest():
                 return await self.configs.alter_incrementally(request, cause)
+            case DeleteRecordsRequest():
+                return await self.records.delete(request, cause)
             case _:
                 assert_never(request)

@@ -7,6 +7,7 @@ Source: Kafka 2.8, KafkaApis.handleAlterConfigsRequest, handleIncrementalAlterCo
 docs/kafka/znodes.md 8.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -112,11 +113,9 @@ class ConfigChanges:
 
     def _refuse_other_broker(self, resource: ConfigResource) -> None:
         """Raises: InvalidRequestError."""
-        try:
-            broker_id = int(resource.name)
-        except ValueError:
-            raise InvalidRequestError(f"Broker id must be an integer, but it is: {resource.name}") from None
-        if broker_id != self._broker_id:
+        if not re.fullmatch(r"[+-]?[0-9]{1,10}", resource.name):
+            raise InvalidRequestError(f"Broker id must be an integer, but it is: {resource.name}")
+        if int(resource.name) != self._broker_id:
             raise InvalidRequestError(f"Unexpected broker id, expected {self._broker_id}, but received {resource.name}")
 
     async def _change(

@@ -2,7 +2,7 @@
 
 Left out: ids of topics, the forms of other versions, quotas. Source: Kafka 2.8, CreateTopicsRequest, DeleteTopicsRequest,
 CreatePartitionsRequest,
-AlterConfigsRequest, IncrementalAlterConfigsRequest.
+AlterConfigsRequest, IncrementalAlterConfigsRequest, DeleteRecordsRequest.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ import msgspec
 
 from kcsim.controller.decisions.placement import Replicas
 from kcsim.controller.requests import ErrorCode
+from kcsim.vocabulary import TopicPartition
 
 # --- errors ------------------------------------------------------------------------------------------------------------
 
@@ -166,11 +167,42 @@ class AlterConfigsResponse(msgspec.Struct, frozen=True):
     resources: Mapping[ConfigResource, ApiError]
 
 
+# --- records -----------------------------------------------------------------------------------------------------------
+
+HIGH_WATERMARK = -1
+"""As an offset: the high watermark."""
+
+
+class DeleteRecordsRequest(msgspec.Struct, frozen=True):
+    """A request to delete all records before an offset, by partition.
+
+    Attributes:
+        timeout_ms: how long to wait until the live followers have deleted them, too.
+    """
+
+    offsets: Mapping[TopicPartition, int]
+    timeout_ms: int
+
+
+class DeletedRecords(msgspec.Struct, frozen=True):
+    """The result for one partition. Attributes: low_watermark: the smallest log start offset of its live replicas."""
+
+    error: ErrorCode = ErrorCode.NONE
+    low_watermark: int = -1
+
+
+class DeleteRecordsResponse(msgspec.Struct, frozen=True):
+    partitions: Mapping[TopicPartition, DeletedRecords]
+
+
 AdminRequest = (
     CreateTopicsRequest
     | DeleteTopicsRequest
     | CreatePartitionsRequest
     | AlterConfigsRequest
     | IncrementalAlterConfigsRequest
+    | DeleteRecordsRequest
 )
-AdminResponse = CreateTopicsResponse | DeleteTopicsResponse | CreatePartitionsResponse | AlterConfigsResponse
+AdminResponse = (
+    CreateTopicsResponse | DeleteTopicsResponse | CreatePartitionsResponse | AlterConfigsResponse | DeleteRecordsResponse
+)

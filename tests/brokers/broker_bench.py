@@ -8,6 +8,7 @@ from kcsim import znodes
 from kcsim.brokers.admin.admin_requests import AdminRequests
 from kcsim.brokers.admin.config_changes import ConfigChanges
 from kcsim.brokers.admin.metadata_waits import MetadataWaits
+from kcsim.brokers.admin.record_deletions import RecordDeletions
 from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.data_path import DataPath
@@ -150,7 +151,8 @@ class BrokerBench(Bench):
         )
         waits = MetadataWaits(self.runtime, self.metadata)
         topics = TopicChanges(self.kafka_zk, self.metadata, waits, controller, config, random.Random(1), ports.sink)
-        return AdminRequests(topics, ConfigChanges(B1, self.kafka_zk, self.metadata, ports.sink))
+        configs = ConfigChanges(B1, self.kafka_zk, self.metadata, ports.sink)
+        return AdminRequests(topics, configs, RecordDeletions(self.runtime, self.data, self.metadata, ports.sink))
 
     async def _register_broker(self, cause: Cause) -> None:
         raise AssertionError("the controller module is not started")

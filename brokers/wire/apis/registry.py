@@ -10,7 +10,7 @@ from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode as KafkaErrorCode
 
 from kcsim.brokers.requests import ApiVersionsRequest
-from kcsim.brokers.wire.apis import config_changes, metadata, offsets, producer_ids, records, topics
+from kcsim.brokers.wire.apis import config_changes, metadata, offsets, producer_ids, record_deletions, records, topics
 from kcsim.brokers.wire.apis.api import Api, Values
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response
 from kcsim.brokers.wire.message_building import message_of
@@ -72,5 +72,6 @@ APIS: Mapping[int, Api] = {
     **records.APIS,
     **topics.APIS,
     **config_changes.APIS,
+    **record_deletions.APIS,
 }
 """All APIs that are served, by their keys."""

@@ -317,6 +317,11 @@ def remove(
 
 def requests_about_records() -> Iterator[SentRequest]:
     """Yield requests for a topic `orders` of one partition with the replicas 1, 2, 3 and ten records."""
+    others = (
+        topic("compacted", assigned={0: (1,)}, cleanup_policy="compact"),
+        topic("__consumer_offsets", assigned={0: (1,)}),
+    )
+    yield create("compacted and internal", *others)
     for version in range(3):
         yield remove(f"in version {version}", {"orders": {0: version}}, version)
     yield remove("before the start", {"orders": {0: 1}})
@@ -326,7 +331,9 @@ def requests_about_records() -> Iterator[SentRequest]:
     yield remove("unknown", {"orders": {5: 1}, "nothing": {0: 0}})
     yield remove("up to the high watermark", {"orders": {0: -1}})
     yield remove("again", {"orders": {0: -1}})
+    yield remove("compacted", {"compacted": {0: 0}})
     yield remove("internal", {"__consumer_offsets": {0: 0}})
+    yield remove("internal and unknown", {"__transaction_state": {0: 0}})
     yield remove("none", {})
 
 
