@@ -10,6 +10,7 @@ from functools import partial
 
 from kcsim.brokers.admin.admin_requests import AdminRequests
 from kcsim.brokers.admin.config_changes import ConfigChanges
+from kcsim.brokers.admin.leader_changes import LeaderChanges
 from kcsim.brokers.admin.metadata_waits import MetadataWaits
 from kcsim.brokers.admin.record_deletions import RecordDeletions
 from kcsim.brokers.admin.topic_changes import TopicChanges
@@ -123,7 +124,8 @@ class Broker:
         topics = TopicChanges(self.kafka_zk, self.metadata, waits, self.controller, self._config, self._numbers, self._sink)
         configs = ConfigChanges(self.broker_id, self.kafka_zk, self.metadata, self._sink)
         records = RecordDeletions(self._ports.runtime, self.data, self.metadata, self._sink)
-        return AdminRequests(topics, configs, records)
+        leaders = LeaderChanges(self.metadata, waits, self.controller, self._ports.runtime, self._sink)
+        return AdminRequests(topics, configs, records, leaders)
 
     def _group_coordinator(self) -> GroupCoordinator:
         config = self._config

@@ -12,10 +12,12 @@ from kcsim.brokers.admin.requests import (
     AdminRequest,
     AdminResponse,
     AlterConfigsRequest,
+    AlterPartitionReassignmentsRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteRecordsRequest,
     DeleteTopicsRequest,
+    ElectLeadersRequest,
     IncrementalAlterConfigsRequest,
 )
 from kcsim.brokers.api.data_requests import DataRequest, DataRequests, DataResponse
@@ -145,6 +147,8 @@ class RequestHandlers:
                 | AlterConfigsRequest()
                 | IncrementalAlterConfigsRequest()
                 | DeleteRecordsRequest()
+                | AlterPartitionReassignmentsRequest()
+                | ElectLeadersRequest()
             ):
                 return await self._admin.handle(request, cause)
             case _:

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from kcsim.brokers.admin.config_changes import ConfigChanges
+from kcsim.brokers.admin.leader_changes import LeaderChanges
 from kcsim.brokers.admin.record_deletions import RecordDeletions
 from kcsim.brokers.admin.requests import (
     AdminRequest,
     AdminResponse,
     AlterConfigsRequest,
+    AlterPartitionReassignmentsRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteRecordsRequest,
     DeleteTopicsRequest,
+    ElectLeadersRequest,
     IncrementalAlterConfigsRequest,
 )
 from kcsim.brokers.admin.topic_changes import TopicChanges
@@ -28,6 +31,7 @@ class AdminRequests:
     topics: TopicChanges
     configs: ConfigChanges
     records: RecordDeletions
+    leaders: LeaderChanges
 
     async def handle(self, request: AdminRequest, cause: int) -> AdminResponse:
         """Carry out a request and return its response."""
@@ -44,5 +48,9 @@ class AdminRequests:
                 return await self.configs.alter_incrementally(request, cause)
             case DeleteRecordsRequest():
                 return await self.records.delete(request, cause)
+            case AlterPartitionReassignmentsRequest():
+                return await self.leaders.alter_partition_reassignments(request, cause)
+            case ElectLeadersRequest():
+                return await self.leaders.elect_leaders(request, cause)
             case _:
                 assert_never(request)

@@ -2,7 +2,8 @@
 
 Left out: ids of topics, the forms of other versions, quotas. Source: Kafka 2.8, CreateTopicsRequest, DeleteTopicsRequest,
 CreatePartitionsRequest,
-AlterConfigsRequest, IncrementalAlterConfigsRequest, DeleteRecordsRequest.
+AlterConfigsRequest, IncrementalAlterConfigsRequest, DeleteRecordsRequest,
+AlterPartitionReassignmentsRequest, ElectLeadersRequest.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from kcsim.controller.decisions.placement import Replicas
+from kcsim.controller.events import ElectionType, ReassignmentTargets
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import TopicPartition
 
@@ -195,6 +197,41 @@ class DeleteRecordsResponse(msgspec.Struct, frozen=True):
     partitions: Mapping[TopicPartition, DeletedRecords]
 
 
+# --- replicas and leaders ----------------------------------------------------------------------------------------------
+
+
+class AlterPartitionReassignmentsRequest(msgspec.Struct, frozen=True):
+    """A request to start, replace or (None) cancel reassignments."""
+
+    targets: ReassignmentTargets
+
+
+class AlterPartitionReassignmentsResponse(msgspec.Struct, frozen=True):
+    """An error that refuses the whole request, or one result per partition."""
+
+    outcome: ApiError = SUCCESS
+    partitions: Mapping[TopicPartition, ApiError] = msgspec.field(default_factory=dict)
+
+
+class ElectLeadersRequest(msgspec.Struct, frozen=True):
+    """A request to elect leaders.
+
+    Attributes:
+        partitions: None: all that the broker knows.
+        timeout_ms: how long to wait until the broker's metadata show the new leaders.
+    """
+
+    election_type: ElectionType
+    partitions: tuple[TopicPartition, ...] | None
+    timeout_ms: int
+
+
+class ElectLeadersResponse(msgspec.Struct, frozen=True):
+    """One result per partition. If all were meant, those that needed no election are left out."""
+
+    partitions: Mapping[TopicPartition, ApiError]
+
+
 AdminRequest = (
     CreateTopicsRequest
     | DeleteTopicsRequest
@@ -202,7 +239,15 @@ AdminRequest = (
     | AlterConfigsRequest
     | IncrementalAlterConfigsRequest
     | DeleteRecordsRequest
+    | AlterPartitionReassignmentsRequest
+    | ElectLeadersRequest
 )
 AdminResponse = (
-    CreateTopicsResponse | DeleteTopicsResponse | CreatePartitionsResponse | AlterConfigsResponse | DeleteRecordsResponse
+    CreateTopicsResponse
+    | DeleteTopicsResponse
+    | CreatePartitionsResponse
+    | AlterConfigsResponse
+    | DeleteRecordsResponse
+    | AlterPartitionReassignmentsResponse
+    | ElectLeadersResponse
 )

@@ -241,11 +241,6 @@ def _uuid(content: bytes) -> UUID | None:
     return None if content == NULL_UUID else UUID(bytes=content)
 
 
-def milliseconds(span: timedelta) -> int:
-    """Return a span of time in ms, as it was sent."""
-    return span // timedelta(milliseconds=1)
-
-
 def moment_of(ms: int) -> datetime | None:
     """Return a point of time of a message, given in ms since 1970; -1: there is none."""
     return None if ms == -1 else EPOCH + timedelta(milliseconds=ms)

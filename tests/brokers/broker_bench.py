@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from kcsim import znodes
 from kcsim.brokers.admin.admin_requests import AdminRequests
 from kcsim.brokers.admin.config_changes import ConfigChanges
+from kcsim.brokers.admin.leader_changes import LeaderChanges
 from kcsim.brokers.admin.metadata_waits import MetadataWaits
 from kcsim.brokers.admin.record_deletions import RecordDeletions
 from kcsim.brokers.admin.topic_changes import TopicChanges
@@ -152,7 +153,9 @@ class BrokerBench(Bench):
         waits = MetadataWaits(self.runtime, self.metadata)
         topics = TopicChanges(self.kafka_zk, self.metadata, waits, controller, config, random.Random(1), ports.sink)
         configs = ConfigChanges(B1, self.kafka_zk, self.metadata, ports.sink)
-        return AdminRequests(topics, configs, RecordDeletions(self.runtime, self.data, self.metadata, ports.sink))
+        records = RecordDeletions(self.runtime, self.data, self.metadata, ports.sink)
+        leaders = LeaderChanges(self.metadata, waits, controller, self.runtime, ports.sink)
+        return AdminRequests(topics, configs, records, leaders)
 
     async def _register_broker(self, cause: Cause) -> None:
         raise AssertionError("the controller module is not started")

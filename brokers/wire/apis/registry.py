@@ -10,7 +10,16 @@ from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode as KafkaErrorCode
 
 from kcsim.brokers.requests import ApiVersionsRequest
-from kcsim.brokers.wire.apis import config_changes, metadata, offsets, producer_ids, record_deletions, records, topics
+from kcsim.brokers.wire.apis import (
+    config_changes,
+    leader_changes,
+    metadata,
+    offsets,
+    producer_ids,
+    record_deletions,
+    records,
+    topics,
+)
 from kcsim.brokers.wire.apis.api import Api, Values
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response
 from kcsim.brokers.wire.message_building import message_of
@@ -73,5 +82,6 @@ APIS: Mapping[int, Api] = {
     **topics.APIS,
     **config_changes.APIS,
     **record_deletions.APIS,
+    **leader_changes.APIS,
 }
 """All APIs that are served, by their keys."""

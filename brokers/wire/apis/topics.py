@@ -19,9 +19,8 @@ from kcsim.brokers.admin.requests import (
     DeleteTopicsResponse,
     GrowableTopic,
 )
-from kcsim.brokers.wire.apis.api import Api, Values
+from kcsim.brokers.wire.apis.api import Api, Values, milliseconds
 from kcsim.brokers.wire.frames import RequestFrame
-from kcsim.brokers.wire.message_reader import milliseconds
 from kcsim.controller.requests import ErrorCode
 
 CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37

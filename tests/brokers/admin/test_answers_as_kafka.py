@@ -80,7 +80,7 @@ def without_collections(answer: Any) -> Any:
     return list(map(without_collections, answer)) if isinstance(answer, list) else answer
 
 
-@pytest.mark.parametrize("subject", ["topics", "configs", "records"])
+@pytest.mark.parametrize("subject", SERIES)
 def test_our_brokers_answer_as_kafkas(subject: str) -> None:
     expected = recorded(subject)
     found = answers_of_ours(subject)

@@ -20,7 +20,7 @@ WITH_PRODUCER = WITH_TOPICS.replace("timetable:", "workload:\n  producers: {cler
 
 FROM_OUTSIDE = {
     *("ApiVersions", "InitProducerId", "CreateTopics", "DeleteTopics", "CreatePartitions", "AlterConfigs"),
-    *("IncrementalAlterConfigs", "DeleteRecords"),
+    *("IncrementalAlterConfigs", "DeleteRecords", "AlterPartitionReassignments", "ElectLeaders"),
 }
 """Requests that only clients over TCP send, which are not on the network of the run."""
 
