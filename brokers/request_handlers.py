@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from kcsim.brokers.admin.admin_requests import AdminRequests
-from kcsim.brokers.admin.requests import (
+from kcsim.brokers.admin.change_requests import (
     AdminRequest,
     AdminResponse,
     AlterConfigsRequest,

@@ -9,7 +9,7 @@ from typing import assert_never
 from kcsim.brokers.admin.config_changes import ConfigChanges
 from kcsim.brokers.admin.leader_changes import LeaderChanges
 from kcsim.brokers.admin.record_deletions import RecordDeletions
-from kcsim.brokers.admin.requests import (
+from kcsim.brokers.admin.change_requests import (
     AdminRequest,
     AdminResponse,
     AlterConfigsRequest,

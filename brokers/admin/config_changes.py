@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kcsim.brokers.admin.refusals import REFUSALS, api_error
-from kcsim.brokers.admin.requests import (
+from kcsim.brokers.admin.change_requests import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
     SUCCESS,

@@ -9,7 +9,7 @@ Source: Kafka 2.8, KafkaApis.handleAlterPartitionReassignmentsRequest, handleEle
 from collections.abc import Mapping
 
 from kcsim.brokers.admin.metadata_waits import MetadataWaits
-from kcsim.brokers.admin.requests import (
+from kcsim.brokers.admin.change_requests import (
     SUCCESS,
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,

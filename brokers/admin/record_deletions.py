@@ -6,7 +6,7 @@ Source: Kafka 2.8, KafkaApis.handleDeleteRecordsRequest, ReplicaManager.deleteRe
 DelayedDeleteRecords.
 """
 
-from kcsim.brokers.admin.requests import HIGH_WATERMARK, DeletedRecords, DeleteRecordsRequest, DeleteRecordsResponse
+from kcsim.brokers.admin.change_requests import HIGH_WATERMARK, DeletedRecords, DeleteRecordsRequest, DeleteRecordsResponse
 from kcsim.brokers.data_path import DataPath
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.requests import ANY_LEADER_EPOCH

@@ -5,7 +5,7 @@ Source: Kafka 2.8, ApiError.fromThrowable, Errors.
 
 from collections.abc import Mapping
 
-from kcsim.brokers.admin.requests import ApiError
+from kcsim.brokers.admin.change_requests import ApiError
 from kcsim.controller.decisions.kafka_refusals import (
     ConfigError,
     InvalidConfigurationError,

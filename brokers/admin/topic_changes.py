@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from kcsim.brokers.admin.metadata_waits import MetadataWaits
 from kcsim.brokers.admin.refusals import REFUSALS, api_error
-from kcsim.brokers.admin.requests import (
+from kcsim.brokers.admin.change_requests import (
     SUCCESS,
     ApiError,
     CreatableTopic,

@@ -5,7 +5,7 @@ Source: Kafka 2.8, AlterConfigsRequest, IncrementalAlterConfigsRequest; docs/kaf
 
 from collections.abc import Mapping
 
-from kcsim.brokers.admin.requests import (
+from kcsim.brokers.admin.change_requests import (
     AlterableConfig,
     AlterConfigsRequest,
     AlterConfigsResponse,

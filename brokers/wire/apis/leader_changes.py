@@ -5,7 +5,7 @@ Source: Kafka 2.8, AlterPartitionReassignmentsRequest, ElectLeadersRequest; docs
 
 from collections.abc import Mapping
 
-from kcsim.brokers.admin.requests import (
+from kcsim.brokers.admin.change_requests import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ElectLeadersRequest,

@@ -5,7 +5,7 @@ Source: Kafka 2.8, DeleteRecordsRequest; docs/kafka/requests.md 14.
 
 from collections.abc import Mapping
 
-from kcsim.brokers.admin.requests import DeleteRecordsRequest, DeleteRecordsResponse
+from kcsim.brokers.admin.change_requests import DeleteRecordsRequest, DeleteRecordsResponse
 from kcsim.brokers.wire.apis.api import Api, Values, by_topic, milliseconds
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.vocabulary import TopicPartition

@@ -6,7 +6,7 @@ Source: Kafka 2.8, CreateTopicsRequest, CreatePartitionsRequest, DeleteTopicsReq
 from collections.abc import Mapping
 from typing import Any
 
-from kcsim.brokers.admin.requests import (
+from kcsim.brokers.admin.change_requests import (
     ApiError,
     CreatableTopic,
     CreatableTopicResult,

@@ -1,6 +1,6 @@
 """Deletion of records by a leader, and its wait for the followers."""
 
-from kcsim.brokers.admin.requests import HIGH_WATERMARK, DeletedRecords, DeleteRecordsRequest, DeleteRecordsResponse
+from kcsim.brokers.admin.change_requests import HIGH_WATERMARK, DeletedRecords, DeleteRecordsRequest, DeleteRecordsResponse
 from kcsim.brokers.requests import FetchPartition, FetchRequest
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import EventKind
