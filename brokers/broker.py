@@ -8,11 +8,23 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from kcsim.brokers.admin.admin_requests import AdminRequests
+from kcsim.brokers.admin.auto_topic_creation import AutoTopicCreation
+from kcsim.brokers.admin.cluster_changes import ClusterChanges
 from kcsim.brokers.admin.config_changes import ConfigChanges
+from kcsim.brokers.admin.config_handler import ConfigHandler
 from kcsim.brokers.admin.leader_changes import LeaderChanges
+from kcsim.brokers.admin.listed_reassignments import list_reassignments
+from kcsim.brokers.admin.log_dirs import describe_log_dirs
+from kcsim.brokers.admin.metadata_handler import MetadataHandler
 from kcsim.brokers.admin.metadata_waits import MetadataWaits
 from kcsim.brokers.admin.record_deletions import RecordDeletions
+from kcsim.brokers.admin.requests import (
+    DescribeConfigsRequest,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.config_change_listener import ConfigChangeListener
@@ -27,7 +39,8 @@ from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.ports import AddressInUseError, BrokerPorts, Listening
 from kcsim.brokers.replica_manager import ReplicaManager
 from kcsim.brokers.replication.isr import UNAVAILABLE
-from kcsim.brokers.request_handlers import RequestComponents, RequestHandlers
+from kcsim.brokers.request_handlers import Answer, RequestHandlers
+from kcsim.brokers.requests import MetadataRequest
 from kcsim.controller.decisions.placement import RandomNumbers
 from kcsim.controller.kafka_controller import KafkaController
 from kcsim.controller.ports import ControllerPorts
@@ -105,9 +118,15 @@ class Broker:
         self.metadata = MetadataCache()
         self.data = DataPath(self.broker_id, self._config, ports, zk, self.disk, self.metadata)
         self.replicas = ReplicaManager(ports, zk.configs, self.disk, self.metadata, self.data, listener)
+        self._offsets_topic = OffsetsTopic(
+            zk.brokers,
+            zk.topics,
+            zk.configs,
+            self._config.offsets_topic_num_partitions,
+            self._config.offsets_topic_replication_factor,
+            self._numbers,
+        )
         self.groups = self._group_coordinator()
-        components = RequestComponents(self.replicas, self.data.requests, self.groups, self._admin_requests())
-        self._handlers = RequestHandlers(ports, components, self._own_epoch, self._handle_controlled_shutdown)
         self.dynamic_config = DynamicConfig(
             self.broker_id,
             self._config.controller.unclean_leader_election_enable,
@@ -115,34 +134,51 @@ class Broker:
             self.controller,
             self.replicas.change_settings,
         )
+        self._handlers = RequestHandlers(
+            ports, self.replicas, self.data.requests, self.groups, self._own_epoch, self._answers(listener)
+        )
         self._config_changes = ConfigChangeListener(
             ports.runtime, self.client, zk.config_changes, ports.sink, ports.epoch_ms, self.dynamic_config.apply
         )
 
-    def _admin_requests(self) -> AdminRequests:
-        waits = MetadataWaits(self._ports.runtime, self.metadata)
-        topics = TopicChanges(self.kafka_zk, self.metadata, waits, self.controller, self._config, self._numbers, self._sink)
-        configs = ConfigChanges(self.broker_id, self.kafka_zk, self.metadata, self._sink)
-        records = RecordDeletions(self._ports.runtime, self.data, self.metadata, self._sink)
-        leaders = LeaderChanges(self.metadata, waits, self.controller, self._ports.runtime, self._sink)
-        return AdminRequests(topics, configs, records, leaders)
-
     def _group_coordinator(self) -> GroupCoordinator:
         config = self._config
         log = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms)
-        offsets_topic = OffsetsTopic(
-            self.kafka_zk.brokers,
-            self.kafka_zk.topics,
-            self.kafka_zk.configs,
-            config.offsets_topic_num_partitions,
-            config.offsets_topic_replication_factor,
-            self._numbers,
-        )
-        groups = GroupCoordinator(
-            self._ports.runtime, self._sink, config, self.metadata, GroupStorage(log, offsets_topic.create), self._numbers
-        )
+        storage = GroupStorage(log, self._offsets_topic.create)
+        groups = GroupCoordinator(self._ports.runtime, self._sink, config, self.metadata, storage, self._numbers)
         self.replicas.watch_roles(partial(follow_roles, groups, self.data.hosted))
         return groups
+
+    def _answers(self, listener: str) -> dict[type, Answer]:
+        """Return what answers the requests that are neither about replicas nor about groups, by their class."""
+        creation = AutoTopicCreation(self._config, self.metadata, self.kafka_zk, self._offsets_topic, self._numbers)
+        configs = ConfigHandler(self.broker_id, self._config, self.dynamic_config, self.metadata, self.kafka_zk.configs)
+        return {
+            ControlledShutdownRequest: self._handle_controlled_shutdown,
+            MetadataRequest: MetadataHandler(self.metadata, listener, creation).handle,
+            DescribeConfigsRequest: configs.describe,
+            DescribeLogDirsRequest: self._describe_log_dirs,
+            ListPartitionReassignmentsRequest: self._list_partition_reassignments,
+            **self._cluster_changes(configs).answers(),
+        }
+
+    def _cluster_changes(self, settings: ConfigHandler) -> ClusterChanges:
+        ports, zk, metadata = self._ports, self.kafka_zk, self.metadata
+        waits = MetadataWaits(ports.runtime, metadata)
+        return ClusterChanges(
+            TopicChanges(zk, metadata, waits, self.controller, settings, self._numbers, self._sink),
+            ConfigChanges(self.broker_id, zk, metadata, self._sink),
+            RecordDeletions(ports.runtime, self.data, metadata, self._sink),
+            LeaderChanges(metadata, waits, self.controller, ports.runtime, self._sink),
+        )
+
+    async def _describe_log_dirs(self, request: DescribeLogDirsRequest, _: int) -> DescribeLogDirsResponse:
+        return describe_log_dirs(request, self.disk)
+
+    async def _list_partition_reassignments(
+        self, request: ListPartitionReassignmentsRequest, cause: int
+    ) -> ListPartitionReassignmentsResponse:
+        return await list_reassignments(request, self.controller, cause)
 
     # --- start
 

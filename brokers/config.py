@@ -52,6 +52,7 @@ class BrokerConfig:
     """The settings that this simulator supports; each field is Kafka's dotted name with underscores, in Kafka's unit.
 
     Attributes:
+        given: the names of the settings that were set, though perhaps to their defaults.
         log_dirs: names of directories, separated by commas; they exist in the simulation only.
         controller: the settings of the controller module.
 
@@ -74,8 +75,6 @@ class BrokerConfig:
     replica_fetch_response_max_bytes: int = 10 << 20
     replica_high_watermark_checkpoint_interval_ms: int = 5_000
     min_insync_replicas: int = 1
-    num_partitions: int = 1
-    default_replication_factor: int = 1
     message_max_bytes: int = 1_048_588
     log_segment_bytes: int = 1 << 30
     log_roll_ms: int | None = None  # unset: log_roll_hours
@@ -90,6 +89,9 @@ class BrokerConfig:
     log_retention_bytes: int = -1  # -1: no limit
     log_retention_check_interval_ms: int = 300_000
     replica_socket_timeout_ms: int = 30_000
+    auto_create_topics_enable: bool = True
+    num_partitions: int = 1
+    default_replication_factor: int = 1
     offsets_topic_num_partitions: int = 50
     offsets_topic_replication_factor: int = 3
     offsets_commit_timeout_ms: int = 5_000
@@ -98,6 +100,7 @@ class BrokerConfig:
     group_max_session_timeout_ms: int = 1_800_000
     group_max_size: int = MAX_INT
     controller: ControllerConfig = field(default_factory=ControllerConfig)
+    given: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, settings: Mapping[str, Value], protections: Protections = ALL_ON) -> "BrokerConfig":
@@ -105,7 +108,8 @@ class BrokerConfig:
         parsed = {name: parse_setting(name, given) for name, given in settings.items()}
         own = {KAFKA_NAMES[name]: value for name, value in parsed.items() if name in _BROKER_SETTINGS}
         of_controller = {KAFKA_NAMES[name]: value for name, value in parsed.items() if name in _CONTROLLER_SETTINGS}
-        return cls(**own, controller=ControllerConfig(**of_controller, protections=protections))  # type: ignore[arg-type]
+        controller = ControllerConfig(**of_controller, protections=protections)  # type: ignore[arg-type]
+        return cls(**own, controller=controller, given=frozenset(settings))  # type: ignore[arg-type]
 
     def named_values(self) -> dict[str, Value]:
         """Return the value of each setting by Kafka's dotted name; settings without a value are left out."""

@@ -75,8 +75,6 @@ class DataPath:
             ConsumerFetches(runtime, reads, self.purgatory),
             OffsetsHandler(self.hosted, metadata),
             ProducerIdManager(broker_id, runtime, zk.producer_ids),
-            metadata,
-            config.controller.inter_broker_listener_name,
         )
 
     def close(self) -> None:

@@ -50,6 +50,12 @@ class DynamicConfig:
         self._controller = controller
         self._on_topic = on_topic
 
+    @property
+    def of_this_broker(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """The changed settings of this broker, and those of all brokers, as last processed; the first take precedence."""
+        own, shared = self._own
+        return self.settings.get(own, {}), self.settings.get(shared, {})
+
     async def read_own(self, cause: Cause) -> None:
         """Read and apply this broker's settings before it starts.
 

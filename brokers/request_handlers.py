@@ -4,29 +4,14 @@ Every request is handled by a task of its own; each component serializes what mu
 KafkaApis; docs/kafka/requests.md 4.1.
 """
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
-from kcsim.brokers.admin.admin_requests import AdminRequests
-from kcsim.brokers.admin.change_requests import (
-    AdminRequest,
-    AdminResponse,
-    AlterConfigsRequest,
-    AlterPartitionReassignmentsRequest,
-    CreatePartitionsRequest,
-    CreateTopicsRequest,
-    DeleteRecordsRequest,
-    DeleteTopicsRequest,
-    ElectLeadersRequest,
-    IncrementalAlterConfigsRequest,
-)
-from kcsim.brokers.api.data_requests import DataRequest, DataRequests, DataResponse
+from kcsim.brokers.api.data_requests import DataRequests
 from kcsim.brokers.api.epoch_checks import is_broker_epoch_stale
 from kcsim.brokers.groups.coordinator import GroupCoordinator
 from kcsim.brokers.groups.requests import (
     FindCoordinatorRequest,
-    GroupRequest,
-    GroupResponse,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -38,10 +23,6 @@ from kcsim.brokers.ports import BrokerPorts, Incoming, ListenerClosedError, List
 from kcsim.brokers.replica_manager import ReplicaManager, all_refused
 from kcsim.brokers.requests import FetchRequest, ProduceRequest
 from kcsim.controller.requests import (
-    BrokerRequest,
-    BrokerResponse,
-    ControlledShutdownRequest,
-    ControlledShutdownResponse,
     ErrorCode,
     LeaderAndIsrRequest,
     StateChangeRequest,
@@ -55,17 +36,8 @@ from kcsim.eventlog.events import EventKind
 from kcsim.runtime.ports import Task
 from kcsim.vocabulary import BrokerEpoch
 
-AnswerControlledShutdown = Callable[[ControlledShutdownRequest, int], Awaitable[ControlledShutdownResponse]]
-
-
-@dataclass(frozen=True, slots=True)
-class RequestComponents:
-    """The components of a broker that answer requests."""
-
-    replicas: ReplicaManager
-    data: DataRequests
-    groups: GroupCoordinator
-    admin: AdminRequests
+Answer = Callable[[Any, int], Awaitable[Any]]
+"""Takes a request, and the event that is its cause, and returns the response."""
 
 
 class RequestHandlers:
@@ -73,24 +45,25 @@ class RequestHandlers:
 
     Args:
         own_epoch: returns this broker's epoch, as of its last registration.
-        controlled_shutdown: calls this broker's controller module.
+        answers: by the class of a request, what answers it; the other requests go to the components above.
     """
 
     def __init__(
         self,
         ports: BrokerPorts,
-        components: RequestComponents,
+        replicas: ReplicaManager,
+        data: DataRequests,
+        groups: GroupCoordinator,
         own_epoch: Callable[[], BrokerEpoch],
-        controlled_shutdown: AnswerControlledShutdown,
+        answers: Mapping[type, Answer],
     ) -> None:
         self._runtime = ports.runtime
         self._sink = ports.sink
-        self._replicas = components.replicas
-        self._data = components.data
-        self._groups = components.groups
-        self._admin = components.admin
+        self._replicas = replicas
+        self._data = data
+        self._groups = groups
         self._own_epoch = own_epoch
-        self._controlled_shutdown = controlled_shutdown
+        self._answers = answers
         self._acceptor: Task | None = None
         self._handling: dict[int, Task] = {}  # by number, in the order in which the requests arrived
         self._handled = 0
@@ -119,15 +92,11 @@ class RequestHandlers:
         incoming.respond(await self.handle(incoming.request, incoming.cause))
         del self._handling[number]
 
-    async def handle(
-        self, request: BrokerRequest | GroupRequest | AdminRequest | DataRequest, cause: int
-    ) -> BrokerResponse | GroupResponse | AdminResponse | DataResponse:
+    async def handle(self, request: Any, cause: int) -> Any:
         """Return the response to a request."""
         match request:
             case FetchRequest() | ProduceRequest():  # most requests
                 return await self._data.handle(request, cause)
-            case ControlledShutdownRequest():
-                return await self._controlled_shutdown(request, cause)
             case LeaderAndIsrRequest() | UpdateMetadataRequest() | StopReplicaRequest():
                 return self._fence(request, cause) or await self._change_state(request, cause)
             case (
@@ -140,19 +109,9 @@ class RequestHandlers:
                 | OffsetFetchRequest()
             ):
                 return await self._groups.handle(request, cause)
-            case (
-                CreateTopicsRequest()
-                | DeleteTopicsRequest()
-                | CreatePartitionsRequest()
-                | AlterConfigsRequest()
-                | IncrementalAlterConfigsRequest()
-                | DeleteRecordsRequest()
-                | AlterPartitionReassignmentsRequest()
-                | ElectLeadersRequest()
-            ):
-                return await self._admin.handle(request, cause)
             case _:
-                return await self._data.handle(request, cause)
+                answer = self._answers.get(type(request), self._data.handle)
+                return await answer(request, cause)
 
     async def _change_state(self, request: StateChangeRequest, cause: int) -> StateChangeResponse:
         match request:

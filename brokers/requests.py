@@ -247,9 +247,14 @@ class InitProducerIdResponse(msgspec.Struct, frozen=True):
 
 
 class MetadataRequest(msgspec.Struct, frozen=True):
-    """A request for the metadata of topics; None: all topics."""
+    """A request for the metadata of topics; None: all topics.
+
+    Attributes:
+        allow_auto_topic_creation: whether the broker creates a topic that does not exist, if its settings allow it.
+    """
 
     topics: tuple[str, ...] | None = None
+    allow_auto_topic_creation: bool = False
 
 
 class PartitionMetadata(msgspec.Struct, frozen=True):
@@ -271,7 +276,7 @@ class MetadataResponse(msgspec.Struct, frozen=True):
     """One broker's metadata, which may be stale.
 
     Attributes:
-        unknown_topics: the requested topics without a known partition.
+        topic_errors: the requested topics without a known partition, and why.
         racks: of the brokers that have one.
         cluster_id: as in ZooKeeper; None before the broker has read it.
     """
@@ -279,7 +284,7 @@ class MetadataResponse(msgspec.Struct, frozen=True):
     brokers: Mapping[BrokerId, Endpoint]
     controller_id: BrokerId | None
     partitions: Mapping[TopicPartition, PartitionMetadata]
-    unknown_topics: tuple[str, ...] = ()
+    topic_errors: Mapping[str, ErrorCode] = msgspec.field(default_factory=dict)
     racks: Mapping[BrokerId, str] = msgspec.field(default_factory=dict)
     cluster_id: str | None = None
 

@@ -1,1 +1,1 @@
-"""What a broker does for admin clients: topics, settings, leaders and records changed by request."""
+"""What a broker does for admin clients: it describes the cluster, and changes topics, settings, leaders and records."""

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from kcsim.brokers.admin.requests import ConfigEntry
 from kcsim.controller.decisions.placement import Replicas
 from kcsim.controller.events import ElectionType, ReassignmentTargets
 from kcsim.controller.requests import ErrorCode
@@ -32,7 +33,6 @@ class ApiError(msgspec.Struct, frozen=True):
 
 
 SUCCESS = ApiError()
-TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE = 2, 4, 8
 
 
 class AlterConfigOp(IntEnum):
@@ -72,12 +72,18 @@ class CreateTopicsRequest(msgspec.Struct, frozen=True):
 
 
 class CreatableTopicResult(msgspec.Struct, frozen=True):
-    """The result for one topic. Attributes: partitions, replication_factor: of the topic; -1 with an error."""
+    """The result for one topic.
+
+    Attributes:
+        partitions, replication_factor: of the topic; -1 with an error.
+        configs: all settings of the topic; none with an error.
+    """
 
     name: str
     outcome: ApiError = SUCCESS
     partitions: int = -1
     replication_factor: int = -1
+    configs: tuple[ConfigEntry, ...] = ()
 
 
 class CreateTopicsResponse(msgspec.Struct, frozen=True):
@@ -134,17 +140,17 @@ class CreatePartitionsResponse(msgspec.Struct, frozen=True):
 # --- settings ----------------------------------------------------------------------------------------------------------
 
 
-class ConfigResource(msgspec.Struct, frozen=True):
-    """What has settings. Attributes: kind: TOPIC_RESOURCE, BROKER_RESOURCE, … name: empty: all brokers."""
+class AlterConfigsResource(msgspec.Struct, frozen=True):
+    """What has settings. Attributes: resource_type: a ConfigResourceType, or any other number; name: empty: all brokers."""
 
-    kind: int
+    resource_type: int
     name: str
 
 
 class AlterConfigsRequest(msgspec.Struct, frozen=True):
     """A request to replace all settings of topics and brokers. A value of None is refused."""
 
-    resources: Mapping[ConfigResource, Mapping[str, str | None]]
+    resources: Mapping[AlterConfigsResource, Mapping[str, str | None]]
     validate_only: bool = False
 
 
@@ -159,14 +165,14 @@ class AlterableConfig(msgspec.Struct, frozen=True):
 class IncrementalAlterConfigsRequest(msgspec.Struct, frozen=True):
     """A request to change some settings of topics and brokers."""
 
-    resources: Mapping[ConfigResource, tuple[AlterableConfig, ...]]
+    resources: Mapping[AlterConfigsResource, tuple[AlterableConfig, ...]]
     validate_only: bool = False
 
 
 class AlterConfigsResponse(msgspec.Struct, frozen=True):
     """One result per resource. It answers both kinds of requests."""
 
-    resources: Mapping[ConfigResource, ApiError]
+    resources: Mapping[AlterConfigsResource, ApiError]
 
 
 # --- records -----------------------------------------------------------------------------------------------------------
@@ -230,24 +236,3 @@ class ElectLeadersResponse(msgspec.Struct, frozen=True):
     """One result per partition. If all were meant, those that needed no election are left out."""
 
     partitions: Mapping[TopicPartition, ApiError]
-
-
-AdminRequest = (
-    CreateTopicsRequest
-    | DeleteTopicsRequest
-    | CreatePartitionsRequest
-    | AlterConfigsRequest
-    | IncrementalAlterConfigsRequest
-    | DeleteRecordsRequest
-    | AlterPartitionReassignmentsRequest
-    | ElectLeadersRequest
-)
-AdminResponse = (
-    CreateTopicsResponse
-    | DeleteTopicsResponse
-    | CreatePartitionsResponse
-    | AlterConfigsResponse
-    | DeleteRecordsResponse
-    | AlterPartitionReassignmentsResponse
-    | ElectLeadersResponse
-)

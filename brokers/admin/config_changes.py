@@ -11,20 +11,18 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from kcsim.brokers.admin.refusals import REFUSALS, api_error
 from kcsim.brokers.admin.change_requests import (
-    BROKER_LOGGER_RESOURCE,
-    BROKER_RESOURCE,
     SUCCESS,
-    TOPIC_RESOURCE,
     AlterableConfig,
     AlterConfigOp,
     AlterConfigsRequest,
+    AlterConfigsResource,
     AlterConfigsResponse,
     ApiError,
-    ConfigResource,
     IncrementalAlterConfigsRequest,
 )
+from kcsim.brokers.admin.refusals import REFUSALS, api_error
+from kcsim.brokers.admin.requests import ConfigResourceType
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.controller.admin.entity_configs import BROKERS, DEFAULT, TOPICS, write_config
 from kcsim.controller.decisions.broker_settings import BROKER_LISTS, check_broker_config, is_known
@@ -39,7 +37,6 @@ from kcsim.zk.kafka.kafka_zk import KafkaZk
 UNEXPECTED = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
 """What Kafka answers where it does not expect a value."""
 KNOWN_OPS = frozenset(map(int, AlterConfigOp))
-KIND_NAMES = {TOPIC_RESOURCE: "TOPIC", BROKER_RESOURCE: "BROKER", BROKER_LOGGER_RESOURCE: "BROKER_LOGGER"}
 
 
 class ConfigChanges:
@@ -77,41 +74,41 @@ class ConfigChanges:
         return AlterConfigsResponse(results)
 
     async def _change_some(
-        self, resource: ConfigResource, changes: Sequence[AlterableConfig], validate_only: bool, cause: int
+        self, resource: AlterConfigsResource, changes: Sequence[AlterableConfig], validate_only: bool, cause: int
     ) -> ApiError:
         if any(change.op not in KNOWN_OPS for change in changes):
             return UNEXPECTED
         _refuse_repeated_and_null(changes)
-        if resource.kind == BROKER_LOGGER_RESOURCE:
+        if resource.resource_type == ConfigResourceType.BROKER_LOGGER:
             self._refuse_other_broker(resource)
             return _invalid(resource, f"Logger {changes[0].name} does not exist!") if changes else SUCCESS
         entity_type, name = self._entity(resource)
-        lists = TOPIC_LISTS if resource.kind == TOPIC_RESOURCE else BROKER_LISTS
+        is_topic = entity_type == TOPICS
+        lists = TOPIC_LISTS if is_topic else BROKER_LISTS
         config = await self._kafka_zk.configs.read_entity(entity_type, name, cause)
         for change in changes:
             if change.op in (AlterConfigOp.APPEND, AlterConfigOp.SUBTRACT) and change.name not in lists:
-                is_setting = change.name in TOPIC_SETTINGS if resource.kind == TOPIC_RESOURCE else is_known(change.name)
-                if not is_setting:
+                if not (change.name in TOPIC_SETTINGS if is_topic else is_known(change.name)):
                     return UNEXPECTED
                 op = AlterConfigOp(change.op).name.lower()
                 raise InvalidRequestError(f"Config value {op} is not allowed for config key: {change.name}")
             _apply(change, config, lists)
         return await self._change(resource, (entity_type, name), config, validate_only, cause)
 
-    def _entity(self, resource: ConfigResource) -> tuple[str, str]:
+    def _entity(self, resource: AlterConfigsResource) -> tuple[str, str]:
         """Return type and name of the entity whose settings are to be changed here. Raises: RefusedError."""
-        if resource.kind == TOPIC_RESOURCE:
+        if resource.resource_type == ConfigResourceType.TOPIC:
             if resource.name not in self._metadata.partitions.topics:
                 raise UnknownTopicOrPartitionError(f"The topic '{resource.name}' does not exist.")
             return TOPICS, resource.name
-        if resource.kind != BROKER_RESOURCE:
+        if resource.resource_type != ConfigResourceType.BROKER:
             raise InvalidRequestError("Unexpected resource type UNKNOWN")
         if not resource.name:
             return BROKERS, DEFAULT
         self._refuse_other_broker(resource)
         return BROKERS, str(self._broker_id)
 
-    def _refuse_other_broker(self, resource: ConfigResource) -> None:
+    def _refuse_other_broker(self, resource: AlterConfigsResource) -> None:
         """Raises: InvalidRequestError."""
         if not re.fullmatch(r"[+-]?[0-9]{1,10}", resource.name):
             raise InvalidRequestError(f"Broker id must be an integer, but it is: {resource.name}")
@@ -119,7 +116,12 @@ class ConfigChanges:
             raise InvalidRequestError(f"Unexpected broker id, expected {self._broker_id}, but received {resource.name}")
 
     async def _change(
-        self, resource: ConfigResource, entity: tuple[str, str], config: Mapping[str, str], validate_only: bool, cause: int
+        self,
+        resource: AlterConfigsResource,
+        entity: tuple[str, str],
+        config: Mapping[str, str],
+        validate_only: bool,
+        cause: int,
     ) -> ApiError:
         entity_type, name = entity
         try:
@@ -137,8 +139,8 @@ class ConfigChanges:
         return SUCCESS
 
 
-def _invalid(resource: ConfigResource, why: str) -> ApiError:
-    shown = f"ConfigResource(type={KIND_NAMES[resource.kind]}, name='{resource.name}')"
+def _invalid(resource: AlterConfigsResource, why: str) -> ApiError:
+    shown = f"ConfigResource(type={ConfigResourceType(resource.resource_type).name}, name='{resource.name}')"
     return ApiError(ErrorCode.INVALID_REQUEST, f"Invalid config value for resource {shown}: {why}")
 
 

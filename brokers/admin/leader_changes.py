@@ -8,7 +8,6 @@ Source: Kafka 2.8, KafkaApis.handleAlterPartitionReassignmentsRequest, handleEle
 
 from collections.abc import Mapping
 
-from kcsim.brokers.admin.metadata_waits import MetadataWaits
 from kcsim.brokers.admin.change_requests import (
     SUCCESS,
     AlterPartitionReassignmentsRequest,
@@ -17,6 +16,7 @@ from kcsim.brokers.admin.change_requests import (
     ElectLeadersRequest,
     ElectLeadersResponse,
 )
+from kcsim.brokers.admin.metadata_waits import MetadataWaits
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.controller.decisions.reassignment import invalid_target
 from kcsim.controller.errors import NotControllerError

@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from kcsim.brokers.admin.metadata_waits import MetadataWaits
-from kcsim.brokers.admin.refusals import REFUSALS, api_error
 from kcsim.brokers.admin.change_requests import (
     SUCCESS,
     ApiError,
@@ -29,7 +27,9 @@ from kcsim.brokers.admin.change_requests import (
     DeleteTopicsResponse,
     GrowableTopic,
 )
-from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.admin.config_handler import ConfigHandler
+from kcsim.brokers.admin.metadata_waits import MetadataWaits
+from kcsim.brokers.admin.refusals import REFUSALS, api_error
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.controller.admin.topics import broker_metadata, topic_exists, write_added_partitions, write_new_topic
 from kcsim.controller.decisions.broker_ring import BrokerMetadata, RackAwareMode, effective_brokers
@@ -55,6 +55,7 @@ class TopicChanges:
     """The changes of topics by one broker.
 
     Args:
+        settings: the settings of the broker, and of new topics.
         numbers: the source of random numbers for placements.
     """
 
@@ -62,7 +63,7 @@ class TopicChanges:
     metadata: MetadataCache
     waits: MetadataWaits
     controller: KafkaController
-    config: BrokerConfig
+    settings: ConfigHandler
     numbers: RandomNumbers
     sink: EventSink
 
@@ -87,7 +88,8 @@ class TopicChanges:
                 results.append(CreatableTopicResult(topic.name, api_error(error)))
                 continue
             created[topic.name] = placed
-            results.append(CreatableTopicResult(topic.name, SUCCESS, len(placed), len(next(iter(placed.values())))))
+            entries = self.settings.entries_of_topic(_without_nulls(topic.configs))
+            results.append(CreatableTopicResult(topic.name, SUCCESS, len(placed), len(next(iter(placed.values()))), entries))
         if request.validate_only:
             return CreateTopicsResponse(tuple(results))
         late = await self._without_leader(created, request.timeout_ms)
@@ -109,8 +111,8 @@ class TopicChanges:
             topic.partitions,
             topic.replication_factor,
             topic.assignment,
-            self.config.num_partitions,
-            self.config.default_replication_factor,
+            self.settings.config.num_partitions,
+            self.settings.config.default_replication_factor,
         )
         check_topic_config(configs)
         if not validate_only:
@@ -180,7 +182,7 @@ class TopicChanges:
         """Request the deletion of topics, and answer when they are gone, or the time is up."""
         if not self.controller.is_active:
             return _all_refused(request, ErrorCode.NOT_CONTROLLER)
-        if not self.config.controller.delete_topic_enable:
+        if not self.settings.config.controller.delete_topic_enable:
             return _all_refused(request, ErrorCode.TOPIC_DELETION_DISABLED)
         outcomes: dict[DeletableTopic, ApiError] = {}
         for topic in dict.fromkeys(request.topics):

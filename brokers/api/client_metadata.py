@@ -5,6 +5,7 @@ Source: Kafka 2.8, MetadataCache.getTopicMetadata; docs/kafka/requests.md 4.2-4,
 
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.requests import MetadataRequest, MetadataResponse, PartitionMetadata
+from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import TopicPartition
 
 
@@ -21,7 +22,9 @@ def metadata_for(request: MetadataRequest, cache: MetadataCache, listener: str) 
         brokers={broker: endpoint for broker, endpoint in endpoints if endpoint is not None},
         controller_id=cache.controller_id if cache.is_alive(cache.controller_id) else None,
         partitions={tp: _partition(tp, cache) for topic in wanted for tp in cache.partitions.of_topic(topic)},
-        unknown_topics=tuple(topic for topic in request.topics or () if topic not in known_topics),
+        topic_errors={
+            topic: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for topic in request.topics or () if topic not in known_topics
+        },
         racks=cache.racks,
         cluster_id=cache.cluster_id,
     )

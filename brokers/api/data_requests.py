@@ -1,4 +1,4 @@
-"""Passes the requests about records and metadata to the component of the broker that answers them.
+"""Passes the requests about records to the component of the broker that answers them.
 
 Source: Kafka 2.8, KafkaApis.
 """
@@ -6,13 +6,11 @@ Source: Kafka 2.8, KafkaApis.
 from dataclasses import dataclass
 from typing import assert_never
 
-from kcsim.brokers.api.client_metadata import metadata_for
 from kcsim.brokers.api.consumer_fetches import ConsumerFetches
 from kcsim.brokers.api.fetch_handler import FetchHandler
 from kcsim.brokers.api.offsets_handler import OffsetsHandler
 from kcsim.brokers.api.produce_handler import ProduceHandler
 from kcsim.brokers.api.producer_ids import ProducerIdManager
-from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.requests import (
     CONSUMER,
     ApiVersionsRequest,
@@ -22,8 +20,6 @@ from kcsim.brokers.requests import (
     InitProducerIdResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
-    MetadataRequest,
-    MetadataResponse,
     OffsetsForLeaderEpochRequest,
     ProduceRequest,
     ProduceResponse,
@@ -36,25 +32,20 @@ DataRequest = (
     | ListOffsetsRequest
     | OffsetsForLeaderEpochRequest
     | InitProducerIdRequest
-    | MetadataRequest
     | ApiVersionsRequest
 )
-DataResponse = (
-    ReplicaResponse | ProduceResponse | ListOffsetsResponse | InitProducerIdResponse | MetadataResponse | ApiVersionsResponse
-)
+DataResponse = ReplicaResponse | ProduceResponse | ListOffsetsResponse | InitProducerIdResponse | ApiVersionsResponse
 
 
 @dataclass(frozen=True, slots=True)
 class DataRequests:
-    """The components that answer. `listener`: the listener on which clients reach brokers."""
+    """The components that answer."""
 
     produce: ProduceHandler
     followers: FetchHandler
     consumers: ConsumerFetches
     offsets: OffsetsHandler
     producer_ids: ProducerIdManager
-    metadata: MetadataCache
-    listener: str
 
     async def handle(self, request: DataRequest, cause: int) -> DataResponse:
         match request:
@@ -68,8 +59,6 @@ class DataRequests:
                 return self.offsets.ends_of_epochs(request)
             case InitProducerIdRequest():
                 return await self.producer_ids.handle(request, cause)
-            case MetadataRequest():
-                return metadata_for(request, self.metadata, self.listener)
             case ApiVersionsRequest():
                 return ApiVersionsResponse()
             case _:

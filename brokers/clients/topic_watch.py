@@ -79,7 +79,7 @@ class TopicWatch:
             return
         self._learnt_ms = self._process.now_ms()
         is_leaderless = any(partition.leader is None for partition in response.partitions.values())
-        self.is_amiss = bool(response.unknown_topics) or is_leaderless
+        self.is_amiss = bool(response.topic_errors) or is_leaderless
         self._client.metadata = response
         self.known = _partition_counts(response)
 

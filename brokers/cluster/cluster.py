@@ -380,10 +380,16 @@ class Cluster:
             addresses.append((config.host_name, config.port_of(slot.spec.broker_id)))
         return addresses
 
+    @property
+    def bootstrap_servers(self) -> str | None:
+        """The same addresses as Kafka's clients take them: host:port,… None without TCP ports."""
+        return None if self._client_ports is None else ",".join(f"{host}:{port}" for host, port in self.bootstrap)
+
     def _config_of(self, slot: _BrokerSlot) -> BrokerConfig:
         if self._client_ports is None:
             return self._config
-        return replace(self._config, host_name=CLIENT_HOST, port=self._client_ports[slot.spec.broker_id])
+        given = self._config.given | {"host.name", "port"}
+        return replace(self._config, host_name=CLIENT_HOST, port=self._client_ports[slot.spec.broker_id], given=given)
 
     def client_process(self, name: str) -> Process:
         """Return a new process for a client, on the same network as the brokers; it ends with the run."""

@@ -1,10 +1,11 @@
 """The description of a cluster: its brokers, their settings, and the limits of its ZooKeeper."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kcsim.brokers.config import BrokerConfig
 from kcsim.controller.protections import ALL_ON, Protections
+from kcsim.zk.servers.free_ports import free_ports
 
 TICK_TIME_MS = 200
 TICKS_OF_THE_LONGEST_SESSION = 20
@@ -44,6 +45,11 @@ class ClusterSpec:
         default_ms = BrokerConfig().zookeeper_session_timeout_ms
         longest_ms = self.max_session_timeout_ms or TICKS_OF_THE_LONGEST_SESSION * self.tick_time_ms
         return min(int(self.settings.get("zookeeper.session.timeout.ms", default_ms)), longest_ms)
+
+    def with_free_client_ports(self) -> "ClusterSpec":
+        """Return this cluster with client ports on which no process listens at present."""
+        ports = free_ports(len(self.brokers))
+        return replace(self, client_ports={b.broker_id: port for b, port in zip(self.brokers, ports, strict=True)})
 
 
 def max_session_timeout_ms(settings: Mapping[str, str | int | bool], tick_time_ms: int) -> int | None:

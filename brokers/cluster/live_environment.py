@@ -21,7 +21,7 @@ from kcsim.brokers.cluster.run_setup import (
 )
 from kcsim.brokers.cluster.stalls import watch_for_stalls
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
-from kcsim.brokers.ports import Incoming, OpenPort
+from kcsim.brokers.ports import Incoming, OpenPort, OpensPorts
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventFields, EventKind, data_text
 from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, SCENARIO
@@ -121,14 +121,13 @@ async def _run_on(
     script: Script,
     began: int,
 ) -> None:
+    open_port = None if spec.client_ports is None else _port_opener(runtime, log)
     live, zookeeper, capture = _client_with_capture(servers, log)
     admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
     if isinstance(capture, TransactionLogCapture):
         admin = CaughtUpSession(admin, capture)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
-    environment = ClusterEnvironment(
-        runtime, log, zookeeper, admin, members, int(time.time() * 1000), partial(_open_port, runtime, log)
-    )
+    environment = ClusterEnvironment(runtime, log, zookeeper, admin, members, int(time.time() * 1000), open_port)
     cluster = Cluster(spec, environment)
     try:
         async with observed(runtime, log, spec, partial(capture.look, admin)):
@@ -201,17 +200,18 @@ async def observed(
         log.append(SCENARIO, EventKind.RUN_ENDED, RUN_STARTED_SEQ, EventFields())
 
 
-def _open_port(
-    runtime: WallClockRuntime, log: EventLog, node: str, host: str, port: int, deliver: Callable[[Incoming], None]
-) -> OpenPort:
-    from kcsim.brokers.wire.client_port import ClientPort  # imports all messages of Kafka's protocol
+def _port_opener(runtime: WallClockRuntime, log: EventLog) -> OpensPorts:
+    from kcsim.brokers.wire.client_port import ClientPort  # takes half a second, and no session may wait for it
 
-    sink = log.sink(node)
+    def open_port(node: str, host: str, port: int, deliver: Callable[[Incoming], None]) -> OpenPort:
+        sink = log.sink(node)
 
-    def report(client: str, why: str) -> None:
-        sink.emit(EventKind.CLIENT_CONNECTION_CLOSED, RUN_STARTED_SEQ, target=client, detail=why)
+        def report(client: str, why: str) -> None:
+            sink.emit(EventKind.CLIENT_CONNECTION_CLOSED, RUN_STARTED_SEQ, target=client, detail=why)
 
-    return ClientPort(runtime, (host, port), RUN_STARTED_SEQ, deliver, report)
+        return ClientPort(runtime, (host, port), RUN_STARTED_SEQ, deliver, report)
+
+    return open_port
 
 
 class FaultAttributingServers:

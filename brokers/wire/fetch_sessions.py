@@ -48,12 +48,12 @@ class FetchSession:
 
     def news(self, fetched: Fetched) -> dict[TopicPartition, FetchedPartition]:
         """Return what the client has to be told, and take it as sent. Partitions with records go to the end of the order."""
-        told = {tp: one for tp, one in fetched.items() if one.error or one.runs or self._sent.get(tp) != _offsets(one)}
-        for tp, one in told.items():
+        news = {tp: one for tp, one in fetched.items() if one.error or one.runs or self._sent.get(tp) != _offsets(one)}
+        for tp, one in news.items():
             self._sent[tp] = _offsets(one)
             if one.runs and tp in self.partitions:
                 self.partitions[tp] = self.partitions.pop(tp)
-        return told
+        return news
 
 
 def _offsets(fetched: FetchedPartition) -> tuple[int, int]:

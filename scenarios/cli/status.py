@@ -101,6 +101,7 @@ def _lines(name: str, answer: dict[str, Any]) -> Iterator[str]:
     from kcsim.scenarios.views.narration.story_words import duration
 
     yield f"Cluster {name}, up for {duration(answer['up_ms'])}; ZooKeeper: {answer['connect_string']}"
+    yield f"Bootstrap servers: {answer['bootstrap_servers']}"
     yield from answer["lines"]
 
 

@@ -4,7 +4,8 @@ import random
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 
 from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
+from kcsim.scenarios.cli.ports_option import parse_ports
 from kcsim.scenarios.cli.run_options import MAX_SEED, check_trace, load
 from kcsim.scenarios.cli.setting_option import parse_settings
 from kcsim.scenarios.cli.stop_signals import on_stop_signals, stop_signals_as_ctrl_c
@@ -69,6 +71,14 @@ def up(
             help="A broker's setting under Kafka's name; may be repeated.",
         ),
     ] = None,
+    ports: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PORTS",
+            help="The ports of 127.0.0.1 on which Kafka's clients reach the brokers, one for each: 9092-9094, or 9092,9095. "
+            "Without it: free ones.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the placement of topics.", min=-MAX_SEED - 1, max=MAX_SEED)] = 1,
     trace: Annotated[
         Path | None, typer.Option(help="Keep the event log here: Parquet if the name ends in .parquet, else JSON lines.")
@@ -89,10 +99,12 @@ def up(
 ) -> None:
     """Start a cluster to experiment with, and keep it up until Ctrl-C.
 
-    Prints events on stderr as they happen. Control it from another terminal; it prints the commands to try.
+    Prints events on stderr as they happen. Control it from another terminal; it prints the commands to try, and the
+    bootstrap servers for Kafka's clients.
 
     \b
     kcsim up --brokers 6 --racks 3 --topic orders:12:3
+    kcsim up --ports 9092-9094
     kcsim up --setting zookeeper.session.timeout.ms=2000 --trace up.jsonl
     kcsim up leader-crash-acks-all
     kcsim fault kill controller
@@ -114,12 +126,13 @@ def up(
         choice = _choice(zookeeper, described.zookeeper.members)
     model = described.cluster
     topics = _topics(model)
+    client_ports = None if ports is None else parse_ports(ports, [broker.id for broker in model.members()])
     check_trace(trace)
     if choice.connect is not None and not execute:
         _print_dry_run(model, choice.connect)
         raise CommandExit(ExitStatus.DRY_RUN)
     with stop_signals_as_ctrl_c():
-        status = _UpCommand(cluster, choice, described, topics, seed, verbose, trace).run()
+        status = _UpCommand(cluster, choice, described, topics, seed, verbose, trace, client_ports).run()
     raise CommandExit(status)
 
 
@@ -219,7 +232,11 @@ def _followed_cluster() -> "FollowedCluster":
 
 @dataclass
 class _UpCommand:
-    """One cluster, from its start to its end. The fields are the arguments of the command."""
+    """One cluster, from its start to its end. The fields are the arguments of the command.
+
+    Attributes:
+        client_ports: by broker id; None: free ones.
+    """
 
     name: str
     choice: "ZooKeeperChoice"
@@ -228,6 +245,7 @@ class _UpCommand:
     seed: int
     verbose: bool
     trace: Path | None = None
+    client_ports: dict[int, int] | None = None
     connect_string: str = ""
     lifecycle: "ClusterLifecycle | None" = None
     followed: "FollowedCluster" = field(default_factory=_followed_cluster)
@@ -316,7 +334,8 @@ class _UpCommand:
     def _spec(self) -> "ClusterSpec":
         from kcsim.scenarios.engine.runner import cluster_spec
 
-        return cluster_spec(self.scenario)
+        spec = cluster_spec(self.scenario)
+        return spec.with_free_client_ports() if self.client_ports is None else replace(spec, client_ports=self.client_ports)
 
     @contextmanager
     def _while_serving(self, connect_string: str) -> Iterator[None]:
@@ -343,9 +362,8 @@ class _UpCommand:
 
         cluster.log.keep_latest(EVENTS_IN_MEMORY)
         on_tick = (lambda: None) if kept is None else kept.flush
-        lifecycle = self.lifecycle = ClusterLifecycle(
-            cluster, self.topics, random.Random(self.seed), self._print_suggestions, on_tick
-        )
+        on_up = partial(self._print_suggestions, cluster.bootstrap_servers)
+        lifecycle = self.lifecycle = ClusterLifecycle(cluster, self.topics, random.Random(self.seed), on_up, on_tick)
 
         def stop() -> None:
             lifecycle.stop()
@@ -361,10 +379,11 @@ class _UpCommand:
         if (records := verbs.records()) is not None:
             print(f"records of producers: {records.in_words()}", file=sys.stderr)
 
-    def _print_suggestions(self) -> None:
+    def _print_suggestions(self, bootstrap_servers: str | None) -> None:
         at, which = self.connect_string, "" if self.name == "default" else f" --cluster {self.name}"
         where = "" if self.name == "default" else f" --zookeeper {at}"
         print(f"connect string: {at}")
+        print(f"bootstrap servers: {bootstrap_servers}")
         print("Try, in another terminal:")
         print(f"  kcsim watch{which}")
         print(f"  kcsim fault kill controller{which}")

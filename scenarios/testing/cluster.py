@@ -94,6 +94,17 @@ class ClusterForTest:
         return self.zookeeper is None
 
     @property
+    def bootstrap_servers(self) -> str:
+        """The brokers' addresses, as Kafka's clients take them: host:port,… The ports of brokers that run are open.
+
+        Raises: ClusterError in virtual time, where nothing listens.
+        """
+        servers = self._run.read(lambda cluster: cluster.bootstrap_servers)
+        if servers is None:
+            raise ClusterError("no Kafka client reaches a cluster in virtual time: its brokers have no TCP ports")
+        return servers
+
+    @property
     def events(self) -> list[Event]:
         """All events so far, in order."""
         return list(self._events)

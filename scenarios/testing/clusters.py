@@ -61,7 +61,7 @@ class ClusterFactory:
             if root is None:
                 cluster = simulated_cluster(spec, self._name, drawn, self._artefacts)
             else:
-                cluster = live_cluster(spec, self._name, drawn, root, self._artefacts)
+                cluster = live_cluster(spec.with_free_client_ports(), self._name, drawn, root, self._artefacts)
         self._ends.callback(cluster.close)
         if start:
             cluster.start()

@@ -5,23 +5,28 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
 from kcsim import znodes
-from kcsim.brokers.admin.admin_requests import AdminRequests
+from kcsim.brokers.admin.auto_topic_creation import AutoTopicCreation
+from kcsim.brokers.admin.cluster_changes import ClusterChanges
 from kcsim.brokers.admin.config_changes import ConfigChanges
+from kcsim.brokers.admin.config_handler import ConfigHandler
 from kcsim.brokers.admin.leader_changes import LeaderChanges
+from kcsim.brokers.admin.metadata_handler import MetadataHandler
 from kcsim.brokers.admin.metadata_waits import MetadataWaits
 from kcsim.brokers.admin.record_deletions import RecordDeletions
 from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.data_path import DataPath
+from kcsim.brokers.dynamic_config import DynamicConfig
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
 from kcsim.brokers.groups.group_log import ReplicatedGroupLog
+from kcsim.brokers.groups.offsets_topic import OffsetsTopic
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.network.network import SIMULATED_DELAY_MS, MemoryNetwork
 from kcsim.brokers.ports import BrokerPorts
 from kcsim.brokers.replica_manager import ReplicaManager
 from kcsim.brokers.replication.partition import Partition
-from kcsim.brokers.request_handlers import RequestComponents, RequestHandlers
+from kcsim.brokers.request_handlers import RequestHandlers
 from kcsim.brokers.requests import (
     ANY_LEADER_EPOCH,
     CONSUMER,
@@ -29,6 +34,7 @@ from kcsim.brokers.requests import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
+    MetadataRequest,
     ProduceBatch,
     ProduceRequest,
     ProduceResult,
@@ -139,29 +145,45 @@ class BrokerBench(Bench):
         groups = GroupCoordinator(self.runtime, sink, config, self.metadata, storage, random.Random(1))
         self.handlers = RequestHandlers(
             ports,
-            RequestComponents(self.replicas, self.data.requests, groups, self._admin_requests(config, ports)),
+            self.replicas,
+            self.data.requests,
+            groups,
             lambda: OWN_EPOCH,
-            self._answer_controlled_shutdown,
+            {
+                ControlledShutdownRequest: self._answer_controlled_shutdown,
+                MetadataRequest: MetadataHandler(self.metadata, "PLAINTEXT", self._creation(config)).handle,
+                **self._cluster_changes(config, ports).answers(),
+            },
         )
 
-    def _admin_requests(self, config: BrokerConfig, ports: BrokerPorts) -> AdminRequests:
+    def _cluster_changes(self, config: BrokerConfig, ports: BrokerPorts) -> ClusterChanges:
         """Return the components for requests of admin clients, with a controller module that never takes over."""
         controller_ports = ControllerPorts(self.runtime, self.interface, ports.sink)
         controller = KafkaController(
             B1, config.controller, controller_ports, self.client, self.kafka_zk, self._register_broker
         )
-        waits = MetadataWaits(self.runtime, self.metadata)
-        topics = TopicChanges(self.kafka_zk, self.metadata, waits, controller, config, random.Random(1), ports.sink)
-        configs = ConfigChanges(B1, self.kafka_zk, self.metadata, ports.sink)
-        records = RecordDeletions(self.runtime, self.data, self.metadata, ports.sink)
-        leaders = LeaderChanges(self.metadata, waits, controller, self.runtime, ports.sink)
-        return AdminRequests(topics, configs, records, leaders)
+        configs = self.kafka_zk.configs
+        dynamic = DynamicConfig(B1, False, configs, controller, self.replicas.change_settings)
+        settings = ConfigHandler(B1, config, dynamic, self.metadata, configs)
+        waits, metadata = MetadataWaits(self.runtime, self.metadata), self.metadata
+        return ClusterChanges(
+            TopicChanges(self.kafka_zk, metadata, waits, controller, settings, random.Random(1), ports.sink),
+            ConfigChanges(B1, self.kafka_zk, metadata, ports.sink),
+            RecordDeletions(self.runtime, self.data, metadata, ports.sink),
+            LeaderChanges(metadata, waits, controller, self.runtime, ports.sink),
+        )
 
     async def _register_broker(self, cause: Cause) -> None:
         raise AssertionError("the controller module is not started")
 
     async def _make_offsets_topic(self, cause: int) -> bool:
         return False
+
+    def _creation(self, config: BrokerConfig) -> AutoTopicCreation:
+        zk, numbers = self.kafka_zk, random.Random(1)
+        partitions, replication_factor = config.offsets_topic_num_partitions, config.offsets_topic_replication_factor
+        offsets_topic = OffsetsTopic(zk.brokers, zk.topics, zk.configs, partitions, replication_factor, numbers)
+        return AutoTopicCreation(config, self.metadata, zk, offsets_topic, numbers)
 
     async def _answer_controlled_shutdown(
         self, request: ControlledShutdownRequest, cause: int

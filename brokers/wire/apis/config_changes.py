@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from kcsim.brokers.admin.change_requests import (
     AlterableConfig,
     AlterConfigsRequest,
+    AlterConfigsResource,
     AlterConfigsResponse,
-    ConfigResource,
     IncrementalAlterConfigsRequest,
 )
 from kcsim.brokers.wire.apis.api import Api, Values
@@ -21,7 +21,7 @@ ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS = 33, 44
 
 def _alter_request(frame: RequestFrame) -> AlterConfigsRequest:
     resources = {
-        ConfigResource(one.resource_type, one.resource_name): {config.name: config.value for config in one.configs}
+        AlterConfigsResource(one.resource_type, one.resource_name): {config.name: config.value for config in one.configs}
         for one in frame.message.resources
     }
     return AlterConfigsRequest(resources, frame.message.validate_only)
@@ -29,7 +29,7 @@ def _alter_request(frame: RequestFrame) -> AlterConfigsRequest:
 
 def _incremental_request(frame: RequestFrame) -> IncrementalAlterConfigsRequest:
     resources = {
-        ConfigResource(one.resource_type, one.resource_name): tuple(
+        AlterConfigsResource(one.resource_type, one.resource_name): tuple(
             AlterableConfig(config.name, config.config_operation, config.value) for config in one.configs
         )
         for one in frame.message.resources
@@ -41,7 +41,7 @@ def _values(response: AlterConfigsResponse, _: RequestFrame) -> Values:
     return {
         "throttle_time": 0,
         "responses": [
-            {**outcome_values(outcome), "resource_type": resource.kind, "resource_name": resource.name}
+            {**outcome_values(outcome), "resource_type": resource.resource_type, "resource_name": resource.name}
             for resource, outcome in response.resources.items()
         ],
     }

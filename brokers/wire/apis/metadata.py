@@ -5,9 +5,8 @@ Source: Kafka 2.8, KafkaApis.handleTopicMetadataRequest; docs/kafka/requests.md 
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import Any
 
-from kcsim.brokers.requests import MetadataRequest, MetadataResponse
+from kcsim.brokers.requests import MetadataRequest, MetadataResponse, PartitionMetadata
 from kcsim.brokers.wire.apis.api import Api, Values
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.brokers.wire.message_reader import MalformedFrameError
@@ -16,8 +15,10 @@ from kcsim.vocabulary import INTERNAL_TOPICS, NO_LEADER, TopicPartition
 
 METADATA = 3
 NO_CONTROLLER = -1
-NOT_AUTHORIZED_OPERATIONS = -(2**31)
+NOT_ASKED_FOR = -(2**31)
 """What operations a client may do, to a client that has not asked."""
+ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS = 8096, 3576
+"""A bit per operation: a broker without an authorizer allows everything."""
 
 
 def _metadata_request(frame: RequestFrame) -> MetadataRequest:
@@ -26,13 +27,28 @@ def _metadata_request(frame: RequestFrame) -> MetadataRequest:
         return MetadataRequest(None)
     if any(topic.name is None for topic in topics):
         raise MalformedFrameError("topics are known by their names only: a name is null")
-    return MetadataRequest(tuple(topic.name for topic in topics))
+    may_create = getattr(frame.message, "allow_auto_topic_creation", True)  # the oldest versions do not ask
+    return MetadataRequest(tuple(topic.name for topic in topics), may_create)
 
 
-def _metadata_values(response: MetadataResponse, _: RequestFrame) -> Values:
+def controller_id(response: MetadataResponse) -> int:
+    """Return the controller's id as it is sent."""
+    return NO_CONTROLLER if response.controller_id is None else response.controller_id
+
+
+def cluster_operations(frame: RequestFrame) -> int:
+    """Return the operations on the cluster that a client is told to be allowed to do."""
+    return (
+        ALL_CLUSTER_OPERATIONS if getattr(frame.message, "include_cluster_authorized_operations", False) else NOT_ASKED_FOR
+    )
+
+
+def _metadata_values(response: MetadataResponse, frame: RequestFrame) -> Values:
     by_topic = groupby(sorted(response.partitions.items()), key=lambda item: item[0].topic)
-    known = [_topic(topic, ErrorCode.NONE, (_partition(*item) for item in items)) for topic, items in by_topic]
-    unknown = [_topic(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ()) for topic in response.unknown_topics]
+    is_asked = getattr(frame.message, "include_topic_authorized_operations", False)
+    operations = ALL_TOPIC_OPERATIONS if is_asked else NOT_ASKED_FOR
+    known = [_topic(topic, ErrorCode.NONE, map(_partition, items), operations) for topic, items in by_topic]
+    unknown = [_topic(topic, error, (), NOT_ASKED_FOR) for topic, error in response.topic_errors.items()]
     return {
         "throttle_time": 0,
         "brokers": [
@@ -40,24 +56,25 @@ def _metadata_values(response: MetadataResponse, _: RequestFrame) -> Values:
             for broker, endpoint in response.brokers.items()
         ],
         "cluster_id": response.cluster_id,
-        "controller_id": NO_CONTROLLER if response.controller_id is None else response.controller_id,
+        "controller_id": controller_id(response),
         "topics": [*known, *unknown],
-        "cluster_authorized_operations": NOT_AUTHORIZED_OPERATIONS,
+        "cluster_authorized_operations": cluster_operations(frame),
     }
 
 
-def _topic(name: str, error: ErrorCode, partitions: Iterable[Values]) -> Values:
+def _topic(name: str, error: ErrorCode, partitions: Iterable[Values], operations: int) -> Values:
     return {
         "error_code": error,
         "name": name,
         "topic_id": None,
         "is_internal": name in INTERNAL_TOPICS,
         "partitions": list(partitions),
-        "topic_authorized_operations": NOT_AUTHORIZED_OPERATIONS,
+        "topic_authorized_operations": operations,
     }
 
 
-def _partition(tp: TopicPartition, partition: Any) -> Values:
+def _partition(item: tuple[TopicPartition, PartitionMetadata]) -> Values:
+    tp, partition = item
     return {
         "error_code": partition.error,
         "partition_index": tp.partition,

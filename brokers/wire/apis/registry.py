@@ -11,7 +11,9 @@ from kio.schema.errors import ErrorCode as KafkaErrorCode
 
 from kcsim.brokers.requests import ApiVersionsRequest
 from kcsim.brokers.wire.apis import (
+    cluster,
     config_changes,
+    describe_configs,
     leader_changes,
     metadata,
     offsets,
@@ -79,6 +81,8 @@ APIS: Mapping[int, Api] = {
     **offsets.APIS,
     **producer_ids.APIS,
     **records.APIS,
+    **cluster.APIS,
+    **describe_configs.APIS,
     **topics.APIS,
     **config_changes.APIS,
     **record_deletions.APIS,

@@ -60,7 +60,16 @@ def _created(result: CreatableTopicResult) -> Values:
         "topic_config_error_code": ErrorCode.NONE,
         "num_partitions": result.partitions,
         "replication_factor": result.replication_factor,
-        "configs": [],
+        "configs": [
+            {
+                "name": entry.name,
+                "value": entry.value,
+                "read_only": entry.is_read_only,
+                "config_source": entry.source,
+                "is_sensitive": entry.is_sensitive,
+            }
+            for entry in result.configs
+        ],
     }
 
 

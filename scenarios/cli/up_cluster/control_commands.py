@@ -267,7 +267,11 @@ class ControlCommands:
         snapshot = self._followed.snapshot()
         up_ms = self._cluster.runtime.now_ms()
         records = self.records()
-        answer = {"connect_string": self._connect_string, "up_ms": up_ms}
+        answer = {
+            "connect_string": self._connect_string,
+            "bootstrap_servers": self._cluster.bootstrap_servers,
+            "up_ms": up_ms,
+        }
         if wanted.as_json:
             return {**answer, **cluster_json(snapshot), "records": None if records is None else asdict(records)}
         lines = list(cluster_lines(snapshot, wanted.everything))

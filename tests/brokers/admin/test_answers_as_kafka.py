@@ -67,15 +67,11 @@ async def produce(cluster: Cluster) -> None:
 
 
 def without_collections(answer: Any) -> Any:
-    """Return an answer without what Kafka prints of an assignment, whose form is that of Scala's collections.
-
-    The settings of new topics are left out, too.
-    """
+    """Return an answer without what Kafka prints of an assignment, whose form is that of Scala's collections."""
     if isinstance(answer, dict):
         return {
             name: COLLECTION.sub("", value) if name == "error_message" and value else without_collections(value)
             for name, value in answer.items()
-            if name != "configs"
         }
     return list(map(without_collections, answer)) if isinstance(answer, list) else answer
 

@@ -86,7 +86,7 @@ def test_only_the_topics_asked_for_are_returned_and_those_that_are_unknown_are_n
         await bench.update_metadata({ORDERS_0: decided(B1), CLICKS_0: decided(B1)})
         response = await asked(bench, "clicks", "payments")
         assert list(response.partitions) == [CLICKS_0]
-        assert response.unknown_topics == ("payments",)
+        assert response.topic_errors == {"payments": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
     bench.play(script)
 
@@ -97,6 +97,6 @@ def test_a_topic_that_is_being_deleted_is_unknown() -> None:
     async def script() -> None:
         await bench.update_metadata({ORDERS_0: decided(B1)})
         await bench.update_metadata({ORDERS_0: decided(LEADER_DURING_DELETE, EPOCH_DURING_DELETE)})
-        assert (await asked(bench, "orders")).unknown_topics == ("orders",)
+        assert (await asked(bench, "orders")).topic_errors == {"orders": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
     bench.play(script)

@@ -7,6 +7,18 @@ from typing import Any
 import pytest
 from kio.index import load_request_schema
 
+from kcsim.brokers.admin.config_descriptions import broker_settings, topic_entries
+from kcsim.brokers.admin.requests import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribedConfigs,
+    DescribedLogDir,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.requests import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -48,9 +60,16 @@ def response_to(request: Any) -> Any:
     """Return the response of a broker that knows no topic."""
     match request:
         case MetadataRequest():
-            return MetadataResponse({}, None, {}, request.topics or ())
+            return MetadataResponse({}, None, {}, dict.fromkeys(request.topics or (), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         case ApiVersionsRequest():
             return ApiVersionsResponse()
+        case DescribeConfigsRequest(resources):
+            entries = topic_entries({}, broker_settings(BrokerConfig(), {}, {}))
+            return DescribeConfigsResponse(tuple(DescribedConfigs(resource, entries) for resource in resources))
+        case DescribeLogDirsRequest():
+            return DescribeLogDirsResponse((DescribedLogDir("/data"),))
+        case ListPartitionReassignmentsRequest():
+            return ListPartitionReassignmentsResponse()
     raise AssertionError(request)
 
 
@@ -62,11 +81,12 @@ def test_all_topics_and_no_topics_are_asked_for_as_in_each_version(version: int)
         "include_topic_authorized_operations": False,
     }
     no_topics = request_of(sent(METADATA, version, topics=[], **settings))
-    assert no_topics == MetadataRequest(None if version == 0 else ())
+    may_create = version < 4
+    assert no_topics == MetadataRequest(None if version == 0 else (), may_create and version > 0)
     if version > 0:
         assert request_of(sent(METADATA, version, topics=None, **settings)) == MetadataRequest(None)
     orders = request_of(sent(METADATA, version, topics=[{"name": "orders", "topic_id": None}], **settings))
-    assert orders == MetadataRequest(("orders",))
+    assert orders == MetadataRequest(("orders",), may_create)
 
 
 @pytest.mark.parametrize("version", [10, 11])
@@ -86,9 +106,10 @@ def test_a_topic_without_a_name_is_refused(version: int) -> None:
 @pytest.mark.parametrize("version", APIS[METADATA].versions)
 def test_an_unknown_topic_is_named_with_its_error(version: int) -> None:
     frame = next(decode_request(one.request) for one in SERVED if one.api_key == METADATA)
-    response = answer_to(MetadataResponse({}, None, {}, ("payments",)), frame._replace(version=version))
+    errors = {"payments": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "new": ErrorCode.LEADER_NOT_AVAILABLE}
+    response = answer_to(MetadataResponse({}, None, {}, errors), frame._replace(version=version))
     _, message = decode_response(response, METADATA, version)
-    assert [(topic.name, topic.error_code.name) for topic in message.topics] == [("payments", "unknown_topic_or_partition")]
+    assert {topic.name: topic.error_code.value for topic in message.topics} == errors
 
 
 def test_what_kafka_answered_is_answered_again() -> None:
@@ -122,7 +143,7 @@ def as_the_broker_knows(message: Any) -> MetadataResponse:
         {one.node_id: Endpoint("PLAINTEXT", "PLAINTEXT", one.host, one.port) for one in message.brokers},
         getattr(message, "controller_id", None),
         partitions,
-        tuple(topic.name for topic in message.topics if not topic.partitions),
+        {topic.name: ErrorCode(topic.error_code.value) for topic in message.topics if not topic.partitions},
         {one.node_id: one.rack for one in message.brokers if getattr(one, "rack", None) is not None},
         getattr(message, "cluster_id", None),
     )

@@ -45,7 +45,7 @@ def test_an_answer_has_records_errors_and_changed_offsets_only() -> None:
     assert session.news({A: failed}) == {A: failed}
 
 
-def test_a_session_goes_on_with_what_it_was_told_before() -> None:
+def test_a_session_keeps_the_partitions_of_earlier_requests() -> None:
     sessions = FetchSessions(Clock())
     session = sessions.at(sessions.open({A: asked()}, {A: EMPTY}), 1)
     session.change({B: asked(3)}, ())

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,12 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner, Result
 
 from kcsim.eventlog.event_log import read_trace
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.cli.app import app
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
+from kcsim.zk.servers.free_ports import free_ports
 from tests.requirements import require
 from tests.zk.servers.processes import assert_nothing_left, until
 
@@ -136,6 +139,34 @@ def test_a_cluster_is_played_with_from_another_terminal(tmp_path: Path, runtime_
 
 @pytest.mark.slow
 @pytest.mark.live
+def test_kafka_s_clients_reach_the_brokers_on_the_ports_of_the_options(tmp_path: Path) -> None:
+    ports = free_ports(3)
+    wanted = {1: ports[2], 2: ports[0], 3: ports[1]}
+    with up(tmp_path, "--topic", "orders:2:3", "--ports", ",".join(map(str, wanted.values()))) as terminal:
+        servers = ",".join(f"127.0.0.1:{port}" for port in wanted.values())
+        terminal.wait_for(f"bootstrap servers: {servers}\n")
+        seen = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=PATIENCE_S)
+        assert {broker.id: (str(broker.host), broker.port) for broker in seen.brokers.values()} == {
+            broker: ("127.0.0.1", port) for broker, port in wanted.items()
+        }
+        assert list(seen.topics["orders"].partitions) == [0, 1]
+        assert json.loads(kcsim("status", "--output", "json").stdout)["bootstrap_servers"] == servers
+        assert f"Bootstrap servers: {servers}\n" in kcsim("status").stdout
+        terminal.signal(signal.SIGINT)
+        assert terminal.end() == 0
+
+
+@pytest.mark.live
+def test_a_cluster_whose_port_is_taken_ends_with_2(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    with socket.create_server(("127.0.0.1", port)):
+        result = kcsim("up", "--zookeeper", "model", "--brokers", "1", "--ports", str(port))
+    assert result.exit_code == 2
+    assert f"broker 1 does not start: 127.0.0.1:{port} is in use" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.live
 def test_sigterm_stops_it_in_order_even_where_ctrl_c_is_ignored(tmp_path: Path, runtime_directory: Path) -> None:
     """SIGINT is ignored as in a script's background job."""
     with up(tmp_path, "--cluster", "other", interrupts=IGNORED) as terminal:
@@ -200,6 +231,13 @@ def test_a_cluster_on_somebody_s_zookeeper_leaves_that_running(server: EmbeddedZ
         (["--cluster", "Mine!"], "--cluster: 'Mine!' is no name of a cluster"),
         (["--trace", "/no/such/place.jsonl"], "--trace: there is no directory /no/such"),
         (["--brokers", "0"], "Invalid value for '--brokers'"),
+        (["--ports", "9092-9093"], "--ports: 9092-9093 is 2 ports for 3 brokers"),
+        (["--ports", "9092", "--brokers", "2"], "--ports: 9092 is 1 port for 2 brokers"),
+        (["--ports", "9092,9093,9092"], "--ports: 9092,9093,9092 names a port twice"),
+        (["--ports", "9094-9092"], "--ports: 9094-9092 is no port or range of ports between 1 and 65535"),
+        (["--ports", "0,1,2"], "--ports: 0 is no port or range of ports"),
+        (["--ports", "65534-65536"], "--ports: 65534-65536 is no port or range of ports"),
+        (["--ports", "kafka:9092"], "--ports: 'kafka:9092' names no ports; write 9092-9094, or 9092,9095"),
     ],
 )
 def test_what_makes_no_sense_ends_with_64_and_a_line_on_stderr(arguments: list[str], message: str) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from kcsim.brokers import requests as broker_requests
 from kcsim.brokers.admin import change_requests
+from kcsim.brokers.admin import requests as admin_requests
 from kcsim.brokers.groups import requests as group_requests
 from kcsim.controller import requests as controller_requests
 from kcsim.controller.decisions import state_change_requests
@@ -19,6 +20,7 @@ IN_RACKS = BASE.replace("brokers: 3", "brokers: 3\n  racks: 2")
 WITH_PRODUCER = WITH_TOPICS.replace("timetable:", "workload:\n  producers: {clerk: {topics: orders, rate: 10}}\ntimetable:")
 
 FROM_OUTSIDE = {
+    *("DescribeConfigs", "DescribeLogDirs", "ListPartitionReassignments"),
     *("ApiVersions", "InitProducerId", "CreateTopics", "DeleteTopics", "CreatePartitions", "AlterConfigs"),
     *("IncrementalAlterConfigs", "DeleteRecords", "AlterPartitionReassignments", "ElectLeaders"),
 }
@@ -106,7 +108,14 @@ def test_producers_are_on_the_network_too(tmp_path: Path) -> None:
 
 def test_every_request_that_travels_can_be_named() -> None:
     """A request is named by its class, as in the network."""
-    modules = (broker_requests, change_requests, group_requests, controller_requests, state_change_requests)
+    modules = (
+        broker_requests,
+        group_requests,
+        controller_requests,
+        state_change_requests,
+        admin_requests,
+        change_requests,
+    )
     classes = {name for module in modules for name, found in vars(module).items() if isinstance(found, type)}
     assert {name.removesuffix("Request") for name in classes if name.endswith("Request")} == set(REQUESTS) | FROM_OUTSIDE
 

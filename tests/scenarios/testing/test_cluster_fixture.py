@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.errors import TimedOutError
@@ -15,6 +16,7 @@ from kcsim.scenarios.testing.errors import RunEndedError
 from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
 from kcsim.vocabulary import TopicPartition
 from tests.scenarios.testing.clients import client
+from tests.zk.servers.processes import until
 
 AN_HOUR_S = 3600
 SESSION_TIMEOUT = "zookeeper.session.timeout.ms"
@@ -84,7 +86,32 @@ def test_a_cluster_is_where_the_test_s_own_client_is(
     assert kcsim_zookeeper.znodes.children("/brokers/ids") == ["1", "2", "3"]
 
 
+@pytest.mark.live
+def test_kafka_s_clients_see_the_leaders_of_a_cluster(kcsim_cluster: ClusterForTest) -> None:
+    cluster = kcsim_cluster
+    cluster.create_topic("orders", assignment=[[2, 3]])
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    assert sorted(admin.list_topics(timeout=PATIENCE_S).brokers) == [1, 2, 3]
+
+    def leader() -> int:
+        found: int = admin.list_topics("orders", timeout=PATIENCE_S).topics["orders"].partitions[0].leader
+        return found
+
+    def wait_for_leader(broker: int) -> None:
+        until(leader, lambda seen: seen == broker, f"broker-{broker} to lead", PATIENCE_S)
+
+    wait_for_leader(2)
+    cluster.kill(2)
+    cluster.wait_for_leader("orders", other_than="broker-2", within_s=PATIENCE_S)
+    wait_for_leader(3)
+
+
 # --- in virtual time
+
+
+def test_kafka_s_clients_do_not_reach_virtual_time(simulated: Make) -> None:
+    with pytest.raises(ClusterError, match="no Kafka client reaches a cluster in virtual time"):
+        _ = simulated(start=False).bootstrap_servers
 
 
 def test_an_hour_of_a_simulated_cluster_takes_no_hour(simulated: Make) -> None:
