@@ -9,10 +9,15 @@ from dataclasses import replace
 from functools import partial
 
 from kcsim.brokers.admin.auto_topic_creation import AutoTopicCreation
+from kcsim.brokers.admin.cluster_changes import ClusterChanges
+from kcsim.brokers.admin.config_changes import ConfigChanges
 from kcsim.brokers.admin.config_handler import ConfigHandler
+from kcsim.brokers.admin.leader_changes import LeaderChanges
 from kcsim.brokers.admin.listed_reassignments import list_reassignments
 from kcsim.brokers.admin.log_dirs import describe_log_dirs
 from kcsim.brokers.admin.metadata_handler import MetadataHandler
+from kcsim.brokers.admin.metadata_waits import MetadataWaits
+from kcsim.brokers.admin.record_deletions import RecordDeletions
 from kcsim.brokers.admin.requests import (
     DescribeConfigsRequest,
     DescribeLogDirsRequest,
@@ -20,6 +25,7 @@ from kcsim.brokers.admin.requests import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.config_change_listener import ConfigChangeListener
 from kcsim.brokers.controlled_shutdown import ControlledShutdownClient
@@ -159,7 +165,18 @@ class Broker:
             DescribeConfigsRequest: configs.describe,
             DescribeLogDirsRequest: self._describe_log_dirs,
             ListPartitionReassignmentsRequest: self._list_partition_reassignments,
+            **self._cluster_changes(configs).answers(),
         }
+
+    def _cluster_changes(self, settings: ConfigHandler) -> ClusterChanges:
+        ports, zk, metadata = self._ports, self.kafka_zk, self.metadata
+        waits = MetadataWaits(ports.runtime, metadata)
+        return ClusterChanges(
+            TopicChanges(zk, metadata, waits, self.controller, settings, self._numbers, self._sink),
+            ConfigChanges(self.broker_id, zk, metadata, self._sink),
+            RecordDeletions(ports.runtime, self.data, metadata, self._sink),
+            LeaderChanges(metadata, waits, self.controller, ports.runtime, self._sink),
+        )
 
     async def _describe_log_dirs(self, request: DescribeLogDirsRequest, _: int) -> DescribeLogDirsResponse:
         return describe_log_dirs(request, self.disk)

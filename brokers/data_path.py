@@ -36,6 +36,7 @@ class DataPath:
 
     Attributes:
         requests: answers the requests of clients and followers.
+        reads: finds the partitions that this broker leads, or the error that refuses a request.
         produce: appends records, including the broker's own records of internal topics.
         settings: the settings of topics; other components pass changes to it.
     """
@@ -65,7 +66,7 @@ class DataPath:
         clock_ms = ports.wall_clock_ms
         logs = FollowerLogs(clock_ms, self.hosted, events, self.checkpoint, self.retention, by_epoch)
         self.fetchers = ReplicaFetcherManager(broker_id, ports, config, logs)
-        reads = PartitionReads(self.hosted, metadata)
+        self.reads = reads = PartitionReads(self.hosted, metadata)
         append = LeaderAppend(clock_ms, events, self.expiration, self.retention, self.high_watermarks)
         self.produce = ProduceHandler(runtime, reads, append, self.purgatory, self.settings.min_in_sync_replicas)
         self.requests = DataRequests(

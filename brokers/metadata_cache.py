@@ -3,7 +3,7 @@
 Source: Kafka 2.8, MetadataCache; docs/kafka/requests.md 4.2.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from kcsim.brokers.metadata_image import EMPTY_IMAGE, MetadataImage
 from kcsim.controller.requests import ErrorCode, UpdateMetadataBroker, UpdateMetadataRequest
@@ -23,6 +23,11 @@ class MetadataCache:
         self.controller_id: BrokerId | None = None
         self.partitions: MetadataImage = EMPTY_IMAGE
         self._live_brokers: dict[BrokerId, UpdateMetadataBroker] = {}
+        self._listeners: list[Callable[[], None]] = []
+
+    def watch(self, listener: Callable[[], None]) -> None:
+        """Register a listener, which is called after each update."""
+        self._listeners.append(listener)
 
     def update(self, request: UpdateMetadataRequest) -> Collection[TopicPartition]:
         """Apply a request, whatever leader epochs were known before.
@@ -31,10 +36,13 @@ class MetadataCache:
         """
         self.controller_id = request.controller_id
         self._live_brokers = {broker.broker_id: broker for broker in request.live_brokers}
-        if not request.partitions:
-            return ()
-        self.partitions = self.partitions.after(request.partitions)
-        return self.partitions.forgotten
+        forgotten: Collection[TopicPartition] = ()
+        if request.partitions:
+            self.partitions = self.partitions.after(request.partitions)
+            forgotten = self.partitions.forgotten
+        for listener in self._listeners:
+            listener()
+        return forgotten
 
     def __contains__(self, tp: TopicPartition) -> bool:
         return tp in self.partitions

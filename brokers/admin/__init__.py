@@ -1,1 +1,1 @@
-"""What a broker answers to administrative requests of clients."""
+"""What a broker does for admin clients: it describes the cluster, and changes topics, settings, leaders and records."""

@@ -5,6 +5,7 @@ The settings of a topic are read from ZooKeeper for each request; those of the b
 Source: Kafka 2.8, ConfigHelper.describeConfigs; the error messages are those of a Kafka 2.8.2.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kcsim.brokers.admin.config_descriptions import (
@@ -98,7 +99,11 @@ class ConfigHandler:
             raise _RefusedResourceError(ErrorCode.INVALID_TOPIC_EXCEPTION, str(error)) from error
         if topic not in self.metadata.partitions.topics:
             raise _RefusedResourceError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return topic_entries(await self.topics.read_entity("topics", topic, cause), self._broker_settings())
+        return self.entries_of_topic(await self.topics.read_entity("topics", topic, cause))
+
+    def entries_of_topic(self, settings: Mapping[str, str]) -> tuple[ConfigEntry, ...]:
+        """Return all settings of a topic that has these settings of its own."""
+        return topic_entries(settings, self._broker_settings())
 
     def _broker_settings(self) -> BrokerSettings:
         return broker_settings(self.config, *self.dynamic.of_this_broker)

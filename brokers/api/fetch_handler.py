@@ -122,3 +122,6 @@ class FetchHandler:
             await self._isr.maybe_expand(partition, follower, fetch.cause)
         if state.log_end_offset != was:
             self._high_watermarks.advance(partition)
+        if state.log_start_offset != fetch.log_start_offset:
+            state.log_start_offset = fetch.log_start_offset
+            self._high_watermarks.purgatory.wake((partition.tp,))

@@ -171,6 +171,13 @@ class FetchProgress:
         self._stages.pop(tp, None)
         self._ask_no_more((tp,))
 
+    def _report_log_start(self, tp: TopicPartition) -> None:
+        """Name the log's start in the next fetch, if the leader does not know it."""
+        fetch, start = self.partitions[tp], self._logs.log(tp).log_start_offset
+        if fetch.log_start_offset != start:
+            self.partitions[tp] = replace(fetch, log_start_offset=start)
+            self._request = None
+
     # --- responses
 
     def unanswered(self, request: FetcherRequest, retry_at_ms: int) -> None:
@@ -234,6 +241,8 @@ class FetchProgress:
             else:
                 if fetched.runs:
                     self._fetch_on(tp)  # even if no record was appended: the leader must process the partition again
+                else:
+                    self._report_log_start(tp)
 
     def _truncate(self, response: OffsetsForLeaderEpochResponse, answered: Iterable[TopicPartition]) -> None:
         for tp in answered:

@@ -131,8 +131,8 @@ class FollowerSessions:
             if follower in self._of:
                 self._of[follower].touch(partition.tp)
 
-    def high_watermark_moved(self, partition: Partition) -> None:
-        """Send the new high watermark with the next response; the change alone does not trigger a response."""
+    def offsets_moved(self, partition: Partition) -> None:
+        """Send the new high watermark or log start offset with the next response; the change alone does not trigger one."""
         for follower in partition.followers:
             if follower in self._of:
                 self._of[follower].moved[partition.tp] = None

@@ -46,7 +46,7 @@ class HighWatermarkUpdater:
         """
         if partition.is_leader and partition.advance_high_watermark(self._runtime.now_ms(), self._max_lag_ms):
             self.checkpoint.moved(partition.written_log)
-            self.sessions.high_watermark_moved(partition)
+            self.sessions.offsets_moved(partition)
             self.purgatory.wake((partition.tp,))
 
     def touch(self, tps: Iterable[TopicPartition]) -> None:

@@ -3,6 +3,7 @@
 Source: Kafka 2.8, Partition and Replica; docs/kafka/requests.md 4.3, 5, 6.2, 6.3.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -49,12 +50,14 @@ class FollowerState:
         log_end_offset: the offset of its last fetch; UNKNOWN_OFFSET before its first fetch from this leader.
         last_caught_up_ms: when it was last at the leader's log end; NEVER_MS if it never was.
         last_fetch_ms, leader_end_at_last_fetch: when it last fetched, and the leader's log end offset then.
+        log_start_offset: as of its last fetch; UNKNOWN_OFFSET before its first fetch from this leader.
     """
 
     log_end_offset: int
     last_caught_up_ms: int
     last_fetch_ms: int
     leader_end_at_last_fetch: int
+    log_start_offset: int = UNKNOWN_OFFSET
 
     def record_fetch(self, offset: int, leader_end: int, now_ms: int) -> None:
         """Record a fetch at `offset`, now, while the leader's log end offset is `leader_end`."""
@@ -142,6 +145,7 @@ class Partition:
                 last_caught_up_ms=now_ms if b in self.isr else NEVER_MS,
                 last_fetch_ms=now_ms,
                 leader_end_at_last_fetch=self.log_end_offset,
+                log_start_offset=known[b].log_start_offset if b in known else UNKNOWN_OFFSET,
             )
             for b in others
         }
@@ -188,6 +192,11 @@ class Partition:
         has_moved = new != log.high_watermark
         log.high_watermark = new
         return has_moved
+
+    def low_watermark(self, live_brokers: Container[BrokerId]) -> int:
+        """Return the smallest log start offset of the leader and of the followers that are alive."""
+        starts = (state.log_start_offset for broker, state in self.followers.items() if broker in live_brokers)
+        return min([self.written_log.log_start_offset, *starts])
 
     def state_with_isr(self, isr: tuple[BrokerId, ...]) -> PartitionState:
         """Return the state that the leader writes with a new ISR: all other fields stay as the controller decided them."""

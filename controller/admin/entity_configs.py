@@ -30,7 +30,7 @@ async def change_topic_config(
     if not await kafka_zk.topics.exists(topic, cause):
         raise UnknownTopicOrPartitionError(f"Topic '{topic}' does not exist.")
     check_topic_config(config)
-    await _write(kafka_zk, TOPICS, topic, config, cause)
+    await write_config(kafka_zk, TOPICS, topic, config, cause)
     return config
 
 
@@ -47,7 +47,7 @@ async def change_broker_config(
     """
     name = DEFAULT if broker is None else str(broker)
     config = _changed(await kafka_zk.configs.read_entity(BROKERS, name, cause), added, removed)
-    await _write(kafka_zk, BROKERS, name, config, cause)
+    await write_config(kafka_zk, BROKERS, name, config, cause)
     return config
 
 
@@ -55,7 +55,10 @@ def _changed(config: Mapping[str, str], added: Mapping[str, str], removed: Colle
     return {name: value for name, value in {**config, **added}.items() if name not in removed}
 
 
-async def _write(kafka_zk: KafkaZk, entity_type: str, name: str, config: Mapping[str, str], cause: Cause) -> None:
+async def write_config(
+    kafka_zk: KafkaZk, entity_type: str, name: str, config: Mapping[str, str], cause: Cause = None
+) -> None:
+    """Write all settings of an entity, and notify the brokers. Nothing is checked."""
     await kafka_zk.configs.set_or_create(entity_type, name, config, cause)
     changed = f"{entity_type}/{name}"
     try:

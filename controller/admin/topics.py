@@ -63,18 +63,32 @@ async def create_topic(kafka_zk: KafkaZk, wanted: NewTopic, numbers: RandomNumbe
     placed = dict(enumerate(wanted.assignment)) if wanted.assignment else await _placed(kafka_zk, wanted, numbers, cause)
     check_topic_name(wanted.name)
     existing = await kafka_zk.topics.names(cause=cause)
-    exists = TopicExistsError(f"Topic '{wanted.name}' already exists.")
     if wanted.name in existing:
-        raise exists
+        raise topic_exists(wanted.name)
     check_collision(wanted.name, existing)
     if wanted.assignment:
         check_explicit_assignment(placed)
-    await kafka_zk.configs.set_or_create(TOPICS, wanted.name, wanted.config, cause)
-    try:
-        await kafka_zk.topics.create(wanted.name, TopicState(_assignments(placed)), cause)
-    except NodeExistsError:
-        raise exists from None  # another client created the topic first; our settings stay in force, as with Kafka's tool
+    await write_new_topic(kafka_zk, wanted.name, placed, wanted.config, cause)
     return placed
+
+
+async def write_new_topic(
+    kafka_zk: KafkaZk, topic: str, placed: Assignment, config: Mapping[str, str], cause: Cause = None
+) -> None:
+    """Write the settings of a new topic, then its assignment.
+
+    Raises: TopicExistsError if another client created the topic first; the settings stay in force then, as with Kafka.
+    """
+    await kafka_zk.configs.set_or_create(TOPICS, topic, config, cause)
+    try:
+        await kafka_zk.topics.create(topic, TopicState(_assignments(placed)), cause)
+    except NodeExistsError:
+        raise topic_exists(topic) from None
+
+
+def topic_exists(topic: str) -> TopicExistsError:
+    """Return the refusal of a topic whose name is taken."""
+    return TopicExistsError(f"Topic '{topic}' already exists.")
 
 
 async def _placed(kafka_zk: KafkaZk, wanted: NewTopic, numbers: RandomNumbers, cause: Cause) -> Assignment:
@@ -105,9 +119,16 @@ async def add_partitions(
     new = {partition: replicas for partition, replicas in enumerate(assignment or ()) if partition >= len(existing)}
     added = added_partitions(topic, existing, brokers, total, new or None)
     _refuse_unavailable(added, brokers)
+    await write_added_partitions(kafka_zk, topic, state, added, cause)
+    return added
+
+
+async def write_added_partitions(
+    kafka_zk: KafkaZk, topic: str, state: TopicState, added: Assignment, cause: Cause = None
+) -> None:
+    """Write a topic's assignment with further partitions. Args: state: the topic as it was read."""
     grown = replace(state, assignments={**state.assignments, **_assignments(added)})
     await kafka_zk.topics.set_assignment(topic, grown, UNFENCED, cause)
-    return added
 
 
 def _refuse_unavailable(assignment: Assignment, brokers: Sequence[BrokerMetadata]) -> None:

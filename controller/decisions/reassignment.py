@@ -28,6 +28,33 @@ def reassigned_to(current: ReplicaAssignment, target: Replicas) -> ReplicaAssign
     return ReplicaAssignment(replicas, without(replicas, origin), without(replicas, target))
 
 
+def invalid_target(current: ReplicaAssignment, target: Replicas, live_brokers: Collection[BrokerId]) -> str | None:
+    """Return why the controller's API does not accept a target; None if it does.
+
+    It must be non-empty, without duplicates and negative ids, and new replicas must be on live brokers.
+
+    Source: Kafka 2.8, KafkaController.validateReplicas.
+    """
+    if not target:
+        return "Empty replica list specified in partition reassignment."
+    if len(set(target)) < len(target):
+        return f"Duplicate replica ids in partition reassignment replica list: {_scala_buffer(target)}"
+    if min(target) < 0:
+        return f"Invalid broker id in replica list: {_scala_buffer(target)}"
+    adding = reassigned_to(current, target).adding_replicas
+    if not set(live_brokers).issuperset(adding):
+        live = ", ".join(map(str, sorted(live_brokers)))
+        return (
+            "Replica assignment has brokers that are not alive."
+            f" Replica list: {_scala_buffer(adding)}, live broker list: Set({live})"
+        )
+    return None
+
+
+def _scala_buffer(brokers: Replicas) -> str:
+    return f"ArrayBuffer({', '.join(map(str, brokers))})"
+
+
 # --- kafka-reassign-partitions --generate ----------------------------------------------------------------------------------
 
 

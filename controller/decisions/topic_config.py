@@ -4,72 +4,40 @@ Source: Kafka 2.8, LogConfig and ConfigDef; the messages are those of its Config
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from kcsim.controller.decisions.kafka_refusals import ConfigError, InvalidConfigurationError
+from kcsim.controller.decisions.setting_checks import (
+    INT_BITS,
+    LONG_BITS,
+    Check,
+    boolean,
+    listed,
+    one_of,
+    ratio,
+    some_of,
+    whole_number,
+)
 
-INT_BITS, LONG_BITS = 32, 64
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 MESSAGE_FORMAT_VERSION = "message.format.version"
 LEADER_THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
+THROTTLED_REPLICAS = (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)
 MIN_COMPACTION_LAG_MS, MAX_COMPACTION_LAG_MS = "min.compaction.lag.ms", "max.compaction.lag.ms"
 LONGEST_MS = 2**63 - 1
-
-Check = Callable[[str], str | None]
-"""Takes a value and returns what is wrong with it; None if it is valid."""
-
-
-def _number(text: str, bits: int) -> int | None:
-    digits = re.fullmatch(r"[+-]?[0-9]{1,30}", text.strip())
-    value = int(digits[0]) if digits else None
-    return value if value is not None and -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
-
-
-def _whole(bits: int, at_least: int | None = None) -> Check:
-    def check(text: str) -> str | None:
-        value = _number(text, bits)
-        if value is None:
-            return f"Not a number of type {'INT' if bits == INT_BITS else 'LONG'}"
-        return f"Value must be at least {at_least}" if at_least is not None and value < at_least else None
-
-    return check
-
-
-def _ratio(text: str) -> str | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return "Not a number of type DOUBLE"
-    return "Value must be at least 0" if value < 0 else "Value must be no more than 1" if value > 1 else None
-
-
-def _boolean(text: str) -> str | None:
-    return None if text.strip().lower() in ("true", "false") else "Expected value to be either true or false"
-
-
-def _one_of(*allowed: str) -> Check:
-    return lambda text: None if text.strip() in allowed else f"String must be one of: {', '.join(allowed)}"
-
-
-def _some_of(*allowed: str) -> Check:
-    return lambda text: None if set(_listed(text)) <= set(allowed) else f"String must be one of: {', '.join(allowed)}"
 
 
 def _throttled_replicas(name: str) -> Check:
     form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
 
     def check(text: str) -> str | None:
-        entries = _listed(text)
+        entries = listed(text)
         if entries[:1] == ["*"] or all(re.fullmatch(r"([0-9]+:[0-9]+)?", entry) for entry in entries):
             return None
         return f"{name} must be the literal '*' or a list of replicas in the following format: {form}"
 
     return check
-
-
-def _listed(text: str) -> list[str]:
-    return re.split(r"\s*,\s*", text.strip()) if text.strip() else []
 
 
 HIGHEST_STEP = {
@@ -89,33 +57,37 @@ def _version(text: str) -> str | None:
 
 
 TOPIC_SETTINGS: Mapping[str, Check] = {
-    "cleanup.policy": _some_of("compact", "delete"),
-    "compression.type": _one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
-    "delete.retention.ms": _whole(LONG_BITS, 0),
-    "file.delete.delay.ms": _whole(LONG_BITS, 0),
-    "flush.messages": _whole(LONG_BITS, 0),
-    "flush.ms": _whole(LONG_BITS, 0),
+    "cleanup.policy": some_of("compact", "delete"),
+    "compression.type": one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+    "delete.retention.ms": whole_number(LONG_BITS, 0),
+    "file.delete.delay.ms": whole_number(LONG_BITS, 0),
+    "flush.messages": whole_number(LONG_BITS, 0),
+    "flush.ms": whole_number(LONG_BITS, 0),
     FOLLOWER_THROTTLED_REPLICAS: _throttled_replicas(FOLLOWER_THROTTLED_REPLICAS),
-    "index.interval.bytes": _whole(INT_BITS, 0),
+    "index.interval.bytes": whole_number(INT_BITS, 0),
     LEADER_THROTTLED_REPLICAS: _throttled_replicas(LEADER_THROTTLED_REPLICAS),
-    MAX_COMPACTION_LAG_MS: _whole(LONG_BITS, 1),
-    "max.message.bytes": _whole(INT_BITS, 0),
-    "message.downconversion.enable": _boolean,
+    MAX_COMPACTION_LAG_MS: whole_number(LONG_BITS, 1),
+    "max.message.bytes": whole_number(INT_BITS, 0),
+    "message.downconversion.enable": boolean,
     MESSAGE_FORMAT_VERSION: _version,
-    "message.timestamp.difference.max.ms": _whole(LONG_BITS, 0),
-    "message.timestamp.type": _one_of("CreateTime", "LogAppendTime"),
-    "min.cleanable.dirty.ratio": _ratio,
-    MIN_COMPACTION_LAG_MS: _whole(LONG_BITS, 0),
-    MIN_INSYNC_REPLICAS: _whole(INT_BITS, 1),
-    "preallocate": _boolean,
-    "retention.bytes": _whole(LONG_BITS),
-    "retention.ms": _whole(LONG_BITS, -1),
-    "segment.bytes": _whole(INT_BITS, 14),
-    "segment.index.bytes": _whole(INT_BITS, 0),
-    "segment.jitter.ms": _whole(LONG_BITS, 0),
-    "segment.ms": _whole(LONG_BITS, 1),
-    "unclean.leader.election.enable": _boolean,
+    "message.timestamp.difference.max.ms": whole_number(LONG_BITS, 0),
+    "message.timestamp.type": one_of("CreateTime", "LogAppendTime"),
+    "min.cleanable.dirty.ratio": ratio,
+    MIN_COMPACTION_LAG_MS: whole_number(LONG_BITS, 0),
+    MIN_INSYNC_REPLICAS: whole_number(INT_BITS, 1),
+    "preallocate": boolean,
+    "retention.bytes": whole_number(LONG_BITS),
+    "retention.ms": whole_number(LONG_BITS, -1),
+    "segment.bytes": whole_number(INT_BITS, 14),
+    "segment.index.bytes": whole_number(INT_BITS, 0),
+    "segment.jitter.ms": whole_number(LONG_BITS, 0),
+    "segment.ms": whole_number(LONG_BITS, 1),
+    "unclean.leader.election.enable": boolean,
 }
+
+
+TOPIC_LISTS: Mapping[str, str] = {"cleanup.policy": "delete", FOLLOWER_THROTTLED_REPLICAS: "", LEADER_THROTTLED_REPLICAS: ""}
+"""The settings whose value is a list, with the default as text."""
 
 
 def check_topic_config(config: Mapping[str, str]) -> None:
@@ -124,7 +96,8 @@ def check_topic_config(config: Mapping[str, str]) -> None:
     for name, value in config.items():
         wrong = TOPIC_SETTINGS[name](value)
         if wrong is not None:
-            raise ConfigError(f"Invalid value {value} for configuration {name}: {wrong}")
+            shown = f"[{', '.join(listed(value))}]" if name in THROTTLED_REPLICAS else value
+            raise ConfigError(f"Invalid value {shown} for configuration {name}: {wrong}")
     least, most = int(config.get(MIN_COMPACTION_LAG_MS, 0)), int(config.get(MAX_COMPACTION_LAG_MS, LONGEST_MS))
     if least > most:
         raise InvalidConfigurationError(

@@ -78,17 +78,16 @@ def new_topic_assignment(
 def check_topic_name(topic: str) -> None:
     """Refuse a topic name that Kafka does not allow. Raises: InvalidTopicError."""
     if not topic:
-        raise InvalidTopicError("Topic name is invalid: the empty string is not allowed")
+        raise InvalidTopicError("Topic name is illegal, it can't be empty")
     if topic in (".", ".."):
-        raise InvalidTopicError(f"Topic name is invalid: '{topic}' is not allowed")
+        raise InvalidTopicError('Topic name cannot be "." or ".."')
     if len(topic) > MAX_NAME_LENGTH:
         raise InvalidTopicError(
-            f"Topic name is invalid: the length of '{topic}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+            f"Topic name is illegal, it can't be longer than {MAX_NAME_LENGTH} characters, topic name: {topic}"
         )
     if not LEGAL_NAME.fullmatch(topic):
         raise InvalidTopicError(
-            f"Topic name is invalid: '{topic}' contains one or more characters other than ASCII alphanumerics,"
-            " '.', '_' and '-'"
+            f"Topic name \"{topic}\" is illegal, it contains a character other than ASCII alphanumerics, '.', '_' and '-'"
         )
 
 

@@ -13,7 +13,7 @@ from kcsim.controller.channels.broker_request_batch import KafkaControllerReques
 from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
 from kcsim.controller.decisions.partition_states import PartitionMachineState
-from kcsim.controller.decisions.reassignment import reassigned_to
+from kcsim.controller.decisions.reassignment import invalid_target, reassigned_to
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.errors import IllegalStateError, StateChangeFailedError
 from kcsim.controller.events import PartitionReassignmentIsrChange, ReassignmentTargets, ZkPartitionReassignment
@@ -125,7 +125,7 @@ class ReassignmentHandlers:
         wanted: Reassignments = {}
         for tp, target in targets.items():
             current = self._context.assignment(tp)
-            if target is not None and not self._is_valid(current, target):
+            if target is not None and invalid_target(current, target, self._context.live_broker_ids):
                 results[tp] = ErrorCode.INVALID_REPLICA_ASSIGNMENT
             elif target is not None:
                 wanted[tp] = reassigned_to(current, target)
@@ -135,19 +135,6 @@ class ReassignmentHandlers:
                 results[tp] = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
         await self._remove_from_znode(lambda tp, target: tp in wanted, cause)
         return {**results, **await self._trigger(wanted, cause)}
-
-    def _is_valid(self, current: ReplicaAssignment, target: tuple[BrokerId, ...]) -> bool:
-        """Return whether the API accepts a target.
-
-        It must be non-empty, without duplicates and negative ids, and new replicas must be on live brokers.
-        """
-        adding = reassigned_to(current, target).adding_replicas
-        return (
-            bool(target)
-            and len(set(target)) == len(target)
-            and min(target) >= 0
-            and self._context.live_broker_ids.issuperset(adding)
-        )
 
     def listed_reassignments(self, partitions: Collection[TopicPartition] | None) -> Reassignments:
         """Return the assignments of these partitions (None: all) that have adding or removing replicas."""

@@ -6,9 +6,17 @@ from typing import Any, TypeVar
 
 from kcsim import znodes
 from kcsim.brokers.admin.auto_topic_creation import AutoTopicCreation
+from kcsim.brokers.admin.cluster_changes import ClusterChanges
+from kcsim.brokers.admin.config_changes import ConfigChanges
+from kcsim.brokers.admin.config_handler import ConfigHandler
+from kcsim.brokers.admin.leader_changes import LeaderChanges
 from kcsim.brokers.admin.metadata_handler import MetadataHandler
+from kcsim.brokers.admin.metadata_waits import MetadataWaits
+from kcsim.brokers.admin.record_deletions import RecordDeletions
+from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.data_path import DataPath
+from kcsim.brokers.dynamic_config import DynamicConfig
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
 from kcsim.brokers.groups.group_log import ReplicatedGroupLog
 from kcsim.brokers.groups.group_requests import GroupRequests
@@ -32,6 +40,8 @@ from kcsim.brokers.requests import (
     ProduceRequest,
     ProduceResult,
 )
+from kcsim.controller.kafka_controller import KafkaController
+from kcsim.controller.ports import ControllerPorts
 from kcsim.controller.requests import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
@@ -48,6 +58,7 @@ from kcsim.controller.requests import (
     UpdateMetadataResponse,
 )
 from kcsim.eventlog.events import Event, EventKind
+from kcsim.eventlog.sink import Cause
 from kcsim.runtime.ports import Promise
 from kcsim.vocabulary import (
     BrokerEpoch,
@@ -142,8 +153,29 @@ class BrokerBench(Bench):
             {
                 ControlledShutdownRequest: self._answer_controlled_shutdown,
                 MetadataRequest: MetadataHandler(self.metadata, "PLAINTEXT", self._creation(config)).handle,
+                **self._cluster_changes(config, ports).answers(),
             },
         )
+
+    def _cluster_changes(self, config: BrokerConfig, ports: BrokerPorts) -> ClusterChanges:
+        """Return the components for requests of admin clients, with a controller module that never takes over."""
+        controller_ports = ControllerPorts(self.runtime, self.interface, ports.sink)
+        controller = KafkaController(
+            B1, config.controller, controller_ports, self.client, self.kafka_zk, self._register_broker
+        )
+        configs = self.kafka_zk.configs
+        dynamic = DynamicConfig(B1, False, configs, controller, self.replicas.change_settings)
+        settings = ConfigHandler(B1, config, dynamic, self.metadata, configs)
+        waits, metadata = MetadataWaits(self.runtime, self.metadata), self.metadata
+        return ClusterChanges(
+            TopicChanges(self.kafka_zk, metadata, waits, controller, settings, random.Random(1), ports.sink),
+            ConfigChanges(B1, self.kafka_zk, metadata, ports.sink),
+            RecordDeletions(self.runtime, self.data, metadata, ports.sink),
+            LeaderChanges(metadata, waits, controller, self.runtime, ports.sink),
+        )
+
+    async def _register_broker(self, cause: Cause) -> None:
+        raise AssertionError("the controller module is not started")
 
     async def _make_offsets_topic(self, cause: int) -> bool:
         return False

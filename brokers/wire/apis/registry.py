@@ -12,14 +12,18 @@ from kio.schema.errors import ErrorCode as KafkaErrorCode
 from kcsim.brokers.requests import ApiVersionsRequest
 from kcsim.brokers.wire.apis import (
     cluster,
+    config_changes,
     describe_configs,
     group_admin,
     group_offsets,
     groups,
+    leader_changes,
     metadata,
     offsets,
     producer_ids,
+    record_deletions,
     records,
+    topics,
 )
 from kcsim.brokers.wire.apis.api import Api, Values
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response
@@ -85,5 +89,9 @@ APIS: Mapping[int, Api] = {
     **groups.APIS,
     **group_offsets.APIS,
     **group_admin.APIS,
+    **topics.APIS,
+    **config_changes.APIS,
+    **record_deletions.APIS,
+    **leader_changes.APIS,
 }
 """All APIs that are served, by their keys."""

@@ -91,17 +91,17 @@ def test_an_explicit_assignment_may_name_brokers_that_are_not_there() -> None:
             InvalidReplicationFactorError,
             "Replication factor: 4 larger than available brokers: 3.",
         ),
-        ({"name": ""}, InvalidTopicError, "Topic name is invalid: the empty string is not allowed"),
-        ({"name": ".."}, InvalidTopicError, "Topic name is invalid: '..' is not allowed"),
+        ({"name": ""}, InvalidTopicError, "Topic name is illegal, it can't be empty"),
+        ({"name": ".."}, InvalidTopicError, 'Topic name cannot be "." or ".."'),
         (
             {"name": "a" * 250},
             InvalidTopicError,
-            f"Topic name is invalid: the length of '{'a' * 250}' is longer than the max allowed length 249",
+            f"Topic name is illegal, it can't be longer than 249 characters, topic name: {'a' * 250}",
         ),
         (
             {"name": "ä"},
             InvalidTopicError,
-            "Topic name is invalid: 'ä' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
+            "Topic name \"ä\" is illegal, it contains a character other than ASCII alphanumerics, '.', '_' and '-'",
         ),
         (
             {"name": "a_b.c", "existing": ["a.b_c", "a.b.c", "abc"]},

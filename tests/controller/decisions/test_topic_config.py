@@ -36,12 +36,6 @@ def test_values_that_can_be_are_taken(name: str, value: str) -> None:
     [
         ("cleanup.policy", "compact,burn", "String must be one of: compact, delete"),
         ("compression.type", "zip", "String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer"),
-        (
-            "leader.replication.throttled.replicas",
-            "0:1,2",
-            "leader.replication.throttled.replicas must be the literal '*' or a list of replicas in the following format:"
-            " [partitionId]:[brokerId],[partitionId]:[brokerId],...",
-        ),
         ("max.message.bytes", str(INT_MAX + 1), "Not a number of type INT"),
         ("message.format.version", "2.9", "Version `2.9` is not a valid version"),
         ("min.cleanable.dirty.ratio", "1.5", "Value must be no more than 1"),
@@ -64,6 +58,17 @@ def test_settings_that_do_not_exist_are_refused_before_any_value_is_looked_at() 
         check_topic_config({"retention.ms": "x", "no.such": "1"})
     with pytest.raises(InvalidConfigurationError, match=r"^Unknown topic config name: no\.such$"):
         check_setting_names(["no.such"])
+
+
+def test_a_wrong_list_of_throttled_replicas_is_shown_as_a_list() -> None:
+    name = "leader.replication.throttled.replicas"
+    with pytest.raises(ConfigError) as refused:
+        check_topic_config({name: "0:1,2"})
+    form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+    assert str(refused.value) == (
+        f"Invalid value [0:1, 2] for configuration {name}: {name} must be the literal '*' or a list of replicas"
+        f" in the following format: {form}"
+    )
 
 
 def test_a_shortest_lag_above_the_longest_is_refused() -> None:

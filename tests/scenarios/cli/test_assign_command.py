@@ -174,7 +174,7 @@ def test_of_an_explicit_assignment_for_a_topic_that_grows_the_new_partitions_cou
         ),
         (
             ["--brokers", "0", "--topic", "a b"],
-            "Error while executing topic command : Topic name is invalid: 'a b' contains one or more characters other than"
+            'Error while executing topic command : Topic name "a b" is illegal, it contains a character other than'
             " ASCII alphanumerics, '.', '_' and '-'\n",
         ),
         (["--brokers", "0", "--naive", "--explain"], "--explain does not go with --naive\n"),

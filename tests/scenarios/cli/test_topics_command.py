@@ -175,7 +175,7 @@ def test_a_topic_that_exists_is_refused_or_passed_over(ours: str) -> None:
         ),
         (
             ["--topic", "a b", "--partitions", "1", "--replication-factor", "1"],
-            "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
+            "Topic name \"a b\" is illegal, it contains a character other than ASCII alphanumerics, '.', '_' and '-'",
         ),
         (["--topic", "t", "--replica-assignment", "1:1"], "Partition replica lists may not contain duplicate entries: 1"),
         (

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kcsim.brokers import requests as broker_requests
+from kcsim.brokers.admin import change_requests
 from kcsim.brokers.admin import requests as admin_requests
 from kcsim.brokers.groups import requests as group_requests
 from kcsim.controller import requests as controller_requests
@@ -17,6 +18,13 @@ from tests.scenarios.scenario_files import BASE, WITH_TOPICS, written
 
 IN_RACKS = BASE.replace("brokers: 3", "brokers: 3\n  racks: 2")
 WITH_PRODUCER = WITH_TOPICS.replace("timetable:", "workload:\n  producers: {clerk: {topics: orders, rate: 10}}\ntimetable:")
+
+FROM_OUTSIDE = {
+    *("DescribeConfigs", "DescribeLogDirs", "ListPartitionReassignments"),
+    *("ApiVersions", "InitProducerId", "CreateTopics", "DeleteTopics", "CreatePartitions", "AlterConfigs"),
+    *("IncrementalAlterConfigs", "DeleteRecords", "AlterPartitionReassignments", "ElectLeaders"),
+}
+"""Requests that only clients over TCP send, which are not on the network of the run."""
 
 
 def with_step(step: str, base: str = BASE) -> str:
@@ -100,18 +108,16 @@ def test_producers_are_on_the_network_too(tmp_path: Path) -> None:
 
 def test_every_request_that_travels_can_be_named() -> None:
     """A request is named by its class, as in the network."""
-    modules = (broker_requests, group_requests, controller_requests, state_change_requests, admin_requests)
+    modules = (
+        broker_requests,
+        group_requests,
+        controller_requests,
+        state_change_requests,
+        admin_requests,
+        change_requests,
+    )
     classes = {name for module in modules for name, found in vars(module).items() if isinstance(found, type)}
-    # Only clients over TCP send these, and they are not on the network of the run.
-    from_outside = {
-        "ApiVersions",
-        "InitProducerId",
-        "DescribeConfigs",
-        "DescribeLogDirs",
-        "ListPartitionReassignments",
-        "LeaveGroupMembers",
-    }
-    assert {name.removesuffix("Request") for name in classes if name.endswith("Request")} == set(REQUESTS) | from_outside
+    assert {name.removesuffix("Request") for name in classes if name.endswith("Request")} == set(REQUESTS) | FROM_OUTSIDE
 
 
 def test_a_name_given_with_as_is_given_before(tmp_path: Path) -> None:

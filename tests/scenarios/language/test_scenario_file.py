@@ -270,7 +270,7 @@ def test_a_wrong_word_about_topics_is_reported_with_its_line_and_the_nearest_rig
         ),
         ("payments: {assignment: {0: [1, 9]}}", "6: there is no broker 9; there are broker-1, broker-2, broker-3"),
         ("pay ments: {assignment: {0: [1]}}", "6: pay ments: 'pay ments' does not match"),
-        ("..: {assignment: {0: [1]}}", "6: Topic name is invalid: '..' is not allowed"),
+        ("..: {assignment: {0: [1]}}", '6: Topic name cannot be "." or ".."'),
         ("payments: {assignment: {0: [1]}, config: {segment.byte: 1}}", "6: unknown topic setting 'segment.byte'; did you"),
         ("payments: {assignment: {0: [1]}, config: {segment.bytes: 1}}", "6: Invalid value 1 for configuration segment."),
         (

@@ -1,0 +1,97 @@
+"""Kafka's admin clients change a live cluster over TCP."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic
+
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.vocabulary import TopicPartition
+from tests.brokers.cluster.environments import (
+    WITHIN_MS,
+    controller_of,
+    kill_and_expire,
+    start_and_elect,
+    until_idle,
+    until_ready,
+)
+from tests.brokers.cluster.test_client_ports import WITHIN_S, client_of, metadata, play_with_ports
+
+TIMEOUT_S = 60
+ORDERS_0 = TopicPartition("orders", 0)
+
+pytestmark = pytest.mark.live
+
+
+async def outcomes(futures: Mapping[Any, Future[Any]]) -> dict[Any, str | None]:
+    """Wait for the results of a call. Return the names of errors, None for success."""
+    found: dict[Any, str | None] = {}
+    for key, future in futures.items():
+        try:
+            await asyncio.wait_for(asyncio.wrap_future(future), WITHIN_S)
+            found[key] = None
+        except KafkaException as error:
+            found[key] = error.args[0].name()
+    return found
+
+
+async def create(client: AdminClient, topics: list[NewTopic]) -> dict[Any, str | None]:
+    return await outcomes(client.create_topics(topics, operation_timeout=TIMEOUT_S, request_timeout=TIMEOUT_S))
+
+
+def play_with_client(script: Callable[[Cluster, AdminClient], Coroutine[Any, Any, None]]) -> None:
+    """Run a script on three brokers with TCP ports, with a controller, and a client of them."""
+
+    async def play(cluster: Cluster) -> None:
+        await start_and_elect(cluster)
+        await script(cluster, client_of(cluster))
+
+    play_with_ports(play)
+
+
+def test_topics_are_created_grown_and_deleted() -> None:
+    async def script(cluster: Cluster, client: AdminClient) -> None:
+        wanted = [NewTopic("orders", 3, 3), NewTopic("audit", 1, 1, config={"retention.ms": "1000"}), NewTopic("a b", 1, 1)]
+        assert await create(client, wanted) == {"orders": None, "audit": None, "a b": "TOPIC_EXCEPTION"}
+        assert await create(client, [NewTopic("orders", 3, 3)]) == {"orders": "TOPIC_ALREADY_EXISTS"}
+        grown = client.create_partitions([NewPartitions("orders", 5)], operation_timeout=TIMEOUT_S)
+        assert await outcomes(grown) == {"orders": None}
+        seen = (await metadata(client)).topics["orders"].partitions
+        assert {number: len(partition.replicas) for number, partition in seen.items()} == dict.fromkeys(range(5), 3)
+        gone = client.delete_topics(["audit", "nothing"], operation_timeout=TIMEOUT_S)
+        assert await outcomes(gone) == {"audit": None, "nothing": "UNKNOWN_TOPIC_OR_PART"}
+        assert set((await metadata(client)).topics) == {"orders"}
+
+    play_with_client(script)
+
+
+def test_the_loss_of_the_controller_does_not_disturb_the_client() -> None:
+    """The client asks the broker that it believes to be the controller, and retries on NOT_CONTROLLER."""
+
+    async def script(cluster: Cluster, client: AdminClient) -> None:
+        assert await create(client, [NewTopic("orders", 2, 2)]) == {"orders": None}
+        await kill_and_expire(cluster, controller_of(cluster))
+        await cluster.wait_until(until_ready(cluster, 2), WITHIN_MS)
+        await cluster.wait_until(until_idle(cluster.log), WITHIN_MS)
+        assert await create(client, [NewTopic("payments", 2, 2)]) == {"payments": None}
+        assert await outcomes(client.delete_topics(["payments"], operation_timeout=TIMEOUT_S)) == {"payments": None}
+
+    play_with_client(script)
+
+
+def test_settings_are_set_and_deleted_and_take_effect() -> None:
+    async def script(cluster: Cluster, client: AdminClient) -> None:
+        assert await create(client, [NewTopic("orders", 1, 1)]) == {"orders": None}
+        entry = ConfigEntry("retention.ms", "1000", incremental_operation=AlterConfigOpType.SET)
+        orders = ConfigResource(ConfigResource.Type.TOPIC, "orders", incremental_configs=[entry])
+        nothing = ConfigResource(ConfigResource.Type.TOPIC, "nothing", incremental_configs=[entry])
+        changed = client.incremental_alter_configs([orders, nothing], request_timeout=TIMEOUT_S)
+        assert await outcomes(changed) == {orders: None, nothing: "UNKNOWN_TOPIC_OR_PART"}
+        (log,) = [log for log in cluster.replica_logs(ORDERS_0).values() if log is not None]
+        await cluster.wait_until(lambda: None if log.config.retention_ms == 1000 else "not applied", WITHIN_MS)
+
+    play_with_client(script)

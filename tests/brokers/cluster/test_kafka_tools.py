@@ -1,0 +1,97 @@
+"""Apache Kafka's own commands do and print the same on our brokers as on Kafka's."""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kcsim.brokers.apache_kafka.commands import run_kafka_command
+from kcsim.brokers.apache_kafka.installation import find_kafka
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
+from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
+from kcsim.brokers.cluster.kafka_environment import run_on_kafka
+from kcsim.brokers.cluster.run_setup import RunInfo
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from tests.brokers.cluster.environments import LASTING_MS, WITHIN_MS, start_and_elect
+from tests.brokers.cluster.test_client_ports import WITHIN_S, play_with_ports
+
+TOPICS = "kafka.admin.TopicCommand"
+ELECTIONS = "kafka.admin.LeaderElectionCommand"
+RECORDS = "kafka.admin.DeleteRecordsCommand"
+
+COMMANDS: Sequence[tuple[str, ...]] = [
+    (TOPICS, "--create", "--topic", "orders", "--replica-assignment", "1:2:3,2:3:1"),
+    (TOPICS, "--create", "--topic", "orders", "--partitions", "2"),
+    (TOPICS, "--create", "--topic", "more", "--replication-factor", "4"),
+    (TOPICS, "--create", "--topic", "a b"),
+    (TOPICS, "--create", "--topic", "defaults"),
+    (TOPICS, "--alter", "--topic", "orders", "--partitions", "4"),
+    (TOPICS, "--alter", "--topic", "orders", "--partitions", "1"),
+    (TOPICS, "--delete", "--topic", "defaults"),
+    (TOPICS, "--list"),
+    (RECORDS, "--offset-json-file", "{directory}/offsets.json"),
+    (ELECTIONS, "--election-type", "preferred", "--topic", "orders", "--partition", "0"),
+    (ELECTIONS, "--election-type", "preferred", "--all-topic-partitions"),
+]
+OFFSETS = {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "offset": 0}]}
+
+pytestmark = [pytest.mark.live, pytest.mark.kafka, pytest.mark.slow]
+
+
+class Printed(NamedTuple):
+    """How a command ended, and what it printed on its standard output."""
+
+    command: tuple[str, ...]
+    rc: int
+    out: str
+
+
+async def run_all(bootstrap: str, directory: Path) -> list[Printed]:
+    """Run the commands on a cluster."""
+    (directory / "offsets.json").write_text(json.dumps(OFFSETS))
+    printed = []
+    for command in COMMANDS:
+        main_class, *words = (word.format(directory=directory) for word in command)
+        arguments = ["--bootstrap-server", bootstrap, *words]
+        outcome = await run_kafka_command(find_kafka(None), main_class, arguments, None, WITHIN_S)
+        printed.append(Printed(command, outcome.rc, outcome.out))
+    return printed
+
+
+def on_our_brokers(work: Callable[[str], Awaitable[None]]) -> None:
+    """Do some work with the bootstrap servers of three of our brokers."""
+
+    async def script(cluster: Cluster) -> None:
+        await start_and_elect(cluster)
+        await work(",".join(f"{host}:{port}" for host, port in cluster.bootstrap))
+
+    play_with_ports(script)
+
+
+def on_kafkas_brokers(work: Callable[[str], Awaitable[None]]) -> None:
+    """Do some work with the bootstrap servers of three real brokers."""
+
+    async def script(cluster: KafkaCluster) -> None:
+        await cluster.start(cluster.broker_names)
+        await cluster.wait_until(lambda: None if cluster.state.controller_id else "no controller", WITHIN_MS)
+        await work(cluster.bootstrap())
+
+    spec = ClusterSpec(tuple(map(BrokerSpec, (1, 2, 3))), {}, tick_time_ms=100, max_session_timeout_ms=LASTING_MS)
+    embedded = ZooKeeperChoice.parse("embedded")
+    run_on_kafka(find_kafka(None), embedded, spec, RunInfo("test", 0, "embedded"), script, ())
+
+
+def test_commands_print_what_they_print_on_kafka(tmp_path: Path) -> None:
+    printed: list[list[Printed]] = []
+
+    async def work(bootstrap: str) -> None:
+        printed.append(await run_all(bootstrap, tmp_path))
+
+    on_our_brokers(work)
+    on_kafkas_brokers(work)
+    ours, kafkas = printed
+    assert ours == kafkas
+    assert [one.rc for one in ours].count(0) > 5
