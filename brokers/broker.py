@@ -7,6 +7,7 @@ docs/kafka/requests.md 10.
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import get_args
 
 from kcsim.brokers.admin.auto_topic_creation import AutoTopicCreation
 from kcsim.brokers.admin.cluster_changes import ClusterChanges
@@ -26,14 +27,18 @@ from kcsim.brokers.admin.requests import (
     ListPartitionReassignmentsResponse,
 )
 from kcsim.brokers.admin.topic_changes import TopicChanges
+from kcsim.brokers.api.data_requests import DataRequest
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.config_change_listener import ConfigChangeListener
 from kcsim.brokers.controlled_shutdown import ControlledShutdownClient
 from kcsim.brokers.data_path import DataPath
 from kcsim.brokers.dynamic_config import DynamicConfig
+from kcsim.brokers.groups.admin_requests import GroupAdminRequest
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
 from kcsim.brokers.groups.group_log import ReplicatedGroupLog, follow_roles
+from kcsim.brokers.groups.group_requests import GroupRequests
 from kcsim.brokers.groups.offsets_topic import OffsetsTopic
+from kcsim.brokers.groups.requests import GroupRequest
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.ports import AddressInUseError, BrokerPorts, Listening
@@ -134,9 +139,7 @@ class Broker:
             self.controller,
             self.replicas.change_settings,
         )
-        self._handlers = RequestHandlers(
-            ports, self.replicas, self.data.requests, self.groups, self._own_epoch, self._answers(listener)
-        )
+        self._handlers = RequestHandlers(ports, self.replicas, self._answers(listener), self._own_epoch)
         self._config_changes = ConfigChangeListener(
             ports.runtime, self.client, zk.config_changes, ports.sink, ports.epoch_ms, self.dynamic_config.apply
         )
@@ -150,10 +153,13 @@ class Broker:
         return groups
 
     def _answers(self, listener: str) -> dict[type, Answer]:
-        """Return what answers the requests that are neither about replicas nor about groups, by their class."""
+        """Return what answers requests, by their class; without those of the controller for replicas."""
         creation = AutoTopicCreation(self._config, self.metadata, self.kafka_zk, self._offsets_topic, self._numbers)
         configs = ConfigHandler(self.broker_id, self._config, self.dynamic_config, self.metadata, self.kafka_zk.configs)
+        of_groups = GroupRequests(self.groups, self.metadata).handle
         return {
+            **dict.fromkeys(get_args(DataRequest), self.data.requests.handle),
+            **dict.fromkeys((*get_args(GroupRequest), *get_args(GroupAdminRequest)), of_groups),
             ControlledShutdownRequest: self._handle_controlled_shutdown,
             MetadataRequest: MetadataHandler(self.metadata, listener, creation).handle,
             DescribeConfigsRequest: configs.describe,

@@ -7,21 +7,9 @@ KafkaApis; docs/kafka/requests.md 4.1.
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from kcsim.brokers.api.data_requests import DataRequests
 from kcsim.brokers.api.epoch_checks import is_broker_epoch_stale
-from kcsim.brokers.groups.coordinator import GroupCoordinator
-from kcsim.brokers.groups.requests import (
-    FindCoordinatorRequest,
-    HeartbeatRequest,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-    OffsetCommitRequest,
-    OffsetFetchRequest,
-    SyncGroupRequest,
-)
 from kcsim.brokers.ports import BrokerPorts, Incoming, ListenerClosedError, Listening
 from kcsim.brokers.replica_manager import ReplicaManager, all_refused
-from kcsim.brokers.requests import FetchRequest, ProduceRequest
 from kcsim.controller.requests import (
     ErrorCode,
     LeaderAndIsrRequest,
@@ -44,26 +32,23 @@ class RequestHandlers:
     """The request handlers of one listener.
 
     Args:
+        replicas: what the controller's requests are for.
+        answers: by the class of each other request, what answers it.
         own_epoch: returns this broker's epoch, as of its last registration.
-        answers: by the class of a request, what answers it; the other requests go to the components above.
     """
 
     def __init__(
         self,
         ports: BrokerPorts,
         replicas: ReplicaManager,
-        data: DataRequests,
-        groups: GroupCoordinator,
-        own_epoch: Callable[[], BrokerEpoch],
         answers: Mapping[type, Answer],
+        own_epoch: Callable[[], BrokerEpoch],
     ) -> None:
         self._runtime = ports.runtime
         self._sink = ports.sink
         self._replicas = replicas
-        self._data = data
-        self._groups = groups
-        self._own_epoch = own_epoch
         self._answers = answers
+        self._own_epoch = own_epoch
         self._acceptor: Task | None = None
         self._handling: dict[int, Task] = {}  # by number, in the order in which the requests arrived
         self._handled = 0
@@ -94,24 +79,9 @@ class RequestHandlers:
 
     async def handle(self, request: Any, cause: int) -> Any:
         """Return the response to a request."""
-        match request:
-            case FetchRequest() | ProduceRequest():  # most requests
-                return await self._data.handle(request, cause)
-            case LeaderAndIsrRequest() | UpdateMetadataRequest() | StopReplicaRequest():
-                return self._fence(request, cause) or await self._change_state(request, cause)
-            case (
-                FindCoordinatorRequest()
-                | JoinGroupRequest()
-                | SyncGroupRequest()
-                | HeartbeatRequest()
-                | LeaveGroupRequest()
-                | OffsetCommitRequest()
-                | OffsetFetchRequest()
-            ):
-                return await self._groups.handle(request, cause)
-            case _:
-                answer = self._answers.get(type(request), self._data.handle)
-                return await answer(request, cause)
+        if isinstance(request, LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest):
+            return self._fence(request, cause) or await self._change_state(request, cause)
+        return await self._answers[type(request)](request, cause)
 
     async def _change_state(self, request: StateChangeRequest, cause: int) -> StateChangeResponse:
         match request:

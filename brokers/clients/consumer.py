@@ -20,7 +20,9 @@ from kcsim.brokers.clients.membership import Assignments, FatalGroupError, Group
 from kcsim.brokers.clients.topic_watch import MetadataAnswer, TopicWatch
 from kcsim.brokers.groups.assignors.assignors import AssignmentStrategy, assign
 from kcsim.brokers.groups.assignors.members import GroupMember
+from kcsim.brokers.groups.consumer_protocol import ConsumerProtocolError, subscription_of
 from kcsim.brokers.groups.requests import NO_GENERATION, NO_MEMBER_ID, JoinGroupResponse, Subscription
+from kcsim.controller.requests import ErrorCode
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.sink import EventSink
@@ -280,15 +282,17 @@ class Consumer:
         )
 
     async def _assign(self, joined: JoinGroupResponse) -> tuple[Assignments, int]:
-        """Compute the group's assignment, as its leader."""
-        await self._topics.get_to_know(
-            [topic for member in joined.members for topic in member.subscription.topics], joined.cause
-        )
+        """Compute the group's assignment, as its leader. Raises: FatalGroupError if a member is no consumer."""
+        try:
+            subscribed = [(m, subscription_of(m.subscription, joined.protocol)) for m in joined.members]
+        except ConsumerProtocolError as error:
+            raise FatalGroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from error
+        topics = [topic for _, subscription in subscribed for topic in subscription.topics]
+        await self._topics.get_to_know(topics, joined.cause)
         counts = self._assigned_with = self._topics.group_counts
         members = [
             GroupMember(m.member_id, subscription.topics, m.instance_id, None, subscription.owned, subscription.generation)
-            for m in joined.members
-            for subscription in (m.subscription,)
+            for m, subscription in subscribed
         ]
         assignment = assign(AssignmentStrategy(joined.protocol or ""), counts, members)
         described = (f"{member}: {', '.join(map(str, sorted(given))) or 'nothing'}" for member, given in assignment.items())

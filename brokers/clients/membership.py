@@ -10,6 +10,7 @@ from typing import Any
 
 from kcsim.brokers.clients.clients import UNREACHABLE, ClusterClient
 from kcsim.brokers.clients.consumer_config import ConsumerSpec
+from kcsim.brokers.groups.consumer_protocol import ConsumerProtocolError, assignment_of
 from kcsim.brokers.groups.requests import (
     NO_GENERATION,
     NO_MEMBER_ID,
@@ -174,7 +175,10 @@ class GroupMembership:
                 self._heed(synced.error)
             return None
         self.is_stable = True
-        return Joined(synced.assignment, synced.cause)
+        try:
+            return Joined(assignment_of(synced.assignment), synced.cause)
+        except ConsumerProtocolError as error:
+            raise FatalGroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from error
 
     async def heartbeat(self, cause: int) -> int | None:
         """Send a heartbeat. Return the event that requires the member to rejoin, or None; `must_rejoin` is set as well.
@@ -207,7 +211,7 @@ class GroupMembership:
         if answer is None:
             return False
         self._heed(answer.error)
-        return answer.error is ErrorCode.NONE
+        return answer.error is ErrorCode.NONE and not answer.partition_errors
 
     async def committed(self, partitions: tuple[TopicPartition, ...], cause: int) -> Mapping[TopicPartition, int] | None:
         """Return the committed offsets of those partitions that have one; None if not answered. Raises: FatalGroupError."""

@@ -3,20 +3,21 @@
 Requests are parked here until the end of a join phase, or until the leader's assignment arrives. Each request changes the
 group immediately, without awaiting anything; only the write of the group's record is awaited.
 
-Left out: groups of other protocol types. Source: Kafka 2.8, GroupCoordinator, DelayedJoin, InitialDelayedJoin and
-DelayedHeartbeat; docs/kafka/consumer_groups.md 10.
+Source: Kafka 2.8, GroupCoordinator, DelayedJoin, InitialDelayedJoin and DelayedHeartbeat; docs/kafka/consumer_groups.md 10.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from kcsim.brokers.config import BrokerConfig
-from kcsim.brokers.groups.admission import join_refusal, member_error, membership_error
+from kcsim.brokers.groups.admission import commit_refusal, join_refusal, member_error, membership_error, sync_refusal
 from kcsim.brokers.groups.group_events import GroupEvents
 from kcsim.brokers.groups.group_metadata import GroupMetadata, GroupRecord, GroupState, MemberMetadata
 from kcsim.brokers.groups.requests import (
     NO_MEMBER_ID,
+    AssignmentData,
     HeartbeatResponse,
+    JoinedMember,
     JoinGroupRequest,
     JoinGroupResponse,
     SyncGroupRequest,
@@ -25,7 +26,6 @@ from kcsim.brokers.groups.requests import (
 from kcsim.brokers.groups.sessions import MemberSessions
 from kcsim.controller.requests import ErrorCode
 from kcsim.runtime.ports import Promise, Runtime
-from kcsim.vocabulary import TopicPartition
 from kcsim.zk.memory.timetable import Timetable
 
 FIRST_JOIN_PARKED_AT_MOST_MS = 5 * 60 * 1_000
@@ -115,19 +115,25 @@ class CoordinatedGroup:
 
     def _join_without_id(self, request: JoinGroupRequest, cause: int) -> "JoinGroupResponse | Promise[JoinGroupResponse]":
         member_id = self._new_member_id(request.instance_id or request.client_id)
-        if request.instance_id is None:
+        if request.instance_id is None and request.is_id_required:
             self.metadata.pending[member_id] = None
             self._sessions.renew(member_id, request.session_timeout_ms, cause)
             return JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id)
-        if request.instance_id in self.metadata.static_members:
+        if request.instance_id is not None and request.instance_id in self.metadata.static_members:
             return self._return_of_static(request, request.instance_id, member_id, cause)
         return self._add(request, member_id, cause)
 
     def _add(self, request: JoinGroupRequest, member_id: str, cause: int) -> "Promise[JoinGroupResponse]":
         member = MemberMetadata(
-            member_id, request.instance_id, request.session_timeout_ms, request.rebalance_timeout_ms, request.protocols
+            member_id,
+            request.instance_id,
+            request.session_timeout_ms,
+            request.rebalance_timeout_ms,
+            request.protocols,
+            client_id=request.client_id,
+            client_host=request.client_host,
         )
-        self.metadata.add(member)
+        self.metadata.add(member, request.protocol_type)
         seq = self._events.joined(self.metadata, member, cause)
         if self._phase is not None and self.metadata.generation == 0:
             self._phase.has_new = True
@@ -176,9 +182,7 @@ class CoordinatedGroup:
             if group.selected_protocol() == group.protocol:
                 self._runtime.spawn("store-group", self._store_return(seq))
                 # The former leader id: a returning leader must not conclude that it has to compute the assignment.
-                return JoinGroupResponse(
-                    ErrorCode.NONE, member_id, group.generation, group.protocol, leader, (), self._last_group_event
-                )
+                return self._described_to(member_id, leader, ())
         return self._park_join(member, request, f"static member {instance_id} came back", seq)
 
     def _fence(self, member_id: str) -> None:
@@ -261,33 +265,47 @@ class CoordinatedGroup:
     def _joined(self, member_id: str) -> JoinGroupResponse:
         group, leader = self.metadata, self.metadata.leader_or_no_member_id
         members = group.members_for_leader() if member_id == leader and not group.is_in(_S.STABLE) else ()
+        return self._described_to(member_id, leader, members)
+
+    def _described_to(self, member_id: str, leader: str, members: tuple[JoinedMember, ...]) -> JoinGroupResponse:
+        """Return the response that describes the present generation to a member."""
+        group = self.metadata
         return JoinGroupResponse(
-            ErrorCode.NONE, member_id, group.generation, group.protocol, leader, members, self._last_group_event
+            ErrorCode.NONE,
+            member_id,
+            group.generation,
+            group.protocol,
+            leader,
+            members,
+            self._last_group_event,
+            group.protocol_type,
         )
 
     # --- sync
 
     async def sync(self, request: SyncGroupRequest, cause: int) -> SyncGroupResponse:
         """Return a member's assignment, once the leader has sent it."""
-        error = member_error(self.metadata, request.member_id, request.instance_id, request.generation)
-        if error is not ErrorCode.NONE:
-            return SyncGroupResponse(error)
         group = self.metadata
-        if group.is_in(_S.PREPARING_REBALANCE):
-            return SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS)
+        refusal = sync_refusal(group, request)
+        if refusal is not ErrorCode.NONE:
+            return SyncGroupResponse(refusal)
         self._renew(request.member_id, cause)
         if group.is_in(_S.STABLE):
-            return SyncGroupResponse(ErrorCode.NONE, group.members[request.member_id].assignment, self._last_group_event)
+            return self._assigned(group.members[request.member_id].assignment)
         parked = self._syncs[request.member_id] = self._runtime.promise()
         if request.member_id == group.leader:
-            self._runtime.spawn("store-assignment", self._keep_assignment(request.assignments, cause))
+            self._runtime.spawn("store-assignment", self._keep_assignment(request, cause))
         answer: SyncGroupResponse = await parked.wait()
         return answer
 
-    async def _keep_assignment(self, assignments: Mapping[str, tuple[TopicPartition, ...]], cause: int) -> None:
+    def _assigned(self, assignment: AssignmentData) -> SyncGroupResponse:
+        group = self.metadata
+        return SyncGroupResponse(ErrorCode.NONE, assignment, self._last_group_event, group.protocol_type, group.protocol)
+
+    async def _keep_assignment(self, request: SyncGroupRequest, cause: int) -> None:
         group = self.metadata
         generation = group.generation
-        error = await self._store(group.snapshot(assignments), cause)
+        error = await self._store(group.snapshot(request.assignments, request.not_assigned), cause)
         # If a member has joined or left meanwhile, this assignment is obsolete.
         if not group.is_in(_S.COMPLETING_REBALANCE) or group.generation != generation:
             return
@@ -295,13 +313,13 @@ class CoordinatedGroup:
             self._forget_assignment(error, cause)
             self._prepare_rebalance(f"the assignment could not be stored: {error.name}", cause)
             return
-        group.take_assignment(assignments)
+        group.take_assignment(request.assignments, request.not_assigned)
         group.transition_to(_S.STABLE)
         seq = self._last_group_event = self._events.stable(group, cause)
         syncs, self._syncs = self._syncs, {}
         for member_id, parked in syncs.items():
             self._renew(member_id, seq)
-            parked.resolve(SyncGroupResponse(ErrorCode.NONE, group.members[member_id].assignment, seq))
+            parked.resolve(self._assigned(group.members[member_id].assignment))
 
     def _forget_assignment(self, error: ErrorCode, cause: int) -> None:
         self.metadata.take_assignment({})
@@ -322,14 +340,10 @@ class CoordinatedGroup:
 
     def may_commit(self, member_id: str, instance_id: str | None, generation: int, cause: int) -> ErrorCode:
         """Return NONE if a member, or a client outside of a group that has no members, may commit offsets now."""
-        if generation < 0 and self.metadata.is_in(_S.EMPTY):
-            return ErrorCode.NONE
-        error = member_error(self.metadata, member_id, instance_id, generation)
-        if error is not ErrorCode.NONE:
-            return error
-        self._renew(member_id, cause)
-        is_waiting = self.metadata.is_in(_S.COMPLETING_REBALANCE)
-        return ErrorCode.REBALANCE_IN_PROGRESS if is_waiting else ErrorCode.NONE
+        refusal = commit_refusal(self.metadata, member_id, instance_id, generation)
+        if member_id in self.metadata.members and refusal in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+            self._renew(member_id, cause)
+        return refusal
 
     def leave(self, member_id: str, instance_id: str | None, cause: int) -> ErrorCode:
         """Remove a member at once; a static member by its instance id."""
@@ -388,8 +402,8 @@ class CoordinatedGroup:
         self.metadata.transition_to(_S.DEAD)
         self._phase = None
         self._sessions.clear()
-        for join in self._take_joins().values():
-            join.resolve(JoinGroupResponse(ErrorCode.NOT_COORDINATOR))
+        for member_id, join in self._take_joins().items():
+            join.resolve(JoinGroupResponse(ErrorCode.NOT_COORDINATOR, member_id))
         syncs, self._syncs = self._syncs, {}
         for sync in syncs.values():
             sync.resolve(SyncGroupResponse(ErrorCode.NOT_COORDINATOR))

@@ -3,22 +3,53 @@
 Groups and offsets are records in that partition. A member is answered only when all in-sync replicas have them. The
 partition's next leader reads the records and continues from them.
 
-Left out: compaction and expiry of offsets, transactional commits, DescribeGroups and DeleteGroups.
-Source: Kafka 2.8, GroupCoordinator and GroupMetadataManager; docs/kafka/consumer_groups.md 9 to 11.
+Left out: compaction and expiry of offsets, transactional commits.
+Source: Kafka 2.8, GroupCoordinator and GroupMetadataManager; docs/kafka/consumer_groups.md 9 to 12.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, assert_never
 
 from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.groups.admin_requests import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    GroupAdminRequest,
+    GroupAdminResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+)
 from kcsim.brokers.groups.coordinated_group import CoordinatedGroup, CoordinatorServices
+from kcsim.brokers.groups.group_descriptions import (
+    deletion_refusal,
+    described,
+    described_as_dead,
+    is_subscribed,
+    listed,
+    offset_deletion_refusal,
+)
 from kcsim.brokers.groups.group_events import GroupEvents
-from kcsim.brokers.groups.group_metadata import GroupMetadata, OffsetRecord, StoredRecord, restored
+from kcsim.brokers.groups.group_metadata import (
+    GroupMetadata,
+    GroupState,
+    GroupTombstone,
+    OffsetRecord,
+    OffsetTombstone,
+    StoredRecord,
+    restored,
+)
 from kcsim.brokers.groups.offsets_topic import partition_for
 from kcsim.brokers.groups.requests import (
+    NO_DETAILS,
     NO_MEMBER_ID,
+    CoordinatorKind,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     GroupRequest,
@@ -27,6 +58,8 @@ from kcsim.brokers.groups.requests import (
     HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupResponse,
+    LeaveGroupMembersRequest,
+    LeaveGroupMembersResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
     OffsetCommitRequest,
@@ -150,7 +183,7 @@ class GroupCoordinator:
 
     # --- requests
 
-    async def handle(self, request: GroupRequest, cause: int) -> GroupResponse:
+    async def handle(self, request: GroupRequest | GroupAdminRequest, cause: int) -> GroupResponse | GroupAdminResponse:
         """Return the response to a request. Joins and syncs wait for other members."""
         match request:
             case FindCoordinatorRequest():
@@ -159,6 +192,8 @@ class GroupCoordinator:
                 return await self._join(request, cause)
             case SyncGroupRequest():
                 error, group = self._group(request.group_id, ErrorCode.UNKNOWN_MEMBER_ID)
+                if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                    error = ErrorCode.REBALANCE_IN_PROGRESS  # the members have to join again, at this coordinator
                 return SyncGroupResponse(error) if group is None else await group.sync(request, cause)
             case HeartbeatRequest(group_id, generation, member_id, instance_id):
                 error, group = self._group(group_id, ErrorCode.UNKNOWN_MEMBER_ID)
@@ -170,20 +205,36 @@ class GroupCoordinator:
             case LeaveGroupRequest(group_id, member_id, instance_id):
                 error, group = self._group(group_id, ErrorCode.UNKNOWN_MEMBER_ID)
                 return LeaveGroupResponse(error if group is None else group.leave(member_id, instance_id, cause))
+            case LeaveGroupMembersRequest():
+                return self._remove_members(request, cause)
             case OffsetCommitRequest():
-                return OffsetCommitResponse(await self._commit(request, cause))
+                return await self.commit(request, cause)
             case OffsetFetchRequest():
                 return self._fetch_offsets(request)
+            case DescribeGroupsRequest(groups):
+                return DescribeGroupsResponse(tuple(map(self._describe, groups)))
+            case ListGroupsRequest():
+                return self._list(request)
+            case DeleteGroupsRequest(groups):
+                return DeleteGroupsResponse({group_id: self._delete(group_id, cause) for group_id in groups})
+            case OffsetDeleteRequest():
+                return self.delete_offsets(request, cause)
             case _:
                 assert_never(request)
 
     def _partition_of(self, group_id: str) -> int:
         return partition_for(group_id, self._config.offsets_topic_num_partitions)
 
-    def _group(self, group_id: str, if_unknown: ErrorCode) -> tuple[ErrorCode, CoordinatedGroup | None]:
-        """Return the group, or the error why this broker cannot serve it."""
+    def _group(
+        self, group_id: str, if_unknown: ErrorCode, may_be_unnamed: bool = False
+    ) -> tuple[ErrorCode, CoordinatedGroup | None]:
+        """Return the group, or the error why this broker cannot serve it.
+
+        Args:
+            may_be_unnamed: a group with the empty id is served, which only simple consumers can have.
+        """
         partition = self._partition_of(group_id)
-        if not group_id:
+        if not group_id and not may_be_unnamed:
             return ErrorCode.INVALID_GROUP_ID, None
         if partition in self._loading:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, None
@@ -201,8 +252,10 @@ class GroupCoordinator:
     # --- finding
 
     async def _find(self, request: FindCoordinatorRequest, cause: int) -> FindCoordinatorResponse:
-        if not request.group_id:
-            return FindCoordinatorResponse(ErrorCode.INVALID_GROUP_ID)
+        if request.kind is None:
+            return FindCoordinatorResponse(ErrorCode.INVALID_REQUEST)
+        if request.kind is CoordinatorKind.TRANSACTION:
+            return FindCoordinatorResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         tp = TopicPartition(OFFSETS_TOPIC, self._partition_of(request.group_id))
         if tp not in self._metadata:
             await self._make_topic(cause)
@@ -238,6 +291,18 @@ class GroupCoordinator:
             return JoinGroupResponse(error, request.member_id)
         return await group.join(request, cause)
 
+    # --- leaving
+
+    def _remove_members(self, request: LeaveGroupMembersRequest, cause: int) -> LeaveGroupMembersResponse:
+        error, group = self._group(request.group_id, ErrorCode.NONE)
+        if error is not ErrorCode.NONE:
+            return LeaveGroupMembersResponse(error)
+        if group is None:
+            return LeaveGroupMembersResponse(error, tuple((m, ErrorCode.UNKNOWN_MEMBER_ID) for m in request.members))
+        return LeaveGroupMembersResponse(error, tuple((m, group.leave(*m, cause)) for m in request.members))
+
+    # --- records
+
     async def _store(self, group_id: str, record: StoredRecord, cause: int) -> ErrorCode:
         """Store a record of a group. Return the error for the group's members."""
         error = await self._append(group_id, (record,), cause)
@@ -260,25 +325,90 @@ class GroupCoordinator:
 
     # --- offsets
 
-    async def _commit(self, request: OffsetCommitRequest, cause: int) -> ErrorCode:
-        error, group = self._group(request.group_id, ErrorCode.ILLEGAL_GENERATION)
+    async def commit(self, request: OffsetCommitRequest, cause: int) -> OffsetCommitResponse:
+        """Store offsets, if the sender may commit any."""
+        error, group = self._group(request.group_id, ErrorCode.ILLEGAL_GENERATION, may_be_unnamed=True)
         if group is None and error is ErrorCode.ILLEGAL_GENERATION and request.generation < 0:
             group = self._get_or_add(request.group_id, cause)
         if group is None:
-            return error
+            return OffsetCommitResponse(error)
         refused = group.may_commit(request.member_id, request.instance_id, request.generation, cause)
-        if refused is not ErrorCode.NONE or not request.offsets:
-            return refused
-        offsets = sorted(request.offsets.items())
-        records = tuple(OffsetRecord(request.group_id, tp, offset) for tp, offset in offsets)
-        error = await self._append(request.group_id, records, cause)
-        if error is ErrorCode.NONE:
-            group.metadata.offsets.update(offsets)
-            detail = ", ".join(f"{tp} at {offset}" for tp, offset in offsets)
-            self._services.events.committed(group.metadata, request.member_id, len(offsets), detail, cause)
-        return error
+        if refused is not ErrorCode.NONE:
+            return OffsetCommitResponse(refused)
+        longest = self._config.offset_metadata_max_bytes
+        too_long = {tp for tp, details in request.details.items() if len(details.metadata) > longest}
+        records = tuple(
+            OffsetRecord(request.group_id, tp, offset, request.details.get(tp, NO_DETAILS))
+            for tp, offset in sorted(request.offsets.items())
+            if tp not in too_long
+        )
+        error = await self._append(request.group_id, records, cause) if records else ErrorCode.NONE
+        if records and error is ErrorCode.NONE:
+            for record in records:
+                group.metadata.commit(record)
+            detail = ", ".join(f"{record.partition} at {record.offset}" for record in records)
+            self._services.events.committed(group.metadata, request.member_id, len(records), detail, cause)
+        return OffsetCommitResponse(error, dict.fromkeys(too_long, ErrorCode.OFFSET_METADATA_TOO_LARGE))
 
     def _fetch_offsets(self, request: OffsetFetchRequest) -> OffsetFetchResponse:
-        error, group = self._group(request.group_id, ErrorCode.NONE)
-        known: Mapping[TopicPartition, int] = group.metadata.offsets if group is not None else {}
-        return OffsetFetchResponse(error, {tp: known[tp] for tp in request.partitions if tp in known})
+        error, group = self._group(request.group_id, ErrorCode.NONE, may_be_unnamed=True)
+        if group is None:
+            return OffsetFetchResponse(error)
+        known, details = group.metadata.offsets, group.metadata.offset_details
+        found = [tp for tp in (known if request.partitions is None else request.partitions) if tp in known]
+        return OffsetFetchResponse(
+            error, {tp: known[tp] for tp in found}, {tp: details[tp] for tp in found if tp in details}
+        )
+
+    def delete_offsets(self, request: OffsetDeleteRequest, cause: int) -> OffsetDeleteResponse:
+        """Delete the offsets of topics to which no member is subscribed."""
+        error, group = self._group(request.group_id, ErrorCode.GROUP_ID_NOT_FOUND)
+        if group is not None:
+            error = offset_deletion_refusal(group.metadata)
+        if group is None or error is not ErrorCode.NONE:
+            return OffsetDeleteResponse(error)
+        consumed = {tp for tp in request.partitions if is_subscribed(group.metadata, tp.topic)}
+        others = [tp for tp in request.partitions if tp not in consumed]
+        if others:
+            self._remove_offsets(group, others, cause)
+        return OffsetDeleteResponse(
+            error, {tp: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if tp in consumed else error for tp in request.partitions}
+        )
+
+    def _remove_offsets(self, group: CoordinatedGroup, partitions: Collection[TopicPartition], cause: int) -> None:
+        """Remove offsets, and the group if it is empty and has no other offsets. Nobody waits until that is stored."""
+        metadata = group.metadata
+        group_id = metadata.group_id
+        tombstones: list[StoredRecord] = [OffsetTombstone(group_id, tp) for tp in metadata.remove_offsets(partitions)]
+        if metadata.is_in(GroupState.EMPTY) and not metadata.offsets:
+            del self.groups[self._partition_of(group_id)][group_id]
+            group.retire()
+            if metadata.generation > 0:
+                tombstones.append(GroupTombstone(group_id))
+        if tombstones:
+            self._runtime.spawn("store-tombstones", self._append_unattended(group_id, tuple(tombstones), cause))
+
+    async def _append_unattended(self, group_id: str, records: tuple[StoredRecord, ...], cause: int) -> None:
+        await self._append(group_id, records, cause)
+
+    # --- administrators
+
+    def _describe(self, group_id: str) -> DescribedGroup:
+        error, group = self._group(group_id, ErrorCode.NONE, may_be_unnamed=True)
+        if error is not ErrorCode.NONE:
+            return DescribedGroup(error, group_id)
+        return described_as_dead(group_id) if group is None else described(group.metadata)
+
+    def _list(self, request: ListGroupsRequest) -> ListGroupsResponse:
+        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self._loading else ErrorCode.NONE
+        groups = (listed(group.metadata) for groups in self.groups.values() for group in groups.values())
+        return ListGroupsResponse(error, tuple(one for one in groups if not request.states or one.state in request.states))
+
+    def _delete(self, group_id: str, cause: int) -> ErrorCode:
+        error, group = self._group(group_id, ErrorCode.GROUP_ID_NOT_FOUND, may_be_unnamed=True)
+        if group is None:
+            return error
+        refusal = deletion_refusal(group.metadata)
+        if refusal is ErrorCode.NONE:
+            self._remove_offsets(group, tuple(group.metadata.offsets), cause)
+        return refusal

@@ -1,6 +1,8 @@
 """The events that a coordinator appends to the event log about its groups."""
 
+from kcsim.brokers.groups.consumer_protocol import ConsumerProtocolError, assignment_of
 from kcsim.brokers.groups.group_metadata import GroupMetadata, MemberMetadata
+from kcsim.brokers.groups.requests import CONSUMER_PROTOCOL_TYPE
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.sink import EventSink
 
@@ -65,7 +67,7 @@ class GroupEvents:
             cause,
             group=group.group_id,
             generation=group.generation,
-            count=sum(len(member.assignment) for member in group.members.values()),
+            count=_assigned_partitions(group),
             detail=f"group {group.group_id}, generation {group.generation}: {len(group.members)} members are assigned",
         )
 
@@ -73,3 +75,15 @@ class GroupEvents:
         return self._sink.emit(
             EventKind.OFFSETS_COMMITTED, cause, group=group.group_id, member=member_id, count=count, detail=detail
         )
+
+
+def _assigned_partitions(group: GroupMetadata) -> int:
+    """Return how many partitions the members are assigned. Members that are no consumers have none."""
+    return sum(map(_partition_count, group.members.values())) if group.protocol_type == CONSUMER_PROTOCOL_TYPE else 0
+
+
+def _partition_count(member: MemberMetadata) -> int:
+    try:
+        return len(assignment_of(member.assignment))
+    except ConsumerProtocolError:
+        return 0

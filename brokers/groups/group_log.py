@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kcsim.brokers.api.produce_handler import ProduceHandler
 from kcsim.brokers.groups.coordinator import GroupCoordinator
-from kcsim.brokers.groups.group_metadata import GroupRecord, OffsetRecord, StoredRecord
+from kcsim.brokers.groups.group_metadata import StoredRecord
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.replication.hosted_partitions import HostedPartitions
 from kcsim.brokers.requests import ACKS_ALL, ProduceBatch, ProduceRequest
@@ -45,7 +45,7 @@ class ReplicatedGroupLog:
 def _stored(disk: Disk, tp: TopicPartition) -> Iterator[StoredRecord]:
     for run in disk.log(tp).runs if tp in disk else ():
         for payload in run.payloads:
-            assert isinstance(payload, GroupRecord | OffsetRecord), f"{tp} has a record that is none of a group: {payload}"
+            assert isinstance(payload, StoredRecord), f"{tp} has a record that is none of a group: {payload}"
             yield payload
 
 

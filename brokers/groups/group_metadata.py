@@ -4,12 +4,21 @@ Source: Kafka 2.8, GroupMetadata and MemberMetadata; docs/kafka/consumer_groups.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 
-from kcsim.brokers.groups.requests import NO_MEMBER_ID, JoinedMember, Subscription
+from kcsim.brokers.groups.requests import (
+    CONSUMER_PROTOCOL_TYPE,
+    NO_DETAILS,
+    NO_MEMBER_ID,
+    NOT_ASSIGNED,
+    AssignmentData,
+    JoinedMember,
+    OffsetDetails,
+    SubscriptionData,
+)
 from kcsim.vocabulary import TopicPartition
 
 
@@ -48,16 +57,19 @@ class MemberMetadata:
     Attributes:
         protocols: assignor -> subscription, in the member's order of preference.
         assignment: of the current generation, once the leader has sent it.
+        client_id, client_host: of the client that joined, for administrators.
     """
 
     member_id: str
     instance_id: str | None
     session_timeout_ms: int
     rebalance_timeout_ms: int
-    protocols: tuple[tuple[str, Subscription], ...]
-    assignment: tuple[TopicPartition, ...] = ()
+    protocols: tuple[tuple[str, SubscriptionData], ...]
+    assignment: AssignmentData = NOT_ASSIGNED
+    client_id: str = ""
+    client_host: str = ""
 
-    def subscription(self, protocol: str) -> Subscription:
+    def subscription(self, protocol: str) -> SubscriptionData:
         """Return the subscription that the member sent for this assignor. Raises: KeyError."""
         return dict(self.protocols)[protocol]
 
@@ -73,24 +85,27 @@ class GroupMetadata:
 
     Attributes:
         generation: of the last join phase that ended; 0 before the first.
+        protocol_type: of the members, and of the last ones if there are none; None before the first.
         protocol: the assignor of that generation.
         leader: id of the member that computes the assignment.
         members: in the order in which they joined.
         pending: ids given to new members that have not joined with them yet.
         static_members: instance id -> member id.
         offsets: the last committed offsets.
+        offset_details: what is stored beside them, where it is not NO_DETAILS.
     """
 
     group_id: str
     state: GroupState = GroupState.EMPTY
     generation: int = 0
-    protocol_type: str | None = field(init=False, default=None)
+    protocol_type: str | None = None
     protocol: str | None = None
     leader: str | None = field(init=False, default=None)
     members: dict[str, MemberMetadata] = field(init=False, default_factory=dict)
     pending: dict[str, None] = field(init=False, default_factory=dict)
     static_members: dict[str, str] = field(init=False, default_factory=dict)
     offsets: dict[TopicPartition, int] = field(init=False, default_factory=dict)
+    offset_details: dict[TopicPartition, OffsetDetails] = field(init=False, default_factory=dict)
 
     def is_in(self, *states: GroupState) -> bool:
         return self.state in states
@@ -103,10 +118,10 @@ class GroupMetadata:
 
     # --- members
 
-    def add(self, member: MemberMetadata) -> None:
-        """Add a member. The first one becomes leader."""
+    def add(self, member: MemberMetadata, protocol_type: str = CONSUMER_PROTOCOL_TYPE) -> None:
+        """Add a member. The first one becomes leader, and determines the protocol type."""
         if not self.members:
-            self.protocol_type = "consumer"
+            self.protocol_type = protocol_type
         if self.leader is None:
             self.leader = member.member_id
         self.members[member.member_id] = member
@@ -181,10 +196,12 @@ class GroupMetadata:
             self.protocol = None
             self.transition_to(GroupState.EMPTY)
 
-    def take_assignment(self, assignments: Mapping[str, tuple[TopicPartition, ...]]) -> None:
-        """Store the assignment that the leader sent. A member that it does not mention is assigned no partitions."""
+    def take_assignment(
+        self, assignments: Mapping[str, AssignmentData], not_assigned: AssignmentData = NOT_ASSIGNED
+    ) -> None:
+        """Store the assignment that the leader sent, and `not_assigned` for members that it does not mention."""
         for member_id, member in self.members.items():
-            member.assignment = assignments.get(member_id, ())
+            member.assignment = assignments.get(member_id, not_assigned)
 
     def members_for_leader(self) -> tuple[JoinedMember, ...]:
         """Return all members with their subscriptions for the selected assignor."""
@@ -195,15 +212,34 @@ class GroupMetadata:
     def leader_or_no_member_id(self) -> str:
         return self.leader if self.leader is not None else NO_MEMBER_ID
 
+    # --- offsets
+
+    def commit(self, record: "OffsetRecord") -> None:
+        """Take over an offset that has been stored."""
+        self.offsets[record.partition] = record.offset
+        if record.details == NO_DETAILS:
+            self.offset_details.pop(record.partition, None)
+        else:
+            self.offset_details[record.partition] = record.details
+
+    def remove_offsets(self, partitions: Collection[TopicPartition]) -> tuple[TopicPartition, ...]:
+        """Remove offsets. Return the partitions that had one."""
+        removed = tuple(tp for tp in partitions if self.offsets.pop(tp, None) is not None)
+        for tp in removed:
+            self.offset_details.pop(tp, None)
+        return removed
+
     # --- as a record of __consumer_offsets
 
-    def snapshot(self, assignments: Mapping[str, tuple[TopicPartition, ...]] | None = None) -> "GroupRecord":
+    def snapshot(
+        self, assignments: Mapping[str, AssignmentData] | None = None, not_assigned: AssignmentData = NOT_ASSIGNED
+    ) -> "GroupRecord":
         """Return the group as it is stored; with `assignments` instead of its members' assignments, if given."""
         members = tuple(
-            replace(m, assignment=m.assignment if assignments is None else assignments.get(m.member_id, ()))
+            replace(m, assignment=m.assignment if assignments is None else assignments.get(m.member_id, not_assigned))
             for m in self.members.values()
         )
-        return GroupRecord(self.group_id, self.generation, self.protocol, self.leader, members)
+        return GroupRecord(self.group_id, self.generation, self.protocol, self.leader, members, self.protocol_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,12 +251,15 @@ class GroupRecord:
     protocol: str | None
     leader: str | None
     members: tuple[MemberMetadata, ...]
+    protocol_type: str | None = CONSUMER_PROTOCOL_TYPE
 
     def restore(self) -> GroupMetadata:
         """Return the group as a new coordinator finds it: Stable, or Empty without members."""
-        group = GroupMetadata(self.group_id, generation=self.generation, protocol=self.protocol)
+        group = GroupMetadata(
+            self.group_id, generation=self.generation, protocol_type=self.protocol_type, protocol=self.protocol
+        )
         for member in self.members:
-            group.add(replace(member))
+            group.add(replace(member), self.protocol_type or "")
         group.leader = self.leader
         if self.members:
             group.state = GroupState.STABLE
@@ -234,23 +273,42 @@ class OffsetRecord:
     group_id: str
     partition: TopicPartition
     offset: int
+    details: OffsetDetails = NO_DETAILS
 
 
-StoredRecord = GroupRecord | OffsetRecord
+@dataclass(frozen=True, slots=True)
+class GroupTombstone:
+    """The removal of a group; its offsets have tombstones of their own."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetTombstone:
+    """The removal of one committed offset."""
+
+    group_id: str
+    partition: TopicPartition
+
+
+StoredRecord = GroupRecord | OffsetRecord | GroupTombstone | OffsetTombstone
 
 
 def restored(records: Iterable[StoredRecord]) -> dict[str, GroupMetadata]:
     """Return the groups stored in a partition of __consumer_offsets. Records are given oldest first; the last one counts."""
     newest: dict[str, GroupRecord] = {}
-    offsets: dict[str, dict[TopicPartition, int]] = {}
+    offsets: dict[tuple[str, TopicPartition], OffsetRecord] = {}
     for record in records:
         match record:
             case GroupRecord():
                 newest[record.group_id] = record
             case OffsetRecord():
-                offsets.setdefault(record.group_id, {})[record.partition] = record.offset
+                offsets[record.group_id, record.partition] = record
+            case GroupTombstone():
+                newest.pop(record.group_id, None)
+            case OffsetTombstone():
+                offsets.pop((record.group_id, record.partition), None)
     groups = {group_id: record.restore() for group_id, record in newest.items()}
-    for group_id, committed in offsets.items():
-        group = groups.setdefault(group_id, GroupMetadata(group_id))
-        group.offsets = committed
+    for (group_id, _), committed in offsets.items():
+        groups.setdefault(group_id, GroupMetadata(group_id)).commit(committed)
     return groups

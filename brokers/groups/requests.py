@@ -1,9 +1,9 @@
 """Requests and responses between consumers and their group's coordinator.
 
-Left out: throttle times, older versions of the protocol (a member without an id must always fetch one first), the
-administrator's requests (DescribeGroups, DeleteGroups), transactional commits. Subscriptions and assignments are values, not
-bytes; the coordinator does not inspect them all the same. The `cause` of a response is the event at the coordinator that the
-response reports; equality ignores it.
+Left out: throttle times, transactional commits. The subscriptions and assignments of simulated consumers are values; those
+of clients over TCP are the bytes that they sent (consumer_protocol.py). The coordinator passes both on without inspecting
+them. The `cause` of a response is the event at the coordinator that the response reports; equality ignores it. The requests
+of administrators are in admin_requests.py.
 
 Source: Kafka 2.8, FindCoordinator 3, JoinGroup 7, SyncGroup 5, Heartbeat 4, LeaveGroup 4, OffsetCommit 8, OffsetFetch 7;
 docs/kafka/consumer_groups.md 10.
@@ -11,10 +11,16 @@ docs/kafka/consumer_groups.md 10.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+import msgspec
 
 from kcsim.controller.requests import ErrorCode
-from kcsim.vocabulary import BrokerId, Endpoint, TopicPartition
+from kcsim.vocabulary import BrokerId, Endpoint, LeaderEpoch, TopicPartition
 
+CONSUMER_PROTOCOL_TYPE = "consumer"
+"""The protocol type of groups of consumers. Kafka Connect and others have their own."""
 NO_MEMBER_ID = ""
 """The member id of a member that joins for the first time and has no id yet."""
 NO_GENERATION = -1
@@ -36,9 +42,39 @@ class Subscription:
     generation: int | None = None
 
 
+SubscriptionData = Subscription | bytes
+AssignmentData = tuple[TopicPartition, ...] | bytes
+NOT_ASSIGNED: AssignmentData = ()
+
+
+class OffsetDetails(msgspec.Struct, frozen=True):
+    """What a client stores beside an offset.
+
+    Attributes:
+        leader_epoch: of the last consumed record; -1: not known.
+        metadata: any text.
+    """
+
+    leader_epoch: LeaderEpoch = LeaderEpoch(-1)
+    metadata: str = ""
+
+
+NO_DETAILS = OffsetDetails()
+
+
+class CoordinatorKind(IntEnum):
+    """What a coordinator is for; the numbers are those of the protocol."""
+
+    GROUP = 0
+    TRANSACTION = 1
+
+
 @dataclass(frozen=True, slots=True)
 class FindCoordinatorRequest:
+    """A request for a coordinator. Transactional producers have none. `kind` None: one that does not exist."""
+
     group_id: str
+    kind: CoordinatorKind | None = CoordinatorKind.GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +94,20 @@ class JoinGroupRequest:
         protocols: the assignors that the member supports, in its order of preference, each with its subscription.
         rebalance_timeout_ms: how long the others wait for this member to rejoin; a consumer's max.poll.interval.ms.
         client_id: the beginning of a new member's id.
+        client_host: the client's address, as it is described to administrators.
+        is_id_required: a new dynamic member is given an id, with which it has to join again; else it joins at once.
     """
 
     group_id: str
     session_timeout_ms: int
     rebalance_timeout_ms: int
     member_id: str
-    protocols: tuple[tuple[str, Subscription], ...]
+    protocols: tuple[tuple[str, SubscriptionData], ...]
     client_id: str
     instance_id: str | None = None
-    protocol_type: str = "consumer"
+    protocol_type: str = CONSUMER_PROTOCOL_TYPE
+    client_host: str = ""
+    is_id_required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +115,7 @@ class JoinedMember:
     """A member as the coordinator describes it to the group's leader."""
 
     member_id: str
-    subscription: Subscription
+    subscription: SubscriptionData
     instance_id: str | None = None
 
 
@@ -86,6 +126,7 @@ class JoinGroupResponse:
     Attributes:
         member_id: the member's own id; with MEMBER_ID_REQUIRED, the id with which it must join again.
         members: all members; sent to the leader only.
+        protocol_type: None with an error.
     """
 
     error: ErrorCode
@@ -95,24 +136,37 @@ class JoinGroupResponse:
     leader: str = NO_MEMBER_ID
     members: tuple[JoinedMember, ...] = ()
     cause: int = field(default=0, compare=False)
+    protocol_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SyncGroupRequest:
-    """A member's request for its assignment. The leader's request carries the assignments of all members."""
+    """A member's request for its assignment. The leader's request carries the assignments of all members.
+
+    Attributes:
+        not_assigned: the assignment of members that the leader's assignments do not mention.
+        protocol_type, protocol: as the member knows them; None: its version of the request does not say.
+    """
 
     group_id: str
     generation: int
     member_id: str
     instance_id: str | None = None
-    assignments: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    assignments: Mapping[str, AssignmentData] = field(default_factory=dict)
+    not_assigned: AssignmentData = NOT_ASSIGNED
+    protocol_type: str | None = None
+    protocol: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SyncGroupResponse:
+    """A member's assignment. `protocol_type` and `protocol` are those of the generation; None with an error."""
+
     error: ErrorCode
-    assignment: tuple[TopicPartition, ...] = ()
+    assignment: AssignmentData = NOT_ASSIGNED
     cause: int = field(default=0, compare=False)
+    protocol_type: str | None = field(default=None, compare=False)
+    protocol: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +197,37 @@ class LeaveGroupResponse:
     error: ErrorCode
 
 
+class MemberIdentity(NamedTuple):
+    """A member that leaves: by its id, or a static one by its instance id alone."""
+
+    member_id: str
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroupMembersRequest:
+    """A request to remove members: LeaveGroup from version 3 on."""
+
+    group_id: str
+    members: tuple[MemberIdentity, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroupMembersResponse:
+    """One error per member, in the order of the request; none if the whole request was refused."""
+
+    error: ErrorCode
+    members: tuple[tuple[MemberIdentity, ErrorCode], ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class OffsetCommitRequest:
     """The offsets at which a member would resume.
 
     Without a generation the request comes from outside the group, which is allowed while the group has no members.
+
+    Attributes:
+        details: what is stored beside the offsets; NO_DETAILS for those that it does not mention.
     """
 
     group_id: str
@@ -155,27 +235,32 @@ class OffsetCommitRequest:
     generation: int = NO_GENERATION
     member_id: str = NO_MEMBER_ID
     instance_id: str | None = None
+    details: Mapping[TopicPartition, OffsetDetails] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitResponse:
-    """The result of a commit; the same for all partitions."""
+    """The result of a commit: an error for all partitions but those of `partition_errors`."""
 
     error: ErrorCode
+    partition_errors: Mapping[TopicPartition, ErrorCode] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetchRequest:
+    """A request for the committed offsets of partitions; None: of all that have one."""
+
     group_id: str
-    partitions: tuple[TopicPartition, ...]
+    partitions: tuple[TopicPartition, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetchResponse:
-    """The committed offsets of the requested partitions that have one."""
+    """The committed offsets of the requested partitions that have one, and the details that are stored beside them."""
 
     error: ErrorCode
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    details: Mapping[TopicPartition, OffsetDetails] = field(default_factory=dict)
 
 
 GroupRequest = (
@@ -184,6 +269,7 @@ GroupRequest = (
     | SyncGroupRequest
     | HeartbeatRequest
     | LeaveGroupRequest
+    | LeaveGroupMembersRequest
     | OffsetCommitRequest
     | OffsetFetchRequest
 )
@@ -193,6 +279,7 @@ GroupResponse = (
     | SyncGroupResponse
     | HeartbeatResponse
     | LeaveGroupResponse
+    | LeaveGroupMembersResponse
     | OffsetCommitResponse
     | OffsetFetchResponse
 )

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from kcsim import znodes
 from kcsim.brokers.admin.auto_topic_creation import AutoTopicCreation
@@ -14,19 +14,23 @@ from kcsim.brokers.admin.metadata_handler import MetadataHandler
 from kcsim.brokers.admin.metadata_waits import MetadataWaits
 from kcsim.brokers.admin.record_deletions import RecordDeletions
 from kcsim.brokers.admin.topic_changes import TopicChanges
+from kcsim.brokers.api.data_requests import DataRequest
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.data_path import DataPath
 from kcsim.brokers.dynamic_config import DynamicConfig
+from kcsim.brokers.groups.admin_requests import GroupAdminRequest
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
 from kcsim.brokers.groups.group_log import ReplicatedGroupLog
+from kcsim.brokers.groups.group_requests import GroupRequests
 from kcsim.brokers.groups.offsets_topic import OffsetsTopic
+from kcsim.brokers.groups.requests import GroupRequest
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.network.network import SIMULATED_DELAY_MS, MemoryNetwork
 from kcsim.brokers.ports import BrokerPorts
 from kcsim.brokers.replica_manager import ReplicaManager
 from kcsim.brokers.replication.partition import Partition
-from kcsim.brokers.request_handlers import RequestHandlers
+from kcsim.brokers.request_handlers import Answer, RequestHandlers
 from kcsim.brokers.requests import (
     ANY_LEADER_EPOCH,
     CONSUMER,
@@ -143,18 +147,15 @@ class BrokerBench(Bench):
         stored = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms)
         storage = GroupStorage(stored, self._make_offsets_topic)
         groups = GroupCoordinator(self.runtime, sink, config, self.metadata, storage, random.Random(1))
-        self.handlers = RequestHandlers(
-            ports,
-            self.replicas,
-            self.data.requests,
-            groups,
-            lambda: OWN_EPOCH,
-            {
-                ControlledShutdownRequest: self._answer_controlled_shutdown,
-                MetadataRequest: MetadataHandler(self.metadata, "PLAINTEXT", self._creation(config)).handle,
-                **self._cluster_changes(config, ports).answers(),
-            },
-        )
+        of_groups = GroupRequests(groups, self.metadata).handle
+        answers: dict[type, Answer] = {
+            **dict.fromkeys(get_args(DataRequest), self.data.requests.handle),
+            **dict.fromkeys((*get_args(GroupRequest), *get_args(GroupAdminRequest)), of_groups),
+            ControlledShutdownRequest: self._answer_controlled_shutdown,
+            MetadataRequest: MetadataHandler(self.metadata, "PLAINTEXT", self._creation(config)).handle,
+            **self._cluster_changes(config, ports).answers(),
+        }
+        self.handlers = RequestHandlers(ports, self.replicas, answers, lambda: OWN_EPOCH)
 
     def _cluster_changes(self, config: BrokerConfig, ports: BrokerPorts) -> ClusterChanges:
         """Return the components for requests of admin clients, with a controller module that never takes over."""

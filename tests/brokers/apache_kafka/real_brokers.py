@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -74,11 +74,15 @@ def znodes_below(server: EmbeddedZooKeeper, chroot: str) -> Iterator[Znodes]:
 
 @asynccontextmanager
 async def broker_on(
-    znodes: Znodes, directory: Path, port: int | None = None, kafka_home: Path | None = None
+    znodes: Znodes,
+    directory: Path,
+    port: int | None = None,
+    kafka_home: Path | None = None,
+    settings: Mapping[str, Value] | None = None,
 ) -> AsyncIterator[KafkaBroker]:
-    """Yield broker 1, not started yet; it is killed at the end if it is still running."""
+    """Yield broker 1, not started yet; it is killed at the end if it is still running. `settings`: besides SETTINGS."""
     # Neither a space nor a non-ASCII letter in a path may cause a failure.
-    spec = KafkaBrokerSpec(1, znodes.connect, SETTINGS, "east")
+    spec = KafkaBrokerSpec(1, znodes.connect, {**SETTINGS, **(settings or {})}, "east")
     broker = KafkaBroker(find_kafka(kafka_home), spec, directory / "bröker 1", port)
     try:
         yield broker

@@ -20,7 +20,7 @@ IN_RACKS = BASE.replace("brokers: 3", "brokers: 3\n  racks: 2")
 WITH_PRODUCER = WITH_TOPICS.replace("timetable:", "workload:\n  producers: {clerk: {topics: orders, rate: 10}}\ntimetable:")
 
 FROM_OUTSIDE = {
-    *("DescribeConfigs", "DescribeLogDirs", "ListPartitionReassignments"),
+    *("DescribeConfigs", "DescribeLogDirs", "ListPartitionReassignments", "LeaveGroupMembers"),
     *("ApiVersions", "InitProducerId", "CreateTopics", "DeleteTopics", "CreatePartitions", "AlterConfigs"),
     *("IncrementalAlterConfigs", "DeleteRecords", "AlterPartitionReassignments", "ElectLeaders"),
 }
