@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -79,6 +80,22 @@ def test_a_topic_on_a_dead_broker_is_gone_for_clients_but_its_name_is_taken() ->
     log = play_with_client(script)
     acts = [(act.op, act.topic) for act in find(log, EventKind.ADMIN_ACT) if act.detail == "requested by a client"]
     assert acts == [(op, "orders") for op in ("create-topic", "delete-topic", "create-topic")]
+
+
+@pytest.mark.parametrize(
+    ("name", "topic_id", "error"),
+    [("orders", UUID(int=7), "invalid_request"), (None, UUID(int=7), "unknown_topic_id"), ("orders", None, "none")],
+)
+def test_a_topic_is_deleted_by_its_name_alone(name: str | None, topic_id: UUID | None, error: str) -> None:
+    """A client may name an id instead, but no topic has one."""
+
+    async def script(cluster: Cluster, client: NetworkClient) -> None:
+        await client.ask(create("", topic("orders", 1, 1)))
+        request = delete("", name)
+        topics = [{"name": name, "topic_id": topic_id}]
+        assert await error_of(client, request._replace(values={**request.values, "topics": topics})) == (error, None)
+
+    play_with_client(script)
 
 
 @pytest.mark.parametrize(("version", "error"), [(2, "invalid_request"), (3, "topic_deletion_disabled")])
