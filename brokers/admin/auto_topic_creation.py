@@ -10,6 +10,7 @@ from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.groups.offsets_topic import OffsetsTopic
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.replication.isr import UNAVAILABLE
+from kcsim.controller.admin.topics import write_new_topic
 from kcsim.controller.decisions.broker_ring import BrokerMetadata, RackAwareMode, effective_brokers
 from kcsim.controller.decisions.kafka_refusals import (
     InvalidReplicationFactorError,
@@ -21,8 +22,7 @@ from kcsim.controller.decisions.placement import RandomNumbers, draw
 from kcsim.controller.decisions.topic_creation import check_topic_name, new_topic_assignment
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.sink import Cause
-from kcsim.vocabulary import INTERNAL_TOPICS, OFFSETS_TOPIC, ReplicaAssignment, TopicState
-from kcsim.zk.errors import NodeExistsError
+from kcsim.vocabulary import INTERNAL_TOPICS, OFFSETS_TOPIC
 from kcsim.zk.kafka.kafka_zk import KafkaZk
 from kcsim.znodes import BadZnodeError
 
@@ -56,7 +56,7 @@ class AutoTopicCreation:
             if not creates or topic in NOT_CREATED:
                 return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             await self._create(topic, cause)
-        except (TopicExistsError, NodeExistsError):
+        except TopicExistsError:
             return ErrorCode.LEADER_NOT_AVAILABLE  # the controller has not announced it yet
         except InvalidTopicError:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -80,9 +80,7 @@ class AutoTopicCreation:
         placed = new_topic_assignment(
             topic, existing, brokers, drawn, config.num_partitions, config.default_replication_factor
         )
-        await self.zk.configs.set_or_create("topics", topic, {}, cause)
-        assignments = {partition: ReplicaAssignment(tuple(replicas)) for partition, replicas in placed.items()}
-        await self.zk.topics.create(topic, TopicState(assignments), cause)
+        await write_new_topic(self.zk, topic, placed, {}, cause)
 
     def _require_brokers(self, replication_factor: int) -> None:
         alive = len(self.metadata.live_broker_ids)

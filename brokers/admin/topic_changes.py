@@ -192,6 +192,8 @@ class TopicChanges:
             return _all_refused(request, ErrorCode.NOT_CONTROLLER)
         if not self.settings.config.controller.delete_topic_enable:
             return _all_refused(request, ErrorCode.TOPIC_DELETION_DISABLED)
+        if any(topic.name is not None and topic.topic_id is not None for topic in request.topics):
+            return _all_refused(request, ErrorCode.INVALID_REQUEST)
         outcomes: dict[DeletableTopic, ApiError] = {}
         for topic in dict.fromkeys(request.topics):
             try:

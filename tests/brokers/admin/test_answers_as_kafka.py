@@ -4,16 +4,13 @@ import re
 from typing import Any
 
 import pytest
-from kio.index import load_request_schema
 
 from kcsim.brokers.clients.producer import ProducerSpec
 from kcsim.brokers.clients.producer_config import ProducerConfig
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.workload import Workload
 from kcsim.brokers.requests import ACKS_ALL
-from kcsim.brokers.wire.apis.registry import request_of, response_frame
-from kcsim.brokers.wire.frames import decode_request, decode_response, encode_request
-from kcsim.brokers.wire.message_building import message_of
+from tests.brokers.admin.network_client import NetworkClient
 from tests.brokers.admin.recorded_answers import (
     RECORDS,
     SETTINGS,
@@ -21,33 +18,12 @@ from tests.brokers.admin.recorded_answers import (
     answers,
     answers_of_kafka,
     in_order,
-    receiver,
     recorded,
 )
-from tests.brokers.admin.requests_of_admin_clients import SERIES, SentRequest
-from tests.brokers.cluster.environments import WITHIN_MS, controller_of, play, start_and_elect
-from tests.brokers.wire.wire_client import plain
+from tests.brokers.admin.requests_of_admin_clients import SERIES
+from tests.brokers.cluster.environments import play, start_and_elect
 
 COLLECTION = re.compile(r"\b(Hash)?Map\((.*)\)$|\{(.*)\}$")
-
-
-class NetworkClient:
-    """Sends requests to the brokers of a simulated run, as they come out of frames."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._addresses = dict(zip((1, 2, 3), cluster.bootstrap, strict=True))
-        self._network = cluster.client_process("admin").network
-        self._controller = int(controller_of(cluster).removeprefix("broker-"))
-
-    async def ask(self, request: SentRequest) -> Any:
-        key, version = request.api_key, request.version
-        frame = decode_request(encode_request(message_of(load_request_schema(key, version), request.values), 7, "test"))
-        connection = await self._network.connect(*self._addresses[receiver(request, self._controller)], WITHIN_MS)
-        response = await connection.send(request_of(frame), WITHIN_MS, 0)
-        connection.close()
-        answer = response_frame(response, frame)
-        assert answer is not None
-        return plain(decode_response(answer, key, version)[1])
 
 
 def answers_of_ours(subject: str) -> list[Answer]:

@@ -6,11 +6,13 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import ElectionType, KafkaException, Producer
+from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic
 
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.vocabulary import TopicPartition
+from tests.brokers.admin.requests_of_admin_clients import reassign
 from tests.brokers.cluster.environments import (
     WITHIN_MS,
     controller_of,
@@ -20,6 +22,7 @@ from tests.brokers.cluster.environments import (
     until_ready,
 )
 from tests.brokers.cluster.test_client_ports import WITHIN_S, client_of, metadata, play_with_ports
+from tests.brokers.wire.wire_client import WireClient
 
 TIMEOUT_S = 60
 ORDERS_0 = TopicPartition("orders", 0)
@@ -43,6 +46,19 @@ async def create(client: AdminClient, topics: list[NewTopic]) -> dict[Any, str |
     return await outcomes(client.create_topics(topics, operation_timeout=TIMEOUT_S, request_timeout=TIMEOUT_S))
 
 
+async def until_topics(client: AdminClient, holds: Callable[[Any], bool]) -> None:
+    """Wait until the topics are as expected in the metadata of any broker: a request waits for those of one broker only."""
+    async with asyncio.timeout(WITHIN_S):
+        while True:
+            if holds((await metadata(client)).topics):
+                return
+            await asyncio.sleep(0.1)
+
+
+def replica_counts(topic: Any) -> dict[int, int]:
+    return {number: len(partition.replicas) for number, partition in topic.partitions.items()}
+
+
 def play_with_client(script: Callable[[Cluster, AdminClient], Coroutine[Any, Any, None]]) -> None:
     """Run a script on three brokers with TCP ports, with a controller, and a client of them."""
 
@@ -60,11 +76,11 @@ def test_topics_are_created_grown_and_deleted() -> None:
         assert await create(client, [NewTopic("orders", 3, 3)]) == {"orders": "TOPIC_ALREADY_EXISTS"}
         grown = client.create_partitions([NewPartitions("orders", 5)], operation_timeout=TIMEOUT_S)
         assert await outcomes(grown) == {"orders": None}
-        seen = (await metadata(client)).topics["orders"].partitions
-        assert {number: len(partition.replicas) for number, partition in seen.items()} == dict.fromkeys(range(5), 3)
+        three_each = dict.fromkeys(range(5), 3)
+        await until_topics(client, lambda topics: replica_counts(topics["orders"]) == three_each)
         gone = client.delete_topics(["audit", "nothing"], operation_timeout=TIMEOUT_S)
         assert await outcomes(gone) == {"audit": None, "nothing": "UNKNOWN_TOPIC_OR_PART"}
-        assert set((await metadata(client)).topics) == {"orders"}
+        await until_topics(client, lambda topics: set(topics) == {"orders"})
 
     play_with_client(script)
 
@@ -93,5 +109,40 @@ def test_settings_are_set_and_deleted_and_take_effect() -> None:
         assert await outcomes(changed) == {orders: None, nothing: "UNKNOWN_TOPIC_OR_PART"}
         (log,) = [log for log in cluster.replica_logs(ORDERS_0).values() if log is not None]
         await cluster.wait_until(lambda: None if log.config.retention_ms == 1000 else "not applied", WITHIN_MS)
+
+    play_with_client(script)
+
+
+def test_records_are_deleted_on_all_replicas() -> None:
+    async def script(cluster: Cluster, client: AdminClient) -> None:
+        assert await create(client, [NewTopic("orders", 1, 3)]) == {"orders": None}
+        addresses = ",".join(f"{host}:{port}" for host, port in cluster.bootstrap)
+        producer = Producer({"bootstrap.servers": addresses, "acks": "all", "log_level": 0})
+        for number in range(10):
+            producer.produce("orders", str(number), partition=0)
+        assert await asyncio.to_thread(producer.flush, WITHIN_S) == 0
+        before = Position("orders", 0, 7)
+        after = Position("orders", 0, 99)
+        assert await outcomes(client.delete_records([before], operation_timeout=TIMEOUT_S)) == {before: None}
+        assert {log.log_start_offset for log in cluster.replica_logs(ORDERS_0).values()} == {7}
+        assert await outcomes(client.delete_records([after])) == {after: "OFFSET_OUT_OF_RANGE"}
+
+    play_with_client(script)
+
+
+def test_leaders_are_elected() -> None:
+    async def script(cluster: Cluster, client: AdminClient) -> None:
+        assert await create(client, [NewTopic("orders", 1, replica_assignment=[[2, 3]])]) == {"orders": None}
+        reassigned = WireClient(*cluster.bootstrap[int(controller_of(cluster).removeprefix("broker-")) - 1])
+        move = reassign("the preferred leader", {"orders": {0: (3, 2)}})
+        answer = await reassigned.ask(move.api_key, move.version, move.values)
+        assert answer["responses"][0]["partitions"] == [{"partition_index": 0, "error_code": "none", "error_message": None}]
+        orders, nothing = Position("orders", 0), Position("nothing", 0)
+        elected = await asyncio.wrap_future(client.elect_leaders(ElectionType.PREFERRED, [orders, nothing]))
+        assert {one: error and error.name() for one, error in elected.items()} == {
+            orders: None,
+            nothing: "UNKNOWN_TOPIC_OR_PART",
+        }
+        await until_topics(client, lambda topics: topics["orders"].partitions[0].leader == 3)
 
     play_with_client(script)

@@ -21,6 +21,10 @@ from tests.brokers.cluster.test_client_ports import WITHIN_S, play_with_ports
 TOPICS = "kafka.admin.TopicCommand"
 ELECTIONS = "kafka.admin.LeaderElectionCommand"
 RECORDS = "kafka.admin.DeleteRecordsCommand"
+CONFIGS = "kafka.admin.ConfigCommand"
+REASSIGNMENTS = "kafka.admin.ReassignPartitionsCommand"
+OF_ORDERS = ("--entity-type", "topics", "--entity-name", "orders")
+MOVES = ("--reassignment-json-file", "{directory}/moves.json")
 
 COMMANDS: Sequence[tuple[str, ...]] = [
     (TOPICS, "--create", "--topic", "orders", "--replica-assignment", "1:2:3,2:3:1"),
@@ -35,29 +39,49 @@ COMMANDS: Sequence[tuple[str, ...]] = [
     (RECORDS, "--offset-json-file", "{directory}/offsets.json"),
     (ELECTIONS, "--election-type", "preferred", "--topic", "orders", "--partition", "0"),
     (ELECTIONS, "--election-type", "preferred", "--all-topic-partitions"),
+    (CONFIGS, "--alter", *OF_ORDERS, "--add-config", "retention.ms=1000,cleanup.policy=[compact,delete]"),
+    (CONFIGS, "--alter", *OF_ORDERS, "--delete-config", "retention.ms"),
+    (CONFIGS, "--alter", *OF_ORDERS, "--add-config", "retention.ms=soon"),
+    (CONFIGS, "--describe", *OF_ORDERS),
+    (CONFIGS, "--alter", "--entity-type", "brokers", "--entity-default", "--add-config", "broker.id=3"),
+    (REASSIGNMENTS, "--execute", "--throttle", "1000000", *MOVES),
+    (REASSIGNMENTS, "--verify", *MOVES),
+    (REASSIGNMENTS, "--list"),
+    (REASSIGNMENTS, "--cancel", *MOVES),
+    (TOPICS, "--describe", "--topic", "orders"),
 ]
 OFFSETS = {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "offset": 0}]}
+TARGETS = {"version": 1, "partitions": [{"topic": "orders", "partition": 1, "replicas": [3, 1]}]}
+UNDER_WAY = "still in progress"
 
 pytestmark = [pytest.mark.live, pytest.mark.kafka, pytest.mark.slow]
 
 
+EXCEPTION = ("java.", "org.apache.kafka.")
+
+
 class Printed(NamedTuple):
-    """How a command ended, and what it printed on its standard output."""
+    """How a command ended, and what it printed: on its standard output, and the lines about exceptions besides."""
 
     command: tuple[str, ...]
     rc: int
     out: str
+    exceptions: list[str]
 
 
 async def run_all(bootstrap: str, directory: Path) -> list[Printed]:
     """Run the commands on a cluster."""
     (directory / "offsets.json").write_text(json.dumps(OFFSETS))
+    (directory / "moves.json").write_text(json.dumps(TARGETS))
     printed = []
     for command in COMMANDS:
         main_class, *words = (word.format(directory=directory) for word in command)
         arguments = ["--bootstrap-server", bootstrap, *words]
         outcome = await run_kafka_command(find_kafka(None), main_class, arguments, None, WITHIN_S)
-        printed.append(Printed(command, outcome.rc, outcome.out))
+        while UNDER_WAY in outcome.out:
+            outcome = await run_kafka_command(find_kafka(None), main_class, arguments, None, WITHIN_S)
+        exceptions = [line for line in outcome.err.splitlines() if line.startswith(EXCEPTION)]
+        printed.append(Printed(command, outcome.rc, outcome.out, exceptions))
     return printed
 
 
