@@ -40,11 +40,11 @@ HOST = "127.0.0.1"
 pytestmark = pytest.mark.live
 
 
-def play_with_ports(script: Script) -> tuple[EventLog, dict[int, int]]:
+def play_with_ports(script: Script, on: str = "model") -> tuple[EventLog, dict[int, int]]:
     """Run a script on three brokers with TCP ports. Return the event log, and the ports by broker id."""
     ports = dict(zip((1, 2, 3), free_ports(3), strict=True))
-    spec = replace(spec_of(ports, SETTINGS, "embedded"), client_ports=ports)
-    return run_in_environment(ZooKeeperChoice.parse("embedded"), spec, RunInfo("test", 0, "embedded"), script), ports
+    spec = replace(spec_of(ports, SETTINGS, on), client_ports=ports)
+    return run_in_environment(ZooKeeperChoice.parse(on), spec, RunInfo("test", 0, on), script), ports
 
 
 def client_of(cluster: Cluster) -> AdminClient:
@@ -66,7 +66,8 @@ async def until_seen(client: AdminClient, cluster: Cluster) -> Any:
         await asyncio.sleep(0.1)
 
 
-def test_a_client_sees_the_leaders_before_and_after_the_loss_of_the_controller() -> None:
+@pytest.mark.parametrize("on", ["model", "embedded"])
+def test_a_client_sees_the_leaders_before_and_after_the_loss_of_the_controller(on: str) -> None:
     seen: list[Any] = []
 
     async def script(cluster: Cluster) -> None:
@@ -81,7 +82,7 @@ def test_a_client_sees_the_leaders_before_and_after_the_loss_of_the_controller()
             await cluster.wait_until(until_idle(cluster.log), WITHIN_MS)
             seen.append((lost, controller_of(cluster), await until_seen(client, cluster)))
 
-    log, ports = play_with_ports(script)
+    log, ports = play_with_ports(script, on)
     before, (lost, controller, after) = seen
     assert {broker.id: (str(broker.host), broker.port) for broker in before.brokers.values()} == {
         broker: (HOST, port) for broker, port in ports.items()
