@@ -18,7 +18,6 @@ from tests.brokers.cluster.environments import (
     controller_of,
     kill_and_expire,
     start_and_elect,
-    until_idle,
     until_ready,
 )
 from tests.brokers.cluster.test_client_ports import WITHIN_S, client_of, metadata, play_with_ports
@@ -92,7 +91,6 @@ def test_the_loss_of_the_controller_does_not_disturb_the_client() -> None:
         assert await create(client, [NewTopic("orders", 2, 2)]) == {"orders": None}
         await kill_and_expire(cluster, controller_of(cluster))
         await cluster.wait_until(until_ready(cluster, 2), WITHIN_MS)
-        await cluster.wait_until(until_idle(cluster.log), WITHIN_MS)
         assert await create(client, [NewTopic("payments", 2, 2)]) == {"payments": None}
         assert await outcomes(client.delete_topics(["payments"], operation_timeout=TIMEOUT_S)) == {"payments": None}
 
