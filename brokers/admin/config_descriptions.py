@@ -50,8 +50,14 @@ class BrokerSettings:
         )
 
     def current(self, name: str) -> str | None:
-        """Return the value that applies; None if the setting has none."""
-        return next((settings[name] for _, settings in self.by_source if name in settings), None)
+        """Return the value that applies; None if the setting has none.
+
+        A change while the broker runs hides the values, under any synonym, that the broker was started with.
+        """
+        changed = (self.own, self.shared)
+        is_changed = any(synonym in settings for settings in changed for synonym in SYNONYMS.get(name, (name,)))
+        static = () if is_changed else (self.static,)
+        return next((settings[name] for settings in (*changed, *static, self.defaults) if name in settings), None)
 
 
 def broker_settings(config: BrokerConfig, own: Settings, shared: Settings) -> BrokerSettings:

@@ -33,7 +33,11 @@ from kcsim.brokers.admin.refusals import REFUSALS, api_error
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.controller.admin.topics import broker_metadata, topic_exists, write_added_partitions, write_new_topic
 from kcsim.controller.decisions.broker_ring import BrokerMetadata, RackAwareMode, effective_brokers
-from kcsim.controller.decisions.kafka_refusals import InvalidRequestError, UnknownTopicOrPartitionError
+from kcsim.controller.decisions.kafka_refusals import (
+    InvalidPartitionsError,
+    InvalidRequestError,
+    UnknownTopicOrPartitionError,
+)
 from kcsim.controller.decisions.partition_growth import partitions_to_create
 from kcsim.controller.decisions.placement import Assignment, RandomNumbers, draw
 from kcsim.controller.decisions.topic_config import check_topic_config
@@ -48,6 +52,8 @@ from kcsim.zk.kafka.kafka_zk import KafkaZk
 
 NOT_CONTROLLER = ApiError(ErrorCode.NOT_CONTROLLER)
 TIMED_OUT = ApiError(ErrorCode.REQUEST_TIMED_OUT)
+MOST_PARTITIONS = 200_000
+"""Of a topic: the znode with more would be larger than the 1 MiB that ZooKeeper takes by default (jute.maxbuffer)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,7 @@ class TopicChanges:
         )
 
     async def _create(self, topic: CreatableTopic, validate_only: bool, cause: int) -> Assignment:
+        _refuse_too_many(topic.partitions)
         if topic.name in self.metadata.partitions.topics:
             raise topic_exists(topic.name)
         configs = _without_nulls(topic.configs)
@@ -143,6 +150,7 @@ class TopicChanges:
         return CreatePartitionsResponse(results)
 
     async def _grow(self, topic: GrowableTopic, validate_only: bool, cause: int) -> Assignment:
+        _refuse_too_many(topic.count)
         state = (await self.kafka_zk.topics.read([topic.name], cause)).get(topic.name)
         assignments = {} if state is None else state.assignments
         brokers = effective_brokers(await broker_metadata(self.kafka_zk, cause), RackAwareMode.ENFORCED)
@@ -231,3 +239,11 @@ def _without_nulls(configs: Mapping[str, str | None]) -> dict[str, str]:
 
 def _all_refused(request: DeleteTopicsRequest, error: ErrorCode) -> DeleteTopicsResponse:
     return DeleteTopicsResponse(tuple((topic, ApiError(error)) for topic in request.topics))
+
+
+def _refuse_too_many(partitions: int) -> None:
+    """Refuse what no broker could write: Kafka's broker tries to, and fails when ZooKeeper closes the connection."""
+    if partitions > MOST_PARTITIONS:
+        raise InvalidPartitionsError(
+            f"{partitions} partitions do not fit into one znode; a topic has at most {MOST_PARTITIONS} here."
+        )

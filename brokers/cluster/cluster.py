@@ -382,7 +382,6 @@ class Cluster:
 
     @property
     def bootstrap_servers(self) -> str | None:
-        """The same addresses as Kafka's clients take them: host:port,… None without TCP ports."""
         return None if self._client_ports is None else ",".join(f"{host}:{port}" for host, port in self.bootstrap)
 
     def _config_of(self, slot: _BrokerSlot) -> BrokerConfig:

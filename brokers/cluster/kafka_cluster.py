@@ -338,6 +338,10 @@ class KafkaCluster:
         await self._tools.produce(self.bootstrap(), topic, records, acks)
         return cause
 
+    @property
+    def bootstrap_servers(self) -> str | None:
+        return ",".join(slot.process.address for slot in self._slots.values())
+
     def bootstrap(self) -> str:
         """Return the bootstrap servers: the addresses of all running brokers. Raises: ClusterError if none runs."""
         running = [slot for slot in self._slots.values() if slot.state is KafkaProcessState.RUNNING]

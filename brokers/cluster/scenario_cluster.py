@@ -39,6 +39,11 @@ class ObservedCluster(Protocol):
     def broker_names(self) -> tuple[str, ...]: ...
 
     @property
+    def bootstrap_servers(self) -> str | None:
+        """The addresses of all brokers, running or not, as Kafka's clients take them: host:port,… None without TCP ports."""
+        ...
+
+    @property
     def is_seen_from_outside(self) -> bool:
         """Whether the event log holds only what ZooKeeper and the brokers' log files show."""
         ...

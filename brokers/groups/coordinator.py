@@ -252,8 +252,6 @@ class GroupCoordinator:
     # --- finding
 
     async def _find(self, request: FindCoordinatorRequest, cause: int) -> FindCoordinatorResponse:
-        if request.kind is None:
-            return FindCoordinatorResponse(ErrorCode.INVALID_REQUEST)
         if request.kind is CoordinatorKind.TRANSACTION:
             return FindCoordinatorResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         tp = TopicPartition(OFFSETS_TOPIC, self._partition_of(request.group_id))
@@ -379,12 +377,15 @@ class GroupCoordinator:
         """Remove offsets, and the group if it is empty and has no other offsets. Nobody waits until that is stored."""
         metadata = group.metadata
         group_id = metadata.group_id
-        tombstones: list[StoredRecord] = [OffsetTombstone(group_id, tp) for tp in metadata.remove_offsets(partitions)]
+        removed = metadata.remove_offsets(partitions)
+        tombstones: list[StoredRecord] = [OffsetTombstone(group_id, tp) for tp in removed]
         if metadata.is_in(GroupState.EMPTY) and not metadata.offsets:
             del self.groups[self._partition_of(group_id)][group_id]
             group.retire()
             if metadata.generation > 0:
                 tombstones.append(GroupTombstone(group_id))
+        if removed or metadata.is_in(GroupState.DEAD):
+            cause = self._services.events.offsets_deleted(metadata, removed, cause)
         if tombstones:
             self._runtime.spawn("store-tombstones", self._append_unattended(group_id, tuple(tombstones), cause))
 

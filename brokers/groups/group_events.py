@@ -1,10 +1,13 @@
 """The events that a coordinator appends to the event log about its groups."""
 
+from collections.abc import Sequence
+
 from kcsim.brokers.groups.consumer_protocol import ConsumerProtocolError, assignment_of
 from kcsim.brokers.groups.group_metadata import GroupMetadata, MemberMetadata
 from kcsim.brokers.groups.requests import CONSUMER_PROTOCOL_TYPE
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.sink import EventSink
+from kcsim.vocabulary import TopicPartition
 
 
 class GroupEvents:
@@ -74,6 +77,17 @@ class GroupEvents:
     def committed(self, group: GroupMetadata, member_id: str, count: int, detail: str, cause: int) -> int:
         return self._sink.emit(
             EventKind.OFFSETS_COMMITTED, cause, group=group.group_id, member=member_id, count=count, detail=detail
+        )
+
+    def offsets_deleted(self, group: GroupMetadata, partitions: Sequence[TopicPartition], cause: int) -> int:
+        """Append that offsets were deleted; with the group, if it is dead now."""
+        return self._sink.emit(
+            EventKind.OFFSETS_DELETED,
+            cause,
+            group=group.group_id,
+            count=len(partitions),
+            state=group.state.value,
+            detail=", ".join(map(str, partitions)),
         )
 
 

@@ -71,10 +71,10 @@ class CoordinatorKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FindCoordinatorRequest:
-    """A request for a coordinator. Transactional producers have none. `kind` None: one that does not exist."""
+    """A request for the coordinator of a group, or of a transactional producer; the latter have none."""
 
     group_id: str
-    kind: CoordinatorKind | None = CoordinatorKind.GROUP
+    kind: CoordinatorKind = CoordinatorKind.GROUP
 
 
 @dataclass(frozen=True, slots=True)

@@ -401,6 +401,11 @@ class EventKind(StrEnum):
         "A member committed offsets for `count` partitions.",
         *("group", "member", "count", "detail"),
     )
+    OFFSETS_DELETED = (
+        "OffsetsDeleted",
+        "An administrator deleted offsets of `count` partitions; `state` is Dead if the group is deleted with them.",
+        *("group", "count", "state", "detail"),
+    )
     # Consumers, as they see themselves (node: `consumer-NAME`)
     GROUP_ASSIGNMENT = (
         "GroupAssignment",

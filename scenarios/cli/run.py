@@ -3,6 +3,8 @@
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,6 +97,18 @@ def run(
             help="Keep ZooKeeper's transaction log here, in its own format: for kcsim zk log and kcsim import zookeeper.",
         ),
     ] = None,
+    client: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Run this program beside the scenario, as a client of its brokers, which have TCP ports then. {servers} in "
+            "the command, and KCSIM_BOOTSTRAP_SERVERS in its environment, are the bootstrap servers. Its status 0 is one "
+            "more expectation.",
+        ),
+    ] = None,
+    client_within: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="How long the client may go on after the last step.")
+    ] = 60.0,
     output: Annotated[
         OutputFormat, typer.Option(help="json: the verdict as JSON on stdout, the timeline on stderr.")
     ] = OutputFormat.TABLE,
@@ -118,6 +132,7 @@ def run(
     kcsim run controller-race --zookeeper simulated --repeat 50
     kcsim run zombie-deletes-topic --without controller-epoch-fence
     kcsim run broker-crash-and-return --brokers kafka --kafka-home ~/kafka_2.13-2.8.2
+    kcsim run controller-failover --zookeeper model --client 'python3 my_consumer.py {servers}'
 
     Exit status: 0 all expectations held, 1 one was violated, 2 one could not be decided, 5 a dry run, 64 the scenario
     or the command is invalid (nothing was started then).
@@ -126,6 +141,12 @@ def run(
     options = RunOptions(
         zookeeper, seed, brokers, kafka_home, settings, tuple(without or ()), trace, zk_log, output, execute
     )
+    if client is not None:
+        from kcsim.scenarios.cli.client_program import parse_client
+
+        if repeat is not None:
+            fail("--repeat: not with --client", ExitStatus.USAGE)
+        options = replace(options, client=parse_client(client, client_within))
     if repeat is not None:
         from kcsim.scenarios.cli.repeat import run_repeatedly
 
@@ -201,7 +222,8 @@ def _run(
     verdicts = []
 
     async def script(cluster: ScenarioCluster) -> None:
-        verdicts.append(await run_scenario(loaded, cluster))
+        scenario = partial(run_scenario, loaded, cluster)
+        verdicts.append(await (options.client.beside(cluster, scenario) if options.client is not None else scenario()))
 
     info = run_info(loaded, choice, options, kafka)
     try:

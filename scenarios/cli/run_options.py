@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kcsim.brokers.cluster.run_setup import RunInfo
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
     from kcsim.brokers.config import Value
+    from kcsim.scenarios.cli.client_program import ClientProgram
     from kcsim.scenarios.language.scenario_file import LoadedScenario
 
 MAX_SEED = 2**63 - 1
@@ -38,6 +39,7 @@ class RunOptions:
     zk_log: Path | None = None
     output: OutputFormat = OutputFormat.TABLE
     execute: bool = False
+    client: "ClientProgram | None" = None
 
     def command(self, scenario: str) -> str:
         """Return the command line without the options that only say where results are kept."""
@@ -47,6 +49,7 @@ class RunOptions:
             words += ["--setting", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
         for protection in self.without:
             words += ["--without", protection]
+        words += [] if self.client is None else ["--client", shlex.join(self.client.words)]
         return shlex.join(words)
 
 
@@ -54,6 +57,7 @@ def prepare(
     loaded: "LoadedScenario", options: RunOptions
 ) -> "tuple[LoadedScenario, ClusterSpec, ZooKeeperChoice, KafkaInstallation | None]":
     """Check the options of a run; return the scenario with its settings, the cluster, the ZooKeeper and the real Kafka."""
+    from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
     from kcsim.scenarios.engine.run_source import with_settings
     from kcsim.scenarios.engine.runner import cluster_spec
 
@@ -70,7 +74,13 @@ def prepare(
     elif options.kafka_home is not None:
         fail("--kafka-home: only with --brokers kafka", ExitStatus.USAGE)
     loaded = with_settings(loaded, options.settings)
-    return loaded, cluster_spec(loaded.scenario, options.without), choice, kafka
+    spec = cluster_spec(loaded.scenario, options.without)
+    if options.client is not None:
+        if choice.kind is ZooKeeperKind.SIMULATED:
+            why = "a program cannot be run in virtual time"
+            fail(f"--client: {why}; run it with --zookeeper embedded, or model, which needs no Java", ExitStatus.USAGE)
+        spec = spec.with_free_client_ports() if kafka is None else spec
+    return loaded, spec, choice, kafka
 
 
 def run_info(

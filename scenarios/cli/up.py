@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 EVENTS_IN_MEMORY = 100_000
 """A cluster can be up for days. What conditions and `observed` look at is recent; --trace keeps everything."""
+ADDRESS_SETTINGS = frozenset({"host.name", "port"})
 OWN_DEFAULTS = {"controlled.shutdown.retry.backoff.ms": 500}
 """Defaults that differ from Kafka's: the last brokers to stop have no broker to move their leaders to."""
 
@@ -127,6 +128,8 @@ def up(
     model = described.cluster
     topics = _topics(model)
     client_ports = None if ports is None else parse_ports(ports, [broker.id for broker in model.members()])
+    if given := sorted(ADDRESS_SETTINGS & model.settings.keys()):
+        fail(f"{' and '.join(given)}: brokers listen on 127.0.0.1; --ports says on which ports", ExitStatus.USAGE)
     check_trace(trace)
     if choice.connect is not None and not execute:
         _print_dry_run(model, choice.connect)

@@ -56,6 +56,7 @@ VALUES: Mapping[tuple[EventKind, str], tuple[str, ...]] = MappingProxyType(
         (EventKind.GROUP_MEMBER_JOINED, "state"): _GROUP,
         (EventKind.GROUP_REBALANCE, "state"): _GROUP,
         (EventKind.GROUP_GENERATION, "state"): _GROUP,
+        (EventKind.OFFSETS_DELETED, "state"): _GROUP,
         (EventKind.GROUP_COORDINATION, "state"): ("loaded", "unloaded"),
         (EventKind.CONTROLLER_FAILOVER, "step"): _values(ControllerFailoverStep),
         (EventKind.BROKER_CHANGE, "step"): _values(BrokerChangeStep),

@@ -5,7 +5,6 @@ handleHeartbeatRequest, handleLeaveGroupRequest; docs/kafka/consumer_groups.md 1
 """
 
 from collections.abc import Mapping
-from datetime import timedelta
 
 from kcsim.brokers.groups.consumer_protocol import assignment_bytes, subscription_bytes
 from kcsim.brokers.groups.requests import (
@@ -24,14 +23,13 @@ from kcsim.brokers.groups.requests import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from kcsim.brokers.wire.apis.api import Api, Values
+from kcsim.brokers.wire.apis.api import AnsweredRequestError, Api, Values, milliseconds
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import NO_LEADER
 
 FIND_COORDINATOR, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = range(10, 15)
 NO_PORT = -1
-MILLISECOND = timedelta(milliseconds=1)
 MESSAGES = {
     ErrorCode.NONE: "NONE",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
@@ -45,14 +43,15 @@ FIRST_VERSION_THAT_REQUIRES_IDS = 4
 FIRST_VERSION_WITHOUT_A_PROTOCOL = 7
 """From here on JoinGroup can say that there is no protocol: before, its name is empty."""
 FIRST_VERSION_THAT_NAMES_ITS_PROTOCOL = 5
-"""From here on SyncGroup must name protocol type and protocol; a null is no group's."""
-NO_PROTOCOL = ""
+"""From here on SyncGroup must name protocol type and protocol."""
 FIRST_VERSION_WITH_MEMBERS = 3
 
 
 def _find_request(frame: RequestFrame) -> FindCoordinatorRequest:
     kind = getattr(frame.message, "key_type", CoordinatorKind.GROUP)
-    return FindCoordinatorRequest(frame.message.key, CoordinatorKind(kind) if kind in set(CoordinatorKind) else None)
+    if kind not in set(CoordinatorKind):
+        raise AnsweredRequestError(_find_values(FindCoordinatorResponse(ErrorCode.INVALID_REQUEST), frame))
+    return FindCoordinatorRequest(frame.message.key, CoordinatorKind(kind))
 
 
 def _find_values(response: FindCoordinatorResponse, _: RequestFrame) -> Values:
@@ -69,12 +68,10 @@ def _find_values(response: FindCoordinatorResponse, _: RequestFrame) -> Values:
 
 def _join_request(frame: RequestFrame) -> JoinGroupRequest:
     message = frame.message
-    session_timeout: timedelta = message.session_timeout
-    rebalance_timeout: timedelta = getattr(message, "rebalance_timeout", session_timeout)
     return JoinGroupRequest(
         message.group_id,
-        session_timeout // MILLISECOND,
-        rebalance_timeout // MILLISECOND,
+        milliseconds(message.session_timeout),
+        milliseconds(getattr(message, "rebalance_timeout", message.session_timeout)),
         message.member_id,
         tuple((one.name, one.metadata) for one in message.protocols),
         frame.client_id or "",
@@ -90,7 +87,7 @@ def _instance_id(message: object) -> str | None:
 
 
 def _join_values(response: JoinGroupResponse, frame: RequestFrame) -> Values:
-    no_protocol = None if frame.version >= FIRST_VERSION_WITHOUT_A_PROTOCOL else NO_PROTOCOL
+    no_protocol = None if frame.version >= FIRST_VERSION_WITHOUT_A_PROTOCOL else ""
     return {
         "throttle_time": 0,
         "error_code": response.error,
@@ -112,6 +109,9 @@ def _join_values(response: JoinGroupResponse, frame: RequestFrame) -> Values:
 
 def _sync_request(frame: RequestFrame) -> SyncGroupRequest:
     message = frame.message
+    protocol_type, protocol = getattr(message, "protocol_type", None), getattr(message, "protocol_name", None)
+    if frame.version >= FIRST_VERSION_THAT_NAMES_ITS_PROTOCOL and (protocol_type is None or protocol is None):
+        raise AnsweredRequestError(_sync_values(SyncGroupResponse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL), frame))
     return SyncGroupRequest(
         message.group_id,
         message.generation_id,
@@ -119,15 +119,9 @@ def _sync_request(frame: RequestFrame) -> SyncGroupRequest:
         _instance_id(message),
         {one.member_id: one.assignment for one in message.assignments},
         b"",
-        _named(frame, "protocol_type"),
-        _named(frame, "protocol_name"),
+        protocol_type,
+        protocol,
     )
-
-
-def _named(frame: RequestFrame, field: str) -> str | None:
-    if frame.version < FIRST_VERSION_THAT_NAMES_ITS_PROTOCOL:
-        return None
-    return getattr(frame.message, field) or NO_PROTOCOL
 
 
 def _sync_values(response: SyncGroupResponse, _: RequestFrame) -> Values:

@@ -49,6 +49,12 @@ def _stable(event: Event) -> str:
     return f"hands out the assignment of generation {event.generation} of group {event.group}"
 
 
+def _offsets_deleted(event: Event) -> str:
+    if event.state == "Dead":
+        return f"deletes group {event.group}, which an administrator asked for"
+    return f"deletes offsets of group {event.group}, which an administrator asked for: {event.detail}"
+
+
 def _coordination(event: Event) -> str:
     does = "takes over" if event.state == "loaded" else "gives up"
     return f"{does} the groups of {event.topic}-{event.partition}: {event.detail}"
@@ -75,6 +81,7 @@ CONSUMER_SENTENCES: Mapping[EventKind, Callable[[Event], str]] = MappingProxyTyp
         EventKind.GROUP_ASSIGNMENT: _assignment,
         EventKind.GROUP_STABLE: _stable,
         EventKind.GROUP_COORDINATION: _coordination,
+        EventKind.OFFSETS_DELETED: _offsets_deleted,
         EventKind.PARTITIONS_ASSIGNED: _assigned,
         EventKind.PARTITIONS_REVOKED: _revoked,
         EventKind.PARTITIONS_LOST: _lost,

@@ -99,6 +99,13 @@ def test_a_setting_in_ms_that_was_changed_has_the_one_in_hours_as_synonym() -> N
     assert described(broker_entries(broker), "log.roll.ms") == ("600000", synonyms)
 
 
+def test_a_change_of_the_setting_in_ms_hides_the_value_in_hours_that_the_broker_was_started_with() -> None:
+    broker = broker_settings(BrokerConfig.of({"log.retention.hours": 24}), {}, {"log.retention.ms": "7200000"})
+    hours = [("log.retention.hours", "24", 4), ("log.retention.hours", "168", 5)]
+    assert described(broker_entries(broker), "log.retention.hours") == ("168", hours)
+    assert described(topic_entries({}, broker), "retention.ms") == ("7200000", [("log.retention.ms", "7200000", 3), *hours])
+
+
 def test_no_limit_in_minutes_is_no_limit() -> None:
     broker = broker_settings(BrokerConfig.of({"log.retention.minutes": -1}), {}, {})
     assert described(topic_entries({}, broker), "retention.ms") == ("-1", [])

@@ -85,7 +85,7 @@ def test_topics_are_created_grown_and_deleted() -> None:
 
 
 def test_a_client_finds_the_next_controller() -> None:
-    """It asks the broker that the metadata name as the controller; until they name another one it would wait for the dead."""
+    """Until it has read the metadata again, it waits for the dead one."""
 
     async def script(cluster: Cluster, client: AdminClient) -> None:
         assert await create(client, [NewTopic("orders", 2, 2)]) == {"orders": None}

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.groups.admin_requests import GroupAdminRequest
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
 from kcsim.brokers.groups.group_metadata import GroupState, StoredRecord
 from kcsim.brokers.groups.requests import (
@@ -98,7 +99,7 @@ class GroupBench:
 
     # --- requests
 
-    async def ask(self, request: GroupRequest) -> Any:
+    async def ask(self, request: GroupRequest | GroupAdminRequest) -> Any:
         return await self.coordinator.handle(request, CAUSE)
 
     async def new_id(self, client_id: str) -> str:

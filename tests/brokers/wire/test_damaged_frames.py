@@ -22,7 +22,6 @@ from tests.brokers.cluster.environments import play, start_and_elect
 from tests.brokers.wire.recorded_frames import recorded_exchanges
 
 FRAMES = 2_000
-FRAMES_NIGHTLY = 1_000_000
 SERVED = [one for one in recorded_exchanges() if is_served(one.api_key, one.version)]
 TOPIC = "w"
 """The topic of most recorded requests."""
@@ -77,14 +76,14 @@ class DamagedRequests:
             connection.close()
 
 
-@pytest.mark.parametrize("frames", [FRAMES, pytest.param(FRAMES_NIGHTLY, marks=pytest.mark.nightly)])
-def test_damaged_requests_are_answered_or_refused_and_brokers_serve_on(frames: int) -> None:
+def outcomes_of(frames: int, seed: int) -> Counter[str]:
+    """Send this many damaged requests to a new cluster. Return how often each kind of end was seen."""
     outcomes: Counter[str] = Counter()
 
     async def script(cluster: Cluster) -> None:
         await start_and_elect(cluster)
         await cluster.topics.create(NewTopic(TOPIC, 3, 3), random.Random(1))
-        requests = DamagedRequests(cluster, seed=frames)
+        requests = DamagedRequests(cluster, seed)
         for number in range(frames):
             await requests.send()
             if number % 100 == 0:
@@ -93,6 +92,17 @@ def test_damaged_requests_are_answered_or_refused_and_brokers_serve_on(frames: i
         outcomes.update(requests.outcomes)
 
     play(script)
-    assert outcomes.total() == frames
-    assert outcomes["answered"] > frames / 4
-    assert outcomes["MalformedFrameError"] > frames / 100
+    return outcomes
+
+
+def test_damaged_requests_are_answered_or_refused_and_brokers_serve_on() -> None:
+    outcomes = outcomes_of(FRAMES, 1)
+    assert outcomes.total() == FRAMES
+    assert outcomes["answered"] > FRAMES / 4
+    assert outcomes["MalformedFrameError"] > FRAMES / 100
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(100))
+def test_a_million_damaged_requests(seed: int) -> None:
+    assert outcomes_of(10_000, seed).total() == 10_000

@@ -40,6 +40,7 @@ from kcsim.brokers.groups.requests import (
     SyncGroupResponse,
 )
 from kcsim.brokers.wire.apis import group_admin, group_offsets, groups
+from kcsim.brokers.wire.apis.api import AnsweredRequestError
 from kcsim.brokers.wire.apis.group_admin import LIST_GROUPS
 from kcsim.brokers.wire.apis.group_offsets import OFFSET_COMMIT, OFFSET_FETCH
 from kcsim.brokers.wire.apis.groups import FIND_COORDINATOR, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP
@@ -48,7 +49,7 @@ from kcsim.brokers.wire.frames import RequestFrame, decode_request, decode_respo
 from kcsim.brokers.wire.message_building import message_of
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import BrokerId, Endpoint, LeaderEpoch, TopicPartition
-from tests.brokers.wire.group_conversation import ASSIGNMENT, SUBSCRIPTION, commit, fetch, join, leave, sync
+from tests.brokers.differential.group_conversation import ASSIGNMENT, SUBSCRIPTION, commit, fetch, join, leave, sync
 from tests.brokers.wire.recorded_frames import Exchange, recorded_exchanges
 
 APIS = {**groups.APIS, **group_offsets.APIS, **group_admin.APIS}
@@ -187,8 +188,10 @@ def test_a_coordinator_of_transactions_can_be_asked_for_from_version_1_on(versio
     assert asked == FindCoordinatorRequest("g", CoordinatorKind.TRANSACTION if version else CoordinatorKind.GROUP)
 
 
-def test_a_kind_of_coordinator_that_does_not_exist_is_none() -> None:
-    assert request_of(sent(FIND_COORDINATOR, 3, key="g", key_type=2)) == FindCoordinatorRequest("g", None)
+def test_a_kind_of_coordinator_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(AnsweredRequestError) as answered:
+        request_of(sent(FIND_COORDINATOR, 3, key="g", key_type=2))
+    assert answered.value.values["error_code"] is ErrorCode.INVALID_REQUEST
 
 
 @pytest.mark.parametrize("version", APIS[JOIN_GROUP].versions)
@@ -232,10 +235,11 @@ def test_a_sync_carries_the_leaders_bytes(version: int) -> None:
     )
 
 
-def test_a_sync_that_must_name_its_protocol_and_does_not_names_none_of_any_group() -> None:
-    values = {**sync("g", 4, "m", {}), "protocol_type": None, "protocol_name": None}
-    asked = request_of(sent(SYNC_GROUP, 5, **values))
-    assert (asked.protocol_type, asked.protocol) == ("", "")
+@pytest.mark.parametrize("field", ["protocol_type", "protocol_name"])
+def test_a_sync_that_must_name_its_protocol_and_does_not_is_refused(field: str) -> None:
+    with pytest.raises(AnsweredRequestError) as answered:
+        request_of(sent(SYNC_GROUP, 5, **{**sync("g", 4, "m", {}), field: None}))
+    assert answered.value.values["error_code"] is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 @pytest.mark.parametrize("version", APIS[LEAVE_GROUP].versions)

@@ -231,6 +231,7 @@ def test_a_cluster_on_somebody_s_zookeeper_leaves_that_running(server: EmbeddedZ
         (["--cluster", "Mine!"], "--cluster: 'Mine!' is no name of a cluster"),
         (["--trace", "/no/such/place.jsonl"], "--trace: there is no directory /no/such"),
         (["--brokers", "0"], "Invalid value for '--brokers'"),
+        (["--setting", "port=9092"], "port: brokers listen on 127.0.0.1; --ports says on which ports"),
         (["--ports", "9092-9093"], "--ports: 9092-9093 is 2 ports for 3 brokers"),
         (["--ports", "9092", "--brokers", "2"], "--ports: 9092 is 1 port for 2 brokers"),
         (["--ports", "9092,9093,9092"], "--ports: 9092,9093,9092 names a port twice"),

@@ -22,7 +22,7 @@ WITH_PRODUCER = WITH_TOPICS.replace("timetable:", "workload:\n  producers: {cler
 FROM_OUTSIDE = {
     *("DescribeConfigs", "DescribeLogDirs", "ListPartitionReassignments", "LeaveGroupMembers"),
     *("ApiVersions", "InitProducerId", "CreateTopics", "DeleteTopics", "CreatePartitions", "AlterConfigs"),
-    *("IncrementalAlterConfigs", "DeleteRecords", "AlterPartitionReassignments", "ElectLeaders"),
+    *("IncrementalAlterConfigs", "DeleteRecords", "AlterPartitionReassignments", "ElectLeaders", "LeaveGroupMembers"),
 }
 """Requests that only clients over TCP send, which are not on the network of the run."""
 

@@ -30,6 +30,12 @@ CASES = [
         {"rule": "range", "detail": f"{MEMBER}: orders-0"},
         "assigns, as leader of group billing, by range: consumer-c1: orders-0",
     ),
+    (
+        EventKind.OFFSETS_DELETED,
+        {"state": "Stable", "detail": "orders-0"},
+        "deletes offsets of group billing, which an administrator asked for: orders-0",
+    ),
+    (EventKind.OFFSETS_DELETED, {"state": "Dead"}, "deletes group billing, which an administrator asked for"),
     (EventKind.GROUP_STABLE, {}, "hands out the assignment of generation 2 of group billing"),
     (
         EventKind.GROUP_COORDINATION,

@@ -22,8 +22,8 @@ from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.free_ports import free_ports
 from tests.brokers.apache_kafka.real_brokers import UP_WITHIN_S, Znodes, broker_on, znodes_below
 from tests.brokers.cluster.environments import SETTINGS, Script, spec_of, start_and_elect
-from tests.brokers.wire.group_conversation import PARTITIONS, RECORDED, TOPIC, Answers, answers_of
-from tests.brokers.wire.group_conversation import SETTINGS as CONVERSATION_SETTINGS
+from tests.brokers.differential.group_conversation import PARTITIONS, RECORDED, TOPIC, Answers, answers_of
+from tests.brokers.differential.group_conversation import SETTINGS as CONVERSATION_SETTINGS
 from tests.requirements import require
 
 pytestmark = pytest.mark.live

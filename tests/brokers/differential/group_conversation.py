@@ -14,9 +14,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from kcsim.brokers.wire.apis.api import milliseconds
 from kcsim.brokers.wire.apis.group_admin import DELETE_GROUPS, DESCRIBE_GROUPS, LIST_GROUPS
 from kcsim.brokers.wire.apis.group_offsets import OFFSET_COMMIT, OFFSET_DELETE, OFFSET_FETCH
-from kcsim.brokers.wire.apis.groups import FIND_COORDINATOR, HEARTBEAT, JOIN_GROUP, LEAVE_GROUP, MILLISECOND, SYNC_GROUP
+from kcsim.brokers.wire.apis.groups import FIND_COORDINATOR, HEARTBEAT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP
 from tests.brokers.differential.raw_client import RawClient, raw_client
 
 SETTINGS = {
@@ -80,7 +81,7 @@ class Conversation:
         if isinstance(value, bytes):
             return value.hex()
         if isinstance(value, timedelta):
-            return value / MILLISECOND
+            return milliseconds(value)
         if isinstance(value, ErrorCode):
             return value.name
         return self._members.get(value, value) if isinstance(value, str) else value
