@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from tests.bench import (
     assignment,
+    clients,
     elections,
     explore,
     failover,
@@ -42,6 +43,7 @@ BENCHMARKS: Mapping[str, Callable[[], None]] = {
     "loss-of-a-broker": loss_of_a_broker.main,
     "start-up": start_up.main,
     "model-server": model_server.main,
+    "clients": clients.main,
 }
 SIZED: Mapping[str, Callable[[str | None], None]] = {
     "simulated": simulated.main,
