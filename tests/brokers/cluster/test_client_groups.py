@@ -97,7 +97,7 @@ def test_a_group_goes_on_when_its_coordinator_is_lost_and_when_a_member_leaves()
         try:
             await until(lambda: (len(one.partitions), sorted(one.partitions + two.partitions)), (2, ALL))
             await asyncio.to_thread(written, servers, values(0, 100))
-            await until(lambda: sorted(one.values + two.values), sorted(values(0, 100)))
+            await until(lambda: {*one.values, *two.values}, set(values(0, 100)))
 
             group = await described(client)
             assert (group.state, group.partition_assignor) == (ConsumerGroupState.STABLE, "range")
@@ -119,7 +119,7 @@ def test_a_group_goes_on_when_its_coordinator_is_lost_and_when_a_member_leaves()
     log, _ = play_with_ports(script)
     assert find(log, EventKind.CLIENT_CONNECTION_CLOSED) == []
     loaded = [event.detail for event in find(log, EventKind.GROUP_COORDINATION, state="loaded")]
-    assert loaded == [GROUP]
+    assert GROUP in loaded
 
 
 async def _goes_on(servers: str) -> None:
