@@ -83,12 +83,14 @@ class ProduceResult(msgspec.Struct, frozen=True):
 
     Attributes:
         append_time_ms: of a batch that the log has already: the largest timestamp of its records, as Kafka has it.
+        leader_epoch: in which it was appended; not known for a batch without bytes that the log has already.
     """
 
     error: ErrorCode = ErrorCode.NONE
     base_offset: int = UNDEFINED_OFFSET
     log_start_offset: int = UNDEFINED_OFFSET
     append_time_ms: int = NO_TIMESTAMP
+    leader_epoch: LeaderEpoch = UNDEFINED_EPOCH
 
 
 class ProduceResponse(msgspec.Struct, frozen=True):

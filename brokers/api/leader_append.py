@@ -66,4 +66,4 @@ class LeaderAppend:
         self._retention.changed(log, seq)
         self._high_watermarks.advance(partition)
         self._high_watermarks.sessions.records_appended(partition)
-        return ProduceResult(ErrorCode.NONE, appended.first_offset, log.log_start_offset)
+        return ProduceResult(ErrorCode.NONE, appended.first_offset, log.log_start_offset, leader_epoch=epoch)

@@ -81,7 +81,8 @@ class ProduceHandler:
         if admission.error:
             return refused(admission.error)
         if admission.duplicate_of is not None:
-            return ProduceResult(ErrorCode.NONE, admission.duplicate_of, log.log_start_offset, admission.timestamp_ms)
+            timestamp_ms, epoch = admission.timestamp_ms, admission.leader_epoch
+            return ProduceResult(ErrorCode.NONE, admission.duplicate_of, log.log_start_offset, timestamp_ms, epoch)
         return self._leader_append.append(partition, batch, cause)
 
     # --- acknowledgement

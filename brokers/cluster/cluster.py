@@ -85,6 +85,7 @@ class Cluster:
         self._is_disarmed = False
         self._config = BrokerConfig.of(spec.settings, spec.protections)
         self._client_ports = spec.client_ports
+        self.acknowledged_records = environment.acknowledged_records
         # Each broker, and the network, has its own random generator, so that its draws do not depend on the others'.
         seed = log.events[RUN_STARTED_SEQ].seed
         dirs = self._config.log_dir_names

@@ -1,7 +1,8 @@
 """The environment of a cluster: what exists before its first broker."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.cluster.server_faults import ZooKeeperMembers
 from kcsim.brokers.ports import OpensPorts
 from kcsim.eventlog.event_log import EventLog
@@ -19,6 +20,7 @@ class ClusterEnvironment:
         members: the ZooKeeper servers that faults may be injected into; None if the run did not start them.
         epoch_ms: wall-clock time of the run's start, in ms since 1970.
         open_port: opens the ports of brokers for clients from outside the run; None: it cannot be done here.
+        acknowledged_records: those that brokers have acknowledged to such clients.
     """
 
     runtime: Runtime
@@ -28,3 +30,4 @@ class ClusterEnvironment:
     members: ZooKeeperMembers | None
     epoch_ms: int
     open_port: OpensPorts | None = None
+    acknowledged_records: AcknowledgedRecords = field(default_factory=AcknowledgedRecords)

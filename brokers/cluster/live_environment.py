@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.cluster_spec import ClusterSpec
 from kcsim.brokers.cluster.environment import ClusterEnvironment
@@ -121,13 +122,15 @@ async def _run_on(
     script: Script,
     began: int,
 ) -> None:
-    open_port = None if spec.client_ports is None else _port_opener(runtime, log)
+    records = AcknowledgedRecords()
+    open_port = None if spec.client_ports is None else _port_opener(runtime, log, records)
     live, zookeeper, capture = _client_with_capture(servers, log)
     admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
     if isinstance(capture, TransactionLogCapture):
         admin = CaughtUpSession(admin, capture)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
-    environment = ClusterEnvironment(runtime, log, zookeeper, admin, members, int(time.time() * 1000), open_port)
+    epoch_ms = int(time.time() * 1000)
+    environment = ClusterEnvironment(runtime, log, zookeeper, admin, members, epoch_ms, open_port, records)
     cluster = Cluster(spec, environment)
     try:
         async with observed(runtime, log, spec, partial(capture.look, admin)):
@@ -200,16 +203,14 @@ async def observed(
         log.append(SCENARIO, EventKind.RUN_ENDED, RUN_STARTED_SEQ, EventFields())
 
 
-def _port_opener(runtime: WallClockRuntime, log: EventLog) -> OpensPorts:
-    from kcsim.brokers.wire.client_port import ClientPort  # takes half a second, and no session may wait for it
+def _port_opener(runtime: WallClockRuntime, log: EventLog, records: AcknowledgedRecords) -> OpensPorts:
+    # Imported here, because it takes half a second, and no session may wait for it.
+    from kcsim.brokers.cluster.client_observer import ClientObserver
+    from kcsim.brokers.wire.client_port import ClientPort
 
     def open_port(node: str, host: str, port: int, deliver: Callable[[Incoming], None]) -> OpenPort:
-        sink = log.sink(node)
-
-        def report(client: str, why: str) -> None:
-            sink.emit(EventKind.CLIENT_CONNECTION_CLOSED, RUN_STARTED_SEQ, target=client, detail=why)
-
-        return ClientPort(runtime, (host, port), RUN_STARTED_SEQ, deliver, report)
+        observer = ClientObserver(log.sink(node), RUN_STARTED_SEQ, records)
+        return ClientPort(runtime, (host, port), RUN_STARTED_SEQ, deliver, observer)
 
     return open_port
 

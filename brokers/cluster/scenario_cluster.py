@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, Protocol
 
 from kcsim.brokers.broker import Broker
+from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.clients.clients import Address
 from kcsim.brokers.cluster.fleet import ConsumerFleet
 from kcsim.brokers.cluster.network_faults import NetworkFaults
@@ -130,6 +131,10 @@ class SimulatedBrokers(ObservedCluster, Protocol):
     def network_faults(self) -> NetworkFaults: ...
     @property
     def consumers(self) -> ConsumerFleet: ...
+    @property
+    def acknowledged_records(self) -> AcknowledgedRecords:
+        """The records that were acknowledged to clients from outside the run."""
+        ...
 
     @property
     def epoch_ms(self) -> int:

@@ -117,12 +117,16 @@ class Workload:
             if producer.reports is not None:
                 producer.reports.flush()
         causes = self._causes()
-        for tp in self.ledger.partitions:
+        for tp in self._partitions():
             self._emit_counts(tp, self._count(tp), causes.get(tp, RUN_STARTED_SEQ))
 
     def counts(self) -> dict[TopicPartition, RecordCounts]:
         """Return the fate of the records so far, by partition."""
-        return {tp: self._count(tp) for tp in self.ledger.partitions}
+        return {tp: self._count(tp) for tp in self._partitions()}
+
+    def _partitions(self) -> list[TopicPartition]:
+        """Return the partitions that simulated producers, or clients from outside the run, have written to."""
+        return sorted({*self.ledger.partitions, *self._cluster.acknowledged_records.partitions})
 
     def _count(self, tp: TopicPartition) -> RecordCounts:
         topics = self._cluster.state.of_topics
@@ -133,7 +137,9 @@ class Workload:
             replicas or tp not in topics.states
         ):  # else the topic's znode was overwritten by hand: the replicas are still there
             logs = {b: log for b, log in logs.items() if b in replicas}
-        return count_records(self.ledger.of(tp), logs, topics.leader(tp), topics.isr(tp))
+        leader, isr = topics.leader(tp), topics.isr(tp)
+        from_outside = self._cluster.acknowledged_records.count(tp, logs, leader, isr)
+        return count_records(self.ledger.of(tp), logs, leader, isr) + from_outside
 
     def _emit_counts(self, tp: TopicPartition, counts: RecordCounts, cause: int) -> None:
         topics = self._cluster.state.of_topics

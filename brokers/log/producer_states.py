@@ -14,20 +14,22 @@ import msgspec
 
 from kcsim.brokers.record_batches import NO_TIMESTAMP, epoch_of, numbered
 from kcsim.brokers.records import Run
-from kcsim.brokers.requests import ProduceBatch
+from kcsim.brokers.requests import UNDEFINED_EPOCH, ProduceBatch
 from kcsim.controller.requests import ErrorCode
+from kcsim.vocabulary import LeaderEpoch
 
 
 class AppendDecision(msgspec.Struct, frozen=True):
     """Whether a batch may be appended.
 
-    If the log has the batch already, `error` is NONE, `duplicate_of` is its base offset, and `timestamp_ms` the largest
-    timestamp of its records, if they have bytes.
+    If the log has the batch already, `error` is NONE, `duplicate_of` is its base offset. If its records have bytes,
+    `timestamp_ms` is the largest of theirs, and `leader_epoch` that of their append.
     """
 
     error: ErrorCode = ErrorCode.NONE
     duplicate_of: int | None = None
     timestamp_ms: int = NO_TIMESTAMP
+    leader_epoch: LeaderEpoch = UNDEFINED_EPOCH
 
 
 class ProducerStateEntry(msgspec.Struct, frozen=True):
@@ -69,7 +71,8 @@ def _check_batch_of_bytes(state: ProducerStateEntry, batch: ProduceBatch, runs: 
     if batch.first_sequence <= state.last_sequence:
         for run in islice((run for run in reversed(runs()) if run.writer == batch.writer), BATCHES_KNOWN):
             if (run.first_sequence, run.last_sequence) == (batch.first_sequence, batch.last_sequence):
-                return AppendDecision(duplicate_of=run.base_offset, timestamp_ms=run.timestamp_ms)
+                offset, timestamp_ms = run.base_offset, run.timestamp_ms
+                return AppendDecision(ErrorCode.NONE, offset, timestamp_ms, run.leader_epoch)
     return AppendDecision(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 
 

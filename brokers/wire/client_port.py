@@ -12,13 +12,13 @@ import socket
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from kcsim.brokers.ports import AddressInUseError, Incoming
 from kcsim.brokers.wire.apis.api import AnsweredRequestError, ConnectionRefusedByApiError
 from kcsim.brokers.wire.apis.registry import answer_frame, is_served, refusal_of_api_versions, request_of, response_frame
 from kcsim.brokers.wire.fetch_sessions import FetchSessions
-from kcsim.brokers.wire.frames import API_VERSIONS, UnknownVersionError, decode_request
+from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, UnknownVersionError, decode_request
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.errors import Killed
 from kcsim.runtime.ports import Promise, Runtime
@@ -40,6 +40,18 @@ class ConnectionLimits:
     connections_max_idle_ms: int = 600_000
 
 
+class PortObserver(Protocol):
+    """Is told what happens to the clients of a port."""
+
+    def closed(self, client: str, why: str) -> None:
+        """A connection was closed because of what came over it. Args: client: host and port."""
+        ...
+
+    def answered(self, frame: RequestFrame, response: Any) -> None:
+        """The broker's response to a request was written to its connection, if the client expects one."""
+        ...
+
+
 class ClientPort:
     """Listens on a TCP port, and passes on the requests that arrive there.
 
@@ -47,7 +59,7 @@ class ClientPort:
         address: host and port; port 0: any free one.
         cause: the event that the events of the broker for requests follow from.
         deliver: called with each request.
-        report: called for each connection that is closed because of what came over it, with the client's address and why.
+        observer: is told what happens to clients.
 
     Raises: AddressInUseError.
     """
@@ -58,13 +70,13 @@ class ClientPort:
         address: tuple[str, int],
         cause: int,
         deliver: Callable[[Incoming], None],
-        report: Callable[[str, str], None],
+        observer: PortObserver,
         limits: ConnectionLimits = ConnectionLimits(),
     ) -> None:
         self._runtime = runtime
         self._cause = cause
         self._deliver = deliver
-        self._report = report
+        self._observer = observer
         self._limits = limits
         self._fetch_sessions = FetchSessions(runtime.now_ms)
         self._connections: set[asyncio.Task[None]] = set()
@@ -109,7 +121,7 @@ class ClientPort:
         try:
             await self._serve(reader, writer, client)
         except (MalformedFrameError, ConnectionRefusedByApiError) as error:
-            self._report(client, str(error))
+            self._observer.closed(client, str(error))
         except (OSError, asyncio.IncompleteReadError, TimeoutError, asyncio.CancelledError, Killed):
             pass  # the client has gone, was idle for too long, or this end is closed
         finally:
@@ -120,10 +132,12 @@ class ClientPort:
         while not self._is_closed:
             async with asyncio.timeout(self._limits.connections_max_idle_ms / 1000):
                 content = await self._read_frame(reader)
-            answer = await self._answer(content, client)
+            frame, response, answer = await self._answer(content, client)
             if answer is not None:
                 writer.write(LENGTH.pack(len(answer)) + answer)
                 await writer.drain()
+            if frame is not None:
+                self._observer.answered(frame, response)
 
     async def _read_frame(self, reader: asyncio.StreamReader) -> bytes:
         (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
@@ -132,7 +146,8 @@ class ClientPort:
             raise MalformedFrameError(f"a frame of {length} bytes; socket.request.max.bytes is {most}")
         return await reader.readexactly(length)
 
-    async def _answer(self, content: bytes, client: str) -> bytes | None:
+    async def _answer(self, content: bytes, client: str) -> tuple[RequestFrame | None, Any, bytes | None]:
+        """Return a request with its response and the response's frame; no request if the broker was not asked."""
         try:
             frame = decode_request(content, client, self._fetch_sessions)
             if not is_served(frame.api_key, frame.version):
@@ -140,13 +155,14 @@ class ClientPort:
         except UnknownVersionError as error:
             if error.api_key != API_VERSIONS:
                 raise MalformedFrameError(str(error)) from error
-            return refusal_of_api_versions(error.correlation_id)
+            return None, None, refusal_of_api_versions(error.correlation_id)
         try:
             request = ClientRequest(request_of(frame), self._cause, self._runtime.promise())
         except AnsweredRequestError as error:
-            return answer_frame(error.values, frame)
+            return None, None, answer_frame(error.values, frame)
         self._deliver(request)
-        return response_frame(await request.answer.wait(), frame)
+        response = await request.answer.wait()
+        return frame, response, response_frame(response, frame)
 
 
 class ClientRequest:

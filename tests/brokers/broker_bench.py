@@ -127,6 +127,11 @@ def refused(errors: Mapping[TopicPartition, ErrorCode]) -> FetchResponse:
     return FetchResponse({tp: FetchedPartition(error) for tp, error in errors.items()})
 
 
+def appended_at(offset: int, epoch: int = 0) -> ProduceResult:
+    """Return the result of a batch that was appended to a log that begins at 0."""
+    return ProduceResult(ErrorCode.NONE, offset, 0, leader_epoch=LeaderEpoch(epoch))
+
+
 class BrokerBench(Bench):
     """A bench with broker 1. Times are in virtual ms; ZooKeeper answers after 1 ms."""
 

@@ -52,13 +52,14 @@ def _produce_request(frame: RequestFrame) -> ProduceRequest:
     client = frame.client_id or ""
     batches = {
         tp: produced_batch(records, client, frame.client)
-        for tp, records in _records_in(frame)
+        for tp, records in records_in(frame)
         if refusal_of(records, frame.version) is None
     }
     return ProduceRequest(client, frame.message.acks, milliseconds(frame.message.timeout), batches)
 
 
-def _records_in(frame: RequestFrame) -> Iterator[tuple[TopicPartition, bytes]]:
+def records_in(frame: RequestFrame) -> Iterator[tuple[TopicPartition, bytes]]:
+    """Yield each partition of a Produce request with its records."""
     for topic in frame.message.topic_data:
         for one in topic.partition_data:
             yield TopicPartition(topic.name, one.index), one.records or b""
@@ -66,7 +67,7 @@ def _records_in(frame: RequestFrame) -> Iterator[tuple[TopicPartition, bytes]]:
 
 def _produce_values(response: ProduceResponse, frame: RequestFrame) -> Values | None:
     results, messages = dict(response.results), {}
-    for tp, records in _records_in(frame):
+    for tp, records in records_in(frame):
         refusal = refusal_of(records, frame.version)
         if refusal is not None:
             results[tp], messages[tp] = ProduceResult(refusal.error), refusal.message

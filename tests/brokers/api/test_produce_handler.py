@@ -16,6 +16,7 @@ from tests.brokers.broker_bench import (
     ORDERS_0,
     ORDERS_1,
     BrokerBench,
+    appended_at,
     decided,
     requested_state,
 )
@@ -40,8 +41,8 @@ def test_records_are_appended_in_the_leaders_epoch_and_reported() -> None:
 
     async def script() -> None:
         await bench.lead(epoch=3)
-        assert await bench.produce(5) == ProduceResult(NONE, 0, 0)
-        assert await bench.produce(2, sequence=5, writer="b") == ProduceResult(NONE, 5, 0)
+        assert await bench.produce(5) == appended_at(0, epoch=3)
+        assert await bench.produce(2, sequence=5, writer="b") == appended_at(5, epoch=3)
 
     bench.play(script)
     log = bench.partition().written_log
@@ -60,7 +61,7 @@ def test_without_acks_of_all_the_leaders_copy_is_enough(acks: int) -> None:
 
     async def script() -> None:
         await bench.lead(isr=(B1,))
-        assert await bench.produce(1, acks=acks) == ProduceResult(NONE, 0, 0)
+        assert await bench.produce(1, acks=acks) == appended_at(0)
 
     bench.play(script)
 
@@ -102,7 +103,7 @@ def test_each_partition_of_a_request_has_a_result_of_its_own() -> None:
         request = ProduceRequest("a", LEADER, 100, {ORDERS_0: batch, ORDERS_1: batch})
         response = await bench.data.produce.handle(request, CAUSE)
         unknown = ProduceResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        assert response.results == {ORDERS_0: ProduceResult(NONE, 0, 0), ORDERS_1: unknown}
+        assert response.results == {ORDERS_0: appended_at(0), ORDERS_1: unknown}
 
     bench.play(script)
 
@@ -138,7 +139,7 @@ def test_the_acknowledgement_of_all_comes_when_the_follower_asks_for_what_comes_
         await bench.runtime.sleep_ms(10)
         assert is_open(acknowledged)
         next_fetch = bench.begun(bench.fetch(B2, {ORDERS_0: 0}, max_wait_ms=500, offset=1))
-        assert await acknowledged.wait(1) == ProduceResult(NONE, 0, 0)
+        assert await acknowledged.wait(1) == appended_at(0)
         assert bench.partition().high_watermark == 1
         # The fetch finds no data: it is parked, and answered after its 500 ms with the high watermark of that time.
         began_ms = bench.runtime.now_ms()
@@ -173,7 +174,7 @@ def test_a_topic_has_its_own_minimum() -> None:
         waiting = bench.begun(bench.produce(1, acks=ALL))
         await bench.runtime.sleep_ms(10)
         await bench.fetch(B2, {ORDERS_0: 0}, offset=1)
-        assert await waiting.wait(1) == ProduceResult(NONE, 0, 0)
+        assert await waiting.wait(1) == appended_at(0)
 
     bench.play(script)
 
@@ -232,7 +233,7 @@ def test_a_leader_that_is_given_a_new_epoch_keeps_those_waiting() -> None:
         waiting = bench.begun(bench.produce(1, acks=ALL))
         await bench.runtime.sleep_ms(10)
         await bench.lead_or_follow({ORDERS_0: requested_state(B1, 1, (B1,))})
-        assert await waiting.wait(1) == ProduceResult(NONE, 0, 0)
+        assert await waiting.wait(1) == appended_at(0)
 
     bench.play(script)
 
@@ -249,7 +250,7 @@ def test_nobody_writes_while_the_isr_is_being_written() -> None:
         await bench.runtime.sleep_ms(0)
         assert is_open(appended)
         await expansion.wait(10)
-        assert await appended.wait(1) == ProduceResult(NONE, 0, 0)
+        assert await appended.wait(1) == appended_at(0)
 
     bench.play(script)
 
@@ -262,8 +263,8 @@ def test_a_batch_that_is_sent_twice_is_in_the_log_once() -> None:
 
     async def script() -> None:
         await bench.lead()
-        for _ in range(2):
-            assert await bench.produce(5, is_idempotent=True) == ProduceResult(NONE, 0, 0)
+        assert await bench.produce(5, is_idempotent=True) == appended_at(0)
+        assert await bench.produce(5, is_idempotent=True) == ProduceResult(NONE, 0, 0)
         assert bench.partition().log_end_offset == 5
         gap = await bench.produce(1, sequence=6, is_idempotent=True)
         assert gap == ProduceResult(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, log_start_offset=0)
@@ -277,7 +278,7 @@ def test_without_idempotence_it_is_there_twice() -> None:
     async def script() -> None:
         await bench.lead()
         for offset in (0, 5):
-            assert await bench.produce(5) == ProduceResult(NONE, offset, 0)
+            assert await bench.produce(5) == appended_at(offset)
 
     bench.play(script)
 
@@ -307,6 +308,6 @@ def test_a_leader_knows_what_was_written_under_another() -> None:
         await bench.lead_or_follow({ORDERS_0: requested_state(B2, 1)})
         await bench.lead_or_follow({ORDERS_0: requested_state(B1, 2)})
         assert await bench.produce(5, is_idempotent=True) == ProduceResult(NONE, 0, 0)
-        assert await bench.produce(1, sequence=5, is_idempotent=True) == ProduceResult(NONE, 5, 0)
+        assert await bench.produce(1, sequence=5, is_idempotent=True) == appended_at(5, epoch=2)
 
     bench.play(script)

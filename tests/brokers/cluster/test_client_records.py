@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -134,6 +134,42 @@ def test_nothing_acknowledged_by_all_is_lost_with_its_leader() -> None:
         assert {place: message.value() for place, message in found.items()} == {p: value for value, p in sent.items()}
 
     play_with_ports(script)
+
+
+def test_what_only_the_leader_had_is_lost_with_it_and_the_ledger_counts_exactly_that() -> None:
+    """The followers do not copy anything until the leader is dead; the records were acknowledged with acks=1."""
+
+    async def script(cluster: Cluster) -> None:
+        await with_topic(cluster, partitions=1)
+        servers, tp = servers_of(cluster), Partition("orders", 0)
+        leader = cluster.state.of_topics.states[tp].leader_and_isr.leader
+        followers = [f"broker-{broker}" for broker in (1, 2, 3) if broker != leader]
+        before = await asyncio.to_thread(written, servers, values(0), acks=1)
+        await cluster.wait_until(until_copied(cluster, tp, len(before)), WITHIN_MS)
+        for follower in followers:
+            await cluster.slow_follower(follower, 0)
+        lost = await asyncio.to_thread(written, servers, values(RECORDS), acks=1)
+        await kill_and_expire(cluster, f"broker-{leader}")
+        await cluster.wait_until(until_idle(cluster.log), WITHIN_MS)
+        for follower in followers:
+            await cluster.slow_follower(follower, None)
+        after = await asyncio.to_thread(written, servers, values(2 * RECORDS), acks=1)
+        found = await asyncio.to_thread(read, servers, {0: 0}, len(before) + len(after))
+        assert {message.value() for message in found.values()} == {*before, *after}
+        counts = Workload(cluster, {}).counts()[tp]
+        assert (counts.acknowledged, counts.lost, counts.lost_everywhere) == (3 * RECORDS, len(lost), 0)
+
+    play_with_ports(script)
+
+
+def until_copied(cluster: Cluster, tp: Partition, end: int) -> Callable[[], str | None]:
+    """Return a condition: all replicas have the records before this offset."""
+
+    def condition() -> str | None:
+        ends = {broker: log.log_end_offset for broker, log in cluster.replica_logs(tp).items()}
+        return None if set(ends.values()) == {end} else f"logs end at {ends}"
+
+    return condition
 
 
 def test_records_of_simulated_producers_reach_real_consumers() -> None:

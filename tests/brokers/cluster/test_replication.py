@@ -13,6 +13,7 @@ from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.vocabulary import BrokerId
+from tests.brokers.broker_bench import appended_at
 from tests.brokers.cluster.environments import TWINS, WITHIN_MS, kill_and_expire
 from tests.brokers.cluster.topic_cluster import ORDERS_0, begin, play
 
@@ -74,7 +75,7 @@ def test_the_high_watermark_reaches_the_follower_with_the_fetch_after_next() -> 
 
     async def script(cluster: Cluster) -> None:
         await begin(cluster, ON_1_AND_2)
-        assert await Producer(cluster).send(1, ALL) == ProduceResult(NONE, 0, 0)
+        assert await Producer(cluster).send(1, ALL) == appended_at(0)
         assert ends(cluster, 1) == (1, 1)
         assert ends(cluster, 2) == (1, 0)
         acknowledged_ms = cluster.runtime.now_ms()
@@ -124,10 +125,10 @@ def test_what_only_the_leader_had_is_lost_with_it_and_cut_off_when_it_returns(on
         producer = Producer(cluster)
         await producer.send(5, ALL)
         await cluster.slow_follower("broker-2", 0)
-        assert await producer.send(3, LEADER) == ProduceResult(NONE, 5, 0)
+        assert await producer.send(3, LEADER) == appended_at(5)
         await kill_and_expire(cluster, "broker-1")
         await until_led_by(cluster, 2, [2])
-        assert await producer.send(1, ALL) == ProduceResult(NONE, 5, 0)
+        assert await producer.send(1, ALL) == appended_at(5)
         await cluster.start(["broker-1"])
         await until_led_by(cluster, 2, [1, 2])
         assert [(r.first_sequence, r.count) for r in log(cluster, 1).runs] == [(0, 5), (8, 1)]
@@ -146,7 +147,7 @@ def test_an_unclean_election_loses_committed_records_and_says_how_many() -> None
         producer = Producer(cluster)
         await producer.send(5, ALL)
         await cluster.slow_follower("broker-2", 0)
-        assert await producer.send(4, ALL) == ProduceResult(NONE, 5, 0)
+        assert await producer.send(4, ALL) == appended_at(5)
         await until_led_by(cluster, 1, [1])
         await cluster.runtime.sleep_ms(6_000)  # the high watermark 9 is checkpointed
         await cluster.kill("broker-1")

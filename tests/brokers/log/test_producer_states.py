@@ -71,8 +71,8 @@ OUT_OF_ORDER = AppendDecision(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     [
         pytest.param(of_bytes(6), AppendDecision(), id="the next"),
         pytest.param(of_bytes(7), OUT_OF_ORDER, id="a gap"),
-        pytest.param(of_bytes(5), AppendDecision(duplicate_of=5, timestamp_ms=1_005), id="the last again"),
-        pytest.param(of_bytes(1), AppendDecision(duplicate_of=1, timestamp_ms=1_001), id="the fifth last again"),
+        pytest.param(of_bytes(5), AppendDecision(ErrorCode.NONE, 5, 1_005, LeaderEpoch(0)), id="the last again"),
+        pytest.param(of_bytes(1), AppendDecision(ErrorCode.NONE, 1, 1_001, LeaderEpoch(0)), id="the fifth last again"),
         pytest.param(of_bytes(0), OUT_OF_ORDER, id="the sixth last again"),
         pytest.param(of_bytes(4, 2), OUT_OF_ORDER, id="two batches as one"),
         pytest.param(of_bytes(5, 2), OUT_OF_ORDER, id="half of it new"),

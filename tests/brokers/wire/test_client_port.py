@@ -18,7 +18,7 @@ from kcsim.brokers.requests import (
     PartitionMetadata,
 )
 from kcsim.brokers.wire.client_port import ClientPort, ConnectionLimits
-from kcsim.brokers.wire.frames import API_VERSIONS, decode_response
+from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, decode_response
 from kcsim.controller.requests import ErrorCode
 from kcsim.runtime.ports import Mailbox
 from kcsim.runtime.wallclock import WallClockRuntime
@@ -38,12 +38,15 @@ class Port:
         self.runtime = runtime
         self.reported: list[str] = []
         self._requests: Mailbox[Incoming] = runtime.mailbox()
-        self.opened = ClientPort(runtime, (HOST, 0), CAUSE, self._requests.put, self._report, limits)
+        self.opened = ClientPort(runtime, (HOST, 0), CAUSE, self._requests.put, self, limits)
         self.answering = runtime.spawn("answering", self._answer())
 
-    def _report(self, client: str, why: str) -> None:
+    def closed(self, client: str, why: str) -> None:
         assert client.startswith(f"{HOST}:")
         self.reported.append(why)
+
+    def answered(self, frame: RequestFrame, response: object) -> None:
+        assert frame.client.startswith(f"{HOST}:")
 
     async def _answer(self) -> None:
         while True:
@@ -200,7 +203,7 @@ def test_a_port_in_use_is_refused_and_a_closed_one_is_free_again() -> None:
     async def story(port: Port) -> None:
         number = port.opened.port
         with pytest.raises(AddressInUseError, match=f"{HOST}:{number} is in use"):
-            ClientPort(port.runtime, (HOST, number), CAUSE, lambda _: None, lambda _, __: None)
+            ClientPort(port.runtime, (HOST, number), CAUSE, lambda _: None, port)
         port.opened.close()
         await asyncio.sleep(0)
         with socket.create_server((HOST, number)):
