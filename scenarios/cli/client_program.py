@@ -1,22 +1,25 @@
 """--client: a program of the user that runs beside a scenario, as a client of its brokers.
 
-It is started when a controller has taken over, and has to end by itself, with status 0, some time after the last step of the
-scenario. That it does is one more expectation.
+It is started when a controller has taken over and the topics that the scenario declares have leaders: a client that came
+before them would have a broker create them, with the broker's defaults. It has to end by itself, with status 0, within some
+seconds after the last step of the scenario. That it does is one more expectation.
 """
 
 import os
 import shlex
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
 from kcsim.errors import TimedOutError
+from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.run_actions import RunActionLog
 from kcsim.runtime.ports import Promise
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
 from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, ExpectationResult, Verdict
+from kcsim.text import comma_separated
 from kcsim.zk.servers.guarded_processes import GuardedProcesses
 
 SERVERS = "{servers}"
@@ -24,8 +27,6 @@ SERVERS = "{servers}"
 VARIABLE = "KCSIM_BOOTSTRAP_SERVERS"
 """The environment variable in which the program finds the bootstrap servers."""
 NEVER_MS = 2**31
-START_WITHIN_MS = 60_000
-"""How long after the last step of a scenario a controller may take over, so that the program is started after all."""
 POLL_MS = 50
 NAME = "client"
 OUTPUT = Path("/dev/stderr")
@@ -43,13 +44,19 @@ class ClientProgram:
     def claim(self) -> str:
         return f"The client ends with status 0: {shlex.join(self.words)}"
 
-    async def beside(self, cluster: ScenarioCluster, run: Callable[[], Awaitable[Verdict]]) -> Verdict:
-        """Run the program beside a scenario. Return the scenario's verdict with the expectation about the program."""
+    async def beside(
+        self, cluster: ScenarioCluster, topics: Collection[str], run: Callable[[], Awaitable[Verdict]]
+    ) -> Verdict:
+        """Run the program beside a scenario. Return the scenario's verdict with the expectation about the program.
+
+        Args:
+            topics: those that the program must find.
+        """
         runtime, guarded = cluster.runtime, GuardedProcesses(what="client")
         started: Promise[int] = runtime.promise()
 
         async def start() -> None:
-            await cluster.wait_until(lambda: None if cluster.state.ready else "no controller", NEVER_MS)
+            await cluster.wait_until(lambda: _missing(cluster.state, topics), NEVER_MS)
             servers = cluster.bootstrap_servers
             assert servers is not None, "the options were checked: the brokers have ports"
             words = [word.replace(SERVERS, servers) for word in self.words]
@@ -63,9 +70,9 @@ class ClientProgram:
             if verdict.failure is not None:
                 return verdict
             try:
-                await started.wait(START_WITHIN_MS)
+                await started.wait(round(self.within_s * 1000))
             except TimedOutError:
-                observed = "it was not started, because no controller took over"
+                observed = f"it was not started: {_missing(cluster.state, topics)}"
                 return self._judged(verdict, ExpectationOutcome.UNDECIDED, observed)
             outcome, observed = await self._end(cluster, guarded)
             return self._judged(verdict, outcome, observed)
@@ -81,12 +88,21 @@ class ClientProgram:
                 observed = f"it still ran {self.within_s:g} s after the last step"
                 return ExpectationOutcome.VIOLATED, observed
             await cluster.runtime.sleep_ms(POLL_MS)
-        RunActionLog(cluster.log).act("client-ended", None, f"status {state}")
+        RunActionLog(cluster.log).act("end-client", None, f"status {state}")
         ended = f"it was ended by signal {-state}" if state < 0 else f"it ended with status {state}"
         return ExpectationOutcome.HELD if state == 0 else ExpectationOutcome.VIOLATED, ended
 
     def _judged(self, verdict: Verdict, outcome: ExpectationOutcome, observed: str) -> Verdict:
         return replace(verdict, results=(*verdict.results, ExpectationResult(self.claim, outcome, observed)))
+
+
+def _missing(state: ClusterState, topics: Collection[str]) -> str | None:
+    """Return what a client has to wait for; None: it may start."""
+    if not state.ready:
+        return "no controller has taken over"
+    led = {tp.topic for tp, known in state.of_topics.states.items() if known.leader_and_isr.leader is not None}
+    missing = sorted(set(topics) - led)
+    return f"the scenario declares {comma_separated(missing)}, and no step has created it" if missing else None
 
 
 def parse_client(text: str | None, within_s: float) -> ClientProgram | None:

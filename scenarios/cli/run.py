@@ -223,7 +223,9 @@ def _run(
 
     async def script(cluster: ScenarioCluster) -> None:
         scenario = partial(run_scenario, loaded, cluster)
-        verdicts.append(await (options.client.beside(cluster, scenario) if options.client is not None else scenario()))
+        if options.client is not None:
+            scenario = partial(options.client.beside, cluster, loaded.scenario.cluster.topics, scenario)
+        verdicts.append(await scenario())
 
     info = run_info(loaded, choice, options, kafka)
     try:

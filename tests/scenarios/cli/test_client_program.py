@@ -11,7 +11,10 @@ from typer.testing import CliRunner, Result
 from kcsim.scenarios.cli.app import app
 from tests.scenarios.scenario_files import BASE, written
 
-SCENARIO = BASE.replace("brokers: 3", "brokers: 1")
+SCENARIO = BASE.replace("brokers: 3", "brokers: 1").replace(
+    "controller: any, within: 10s",
+    "event: {kind: ControllerFailover, step: Starting the controller scheduler}, within: 60s",
+)
 CONNECTS = """\
 import os, socket, sys
 assert os.environ["KCSIM_BOOTSTRAP_SERVERS"] == sys.argv[1]
@@ -57,6 +60,15 @@ def test_another_end_violates(scenario: Path, program: str, within: str, seen: s
     assert done.exit_code == 1, done.output
     *_, client = json.loads(done.stdout)["expectations"]
     assert (client["outcome"], client["seen"]) == ("violated", seen)
+
+
+def test_a_client_that_waits_for_a_topic_in_vain_is_not_started(tmp_path: Path) -> None:
+    file = written(tmp_path, SCENARIO.replace("timetable:", "  topics: {orders: {partitions: 1, replication-factor: 1}}\ntimetable:"))
+    done = kcsim(file, "--client", python("pass"), "--client-within", "0.5", "--output", "json")
+    assert done.exit_code == 2, done.output
+    *_, client = json.loads(done.stdout)["expectations"]
+    seen = "it was not started: the scenario declares orders, and no step has created it"
+    assert (client["outcome"], client["seen"]) == ("undecided", seen)
 
 
 def test_the_command_is_in_the_trace(scenario: Path, tmp_path: Path) -> None:
