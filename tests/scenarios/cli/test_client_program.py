@@ -63,7 +63,8 @@ def test_another_end_violates(scenario: Path, program: str, within: str, seen: s
 
 
 def test_a_client_that_waits_for_a_topic_in_vain_is_not_started(tmp_path: Path) -> None:
-    file = written(tmp_path, SCENARIO.replace("timetable:", "  topics: {orders: {partitions: 1, replication-factor: 1}}\ntimetable:"))
+    topics = "  topics: {orders: {partitions: 1, replication-factor: 1}}\n"
+    file = written(tmp_path, SCENARIO.replace("timetable:", f"{topics}timetable:"))
     done = kcsim(file, "--client", python("pass"), "--client-within", "0.5", "--output", "json")
     assert done.exit_code == 2, done.output
     *_, client = json.loads(done.stdout)["expectations"]
