@@ -44,6 +44,7 @@ FOR_USERS: Mapping[str, str] = MappingProxyType(
 
 FOR_COMPOSE: Mapping[str, str] = MappingProxyType(
     {
+        "KCSIM_BOOTSTRAP_SERVERS": "Set by `kcsim run --client` for the client: where it reaches the brokers.",
         "KCSIM_DATA": "The directory that `docker-compose.yml` mounts as `/data`; `./spark-data` if unset.",
         "KCSIM_USER": "User and group of the containers of Spark, as `UID:GID`; `1000:1000` if unset.",
     }
