@@ -24,7 +24,7 @@ from kcsim.zk.servers.guarded_processes import GuardedProcesses
 
 SERVERS = "{servers}"
 """Stands for the bootstrap servers in the words of the command."""
-VARIABLE = "KCSIM_BOOTSTRAP_SERVERS"
+BOOTSTRAP_SERVERS = "KCSIM_BOOTSTRAP_SERVERS"
 """The environment variable in which the program finds the bootstrap servers."""
 NEVER_MS = 2**31
 POLL_MS = 50
@@ -61,7 +61,7 @@ class ClientProgram:
             assert servers is not None, "the options were checked: the brokers have ports"
             words = [word.replace(SERVERS, servers) for word in self.words]
             cause = RunActionLog(cluster.log).act("run-client", None, shlex.join(words))
-            guarded.start(NAME, ["env", f"{VARIABLE}={servers}", *words], OUTPUT)
+            guarded.start(NAME, ["env", f"{BOOTSTRAP_SERVERS}={servers}", *words], OUTPUT)
             started.resolve(cause)
 
         starting = runtime.spawn("client-program", start())

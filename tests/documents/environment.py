@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from kcsim.brokers.apache_kafka.installation import VARIABLE as KAFKA_HOME
 from kcsim.scenarios.analysis.tables.driver_jvm import LOG_VARIABLE as SPARK_LOG
+from kcsim.scenarios.cli.client_program import BOOTSTRAP_SERVERS
 from kcsim.scenarios.testing.process import ADDRESS_VARIABLE as ZOOKEEPER_ADDRESS
 from kcsim.zk.security.client_security import JAAS_VARIABLE, TLS_VARIABLE
 from kcsim.zk.servers.container import DEFAULT_IMAGE
@@ -44,7 +45,6 @@ FOR_USERS: Mapping[str, str] = MappingProxyType(
 
 FOR_COMPOSE: Mapping[str, str] = MappingProxyType(
     {
-        "KCSIM_BOOTSTRAP_SERVERS": "Set by `kcsim run --client` for the client: where it reaches the brokers.",
         "KCSIM_DATA": "The directory that `docker-compose.yml` mounts as `/data`; `./spark-data` if unset.",
         "KCSIM_USER": "User and group of the containers of Spark, as `UID:GID`; `1000:1000` if unset.",
     }
@@ -52,7 +52,10 @@ FOR_COMPOSE: Mapping[str, str] = MappingProxyType(
 """Variables of docker-compose.yml."""
 
 FOR_PROGRAMS: Mapping[str, str] = MappingProxyType(
-    {ZOOKEEPER_ADDRESS: "The connect string of ZooKeeper, for processes that a test starts with the pytest plugin."}
+    {
+        ZOOKEEPER_ADDRESS: "The connect string of ZooKeeper, for processes that a test starts with the pytest plugin.",
+        BOOTSTRAP_SERVERS: "The bootstrap servers of the brokers, for the client that `kcsim run --client` starts.",
+    }
 )
 """Variables that the simulator sets."""
 
