@@ -41,10 +41,19 @@ pytestmark = pytest.mark.live
 
 
 def play_with_ports(script: Script, on: str = "model") -> tuple[EventLog, dict[int, int]]:
-    """Run a script on three brokers with TCP ports. Return the event log, and the ports by broker id."""
-    ports = dict(zip((1, 2, 3), free_ports(3), strict=True))
-    spec = replace(spec_of(ports, SETTINGS, on), client_ports=ports)
-    return run_in_environment(ZooKeeperChoice.parse(on), spec, RunInfo("test", 0, on), script), ports
+    """Run a script on three brokers with TCP ports. Return the event log, and the ports by broker id.
+
+    A port that was free may be taken by another process before its broker starts; then others are tried.
+    """
+    for attempts_left in (2, 1, 0):
+        ports = dict(zip((1, 2, 3), free_ports(3), strict=True))
+        spec = replace(spec_of(ports, SETTINGS, on), client_ports=ports)
+        try:
+            return run_in_environment(ZooKeeperChoice.parse(on), spec, RunInfo("test", 0, on), script), ports
+        except ClusterError as error:
+            if "is in use" not in str(error) or not attempts_left:
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def client_of(cluster: Cluster) -> AdminClient:

@@ -4,7 +4,9 @@ They have their own implementations of the protocol. librdkafka (confluent-kafka
 """
 
 import asyncio
+import itertools
 import random
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -76,7 +78,11 @@ def test_kafka_python(compression: str | None) -> None:
         admin = kafka.admin.KafkaAdminClient(bootstrap_servers=servers)
         name = f"made-{round_}"
         admin.create_topics([kafka.admin.NewTopic(name, 3, 2)])
-        assert {"orders", name} <= set(admin.list_topics())
+        for attempt in itertools.count():  # another broker than the controller learns of it a little later
+            assert attempt < WITHIN_S * 10, f"{name} is not there"
+            if name in admin.list_topics():
+                break
+            time.sleep(0.1)
         committed = admin.list_group_offsets(GROUP)[GROUP]
         assert sum(one.offset for one in committed.values()) == (round_ + 1) * len(VALUES)
         admin.close()
@@ -110,7 +116,11 @@ def test_aiokafka() -> None:
         try:
             name = f"made-{round_}"
             await admin.create_topics([AioTopic(name, 3, 2)])
-            assert {"orders", name} <= set(await admin.list_topics())
+            for attempt in itertools.count():  # another broker than the controller learns of it a little later
+                assert attempt < WITHIN_S * 10, f"{name} is not there"
+                if name in await admin.list_topics():
+                    break
+                await asyncio.sleep(0.1)
             offsets: dict[Any, Any] = await admin.list_consumer_group_offsets(GROUP)
             assert sum(one.offset for one in offsets.values()) == (round_ + 1) * len(VALUES)
         finally:
