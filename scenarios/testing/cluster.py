@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from kcsim.brokers.clients.ledger import RecordCounts
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.cluster_spec import ClusterSpec
 from kcsim.brokers.cluster.scenario_cluster import Moment
+from kcsim.brokers.cluster.workload import Workload
 from kcsim.brokers.invariants import SAFETY, InvariantChecker
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.errors import Outcome
@@ -87,6 +89,14 @@ class ClusterForTest:
         return self._run.call(work)
 
     # --- reads
+
+    def records(self, topic: str) -> RecordCounts:
+        """Return what has become of the records of a topic that brokers have acknowledged to Kafka's clients.
+
+        They are counted in the logs of the present leaders: `lost` are those that are not there any more.
+        """
+        counts = self._run.read(lambda cluster: Workload(cluster, {}).counts())
+        return sum((one for tp, one in counts.items() if tp.topic == topic), RecordCounts())
 
     @property
     def is_simulated(self) -> bool:
@@ -297,6 +307,10 @@ class ClusterForTest:
     def fail_log_dir(self, who: BrokerRef) -> str:
         """Fail the first log directory of a broker that still works, with all its replicas."""
         return self._do(who, lambda cluster, name: cluster.fail_log_dir(name))
+
+    def slow_follower(self, who: BrokerRef, records_per_second: float | None) -> str:
+        """Limit the rate at which a broker copies records from leaders; 0: it copies none; None: no limit any more."""
+        return self._do(who, lambda cluster, name: cluster.slow_follower(name, records_per_second))
 
     def pause_at_write(self, who: BrokerRef, path: str | None = None, moment: Moment = "before", nth: int = 1) -> str:
         """Freeze a broker at its nth write to ZooKeeper at this path or below it. Return without waiting for the write."""
