@@ -67,14 +67,14 @@ class Shop:
             assert message is not None
             assert message.error() is None
             if self._commits_first:
-                consumer.commit(message, asynchronous=False)
+                consumer.commit(message=message, asynchronous=False)
             if number == crash_at:
                 break
             value = message.value()
             assert value is not None
             self.done.append(value)
             if not self._commits_first:
-                consumer.commit(message, asynchronous=False)
+                consumer.commit(message=message, asynchronous=False)
         consumer.close()
 
 
