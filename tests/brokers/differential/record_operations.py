@@ -1,5 +1,6 @@
 """Requests about records: every version, every error that a client can cause on a healthy cluster."""
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -100,6 +101,15 @@ def fetch(topic: str, partition: int, offset: int, **given: Any) -> dict[str, An
     return {**asked, "topics": ({"topic": topic, "partitions": (part,)},)}
 
 
+async def until_follower_knows(recorder: Recorder, high_watermark: int) -> None:
+    """Wait until the follower has learned of a high watermark, which takes it one fetch more than the leader."""
+    while True:
+        message = await recorder.client.call(FOLLOWER, FETCH, 12, **fetch(TOPIC, 0, 0))
+        if message.responses[0].partitions[0].high_watermark == high_watermark:
+            return
+        await asyncio.sleep(0.1)
+
+
 async def fetch_operations(recorder: Recorder) -> None:
     """All records that the other operations have written are there."""
     ask = recorder.ask
@@ -107,6 +117,7 @@ async def fetch_operations(recorder: Recorder) -> None:
         await ask(f"fetch, version {version}", LEADER, FETCH, version, **fetch(TOPIC, 0, 0))
     message = await ask("fetch to the end", LEADER, FETCH, 12, **fetch(TOPIC, 0, 0))
     end = message.responses[0].partitions[0].high_watermark
+    await until_follower_knows(recorder, end)
     for offset in range(-1, end + 2):
         await ask(f"fetch from {offset}", LEADER, FETCH, 12, **fetch(TOPIC, 0, offset, max_bytes=150))
     others: dict[str, tuple[int, dict[str, Any]]] = {

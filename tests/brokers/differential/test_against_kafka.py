@@ -42,9 +42,7 @@ SCRIPTS: Sequence[Operations] = (
     record_operations.offset_operations,
     record_operations.producer_id_operations,
 )
-DEVIATIONS: Mapping[str, str] = {
-    "metadata: a bad name": "no topic is created automatically yet, and names are not looked at",
-}
+DEVIATIONS: Mapping[str, str] = {}
 """Operations whose answers differ, and why."""
 
 pytestmark = [pytest.mark.kafka, pytest.mark.live, pytest.mark.slow]
