@@ -9,7 +9,7 @@ docs/kafka/znodes.md 8.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kcsim.brokers.admin.change_requests import (
     SUCCESS,
@@ -37,6 +37,7 @@ from kcsim.zk.kafka.kafka_zk import KafkaZk
 UNEXPECTED = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
 """What Kafka answers where it does not expect a value."""
 KNOWN_OPS = frozenset(map(int, AlterConfigOp))
+LOGGERS_REFUSED = "AlterConfigs is deprecated and does not support the resource type BROKER_LOGGER"
 
 
 class ConfigChanges:
@@ -50,6 +51,9 @@ class ConfigChanges:
 
     async def alter(self, request: AlterConfigsRequest, cause: int) -> AlterConfigsResponse:
         """Replace the settings of each resource, or return the error that refuses them."""
+        refused = _refusal_of_types(request.resources, {ConfigResourceType.TOPIC, ConfigResourceType.BROKER})
+        if refused is not None:
+            return AlterConfigsResponse(dict.fromkeys(request.resources, refused))
         results = {}
         for resource, given in request.resources.items():
             config = {name: value for name, value in given.items() if value is not None}
@@ -65,6 +69,9 @@ class ConfigChanges:
 
     async def alter_incrementally(self, request: IncrementalAlterConfigsRequest, cause: int) -> AlterConfigsResponse:
         """Change the settings of each resource, or return the error that refuses the changes."""
+        refused = _refusal_of_types(request.resources, set(ConfigResourceType))
+        if refused is not None:
+            return AlterConfigsResponse(dict.fromkeys(request.resources, refused))
         results = {}
         for resource, changes in request.resources.items():
             try:
@@ -101,8 +108,6 @@ class ConfigChanges:
             if resource.name not in self._metadata.partitions.topics:
                 raise UnknownTopicOrPartitionError(f"The topic '{resource.name}' does not exist.")
             return TOPICS, resource.name
-        if resource.resource_type != ConfigResourceType.BROKER:
-            raise InvalidRequestError("Unexpected resource type UNKNOWN")
         if not resource.name:
             return BROKERS, DEFAULT
         self._refuse_other_broker(resource)
@@ -137,6 +142,16 @@ class ConfigChanges:
             requested = self._sink.emit(EventKind.ADMIN_ACT, cause, op="set-config", detail=detail)
             await write_config(self._kafka_zk, entity_type, name, config, requested)
         return SUCCESS
+
+
+def _refusal_of_types(resources: Iterable[AlterConfigsResource], allowed: Collection[int]) -> ApiError | None:
+    """Return why a whole request is refused, for the first resource whose type the API does not take; None: it is not."""
+    for resource in resources:
+        if resource.resource_type not in allowed:
+            if resource.resource_type == ConfigResourceType.BROKER_LOGGER:
+                return ApiError(ErrorCode.INVALID_REQUEST, LOGGERS_REFUSED)
+            return ApiError(ErrorCode.INVALID_REQUEST, "Unexpected resource type UNKNOWN")
+    return None
 
 
 def _invalid(resource: AlterConfigsResource, why: str) -> ApiError:

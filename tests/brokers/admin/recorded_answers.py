@@ -3,8 +3,9 @@
 To record anew: python -m tests.brokers.admin.recorded_answers
 """
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
 from kcsim.brokers.cluster.kafka_environment import run_on_kafka
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from kcsim.brokers.wire.apis.metadata import METADATA
 from tests.brokers.admin.requests_of_admin_clients import SERIES, SentRequest, To, create, topic
 from tests.brokers.wire.wire_client import WireClient
 
@@ -22,6 +24,12 @@ BROKERS = (1, 2, 3)
 SETTINGS = {"auto.leader.rebalance.enable": False}
 RECORDS = 10
 WITHIN_MS = 120_000
+ALL_TOPICS = {
+    "topics": None,
+    "allow_auto_topic_creation": False,
+    "include_cluster_authorized_operations": False,
+    "include_topic_authorized_operations": False,
+}
 WITH_RECORDS = topic("orders", assigned={0: (1, 2, 3)})
 
 Answer = tuple[str, Any]
@@ -81,6 +89,7 @@ def answers_of_kafka(subject: str) -> list[Answer]:
         assert controller is not None
 
         async def ask(request: SentRequest) -> Any:
+            await until_brokers_agree(clients.values())
             return await clients[receiver(request, controller)].ask(request.api_key, request.version, request.values)
 
         found.extend(await answers(subject, ask, lambda: cluster.produce("orders", RECORDS, -1)))
@@ -89,6 +98,16 @@ def answers_of_kafka(subject: str) -> list[Answer]:
     embedded = ZooKeeperChoice.parse("embedded")
     run_on_kafka(find_kafka(None), embedded, spec, RunInfo("test", 0, "embedded"), script, ())
     return found
+
+
+async def until_brokers_agree(clients: Collection[WireClient]) -> None:
+    """Wait until all brokers have the same metadata: a change reaches those that are not the controller a little later."""
+    async with asyncio.timeout(WITHIN_MS / 1000):
+        while True:
+            seen = [in_order((await client.ask(METADATA, 8, ALL_TOPICS))["topics"]) for client in clients]
+            if all(topics == seen[0] for topics in seen):
+                return
+            await asyncio.sleep(0.05)
 
 
 def main() -> None:
