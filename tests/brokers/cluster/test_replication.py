@@ -128,7 +128,7 @@ def test_what_only_the_leader_had_is_lost_with_it_and_cut_off_when_it_returns(on
         assert await producer.send(3, LEADER) == appended_at(5)
         await kill_and_expire(cluster, "broker-1")
         await until_led_by(cluster, 2, [2])
-        assert await producer.send(1, ALL) == appended_at(5)
+        assert await producer.send(1, ALL) == appended_at(5, epoch=2)
         await cluster.start(["broker-1"])
         await until_led_by(cluster, 2, [1, 2])
         assert [(r.first_sequence, r.count) for r in log(cluster, 1).runs] == [(0, 5), (8, 1)]
