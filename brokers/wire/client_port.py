@@ -41,7 +41,7 @@ class ConnectionLimits:
 
 
 class PortObserver(Protocol):
-    """Is told what happens to the clients of a port."""
+    """Receives what happens to the clients of a port."""
 
     def closed(self, client: str, why: str) -> None:
         """A connection was closed because of what came over it. Args: client: host and port."""
@@ -59,7 +59,7 @@ class ClientPort:
         address: host and port; port 0: any free one.
         cause: the event that the events of the broker for requests follow from.
         deliver: called with each request.
-        observer: is told what happens to clients.
+        observer: receives what happens to clients.
 
     Raises: AddressInUseError.
     """

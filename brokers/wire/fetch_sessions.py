@@ -47,7 +47,7 @@ class FetchSession:
             self._sent.pop(tp, None)
 
     def news(self, fetched: Fetched) -> dict[TopicPartition, FetchedPartition]:
-        """Return what the client has to be told, and take it as sent. Partitions with records go to the end of the order."""
+        """Return what is new for the client, and take it as sent. Partitions with records go to the end of the order."""
         news = {tp: one for tp, one in fetched.items() if one.error or one.runs or self._sent.get(tp) != _offsets(one)}
         for tp, one in news.items():
             self._sent[tp] = _offsets(one)

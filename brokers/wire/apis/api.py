@@ -53,6 +53,11 @@ def by_topic(partitions: Mapping[TopicPartition, V]) -> Iterator[tuple[str, list
         yield topic, [(tp.partition, value) for tp, value in items]
 
 
+def sorted_by_topic(partitions: Mapping[TopicPartition, V]) -> Iterator[tuple[str, list[tuple[int, V]]]]:
+    """Yield the same with topics and partitions in order, and each topic once."""
+    return by_topic(dict(sorted(partitions.items(), key=lambda item: item[0])))
+
+
 def milliseconds(span: timedelta) -> int:
     """Return a span of time of a message in ms."""
     return round(span.total_seconds() * 1000)

@@ -4,7 +4,6 @@ Source: Kafka 2.8, KafkaApis.handleDescribeCluster, handleDescribeLogDirsRequest
 """
 
 from collections.abc import Mapping
-from itertools import groupby
 
 from kcsim.brokers.admin.requests import (
     DescribeLogDirsRequest,
@@ -13,7 +12,7 @@ from kcsim.brokers.admin.requests import (
     ListPartitionReassignmentsResponse,
 )
 from kcsim.brokers.requests import MetadataRequest, MetadataResponse
-from kcsim.brokers.wire.apis.api import Api, Values
+from kcsim.brokers.wire.apis.api import Api, Values, sorted_by_topic
 from kcsim.brokers.wire.apis.metadata import cluster_operations, controller_id
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.controller.requests import ErrorCode
@@ -83,7 +82,6 @@ def _reassignments_request(frame: RequestFrame) -> ListPartitionReassignmentsReq
 
 
 def _reassignments_values(response: ListPartitionReassignmentsResponse, _: RequestFrame) -> Values:
-    by_topic = groupby(sorted(response.reassignments.items()), key=lambda item: item[0].topic)
     return {
         "throttle_time": 0,
         "error_code": response.error,
@@ -93,15 +91,15 @@ def _reassignments_values(response: ListPartitionReassignmentsResponse, _: Reque
                 "name": topic,
                 "partitions": [
                     {
-                        "partition_index": tp.partition,
+                        "partition_index": number,
                         "replicas": assignment.replicas,
                         "adding_replicas": assignment.adding_replicas,
                         "removing_replicas": assignment.removing_replicas,
                     }
-                    for tp, assignment in partitions
+                    for number, assignment in partitions
                 ],
             }
-            for topic, partitions in by_topic
+            for topic, partitions in sorted_by_topic(response.reassignments)
         ],
     }
 

@@ -11,7 +11,7 @@ from kcsim.brokers.admin.change_requests import (
     ElectLeadersRequest,
     ElectLeadersResponse,
 )
-from kcsim.brokers.wire.apis.api import Api, Values, by_topic, milliseconds
+from kcsim.brokers.wire.apis.api import Api, Values, milliseconds, sorted_by_topic
 from kcsim.brokers.wire.apis.topics import outcome_values
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.brokers.wire.message_reader import MalformedFrameError
@@ -43,7 +43,7 @@ def _reassignment_values(response: AlterPartitionReassignmentsResponse, _: Reque
                 "name": topic,
                 "partitions": [{"partition_index": number, **outcome_values(one)} for number, one in outcomes],
             }
-            for topic, outcomes in by_topic(dict(sorted(response.partitions.items())))
+            for topic, outcomes in sorted_by_topic(response.partitions)
         ],
     }
 
@@ -67,7 +67,7 @@ def _election_values(response: ElectLeadersResponse, _: RequestFrame) -> Values:
                 "topic": topic,
                 "partition_result": [{"partition_id": number, **outcome_values(one)} for number, one in outcomes],
             }
-            for topic, outcomes in by_topic(dict(sorted(response.partitions.items())))
+            for topic, outcomes in sorted_by_topic(response.partitions)
         ],
     }
 

@@ -3,15 +3,15 @@
 Source: Kafka 2.8, KafkaApis.handleTopicMetadataRequest; docs/kafka/requests.md 14.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping
-from itertools import groupby
 
 from kcsim.brokers.requests import MetadataRequest, MetadataResponse, PartitionMetadata
-from kcsim.brokers.wire.apis.api import Api, Values
+from kcsim.brokers.wire.apis.api import Api, Values, sorted_by_topic
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.controller.requests import ErrorCode
-from kcsim.vocabulary import INTERNAL_TOPICS, NO_LEADER, TopicPartition
+from kcsim.vocabulary import INTERNAL_TOPICS, NO_LEADER
 
 METADATA = 3
 NO_CONTROLLER = -1
@@ -37,17 +37,19 @@ def controller_id(response: MetadataResponse) -> int:
 
 
 def cluster_operations(frame: RequestFrame) -> int:
-    """Return the operations on the cluster that a client is told to be allowed to do."""
+    """Return the operations on the cluster that a client may do, as it is sent."""
     return (
         ALL_CLUSTER_OPERATIONS if getattr(frame.message, "include_cluster_authorized_operations", False) else NOT_ASKED_FOR
     )
 
 
 def _metadata_values(response: MetadataResponse, frame: RequestFrame) -> Values:
-    by_topic = groupby(sorted(response.partitions.items()), key=lambda item: item[0].topic)
     is_asked = getattr(frame.message, "include_topic_authorized_operations", False)
     operations = ALL_TOPIC_OPERATIONS if is_asked else NOT_ASKED_FOR
-    known = [_topic(topic, ErrorCode.NONE, map(_partition, items), operations) for topic, items in by_topic]
+    known = [
+        _topic(topic, ErrorCode.NONE, itertools.starmap(_partition, partitions), operations)
+        for topic, partitions in sorted_by_topic(response.partitions)
+    ]
     unknown = [_topic(topic, error, (), NOT_ASKED_FOR) for topic, error in response.topic_errors.items()]
     return {
         "throttle_time": 0,
@@ -73,11 +75,10 @@ def _topic(name: str, error: ErrorCode, partitions: Iterable[Values], operations
     }
 
 
-def _partition(item: tuple[TopicPartition, PartitionMetadata]) -> Values:
-    tp, partition = item
+def _partition(number: int, partition: PartitionMetadata) -> Values:
     return {
         "error_code": partition.error,
-        "partition_index": tp.partition,
+        "partition_index": number,
         "leader_id": NO_LEADER if partition.leader is None else partition.leader,
         "leader_epoch": partition.leader_epoch,
         "replica_nodes": partition.replicas,

@@ -6,7 +6,7 @@ Source: Kafka 2.8, DeleteRecordsRequest; docs/kafka/requests.md 14.
 from collections.abc import Mapping
 
 from kcsim.brokers.admin.change_requests import DeleteRecordsRequest, DeleteRecordsResponse
-from kcsim.brokers.wire.apis.api import Api, Values, by_topic, milliseconds
+from kcsim.brokers.wire.apis.api import Api, Values, milliseconds, sorted_by_topic
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.vocabulary import TopicPartition
 
@@ -33,7 +33,7 @@ def _values(response: DeleteRecordsResponse, _: RequestFrame) -> Values:
                     for number, one in results
                 ],
             }
-            for topic, results in by_topic(dict(sorted(response.partitions.items())))
+            for topic, results in sorted_by_topic(response.partitions)
         ],
     }
 

@@ -179,7 +179,7 @@ def _fetch_values(response: FetchResponse, frame: RequestFrame) -> Values:
 
 
 def _of_session(response: FetchResponse, frame: RequestFrame) -> tuple[int, Mapping[TopicPartition, FetchedPartition]]:
-    """Return the session's id, and what the client has to be told."""
+    """Return the session's id, and the partitions of the answer."""
     sessions, (session_id, epoch) = frame.fetch_sessions, _session(frame)
     if sessions is None or epoch == CLOSING_EPOCH:
         return NO_SESSION, response.partitions

@@ -1,4 +1,4 @@
-"""What admin clients are told while brokers are dead or slow, in virtual time."""
+"""What brokers answer admin clients while brokers are dead or slow, in virtual time."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
