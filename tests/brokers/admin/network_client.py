@@ -11,7 +11,7 @@ from kcsim.brokers.wire.message_building import message_of
 from tests.brokers.admin.recorded_answers import receiver
 from tests.brokers.admin.requests_of_admin_clients import SentRequest
 from tests.brokers.cluster.environments import WITHIN_MS, controller_of
-from tests.brokers.wire.wire_client import plain
+from tests.brokers.wire.plain_messages import plain
 
 
 class NetworkClient:

@@ -5,7 +5,7 @@ To record anew: python -m tests.brokers.admin.recorded_answers
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.brokers.wire.apis.metadata import METADATA
 from tests.brokers.admin.requests_of_admin_clients import SERIES, SentRequest, To, create, topic
-from tests.brokers.wire.wire_client import WireClient
+from tests.brokers.differential.raw_client import RawClient
+from tests.brokers.wire.plain_messages import plain
 
 FILE = Path(__file__).parents[2] / "vectors" / "admin-requests" / "answers.json"
 BROKERS = (1, 2, 3)
@@ -84,15 +85,20 @@ def answers_of_kafka(subject: str) -> list[Answer]:
         await cluster.start(cluster.broker_names)
         await cluster.wait_until(lambda: None if cluster.state.controller_id else "no controller", WITHIN_MS)
         host_ports = [address.rsplit(":", 1) for address in cluster.bootstrap().split(",")]
-        clients = {broker: WireClient(host, int(port)) for broker, (host, port) in zip(BROKERS, host_ports, strict=True)}
+        client = RawClient()
+        client.addresses = {broker: (host, int(port)) for broker, (host, port) in zip(BROKERS, host_ports, strict=True)}
         controller = cluster.state.controller_id
         assert controller is not None
 
         async def ask(request: SentRequest) -> Any:
-            await until_brokers_agree(clients.values())
-            return await clients[receiver(request, controller)].ask(request.api_key, request.version, request.values)
+            await until_brokers_agree(client)
+            broker = receiver(request, controller)
+            return plain(await client.call(broker, request.api_key, request.version, **request.values))
 
-        found.extend(await answers(subject, ask, lambda: cluster.produce("orders", RECORDS, -1)))
+        try:
+            found.extend(await answers(subject, ask, lambda: cluster.produce("orders", RECORDS, -1)))
+        finally:
+            client.close()
 
     spec = ClusterSpec(tuple(map(BrokerSpec, BROKERS)), SETTINGS, tick_time_ms=100, max_session_timeout_ms=30_000)
     embedded = ZooKeeperChoice.parse("embedded")
@@ -100,11 +106,11 @@ def answers_of_kafka(subject: str) -> list[Answer]:
     return found
 
 
-async def until_brokers_agree(clients: Collection[WireClient]) -> None:
+async def until_brokers_agree(client: RawClient) -> None:
     """Wait until all brokers have the same metadata: a change reaches those that are not the controller a little later."""
     async with asyncio.timeout(WITHIN_MS / 1000):
         while True:
-            seen = [in_order((await client.ask(METADATA, 8, ALL_TOPICS))["topics"]) for client in clients]
+            seen = [in_order(plain(await client.call(broker, METADATA, 8, **ALL_TOPICS))["topics"]) for broker in BROKERS]
             if all(topics == seen[0] for topics in seen):
                 return
             await asyncio.sleep(0.05)

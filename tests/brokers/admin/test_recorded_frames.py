@@ -35,8 +35,8 @@ from tests.brokers.admin.requests_of_admin_clients import (
     ELECT_LEADERS,
     INCREMENTAL_ALTER_CONFIGS,
 )
+from tests.brokers.wire.plain_messages import plain
 from tests.brokers.wire.recorded_frames import Exchange, recorded_exchanges
-from tests.brokers.wire.wire_client import plain
 
 Plain = Mapping[str, Any]
 

@@ -21,7 +21,8 @@ from tests.brokers.cluster.environments import (
     until_ready,
 )
 from tests.brokers.cluster.test_client_ports import WITHIN_S, client_of, metadata, play_with_ports
-from tests.brokers.wire.wire_client import WireClient
+from tests.brokers.differential.raw_client import raw_client
+from tests.brokers.wire.plain_messages import plain
 
 TIMEOUT_S = 60
 ORDERS_0 = TopicPartition("orders", 0)
@@ -132,9 +133,11 @@ def test_records_are_deleted_on_all_replicas() -> None:
 def test_leaders_are_elected() -> None:
     async def script(cluster: Cluster, client: AdminClient) -> None:
         assert await create(client, [NewTopic("orders", 1, replica_assignment=[[2, 3]])]) == {"orders": None}
-        reassigned = WireClient(*cluster.bootstrap[int(controller_of(cluster).removeprefix("broker-")) - 1])
+        assert cluster.bootstrap_servers is not None
+        controller = int(controller_of(cluster).removeprefix("broker-"))
         move = reassign("the preferred leader", {"orders": {0: (3, 2)}})
-        answer = await reassigned.ask(move.api_key, move.version, move.values)
+        async with raw_client(cluster.bootstrap_servers) as raw:
+            answer = plain(await raw.call(controller, move.api_key, move.version, **move.values))
         assert answer["responses"][0]["partitions"] == [{"partition_index": 0, "error_code": "none", "error_message": None}]
         orders, nothing = Position("orders", 0), Position("nothing", 0)
         elected = await asyncio.wrap_future(client.elect_leaders(ElectionType.PREFERRED, [orders, nothing]))

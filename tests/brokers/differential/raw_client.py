@@ -15,7 +15,7 @@ from kcsim.brokers.wire.frames import decode_response, encode_request
 from kcsim.brokers.wire.message_building import message_of
 
 LENGTH = struct.Struct(">i")
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 CLIENT_ID = "raw"
 
 
