@@ -17,13 +17,14 @@ from kcsim.brokers.wire.message_building import message_of
 LENGTH = struct.Struct(">i")
 WITHIN_S = 120.0
 CLIENT_ID = "raw"
+FIRST = -1
 
 
 class RawClient:
     """Holds one connection to each broker that it has asked.
 
     Attributes:
-        addresses: of the brokers, by their ids.
+        addresses: of the brokers, by their ids; that of FIRST is the server that was asked for them.
     """
 
     def __init__(self) -> None:
@@ -34,8 +35,8 @@ class RawClient:
     async def discover(self, servers: str) -> None:
         """Learn the addresses of all brokers from the first of these servers ("host:port,…")."""
         host, port = servers.split(",")[0].rsplit(":", 1)
-        self.addresses[-1] = host, int(port)
-        metadata = await self.call(-1, METADATA, 8, **ALL_BROKERS)
+        self.addresses[FIRST] = host, int(port)
+        metadata = await self.call(FIRST, METADATA, 8, **ALL_BROKERS)
         self.addresses.update({one.node_id: (str(one.host), one.port) for one in metadata.brokers})
 
     async def call(self, broker: int, api_key: int, version: int, **values: Any) -> Any:

@@ -9,22 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic as KafkaTopic
 
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from kcsim.brokers.wire.apis.metadata import METADATA
+from kcsim.brokers.wire.apis.topics import CREATE_TOPICS
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.eventlog.event_log import EventLog
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.free_ports import free_ports
 from tests.brokers.apache_kafka.real_brokers import UP_WITHIN_S, Znodes, broker_on, znodes_below
 from tests.brokers.cluster.environments import SETTINGS, Script, spec_of, start_and_elect
-from tests.brokers.differential.group_conversation import PARTITIONS, RECORDED, TOPIC, Answers, answers_of
+from tests.brokers.differential.group_conversation import BROKER, PARTITIONS, RECORDED, TOPIC, Answers, answers_of
 from tests.brokers.differential.group_conversation import SETTINGS as CONVERSATION_SETTINGS
+from tests.brokers.differential.raw_client import ALL_BROKERS, FIRST, raw_client
 from tests.requirements import require
+
+POLL_S = 0.1
+TIMEOUT_MS = 30_000
 
 pytestmark = pytest.mark.live
 
@@ -64,6 +68,19 @@ def test_a_simulated_broker_answers_all_requests_about_groups_as_kafka_does() ->
     assert {label: (answers[label], kafkas) for label, kafkas in recorded.items() if answers[label] != kafkas} == {}
 
 
+async def _create_topic(server: str) -> None:
+    """Create the topic as soon as the broker, which is alone, has become the controller."""
+    topic = {"name": TOPIC, "num_partitions": PARTITIONS, "replication_factor": 1, "assignments": (), "configs": ()}
+    async with raw_client(server) as client, asyncio.timeout(UP_WITHIN_S):
+        while True:
+            metadata = await client.call(FIRST, METADATA, 8, **ALL_BROKERS)
+            if metadata.controller_id == BROKER:
+                break
+            await asyncio.sleep(POLL_S)
+        answer = await client.call(FIRST, CREATE_TOPICS, 4, topics=(topic,), timeout=TIMEOUT_MS, validate_only=False)
+    assert [one.error_code.name for one in answer.topics] == ["none"]
+
+
 @pytest.mark.kafka
 @pytest.mark.slow
 def test_kafka_answers_as_recorded(znodes: Znodes, tmp_path: Path) -> None:
@@ -71,9 +88,7 @@ def test_kafka_answers_as_recorded(znodes: Znodes, tmp_path: Path) -> None:
         async with broker_on(znodes, tmp_path, settings=CONVERSATION_SETTINGS) as broker:
             await broker.start()
             await broker.wait_until_up(UP_WITHIN_S)
-            client = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
-            (created,) = client.create_topics([KafkaTopic(TOPIC, PARTITIONS, 1)]).values()
-            await asyncio.to_thread(created.result, UP_WITHIN_S)
+            await _create_topic(broker.address)
             return await answers_of(broker.address)
 
     assert asyncio.run(script()) == json.loads(RECORDED.read_text())
