@@ -4,7 +4,6 @@ Adapter: brokers/network/network.py. Requests and responses are passed by refere
 Their types are left open, because a connection carries every kind: the controller's requests, controlled shutdowns, fetches.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -77,22 +76,6 @@ class Listening(Protocol):
 
         Accepted requests can still be answered, but the answers do not arrive.
         """
-        ...
-
-
-class OpenPort(Protocol):
-    """A TCP port that is open."""
-
-    def close(self) -> None:
-        """Refuse connections from now on, and break the open ones. Idempotent."""
-        ...
-
-
-class OpensPorts(Protocol):
-    """Opens TCP ports on which clients from outside the run reach the brokers."""
-
-    def __call__(self, node: str, host: str, port: int, deliver: Callable[[Incoming], None]) -> OpenPort:
-        """Open the port of a node. Args: deliver: called with each request. Raises: AddressInUseError."""
         ...
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.cluster.server_faults import ZooKeeperMembers
-from kcsim.brokers.ports import OpensPorts
+from kcsim.brokers.network.client_link import OpensPorts
 from kcsim.eventlog.event_log import EventLog
 from kcsim.runtime.ports import Runtime
 from kcsim.zk.ports import Session, ZooKeeper

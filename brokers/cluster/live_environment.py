@@ -22,7 +22,7 @@ from kcsim.brokers.cluster.run_setup import (
 )
 from kcsim.brokers.cluster.stalls import watch_for_stalls
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
-from kcsim.brokers.ports import Incoming, OpenPort, OpensPorts
+from kcsim.brokers.network.client_link import ClientListener, OpenPort, OpensPorts
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventFields, EventKind, data_text
 from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, SCENARIO
@@ -208,9 +208,9 @@ def _port_opener(runtime: WallClockRuntime, log: EventLog, records: Acknowledged
     from kcsim.brokers.cluster.client_observer import ClientObserver
     from kcsim.brokers.wire.client_port import ClientPort
 
-    def open_port(node: str, host: str, port: int, deliver: Callable[[Incoming], None]) -> OpenPort:
-        observer = ClientObserver(log.sink(node), RUN_STARTED_SEQ, records)
-        return ClientPort(runtime, (host, port), RUN_STARTED_SEQ, deliver, observer)
+    def open_port(host: str, port: int, listener: ClientListener) -> OpenPort:
+        observer = ClientObserver(log.sink(listener.node), RUN_STARTED_SEQ, records)
+        return ClientPort(runtime, (host, port), RUN_STARTED_SEQ, listener, observer)
 
     return open_port
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 from kcsim.brokers.network.link_conditions import (
+    CLIENTS,
     EVERYWHERE,
     PERFECT,
     LinkBreakage,
@@ -18,7 +19,9 @@ from kcsim.brokers.network.link_conditions import (
     LinkFault,
     LinkFaultKind,
     LinkLoss,
+    LinkRate,
     Links,
+    is_client,
 )
 from kcsim.brokers.network.network import MemoryNetwork, RequestBreakpoint
 from kcsim.eventlog.events import EventFields
@@ -40,6 +43,7 @@ class NetworkFaults:
         self._actions = actions
         self._network = network
         self._expected = set(brokers)
+        self._client_ids: set[str] = set()  # the nodes of clients from outside that faults have named
 
     def expect(self, nodes: Collection[str]) -> None:
         """Allow faults to name these nodes before they are on the network."""
@@ -53,6 +57,17 @@ class NetworkFaults:
         """
         detail = f"{links}{', refusing' if refuses else ''}"
         cause = self._apply(PARTITION, links, "cut", lambda cause: LinkCut(cause, refuses), detail, for_ms)
+        assert cause is not None
+        return cause
+
+    def limit_rate(self, links: Links, bytes_per_s: int, for_ms: int | None = None) -> int:
+        """Let no more bytes a second pass on each connection, of clients from outside the run: only theirs have a size."""
+        if bytes_per_s < 1:
+            raise ClusterError(f"{bytes_per_s} bytes a second are no rate; to let nothing pass, cut the links")
+        if not any(is_client(node) for link in links.among(self._nodes()) for node in link):
+            raise ClusterError(f"what is sent {links} has no size: only clients from outside the run exchange bytes")
+        detail = f"{links}, {bytes_per_s} bytes a second"
+        cause = self._apply(SLOW_LINK, links, "rate", lambda cause: LinkRate(cause, bytes_per_s), detail, for_ms)
         assert cause is not None
         return cause
 
@@ -106,19 +121,23 @@ class NetworkFaults:
         self._actions.confirm_on_links(cause, BREAK, f"{_counted(len(there), 'connection')} broken {links}")
         return cause
 
-    def break_once_delivered(self, links: Links, request: str) -> int:
+    def break_once_delivered(self, links: Links, request: str, let_through: int = 0) -> int:
         """Break the connection over which the next such request is delivered, before it is answered; return at once.
 
         Args:
             links: the request goes from one of their sources to one of their targets.
             request: LeaderAndIsr, Fetch, Produce, …
+            let_through: how many such requests are delivered and answered before.
         """
         self._check(links)
+        if let_through < 0:
+            raise ClusterError(f"{let_through} requests cannot be let through")
         armed: EventFields = {**links.fields, "breakpoint": "delivered", "event": request}
-        cause = self._actions.fault_on_links(BREAK, f"armed: {links}, once {request} has been delivered", armed)
-        self._network.breakpoints.append(
-            RequestBreakpoint(links, request, partial(self._actions.confirm_on_links, cause, BREAK), cause)
-        )
+        before = f", after {let_through} others" if let_through else ""
+        detail = f"armed: {links}, once {request} has been delivered{before}"
+        cause = self._actions.fault_on_links(BREAK, detail, armed)
+        confirm = partial(self._actions.confirm_on_links, cause, BREAK)
+        self._network.breakpoints.append(RequestBreakpoint(links, request, confirm, cause, let_through))
         return cause
 
     def heal(self, links: Links = EVERYWHERE) -> int:
@@ -175,11 +194,18 @@ class NetworkFaults:
         return self._network.conditions.of_all(links, self._nodes())
 
     def _nodes(self) -> set[str]:
-        return {*self._expected, *self._network.nodes}
+        """Return all nodes; clients from outside the run are one of them."""
+        clients = () if self._network.open_port is None else (CLIENTS, *self._client_ids)
+        return {*self._expected, *self._network.nodes, *clients}
 
     def _check(self, links: Links) -> None:
+        named = (links.sources or frozenset()) | (links.targets or frozenset())
+        clients = {name for name in named if is_client(name)}
+        if clients and self._network.open_port is None:
+            raise ClusterError("no client from outside reaches this cluster: its brokers have no TCP ports")
+        self._client_ids |= clients - {CLIENTS}
         nodes = self._nodes()
-        for name in sorted((links.sources or set()) | (links.targets or set())):
+        for name in sorted(named):
             if name not in nodes:
                 raise ClusterError(f"no {name} on the network; there are {', '.join(sorted(nodes))}")
         if not links.among(nodes):

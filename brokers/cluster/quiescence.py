@@ -6,7 +6,7 @@ rebalance that finds nothing to do) do not end quiescence.
 
 from collections.abc import Iterator, Mapping
 
-from kcsim.brokers.network.network import ANSWER
+from kcsim.brokers.network.client_link import ANSWER
 from kcsim.eventlog.cluster_state import ENDED, ClusterState
 from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 

@@ -4,7 +4,7 @@ A link is one direction between two nodes; what a node sends to itself does not 
 after the other; of each kind, the latest change that covers a link counts. Pure: link_stream.py draws the random numbers.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -12,6 +12,10 @@ from kcsim.eventlog.events import EventFields
 
 Side = frozenset[str] | None
 """Nodes by name; None: every node, including nodes that are added later."""
+CLIENTS = "clients"
+"""All clients from outside the run; also the node of one that has not named itself yet."""
+CLIENT = "client "
+"""Before a client id: the node of the clients from outside the run that have this id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +33,11 @@ class Links:
         return self._leads(source, target) or (self.both_ways and self._leads(target, source))
 
     def _leads(self, source: str, target: str) -> bool:
-        return (self.sources is None or source in self.sources) and (self.targets is None or target in self.targets)
+        return is_on_side(source, self.sources) and is_on_side(target, self.targets)
 
     def among(self, nodes: Collection[str]) -> list[tuple[str, str]]:
         """Return the covered links between these nodes, sorted."""
-        sources, targets = (nodes if side is None else side & set(nodes) for side in (self.sources, self.targets))
+        sources, targets = ([n for n in nodes if is_on_side(n, side)] for side in (self.sources, self.targets))
         there = {(source, target) for source in sources for target in targets if source != target}
         return sorted(there | {(target, source) for source, target in there}) if self.both_ways else sorted(there)
 
@@ -51,6 +55,16 @@ class Links:
         if self.targets is not None:
             fields["targets"] = sorted(self.targets, key=_by_number)
         return fields
+
+
+def is_client(node: str) -> bool:
+    """Return whether a node stands for clients from outside the run."""
+    return node == CLIENTS or node.startswith(CLIENT)
+
+
+def is_on_side(node: str, side: Side) -> bool:
+    """Return whether a node is on this side of some links: CLIENTS names each client from outside the run."""
+    return side is None or node in side or (CLIENTS in side and node.startswith(CLIENT))
 
 
 EVERYWHERE = Links(None, None, both_ways=True)
@@ -90,6 +104,14 @@ class LinkDelay:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkRate:
+    """No more than `bytes_per_s` pass on each connection. Only what clients from outside the run exchange has a size."""
+
+    cause: int = field(compare=False)
+    bytes_per_s: int
+
+
+@dataclass(frozen=True, slots=True)
 class LinkLoss:
     """Each transmission is lost with this probability."""
 
@@ -111,14 +133,15 @@ class LinkCondition:
 
     cut: LinkCut | None = None
     slow: LinkDelay | None = None
+    rate: LinkRate | None = None
     lossy: LinkLoss | None = None
     breaking: LinkBreakage | None = None
 
 
 PERFECT = LinkCondition()
 
-LinkFault = LinkCut | LinkDelay | LinkLoss | LinkBreakage
-LinkFaultKind = Literal["cut", "slow", "lossy", "breaking"]
+LinkFault = LinkCut | LinkDelay | LinkRate | LinkLoss | LinkBreakage
+LinkFaultKind = Literal["cut", "slow", "rate", "lossy", "breaking"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,9 +163,14 @@ class LinkChange:
 
 
 class LinkConditions:
-    """The conditions of all links of a network. Without changes every link is PERFECT."""
+    """The conditions of all links of a network. Without changes every link is PERFECT.
+
+    Attributes:
+        watchers: called after each change.
+    """
 
     def __init__(self) -> None:
+        self.watchers: list[Callable[[], None]] = []
         self._changes: list[LinkChange] = []
         self._known: dict[tuple[str, str], LinkCondition] = {}
 
@@ -167,13 +195,18 @@ class LinkConditions:
             self._changes.clear()
         else:
             self._changes.append(change)
-        self._known.clear()
+        self._changed()
 
     def take_back(self, change: LinkChange) -> None:
         """Undo this change as if it had never been made. No effect if all links have been healed since."""
         if change in self._changes:
             self._changes.remove(change)
-            self._known.clear()
+            self._changed()
+
+    def _changed(self) -> None:
+        self._known.clear()
+        for watcher in list(self.watchers):
+            watcher()
 
     def of_all(self, links: Links, nodes: Collection[str]) -> dict[tuple[str, str], LinkCondition]:
         """Return the condition of each covered link between these nodes."""

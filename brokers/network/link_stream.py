@@ -80,6 +80,7 @@ class _Message(msgspec.Struct, frozen=True):
     what: str | None
     arrive: Callable[..., None]
     args: tuple[Any, ...]
+    size_bytes: int
 
 
 @dataclass(slots=True)
@@ -104,6 +105,7 @@ class Stream:
         "_medium",
         "_not_before_ms",
         "_policy",
+        "_sent_until_ms",
         "_stall",
         "_waiting",
         "source",
@@ -120,12 +122,23 @@ class Stream:
         self._waiting: list[_Message] = []  # the first is retransmitted
         self._stall: _Stall | None = None
         self._not_before_ms = 0  # when the last message that was sent arrives
+        self._sent_until_ms = 0  # when the last byte that was sent over a link with a rate has left
         self._is_dead = False
 
     @property
     def is_stalled(self) -> bool:
         """Whether a message that was sent has not arrived and is being retransmitted."""
         return bool(self._waiting)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the link is perfect, and nothing is on its way."""
+        return (
+            not self._waiting
+            and not self._is_dead
+            and self._medium.conditions.of(self.source, self.target) is PERFECT
+            and self._not_before_ms <= self._medium.now_ms()
+        )
 
     def stands(self) -> None:
         """Switch to the retransmission policy of an established connection, which gives up later."""
@@ -136,27 +149,31 @@ class Stream:
         self._is_dead = True
         self._waiting.clear()
 
-    def send(self, what: str | None, arrive: Callable[..., None], *args: Any) -> None:
+    def send(self, what: str | None, arrive: Callable[..., None], *args: Any, size_bytes: int = 0) -> None:
         """Send a message: `arrive` is called at the other side when it arrives.
 
         Args:
             what: the message in a word or two, for the event log; None: no event is logged if it does not arrive.
+            size_bytes: what counts on a link with a rate; messages within the run have no size.
         """
         if self._is_dead:
             return
         condition = self._medium.conditions.of(self.source, self.target)
         if condition is PERFECT and not self._waiting:
-            self._deliver(PERFECT, arrive, args)
+            self._deliver(PERFECT, arrive, args, size_bytes)
             return
-        self._waiting.append(_Message(what, arrive, args))
+        self._waiting.append(_Message(what, arrive, args, size_bytes))
         if len(self._waiting) == 1:
             self._try(condition)
 
-    def _deliver(self, condition: LinkCondition, arrive: Callable[..., None], args: tuple[Any, ...]) -> None:
+    def _deliver(
+        self, condition: LinkCondition, arrive: Callable[..., None], args: tuple[Any, ...], size_bytes: int
+    ) -> None:
         medium = self._medium
-        at_ms = medium.now_ms() + medium.delay_ms
+        at_ms = medium.now_ms()
         if condition is not PERFECT:
-            at_ms += self._extra_delay_ms(condition)
+            at_ms = self._leave_ms(condition, at_ms, size_bytes) + self._extra_delay_ms(condition)
+        at_ms += medium.delay_ms
         if at_ms > self._not_before_ms:
             self._not_before_ms = at_ms
         medium.timetable.at(self._not_before_ms, self._arrive, arrive, args)
@@ -164,6 +181,14 @@ class Stream:
     def _arrive(self, arrive: Callable[..., None], args: tuple[Any, ...]) -> None:
         if not self._is_dead:
             arrive(*args)
+
+    def _leave_ms(self, condition: LinkCondition, now_ms: int, size_bytes: int) -> int:
+        """Return when the last byte of a message leaves, after all that was sent before."""
+        if condition.rate is None:
+            return now_ms
+        begin_ms = max(now_ms, self._sent_until_ms)
+        self._sent_until_ms = begin_ms + -(-size_bytes * 1000 // condition.rate.bytes_per_s)
+        return self._sent_until_ms
 
     def _extra_delay_ms(self, condition: LinkCondition) -> int:
         slow = condition.slow
@@ -215,7 +240,7 @@ class Stream:
         if stall is not None and waiting[0].what is not None:
             self._emit_resumed(stall, len(waiting))
         for message in waiting:
-            self._deliver(condition, message.arrive, message.args)
+            self._deliver(condition, message.arrive, message.args, message.size_bytes)
 
     def _break(self, cause: int, rule: str, why: str) -> None:
         first = self._waiting[0].what

@@ -7,12 +7,13 @@ a message's size costs.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from kcsim.brokers.network.link_conditions import LinkConditions, Links
+from kcsim.brokers.network.client_link import ANSWER, CONNECT, ClientEnd, ClientLink, OpenPort, OpensPorts
+from kcsim.brokers.network.link_conditions import CLIENTS, LinkConditions, LinkCut, Links
 from kcsim.brokers.network.link_stream import OPENING, LinkFaultContext, NetworkMedium, Stream
-from kcsim.brokers.ports import AddressInUseError, Incoming, ListenerClosedError, OpenPort, OpensPorts
+from kcsim.brokers.ports import AddressInUseError, Incoming, ListenerClosedError
 from kcsim.controller.ports import BrokerConnectionError
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import EventKind
@@ -23,7 +24,6 @@ SIMULATED_DELAY_MS = 1
 NO_NODE = ""
 """The node of an interface without a name, and of an address at which no node has ever listened."""
 RESET = "the connection was broken from the other side"
-CONNECT, ANSWER = "Connect", "answer to "
 
 Address = tuple[str, int]
 
@@ -35,12 +35,14 @@ class RequestBreakpoint:
     Args:
         request: the request's name in the event log, such as LeaderAndIsr.
         act: called with a sentence when the breakpoint was triggered.
+        let_through: how many such requests are delivered, and answered, before.
     """
 
     links: Links
     request: str
     act: Callable[[str], None]
     cause: int
+    let_through: int = 0
 
 
 NO_LISTENER = "no listener there"
@@ -74,6 +76,7 @@ class MemoryNetwork:
         self.breakpoints: list[RequestBreakpoint] = []
         self.medium = NetworkMedium(runtime, delay_ms, faults)
         self._interfaces: dict[Interface, None] = {}  # those of live processes
+        self._client_links: dict[ClientLink, None] = {}
         self._nodes: dict[Address, str] = {}  # the node that listened there last
 
     def interface(self, node: str = NO_NODE) -> "Interface":
@@ -97,9 +100,10 @@ class MemoryNetwork:
         """The nodes with live processes, sorted."""
         return sorted({interface.node for interface in self._interfaces})
 
-    def open_links(self, links: Links) -> "list[Link]":
+    def open_links(self, links: Links) -> "list[Link | ClientLink]":
         """Return the connections, established as far as their client end knows, that use any of these links."""
-        there = (link for interface in self._interfaces for link in interface.links if link.stands)
+        there: list[Link | ClientLink] = [link for one in self._interfaces for link in one.links if link.stands]
+        there.extend(self._client_links)
         return [link for link in there if link.ends in links or link.ends[::-1] in links]
 
     # --- for interfaces and connections
@@ -119,26 +123,39 @@ class MemoryNetwork:
         """Return the node that listens at this address, or that did so last."""
         return self._nodes.get(address, NO_NODE)
 
-    def breaks_now(self, link: "Link", request: "Request") -> bool:
-        """Return True if the connection breaks after this request was delivered over it; append the event if so."""
-        source, target = link.ends
-        for armed in self.breakpoints:
-            if link.ends in armed.links and armed.request == request.name:
-                self.breakpoints.remove(armed)
-                self._emit_break(link, request, armed.cause, "armed")
-                armed.act(f"the connection of {source} to {target} broke when {request.name} had been delivered")
-                return True
+    def client_link(self, node: str, end: ClientEnd) -> ClientLink:
+        """Return the link of a client from outside the run that has connected to a node."""
+        return ClientLink(self.medium, node, end, self._client_links)
+
+    def breaks_now(self, ends: tuple[str, str], request: str) -> bool:
+        """Return True if the connection breaks after this request was delivered over it; append the event if so.
+
+        Args:
+            ends: the nodes of the client and of the server.
+            request: its name in the event log.
+        """
+        source, target = ends
+        for place, armed in enumerate(self.breakpoints):
+            if ends not in armed.links or armed.request != request:
+                continue
+            if armed.let_through:
+                self.breakpoints[place] = replace(armed, let_through=armed.let_through - 1)
+                continue
+            del self.breakpoints[place]
+            self._emit_break(ends, request, armed.cause, "armed")
+            armed.act(f"the connection of {source} to {target} broke when {request} had been delivered")
+            return True
         breaking = self.conditions.of(source, target).breaking
         if breaking is None or not self.medium.faults.happens(breaking.probability):
             return False
-        self._emit_break(link, request, breaking.cause, "breaking link")
+        self._emit_break(ends, request, breaking.cause, "breaking link")
         return True
 
-    def _emit_break(self, link: "Link", request: "Request", cause: int, rule: str) -> None:
-        source, target = link.ends
-        detail = f"{request.name} was delivered to {target}, and no answer to it can be"
+    def _emit_break(self, ends: tuple[str, str], request: str, cause: int, rule: str) -> None:
+        source, target = ends
+        detail = f"{request} was delivered to {target}, and no answer to it can be"
         self.medium.faults.sink(source).emit(
-            EventKind.NETWORK_CONNECTION_BROKEN, cause, target=target, event=request.name, rule=rule, detail=detail
+            EventKind.NETWORK_CONNECTION_BROKEN, cause, target=target, event=request, rule=rule, detail=detail
         )
 
 
@@ -167,12 +184,12 @@ class Interface:
 
     def listen(self, host: str, port: int) -> "Listener":
         address = host, port
-        listener = Listener(self._network, address, self._listeners)
+        listener = Listener(self._network, address, self.node, self._listeners)
         self._network.attach(listener, address, self.node)
         self._listeners[listener] = None
         if self._network.open_port is not None:
             try:
-                listener.port = self._network.open_port(self.node, host, port, listener.put)
+                listener.port = self._network.open_port(host, port, listener)
             except AddressInUseError:
                 listener.close()
                 raise
@@ -188,16 +205,18 @@ class Interface:
 
 
 class Listener:
-    """The Listening port.
+    """The Listening port, and the ClientListener port.
 
     Args:
         opened: the open listeners of its process.
 
     Attributes:
+        node: the node that listens.
         port: the TCP port at the same address; None: there is none.
     """
 
-    def __init__(self, network: MemoryNetwork, address: Address, opened: "dict[Listener, None]") -> None:
+    def __init__(self, network: MemoryNetwork, address: Address, node: str, opened: "dict[Listener, None]") -> None:
+        self.node = node
         self.links: dict[Link, None] = {}
         self._network = network
         self._address = address
@@ -216,6 +235,25 @@ class Listener:
     def put(self, request: Incoming) -> None:
         """Queue a request that has arrived."""
         self._requests.put(request)
+
+    # --- clients from outside the run
+
+    def client_link(self, end: ClientEnd) -> ClientLink:
+        return self._network.client_link(self.node, end)
+
+    def breaks_now(self, link: ClientLink, request: str) -> bool:
+        return self._network.breaks_now(link.ends, request)
+
+    @property
+    def refuses_clients(self) -> bool:
+        cut = self._network.conditions.of(CLIENTS, self.node).cut
+        return isinstance(cut, LinkCut) and cut.refuses
+
+    @property
+    def condition_watchers(self) -> list[Callable[[], None]]:
+        return self._network.conditions.watchers
+
+    # --- its end
 
     def close(self) -> None:
         if self._is_closed:
@@ -379,7 +417,7 @@ class Link:
             machine.send(None, self._hear_of_the_end, RESET)
             return
         self._listener.put(request)
-        if self._network.breaks_now(self, request):
+        if self._network.breaks_now(self.ends, request.name):
             self.reset()
 
     def _be_left(self) -> None:

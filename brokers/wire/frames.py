@@ -72,6 +72,15 @@ def decode_request(frame: bytes, client: str = "", fetch_sessions: FetchSessions
     return RequestFrame(api_key, version, correlation_id, client_id, message, client, fetch_sessions)
 
 
+def client_id_in(frame: bytes) -> str | None:
+    """Return the client id in the header of a request; None: it has none."""
+    if len(frame) < _BEFORE_CLIENT_ID.size + 2:
+        return None
+    begin = _BEFORE_CLIENT_ID.size + 2
+    length = int.from_bytes(frame[begin - 2 : begin], "big", signed=True)
+    return None if length < 0 else frame[begin : begin + length].decode(errors="replace")
+
+
 def encode_request(message: Any, correlation_id: int, client_id: str | None) -> bytes:
     """Return the frame of a request. Args: message: kio's. Raises: ValueError for a value that a field cannot have."""
     api_key, version = message.__api_key__, message.__version__

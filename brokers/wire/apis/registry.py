@@ -4,9 +4,10 @@ Source: Kafka 2.8, ApiVersionsResponse; docs/kafka/requests.md 14.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
-from kio.index import load_response_schema
+from kio.index import load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode as KafkaErrorCode
 
 from kcsim.brokers.requests import ApiVersionsRequest
@@ -34,6 +35,19 @@ from kcsim.controller.requests import ErrorCode
 def is_served(api_key: int, version: int) -> bool:
     """Return whether a broker serves this version of an API."""
     return api_key in APIS and version in APIS[api_key].versions
+
+
+def name_of_request(frame: bytes) -> str:
+    """Return the name that the request in a frame has in the event log, such as Produce."""
+    return _name(int.from_bytes(frame[:2], "big"))
+
+
+@cache
+def _name(api_key: int) -> str:
+    if api_key not in APIS:
+        return "a request"
+    name = load_request_schema(api_key, APIS[api_key].versions[-1]).__name__.removesuffix("Request")
+    return {"OffsetForLeaderEpoch": "OffsetsForLeaderEpoch"}.get(name, name)  # as between brokers
 
 
 def request_of(frame: RequestFrame) -> Any:

@@ -29,7 +29,7 @@ class RawClient:
 
     def __init__(self) -> None:
         self.addresses: dict[int, tuple[str, int]] = {}
-        self._streams: dict[int, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
+        self.streams: dict[int, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
         self._sent = 0
 
     async def discover(self, servers: str) -> None:
@@ -57,21 +57,21 @@ class RawClient:
 
         Raises: asyncio.IncompleteReadError if the broker closes the connection. The next request opens another one.
         """
-        if broker not in self._streams:
-            self._streams[broker] = await asyncio.open_connection(*self.addresses[broker])
-        reader, writer = self._streams[broker]
+        if broker not in self.streams:
+            self.streams[broker] = await asyncio.open_connection(*self.addresses[broker])
+        reader, writer = self.streams[broker]
         writer.write(LENGTH.pack(len(frame)) + frame)
         try:
             async with asyncio.timeout(WITHIN_S):
                 (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
                 return await reader.readexactly(length)
         except (asyncio.IncompleteReadError, ConnectionError):
-            del self._streams[broker]
+            del self.streams[broker]
             writer.transport.abort()
             raise
 
     def close(self) -> None:
-        for _, writer in self._streams.values():
+        for _, writer in self.streams.values():
             writer.transport.abort()
 
 

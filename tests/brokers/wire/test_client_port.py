@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from kcsim.brokers.ports import AddressInUseError, Incoming
+from kcsim.brokers.network.network import MemoryNetwork
+from kcsim.brokers.ports import AddressInUseError
 from kcsim.brokers.requests import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -17,10 +18,10 @@ from kcsim.brokers.requests import (
     MetadataResponse,
     PartitionMetadata,
 )
-from kcsim.brokers.wire.client_port import ClientPort, ConnectionLimits
+from kcsim.brokers.wire.client_connection import ConnectionLimits
+from kcsim.brokers.wire.client_port import ClientPort
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, decode_response
 from kcsim.controller.requests import ErrorCode
-from kcsim.runtime.ports import Mailbox
 from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.vocabulary import BrokerId, Endpoint, LeaderEpoch, TopicPartition
 from tests.brokers.wire.recorded_frames import recorded_exchanges
@@ -37,8 +38,8 @@ class Port:
     def __init__(self, runtime: WallClockRuntime, limits: ConnectionLimits) -> None:
         self.runtime = runtime
         self.reported: list[str] = []
-        self._requests: Mailbox[Incoming] = runtime.mailbox()
-        self.opened = ClientPort(runtime, (HOST, 0), CAUSE, self._requests.put, self, limits)
+        self.listener = MemoryNetwork(runtime).interface("broker-1").listen(HOST, 9092)
+        self.opened = ClientPort(runtime, (HOST, 0), CAUSE, self.listener, self, limits)
         self.answering = runtime.spawn("answering", self._answer())
 
     def closed(self, client: str, why: str) -> None:
@@ -50,7 +51,7 @@ class Port:
 
     async def _answer(self) -> None:
         while True:
-            incoming = await self._requests.get()
+            incoming = await self.listener.accept()
             assert incoming.cause == CAUSE
             match incoming.request:
                 case ApiVersionsRequest():
@@ -203,7 +204,7 @@ def test_a_port_in_use_is_refused_and_a_closed_one_is_free_again() -> None:
     async def story(port: Port) -> None:
         number = port.opened.port
         with pytest.raises(AddressInUseError, match=f"{HOST}:{number} is in use"):
-            ClientPort(port.runtime, (HOST, number), CAUSE, lambda _: None, port)
+            ClientPort(port.runtime, (HOST, number), CAUSE, port.listener, port)
         port.opened.close()
         await asyncio.sleep(0)
         with socket.create_server((HOST, number)):
