@@ -59,7 +59,7 @@ class Links:
 
 def is_client(node: str) -> bool:
     """Return whether a node stands for clients from outside the run."""
-    return node == CLIENTS or node.startswith(CLIENT)
+    return node == CLIENTS or (node.startswith(CLIENT) and node != CLIENT)
 
 
 def is_on_side(node: str, side: Side) -> bool:

@@ -34,13 +34,32 @@ class NetworkPartitionStep(ScenarioStep):
         return cls._part({**hyphenate_keys(links), **given(refuse=refuse or None)}, timing, for_=for_)
 
 
+def _slow(schema: dict[str, Any]) -> None:
+    one_pair(schema)
+    schema["anyOf"] = [{"required": ["delay"]}, {"required": ["bytes-per-second"]}]
+
+
 class SlowLinks(LinkSelector):
     """The links that are slow, and how slow."""
 
-    delay: Duration = Field(description="The additional delay of every request and response.")
+    model_config = ConfigDict(json_schema_extra=_slow)
+
+    delay: Duration = Field(0, description="The additional delay of every request and response.")
     jitter: Duration = Field(
         0, description="The delay varies by up to this time in both directions, drawn evenly for each request."
     )
+
+    bytes_per_second: int | None = Field(
+        None,
+        ge=1,
+        description="What passes on each connection at most. Only connections of Kafka's own clients carry bytes.",
+    )
+
+    @model_validator(mode="after")
+    def _says_how_slow(self) -> "SlowLinks":
+        if "delay" not in self.model_fields_set and self.bytes_per_second is None:
+            raise validation_error("write how slow the link is: delay, bytes-per-second or both")
+        return self
 
     @model_validator(mode="after")
     def _arrives_after_it_was_sent(self) -> "SlowLinks":
@@ -60,12 +79,14 @@ class SlowLinkStep(ScenarioStep):
         cls,
         links: LinkKeywords,
         *,
-        delay: str,
+        delay: str | None = None,
         jitter: str | None = None,
+        bytes_per_second: int | None = None,
         for_: str | None = None,
         **timing: Unpack[TimingKeywords],
     ) -> ScenarioPart:
-        return cls._part({**hyphenate_keys(links), **given(delay=delay, jitter=jitter)}, timing, for_=for_)
+        how = given(delay=delay, jitter=jitter, bytes_per_second=bytes_per_second)
+        return cls._part({**hyphenate_keys(links), **how}, timing, for_=for_)
 
 
 def _lossy(schema: dict[str, Any]) -> None:
@@ -118,6 +139,15 @@ class BrokenConnections(LinkSelector):
     once_delivered: RequestName | None = Field(
         None, description="Wait for the delivery of the next request of this type, and break only its connection."
     )
+    let_through: int = Field(
+        0, ge=0, description="How many such requests are delivered and answered before; with `once-delivered`."
+    )
+
+    @model_validator(mode="after")
+    def _counts_requests(self) -> "BrokenConnections":
+        if self.let_through and self.once_delivered is None:
+            raise validation_error("let-through counts requests of the type that once-delivered names", "let-through")
+        return self
 
 
 class BreakConnectionsStep(ScenarioStep):
@@ -127,9 +157,15 @@ class BreakConnectionsStep(ScenarioStep):
 
     @classmethod
     def part(
-        cls, links: LinkKeywords, *, once_delivered: str | None = None, **timing: Unpack[TimingKeywords]
+        cls,
+        links: LinkKeywords,
+        *,
+        once_delivered: str | None = None,
+        let_through: int | None = None,
+        **timing: Unpack[TimingKeywords],
     ) -> ScenarioPart:
-        return cls._part({**hyphenate_keys(links), **given(once_delivered=once_delivered)}, timing)
+        once = given(once_delivered=once_delivered, let_through=let_through)
+        return cls._part({**hyphenate_keys(links), **once}, timing)
 
 
 class HealStep(ScenarioStep):

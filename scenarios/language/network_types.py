@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from kcsim.brokers.network.link_conditions import CLIENTS, is_client
 from kcsim.scenarios.language.model import Model
 from kcsim.scenarios.language.value_types import (
     ALL,
@@ -35,9 +36,12 @@ RACK = "rack "
 REQUESTS = (
     *("LeaderAndIsr", "UpdateMetadata", "StopReplica", "ControlledShutdown", "Fetch", "OffsetsForLeaderEpoch", "Produce"),
     *("ListOffsets", "Metadata", "FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit"),
-    "OffsetFetch",
+    *("OffsetFetch", "ApiVersions", "InitProducerId", "CreateTopics", "DeleteTopics", "CreatePartitions", "DeleteRecords"),
+    *("DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs", "DescribeCluster", "DescribeLogDirs", "DescribeGroups"),
+    *("ListGroups", "DeleteGroups", "OffsetDelete", "ElectLeaders", "AlterPartitionReassignments"),
+    "ListPartitionReassignments",
 )
-"""The requests of brokers and clients."""
+"""The requests of brokers and clients. Those from ApiVersions on are sent by Kafka's own clients only."""
 PERCENT = r"^[0-9]+(\.[0-9]+)?%$"
 
 # --- links -----------------------------------------------------------------------------------------------------------------
@@ -51,7 +55,9 @@ def _node(value: object, info: ValidationInfo, at: int | None = None) -> str:
             return RACK + rack
         there = f"there are {comma_separated(known.racks)}" if known.racks else "the brokers are in none"
         raise validation_error(f"unknown rack {rack!r}{did_you_mean(rack, known.racks) or f'; {there}'}", at)
-    return check_broker(value, info, known.clients, at)
+    if isinstance(value, str) and is_client(value):
+        return value
+    return check_broker(value, info, (*known.clients, CLIENTS), at)
 
 
 def _side(value: object, info: ValidationInfo) -> tuple[str, ...]:
@@ -64,12 +70,13 @@ def _side(value: object, info: ValidationInfo) -> tuple[str, ...]:
     return require_unique(tuple(_node(name, info, place) for place, name in enumerate(value)))
 
 
-NODE = rf"^(rack .+|{BROKER_NAME.strip('^$')})$"
+NODE = rf"^(rack .+|client .+|{BROKER_NAME.strip('^$')})$"
 NodeNames = Annotated[
     tuple[str, ...], PlainValidator(_side), PlainSerializer(one_or_list), WithJsonSchema(one_or_several(NODE, ALL))
 ]
 """`all` (including clients and nodes that are started later), or one name, or a list: brokers as everywhere else, `rack
-NAME` for the brokers in that rack, producer-NAME and consumer-NAME."""
+NAME` for the brokers in that rack, producer-NAME and consumer-NAME; `clients` for Kafka's own clients, which connect over
+TCP, and `client ID` for those with this client.id."""
 
 _PAIRS = (("between", "and"), ("from", "to"))
 

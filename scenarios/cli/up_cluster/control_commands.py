@@ -31,7 +31,7 @@ import msgspec
 
 from kcsim.brokers.clients.ledger import RecordCounts
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.network.link_conditions import Links, Side
+from kcsim.brokers.network.link_conditions import CLIENT, Links, Side, is_client
 from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
 from kcsim.errors import TimedOutError
@@ -54,7 +54,7 @@ from kcsim.zk.servers.errors import ServerError
 RECONNECT_WITHIN_MS = 10_000
 """How long `reconnect` waits for the connection that it has made possible."""
 
-CLIENTS = ("producer-", "consumer-")
+OF_CLIENTS = ("producer-", "consumer-", CLIENT)
 AND = "and"
 """The word between the two sides of a network's links."""
 
@@ -242,7 +242,8 @@ class ControlCommands:
     def _side(self, text: str) -> Side:
         if text.strip() == ALL:
             return None
-        nodes = frozenset(self._node(name.strip()) for name in text.split(","))
+        names = (name.strip() for name in text.split(","))
+        nodes = frozenset(name if is_client(name) else self._node(name) for name in names)
         if servers := nodes.intersection(self._cluster.member_names):
             raise DeniedError(
                 f"{comma_separated(sorted(servers))}: the network is between brokers; of servers, pause or kill one", True
@@ -295,7 +296,7 @@ class ControlCommands:
         own = {event.seq for event in after if event.node == SCENARIO}
         confirmed = {event.cause for event in after if event.kind is EventKind.FAULT_CONFIRMED}
         own -= confirmed  # the confirmation says it all
-        seen = [e for e in after if e.node == SCENARIO or e.cause in own or e.node.startswith(CLIENTS)]
+        seen = [e for e in after if e.node == SCENARIO or e.cause in own or e.node.startswith(OF_CLIENTS)]
         return {"observed": [text for event in seen if (text := self._seen_of_step(event)) is not None]}
 
     def _seen_of_step(self, event: Event) -> str | None:

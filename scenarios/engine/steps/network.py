@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from kcsim.brokers.cluster.network_faults import NetworkFaults
-from kcsim.brokers.network.link_conditions import EVERYWHERE, Links, Side
+from kcsim.brokers.network.link_conditions import EVERYWHERE, Links, Side, is_client
 from kcsim.scenarios.engine.recovery import Recovery, Undo
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
 from kcsim.scenarios.engine.steps.step_spec import Absent, LinksAction, LinksCommand, StepKind, StepSpec
@@ -27,7 +27,11 @@ async def _partition(on: StepExecution, step: NetworkPartitionStep) -> None:
 
 
 async def _slow_link(on: StepExecution, step: SlowLinkStep) -> None:
-    on.simulated.network_faults.slow(_links(on, step.slow_link), step.slow_link.delay, step.slow_link.jitter, step.for_)
+    meant, faults, links = step.slow_link, on.simulated.network_faults, _links(on, step.slow_link)
+    if meant.bytes_per_second is not None:
+        faults.limit_rate(links, meant.bytes_per_second, step.for_)
+    if meant.delay or meant.bytes_per_second is None:
+        faults.slow(links, meant.delay, meant.jitter, step.for_)
 
 
 async def _lossy_link(on: StepExecution, step: LossyLinkStep) -> None:
@@ -44,7 +48,9 @@ async def _break_connections(on: StepExecution, step: BreakConnectionsStep) -> N
     if request is None:
         faults.break_connections(links)
     else:
-        on.note_armed(faults.break_once_delivered(links, request), f"no {request} was delivered {links}")
+        let_through = step.break_connections.let_through
+        enough = f"no more than {let_through} {request} were" if let_through else f"no {request} was"
+        on.note_armed(faults.break_once_delivered(links, request, let_through), f"{enough} delivered {links}")
 
 
 async def _heal(on: StepExecution, step: HealStep) -> None:
@@ -64,7 +70,7 @@ def _side(on: StepExecution, names: Sequence[str]) -> Side:
 def _nodes(on: StepExecution, name: str) -> Sequence[str]:
     if name.startswith(RACK):
         return on.simulated.racks[name.removeprefix(RACK)]
-    return (name,) if name in on.simulated.client_nodes else on.nodes((name,))
+    return (name,) if name in on.simulated.client_nodes or is_client(name) else on.nodes((name,))
 
 
 def _spec(

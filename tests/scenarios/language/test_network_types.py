@@ -8,9 +8,10 @@ from kcsim.brokers import requests as broker_requests
 from kcsim.brokers.admin import change_requests
 from kcsim.brokers.admin import requests as admin_requests
 from kcsim.brokers.groups import requests as group_requests
+from kcsim.brokers.wire.apis.registry import APIS, name_of_request
 from kcsim.controller import requests as controller_requests
 from kcsim.controller.decisions import state_change_requests
-from kcsim.scenarios.language.network_steps import LossyLinkStep, NetworkPartitionStep, SlowLinkStep
+from kcsim.scenarios.language.network_steps import BreakConnectionsStep, LossyLinkStep, NetworkPartitionStep, SlowLinkStep
 from kcsim.scenarios.language.network_types import REQUESTS
 from kcsim.scenarios.language.scenario_file import load_scenario
 from tests.scenarios.language.test_scenario_file import problems
@@ -19,12 +20,8 @@ from tests.scenarios.scenario_files import BASE, WITH_TOPICS, written
 IN_RACKS = BASE.replace("brokers: 3", "brokers: 3\n  racks: 2")
 WITH_PRODUCER = WITH_TOPICS.replace("timetable:", "workload:\n  producers: {clerk: {topics: orders, rate: 10}}\ntimetable:")
 
-FROM_OUTSIDE = {
-    *("DescribeConfigs", "DescribeLogDirs", "ListPartitionReassignments", "LeaveGroupMembers"),
-    *("ApiVersions", "InitProducerId", "CreateTopics", "DeleteTopics", "CreatePartitions", "AlterConfigs"),
-    *("IncrementalAlterConfigs", "DeleteRecords", "AlterPartitionReassignments", "ElectLeaders", "LeaveGroupMembers"),
-}
-"""Requests that only clients over TCP send, which are not on the network of the run."""
+OF_ADMINISTRATORS = {"LeaveGroupMembers"}
+"""A request of Kafka's own clients that has the name of another: LeaveGroup."""
 
 
 def with_step(step: str, base: str = BASE) -> str:
@@ -67,7 +64,7 @@ expect:"""
         ("partition: {from: broker-1, to: broker-2, one-way: true}", "8: unknown key 'one-way'; known are between, and"),
         ("partition: broker-1", "8: partition: 'broker-1' is no mapping of keys to values"),
         ("partition: {from: zombie, to: all}", "8: unknown name 'zombie'; write broker-1, controller, or a name given"),
-        ("slow-link: {from: broker-1, to: broker-2}", "8: delay is missing"),
+        ("slow-link: {from: broker-1, to: broker-2}", "8: write how slow the link is: delay, bytes-per-second or both"),
         ("slow-link: {from: broker-1, to: broker-2, delay: -5ms}", "8: '-5ms' is no duration"),
         ("slow-link: {from: broker-1, to: broker-2, delay: 5ms, jitter: 6ms}", "8: a delay of 5 ms cannot vary by 6 ms"),
         ("lossy-link: {from: broker-1, to: broker-2}", "8: write how lossy the link is: loss, break or both, in percent"),
@@ -79,6 +76,11 @@ expect:"""
             "break-connections: {from: broker-1, to: broker-2, once-delivered: LeaderAndIrs}",
             "8: unknown request 'LeaderAndIrs'; did you mean LeaderAndIsr?",
         ),
+        (
+            "break-connections: {between: clients, and: all, let-through: 3}",
+            "8: let-through counts requests of the type that once-delivered names",
+        ),
+        ("partition: {between: client, and: broker-1}", "8: unknown name 'client'; did you mean clients?"),
         ("heal: everything", "8: heal: 'everything' is not one of all"),
         ("heal: {between: broker-1, and: broker-5}", "8: unknown broker 'broker-5'"),
         ("partion: {between: broker-1, and: broker-2}", "8: unknown verb 'partion'; did you mean partition?"),
@@ -106,6 +108,18 @@ def test_producers_are_on_the_network_too(tmp_path: Path) -> None:
     assert only.endswith("unknown name 'producer-clrk'; did you mean producer-clerk?")
 
 
+def test_kafkas_own_clients_are_on_the_network_all_or_by_their_id(tmp_path: Path) -> None:
+    steps = """\
+  - slow-link: {from: clients, to: all, bytes-per-second: 10000}
+  - break-connections: {between: client order service, and: broker-1, once-delivered: CreateTopics, let-through: 2}
+expect:"""
+    *_, slow, broken = load_scenario(written(tmp_path, BASE.replace("expect:", steps))).scenario.timetable
+    assert isinstance(slow, SlowLinkStep)
+    assert (slow.slow_link.sources, slow.slow_link.delay, slow.slow_link.bytes_per_second) == (("clients",), 0, 10_000)
+    assert isinstance(broken, BreakConnectionsStep)
+    assert (broken.break_connections.sources, broken.break_connections.let_through) == (("client order service",), 2)
+
+
 def test_every_request_that_travels_can_be_named() -> None:
     """A request is named by its class, as in the network."""
     modules = (
@@ -117,7 +131,9 @@ def test_every_request_that_travels_can_be_named() -> None:
         change_requests,
     )
     classes = {name for module in modules for name, found in vars(module).items() if isinstance(found, type)}
-    assert {name.removesuffix("Request") for name in classes if name.endswith("Request")} == set(REQUESTS) | FROM_OUTSIDE
+    within = {name.removesuffix("Request") for name in classes if name.endswith("Request")}
+    from_outside = {name_of_request(api_key.to_bytes(2, "big")) for api_key in APIS}
+    assert (within | from_outside) - OF_ADMINISTRATORS == set(REQUESTS)
 
 
 def test_a_name_given_with_as_is_given_before(tmp_path: Path) -> None:
