@@ -4,6 +4,7 @@ Adapter: brokers/network/network.py. Requests and responses are passed by refere
 Their types are left open, because a connection carries every kind: the controller's requests, controlled shutdowns, fetches.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -56,6 +57,11 @@ class Incoming(Protocol):
         """The event that the sender passed as its cause."""
         ...
 
+    @property
+    def sender(self) -> str:
+        """The node that sent the request."""
+        ...
+
     def respond(self, response: Any) -> None:
         """Answer the request, once. A sender that has closed the connection meanwhile does not receive the answer."""
         ...
@@ -76,6 +82,14 @@ class Listening(Protocol):
 
         Accepted requests can still be answered, but the answers do not arrive.
         """
+        ...
+
+
+class InjectsErrors(Protocol):
+    """The errors that a broker answers because a fault says so."""
+
+    async def answer(self, incoming: Incoming, handle: Callable[[Any, int], Awaitable[Any]]) -> Any:
+        """Return the response to a request: with such an error, or what `handle` returns for request and cause."""
         ...
 
 
@@ -101,12 +115,14 @@ class BrokerPorts:
     Args:
         network: the network as the broker's process sees it.
         epoch_ms: wall-clock time at the start of the run, in ms since 1970.
+        injected_errors: None: nobody injects any.
     """
 
     runtime: Runtime
     network: Network
     sink: EventSink
     epoch_ms: int
+    injected_errors: InjectsErrors | None = None
 
     def wall_clock_ms(self) -> int:
         """Return the wall-clock time, in ms since 1970, as brokers write it into records and znodes."""

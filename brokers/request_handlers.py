@@ -49,6 +49,7 @@ class RequestHandlers:
         self._replicas = replicas
         self._answers = answers
         self._own_epoch = own_epoch
+        self._injected_errors = ports.injected_errors
         self._acceptor: Task | None = None
         self._handling: dict[int, Task] = {}  # by number, in the order in which the requests arrived
         self._handled = 0
@@ -74,7 +75,12 @@ class RequestHandlers:
             self._handling[number] = self._runtime.spawn("request-handler", self._serve(number, incoming))
 
     async def _serve(self, number: int, incoming: Incoming) -> None:
-        incoming.respond(await self.handle(incoming.request, incoming.cause))
+        injected = self._injected_errors
+        if injected is None:
+            response = await self.handle(incoming.request, incoming.cause)
+        else:
+            response = await injected.answer(incoming, self.handle)
+        incoming.respond(response)
         del self._handling[number]
 
     async def handle(self, request: Any, cause: int) -> Any:

@@ -7,6 +7,7 @@ from functools import partial
 
 from kcsim.brokers.broker import Broker, BrokerStartError, broker_info
 from kcsim.brokers.clients.clients import Address
+from kcsim.brokers.cluster.answer_faults import AnswerFaults
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
 from kcsim.brokers.cluster.controller_requests import ControllerRequests
 from kcsim.brokers.cluster.environment import ClusterEnvironment
@@ -19,6 +20,7 @@ from kcsim.brokers.cluster.tool_session import open_tool
 from kcsim.brokers.cluster.topic_admin import TopicAdmin
 from kcsim.brokers.cluster.znode_edits import ZnodeEdits
 from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.injected_errors import InjectedErrors
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.network.link_stream import LinkFaultContext
@@ -102,7 +104,9 @@ class Cluster:
         self._network = MemoryNetwork(runtime, network_delay_ms, LinkFaultContext(numbers, log.sink), open_port)
         self._zookeeper = environment.zookeeper
         self._clients: list[Process] = []
+        self._injected_errors = InjectedErrors()
         self.network_faults = NetworkFaults(runtime, self._actions, self._network, self.broker_names)
+        self.answer_faults = AnswerFaults(self._actions, self._injected_errors, self.network_faults.check)
         self.consumers = ConsumerFleet(runtime, log, self._actions, self.client_process, lambda: tuple(self.bootstrap))
         self._controller_requests = ControllerRequests(runtime, self._actions, self._active_controller)
         _emit_switched_off(spec.protections, log)
@@ -165,7 +169,8 @@ class Cluster:
         sink = self.log.sink(name)
         config = self._config_of(slot)
         info = broker_info(BrokerId(slot.spec.broker_id), slot.spec.rack, config)
-        ports = BrokerPorts(process, process.network, sink, self.epoch_ms)
+        errors = self._injected_errors.at(name)
+        ports = BrokerPorts(process, process.network, sink, self.epoch_ms, errors)
         broker = Broker(info, config, ports, process, slot.disk, slot.numbers)
         slot.process, slot.broker = process, broker
         started = sink.emit(EventKind.PROCESS_STATE, cause, state=process.state.value)
@@ -315,6 +320,7 @@ class Cluster:
     def disarm(self) -> None:
         self._is_disarmed = True
         self._network.breakpoints.clear()
+        self._injected_errors.disarm()
 
     async def close(self) -> None:
         """End all brokers and clients after the run, and close their sessions, so that none outlives the run."""

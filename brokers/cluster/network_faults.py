@@ -111,7 +111,7 @@ class NetworkFaults:
 
     def break_connections(self, links: Links) -> int:
         """Break the open connections once: what is on its way on them is lost. New ones can be opened at once."""
-        self._check(links)
+        self.check(links)
         there = self._network.open_links(links)
         if not there:
             raise ClusterError(f"{BREAK} has no effect: no connection is open {links}")
@@ -129,7 +129,7 @@ class NetworkFaults:
             request: LeaderAndIsr, Fetch, Produce, …
             let_through: how many such requests are delivered and answered before.
         """
-        self._check(links)
+        self.check(links)
         if let_through < 0:
             raise ClusterError(f"{let_through} requests cannot be let through")
         armed: EventFields = {**links.fields, "breakpoint": "delivered", "event": request}
@@ -142,7 +142,7 @@ class NetworkFaults:
 
     def heal(self, links: Links = EVERYWHERE) -> int:
         """Remove all faults of these links. A message that is being retransmitted arrives at its next retransmission."""
-        self._check(links)
+        self.check(links)
         wrong = [link for link, condition in self._conditions_of(links).items() if condition != PERFECT]
         if not wrong:
             raise ClusterError(f"{HEAL} has no effect: nothing is wrong {links}")
@@ -164,7 +164,7 @@ class NetworkFaults:
         detail: str,
         for_ms: int | None,
     ) -> int | None:
-        self._check(links)
+        self.check(links)
         wanted = make_fault(0)
         changed = sum(getattr(condition, kind) != wanted for condition in self._conditions_of(links).values())
         if not changed and wanted is None:
@@ -198,7 +198,8 @@ class NetworkFaults:
         clients = () if self._network.open_port is None else (CLIENTS, *self._client_ids)
         return {*self._expected, *self._network.nodes, *clients}
 
-    def _check(self, links: Links) -> None:
+    def check(self, links: Links) -> None:
+        """Raise ClusterError if links name nodes that are not on the network, or if there are none."""
         named = (links.sources or frozenset()) | (links.targets or frozenset())
         clients = {name for name in named if is_client(name)}
         if clients and self._network.open_port is None:

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from kcsim.brokers.broker import Broker
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.clients.clients import Address
+from kcsim.brokers.cluster.answer_faults import AnswerFaults
 from kcsim.brokers.cluster.fleet import ConsumerFleet
 from kcsim.brokers.cluster.network_faults import NetworkFaults
 from kcsim.brokers.cluster.server_faults import ServerFaults
@@ -129,6 +130,8 @@ class SimulatedBrokers(ObservedCluster, Protocol):
 
     @property
     def network_faults(self) -> NetworkFaults: ...
+    @property
+    def answer_faults(self) -> AnswerFaults: ...
     @property
     def consumers(self) -> ConsumerFleet: ...
     @property

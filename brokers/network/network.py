@@ -289,6 +289,10 @@ class Request:
         self._answer = answer
         self._is_answered = False
 
+    @property
+    def sender(self) -> str:
+        return self._back.target
+
     def respond(self, response: Any) -> None:
         assert not self._is_answered, f"answered twice: {type(self.request).__name__}"
         self._is_answered = True

@@ -77,6 +77,10 @@ class _ProcessIncoming:
         self.request = inner.request
         self.cause = inner.cause
 
+    @property
+    def sender(self) -> str:
+        return self._inner.sender
+
     def respond(self, response: Any) -> None:
         self._process.check_alive()
         self._inner.respond(response)

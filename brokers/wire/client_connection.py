@@ -204,7 +204,7 @@ class KafkaClientConnection(asyncio.Protocol):
             return
         name = name_of_request(content)
         try:
-            request = ClientRequest(request_of(frame), context.cause, context.runtime.promise())
+            request = ClientRequest(request_of(frame), self._link.ends[0], context.cause, context.runtime.promise())
         except AnsweredRequestError as error:
             self._send(name, answer_frame(error.values, frame))
             return
@@ -234,10 +234,11 @@ class KafkaClientConnection(asyncio.Protocol):
 class ClientRequest:
     """The Incoming port: a request that came over TCP. Attributes: answer: the broker's response."""
 
-    __slots__ = ("answer", "cause", "request")
+    __slots__ = ("answer", "cause", "request", "sender")
 
-    def __init__(self, request: Any, cause: int, answer: Promise[Any]) -> None:
+    def __init__(self, request: Any, sender: str, cause: int, answer: Promise[Any]) -> None:
         self.request = request
+        self.sender = sender
         self.cause = cause
         self.answer = answer
 

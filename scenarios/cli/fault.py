@@ -24,6 +24,9 @@ kcsim fault kill controller
 kcsim fault pause leader-of orders-0
 kcsim fault start broker-3
 kcsim fault partition leader-of orders-0 and broker-1, broker-2
+kcsim fault break-connections clients
+
+`clients` are Kafka's own clients, `client ID` those with this client.id. kcsim step does faults that have options.
 
 Exit status: 0 done, 2 the fault could not be injected or no cluster is up, 64 there is no such broker.
 """

@@ -7,8 +7,25 @@ from typing import Any, Unpack
 
 from pydantic import ConfigDict, Field, model_validator
 
-from kcsim.scenarios.language.network_types import AllOrLinks, LinkSelector, Probability, RequestName, one_pair
-from kcsim.scenarios.language.python_keywords import LinkKeywords, ScenarioPart, TimingKeywords, given, hyphenate_keys
+from kcsim.scenarios.language.model import Model
+from kcsim.scenarios.language.network_types import (
+    AllOrLinks,
+    InjectableRequest,
+    KafkaError,
+    LinkSelector,
+    NodeNames,
+    Probability,
+    RequestName,
+    one_pair,
+)
+from kcsim.scenarios.language.python_keywords import (
+    LinkKeywords,
+    Names,
+    ScenarioPart,
+    TimingKeywords,
+    given,
+    hyphenate_keys,
+)
 from kcsim.scenarios.language.step import ScenarioStep
 from kcsim.scenarios.language.value_types import ALL, Duration, validation_error
 
@@ -169,7 +186,10 @@ class BreakConnectionsStep(ScenarioStep):
 
 
 class HealStep(ScenarioStep):
-    """Let links be as they should. What is being sent again arrives when it is sent for the next time."""
+    """Let links be as they should. What is being sent again arrives when it is sent for the next time.
+
+    `heal: all` also drops the injected errors that no answer has carried yet.
+    """
 
     heal: AllOrLinks
 
@@ -178,4 +198,53 @@ class HealStep(ScenarioStep):
         return cls._part(ALL if links is None else hyphenate_keys(links), timing)
 
 
-NETWORK_STEPS = (NetworkPartitionStep, SlowLinkStep, LossyLinkStep, BreakConnectionsStep, HealStep)
+class InjectedError(Model):
+    """The error, and the answers that carry it."""
+
+    request: InjectableRequest = Field(description="The requests whose answers carry the error.")
+    error: KafkaError = Field(description="Kafka's name of the error.")
+    from_: NodeNames = Field((ALL,), description="The brokers that answer.")
+    to: NodeNames = Field((ALL,), description="The clients that are answered: clients, client ID, producer-NAME, …")
+    topic: str | None = Field(None, description="Only what a request asks about this topic; what else it asks is answered.")
+    partition: int | None = Field(None, ge=0, description="Only what it asks about this partition of the topic.")
+    count: int = Field(1, ge=1, description="How many answers carry the error.")
+    carried_out: bool = Field(
+        False, description="The request is carried out nevertheless: records are appended, topics created."
+    )
+
+    @model_validator(mode="after")
+    def _has_the_topic_of_its_partition(self) -> "InjectedError":
+        if self.partition is not None and self.topic is None:
+            raise validation_error("write the topic of the partition, too", "partition")
+        return self
+
+
+class InjectErrorStep(ScenarioStep):
+    """Let the next answers to clients carry an error, whatever the state of the cluster.
+
+    Requests that brokers send to one another are not concerned.
+    """
+
+    other_words = ("answer-with-error", "fail-request", "return-error")
+
+    inject_error: InjectedError
+
+    @classmethod
+    def part(
+        cls,
+        request: str,
+        error: str,
+        *,
+        from_: Names | None = None,
+        to: Names | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        count: int | None = None,
+        carried_out: bool = False,
+        **timing: Unpack[TimingKeywords],
+    ) -> ScenarioPart:
+        about = given(from_=from_, to=to, topic=topic, partition=partition, count=count, carried_out=carried_out or None)
+        return cls._part({"request": request, "error": error, **about}, timing)
+
+
+NETWORK_STEPS = (NetworkPartitionStep, SlowLinkStep, LossyLinkStep, BreakConnectionsStep, HealStep, InjectErrorStep)

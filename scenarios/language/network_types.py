@@ -4,6 +4,7 @@ Pydantic types, checked against the brokers, racks and clients that the file its
 """
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -18,7 +19,9 @@ from pydantic import (
     model_validator,
 )
 
+from kcsim.brokers.injected_errors import INJECTABLE
 from kcsim.brokers.network.link_conditions import CLIENTS, is_client
+from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.language.model import Model
 from kcsim.scenarios.language.value_types import (
     ALL,
@@ -152,13 +155,23 @@ Probability = Annotated[
 """A share in percent: 5% or 0.1%."""
 
 
-def _request(value: object) -> str:
-    if isinstance(value, str) and value in REQUESTS:
-        return value
-    raise validation_error(
-        f"unknown request {value!r}{did_you_mean(value, REQUESTS) or f'; there are {comma_separated(REQUESTS)}'}"
-    )
+def _one_of(names: Sequence[str], what: str) -> PlainValidator:
+    def check(value: object) -> str:
+        if isinstance(value, str) and value in names:
+            return value
+        raise validation_error(
+            f"unknown {what} {value!r}{did_you_mean(value, names) or f'; there are {comma_separated(names)}'}"
+        )
+
+    return PlainValidator(check)
 
 
-RequestName = Annotated[str, PlainValidator(_request), WithJsonSchema({"enum": list(REQUESTS)})]
+RequestName = Annotated[str, _one_of(REQUESTS, "request"), WithJsonSchema({"enum": list(REQUESTS)})]
 """The name of a request, such as Fetch or LeaderAndIsr."""
+InjectableRequest = Annotated[
+    str, _one_of(INJECTABLE, "request whose answer can carry an error"), WithJsonSchema({"enum": list(INJECTABLE)})
+]
+"""The name of a request of clients whose answer can carry an error."""
+ERRORS = tuple(error.name for error in ErrorCode if error is not ErrorCode.NONE)
+KafkaError = Annotated[str, _one_of(ERRORS, "error"), WithJsonSchema({"enum": list(ERRORS)})]
+"""The name of an error of Kafka's protocol, such as NOT_LEADER_OR_FOLLOWER."""

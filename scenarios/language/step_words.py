@@ -75,6 +75,9 @@ STEP_WORDS: Mapping[str, StepWords] = MappingProxyType(
             armed="sees to it that a connection breaks {detail}",
             command_help="break the connections that are open there, once",
         ),
+        "inject-error": StepWords(
+            "has answers carry an error {detail}", armed="sees to it that clients are answered with an error: {detail}"
+        ),
         "heal": StepWords(
             "heals the network {detail}", command_help="remove the faults of the network there; heal all: everywhere"
         ),

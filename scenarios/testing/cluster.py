@@ -18,7 +18,9 @@ from kcsim.errors import Outcome
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.eventlog.run_actions import ClusterError
+from kcsim.scenarios.engine.single_steps import SingleSteps
 from kcsim.scenarios.engine.steps.brokers import restart
+from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.value_types import CONTROLLER, ROLES
 from kcsim.scenarios.testing.action_history import TimelineEntry
 from kcsim.scenarios.testing.artefacts import TIMELINE, TRACE, unused
@@ -71,6 +73,8 @@ class ClusterForTest:
         self.zookeeper = zookeeper
         self._run = run
         self._numbers = random.Random(f"{seed} topics")
+        self._spec = spec
+        self._steps: SingleSteps | None = None
         self._events: Sequence[Event] = []
         self._watch = InvariantChecker(())
         self._epoch_ms = 0
@@ -256,6 +260,21 @@ class ClusterForTest:
 
         self.call(sleep)
 
+    def step(self, *steps: str) -> None:
+        """Do steps of the scenario language, one after the other: `cluster.step("slow-link: {between: clients, and: all,
+        delay: 1s}")`.
+
+        Raises: ScenarioFileError for a text that is no valid step, before anything is done; ClusterError, ServerError or
+            TimedOutError for a step that cannot be done.
+        """
+
+        async def do(cluster: Cluster) -> None:
+            if self._steps is None:
+                self._steps = SingleSteps(cluster, _scenario_of(self._spec))
+            await self._steps.do(steps)
+
+        self.call(do)
+
     # --- brokers
 
     def start(self, *brokers: BrokerRef) -> tuple[str, ...]:
@@ -388,6 +407,13 @@ class ClusterForTest:
     def close(self) -> None:
         """End the run. Raises: the error that ended the run earlier, if any."""
         self._run.end()
+
+
+def _scenario_of(spec: ClusterSpec) -> Scenario:
+    """Return a scenario that declares the brokers, for the steps that name them."""
+    brokers = [{"id": broker.broker_id, "rack": broker.rack} for broker in spec.brokers]
+    declared = {"name": "test", "description": "The cluster of a test.", "cluster": {"brokers": brokers}}
+    return Scenario.model_validate({**declared, "timetable": [{"start": "all"}]})
 
 
 async def _arm(

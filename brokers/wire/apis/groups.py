@@ -59,7 +59,7 @@ def _find_values(response: FindCoordinatorResponse, _: RequestFrame) -> Values:
     return {
         "throttle_time": 0,
         "error_code": response.error,
-        "error_message": MESSAGES[response.error],
+        "error_message": MESSAGES.get(response.error, response.error.name),
         "node_id": NO_LEADER if response.node is None else response.node,
         "host": "" if endpoint is None else endpoint.host,
         "port": NO_PORT if endpoint is None else endpoint.port,

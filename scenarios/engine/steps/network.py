@@ -4,13 +4,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from kcsim.brokers.cluster.network_faults import NetworkFaults
+from kcsim.brokers.injected_errors import ErrorInjection
 from kcsim.brokers.network.link_conditions import EVERYWHERE, Links, Side, is_client
+from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.engine.recovery import Recovery, Undo
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
 from kcsim.scenarios.engine.steps.step_spec import Absent, LinksAction, LinksCommand, StepKind, StepSpec
 from kcsim.scenarios.language.network_steps import (
     BreakConnectionsStep,
     HealStep,
+    InjectErrorStep,
     LossyLinkStep,
     NetworkPartitionStep,
     SlowLinkStep,
@@ -53,8 +56,27 @@ async def _break_connections(on: StepExecution, step: BreakConnectionsStep) -> N
         on.note_armed(faults.break_once_delivered(links, request, let_through), f"{enough} delivered {links}")
 
 
+async def _inject_error(on: StepExecution, step: InjectErrorStep) -> None:
+    meant = step.inject_error
+    links = Links(_side(on, meant.from_), _side(on, meant.to))
+    injection = ErrorInjection(
+        meant.request,
+        ErrorCode[meant.error],
+        links,
+        meant.topic,
+        meant.partition,
+        is_carried_out=meant.carried_out,
+        times=meant.count,
+    )
+    on.note_armed(on.simulated.cluster.answer_faults.inject(injection), f"no {meant.request} was answered {links}")
+
+
 async def _heal(on: StepExecution, step: HealStep) -> None:
-    on.simulated.network_faults.heal(_links(on, step.heal) if isinstance(step.heal, LinkSelector) else EVERYWHERE)
+    faults = on.simulated.network_faults
+    if isinstance(step.heal, LinkSelector):
+        faults.heal(_links(on, step.heal))
+    elif on.simulated.cluster.answer_faults.drop() is None or not faults.is_well():
+        faults.heal(EVERYWHERE)
 
 
 def _links(on: StepExecution, meant: LinkSelector) -> Links:
@@ -86,7 +108,7 @@ def _spec(
         kind,
         run,
         undone_by,
-        command=Absent("a command has no delay and no share of messages") if command is None else LinksCommand(command),
+        command=Absent("it has options: kcsim step takes them") if command is None else LinksCommand(command),
         on_kafka="nobody stands between two real brokers; disconnect cuts one off from ZooKeeper",
     )
 
@@ -97,5 +119,6 @@ NETWORK_SPECS = (
     _spec(SlowLinkStep, _slow_link),
     _spec(LossyLinkStep, _lossy_link),
     _spec(BreakConnectionsStep, _break_connections, REOPENED, command=NetworkFaults.break_connections),
+    _spec(InjectErrorStep, _inject_error, Absent("what no answer has carried yet is disarmed, as all armed faults are")),
     _spec(HealStep, _heal, Absent("it undoes faults itself"), kind=StepKind.ACTION, command=NetworkFaults.heal),
 )

@@ -8,6 +8,7 @@ from kcsim.scenarios.views.narration.run_facts import RunFacts
 from kcsim.scenarios.views.narration.run_incidents import (
     BROKER_PREFIX,
     CONSUMER_PREFIX,
+    INJECT_ERROR,
     NETWORK_FAULTS,
     PRODUCER_PREFIX,
     Incident,
@@ -33,6 +34,7 @@ NETWORK_VERBS = {"partition": "cut", "slow-link": "slowed down", "lossy-link": "
 OTHER_PHRASES = {
     "expired": "the session of {subject} was expired",
     "break-connections": "the connection between {subject} and {others} broke",
+    INJECT_ERROR: "{subject} answered clients with an injected error",
     "reassign": "the reassignment of {partitions} was requested",
     "alter-partition-reassignments": "a change of the reassignment of {partitions} was requested",
     "elect-preferred": "an election of the preferred {leaders} was requested",

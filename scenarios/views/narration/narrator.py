@@ -327,6 +327,8 @@ def _point_reached(event: Event) -> str:
     match event.breakpoint:
         case None:
             return event.detail or ""
+        case "answered" | "delivered" if event.detail:
+            return event.detail.removeprefix("armed: ")
         case "delivered":
             return f"{_links(event)}, once {event.event} has been delivered"
         case moment:

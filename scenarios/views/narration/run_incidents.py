@@ -16,6 +16,7 @@ CONSUMER_PREFIX = consumer_node("")
 PRODUCER_PREFIX = "producer-"
 EVERYTHING = "everything else"
 
+INJECT_ERROR = "inject-error"
 NETWORK_FAULTS = ("partition", "slow-link", "lossy-link")
 """Faults of links that last until they are healed."""
 ACTIONS_OF_NOTE = frozenset(
@@ -74,6 +75,7 @@ class Incidents:
     faults: int = 0
     _open_on_links: list[int] = field(default_factory=list)  # indices of the network faults since the last heal
     _lasting: dict[str, int] = field(default_factory=dict)  # what ends together -> the incident's index
+    _answered: set[int | None] = field(default_factory=set)  # the injected errors that an answer has carried
 
     def see(self, event: Event) -> None:
         """Add the event if it is an incident, or note that it ends one."""
@@ -83,6 +85,9 @@ class Incidents:
                 self._see_process(event)
             case EventKind.FAULT if event.breakpoint is None:
                 self._see_fault(event)
+            case EventKind.FAULT_CONFIRMED if event.fault == INJECT_ERROR and event.cause not in self._answered:
+                self._answered.add(event.cause)
+                self._add(event, INJECT_ERROR, (event.target or "",))
             case EventKind.NETWORK_CONNECTION_BROKEN if event.rule == "armed":
                 self._add(event, "break-connections", (event.node,), others=(event.target or "",))
             case EventKind.LOG_DIR_FAILED if event.path is not None:

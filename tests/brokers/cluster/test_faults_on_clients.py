@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.injected_errors import ErrorInjection
 from kcsim.brokers.network.link_conditions import CLIENTS, Links
 from kcsim.brokers.wire.apis.metadata import METADATA
 from kcsim.brokers.wire.apis.records import PRODUCE
 from kcsim.controller.admin.topics import NewTopic
+from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.vocabulary import BrokerId, TopicPartition
@@ -68,10 +70,20 @@ async def until_appended(cluster: Cluster, count: int) -> None:
 
 async def write(client: RawClient) -> int:
     """Write three records, and return the offset of the first."""
+    result = await written(client)
+    assert result.error_code == ErrorCode.NONE
+    return int(result.base_offset)
+
+
+async def outcome(client: RawClient) -> int:
+    """Try to write three records, and return the error."""
+    return int((await written(client)).error_code)
+
+
+async def written(client: RawClient) -> Any:
     answer = await client.call(1, PRODUCE, 9, **produce("orders", 0, batch()))
     ((result,),) = (topic.partition_responses for topic in answer.responses)
-    assert result.error_code.name == "none"
-    return int(result.base_offset)
+    return result
 
 
 async def stays_unanswered(task: "asyncio.Task[Any]") -> bool:
@@ -214,6 +226,29 @@ def test_a_connection_breaks_before_the_answer_to_the_third_request() -> None:
     events = with_client(script)
     assert network_events(events, EventKind.NETWORK_CONNECTION_BROKEN) == [
         (f"client {CLIENT_ID}", "broker-1", "Produce", "armed")
+    ]
+
+
+def test_answers_carry_an_injected_error() -> None:
+    async def script(cluster: Cluster, client: RawClient) -> None:
+        to_clients = Links(None, OUTSIDE)
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        cluster.answer_faults.inject(ErrorInjection("Produce", error, to_clients, times=2))
+        assert [await outcome(client), await outcome(client), await outcome(client)] == [error, error, ErrorCode.NONE]
+        assert appended(cluster) == 3
+        late = ErrorCode.REQUEST_TIMED_OUT
+        cluster.answer_faults.inject(ErrorInjection("Produce", late, to_clients, "orders", 0, is_carried_out=True))
+        assert await outcome(client) == late
+        assert appended(cluster) == 6
+        assert await write(client) == 6
+
+    events = with_client(script)
+    confirmed = [event.detail for event in events if event.kind is EventKind.FAULT_CONFIRMED]
+    who = f"broker-1 answers Produce of client {CLIENT_ID} with"
+    assert confirmed == [
+        f"{who} NOT_LEADER_OR_FOLLOWER, 1 of 2",
+        f"{who} NOT_LEADER_OR_FOLLOWER, 2 of 2",
+        f"{who} REQUEST_TIMED_OUT, 1 of 1",
     ]
 
 

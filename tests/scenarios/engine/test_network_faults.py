@@ -19,6 +19,7 @@ from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.engine.expectations.verdict import Verdict
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.scenario_file import load_scenario
+from kcsim.scenarios.views.narration.story import story_of
 from tests.brokers.cluster.environments import WITHIN_MS, find, until_found
 from tests.brokers.cluster.topic_cluster import begin, play
 from tests.requirements import require
@@ -343,3 +344,39 @@ def test_faults_with_probability_0_leave_the_run_byte_for_byte_as_it_is(tmp_path
     _, faulted = run(tmp_path, nothing + what_happens)
     _, plain = run(tmp_path, what_happens)
     assert faulted.events == plain.events
+
+
+def test_clients_repeat_what_was_answered_with_an_injected_error(tmp_path: Path) -> None:
+    steps = """\
+  - start-workload: writer
+  - inject-error: {request: Produce, error: NOT_ENOUGH_REPLICAS, to: producer-writer, topic: orders, partition: 0, count: 3}
+    after: 500ms
+  - inject-error: {request: Produce, error: REQUEST_TIMED_OUT, from: broker-3, carried-out: true}
+    after: 500ms
+  - stop-workload: writer
+    after: 3s
+"""
+    expect = "expect:\n  - {lost: 0, duplicated: 0, unacknowledged: 0}\n"
+    verdict, log = run(tmp_path, steps, expect)
+    assert failure(verdict) == ""
+    assert [event.detail for event in find(log, EventKind.FAULT_CONFIRMED, fault="inject-error")] == [
+        *(f"broker-2 answers Produce of producer-writer with NOT_ENOUGH_REPLICAS, {n} of 3" for n in (1, 2, 3)),
+        "broker-3 answers Produce of producer-writer with REQUEST_TIMED_OUT, 1 of 1",
+    ]
+    assert story_of(log.events).sentences[0].startswith("Broker-2 answered clients with an injected error at ")
+
+
+def test_an_injected_error_that_no_answer_carried_is_a_failure(tmp_path: Path) -> None:
+    verdict, _ = run(tmp_path, "  - inject-error: {request: DeleteGroups, error: NOT_COORDINATOR}\n")
+    why = "had no effect: no DeleteGroups was answered from all to all before the timetable was done"
+    assert failure(verdict) == f"1: inject-error: {why}"
+
+
+def test_heal_all_drops_injected_errors(tmp_path: Path) -> None:
+    steps = """\
+  - inject-error: {request: Produce, error: NOT_COORDINATOR, count: 1000}
+    if-possible: true
+  - heal: all
+"""
+    _, log = run(tmp_path, steps)
+    assert [event.detail for event in find(log, EventKind.ADMIN_ACT, op="heal")] == ["1000 injected errors are dropped"]

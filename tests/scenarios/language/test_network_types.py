@@ -81,6 +81,13 @@ expect:"""
             "8: let-through counts requests of the type that once-delivered names",
         ),
         ("partition: {between: client, and: broker-1}", "8: unknown name 'client'; did you mean clients?"),
+        (
+            "inject-error: {request: Produse, error: NOT_CONTROLLER}",
+            "8: unknown request whose answer can carry an error 'Prod",
+        ),
+        ("inject-error: {request: Fetch, error: NOT_LEADER}", "8: unknown error 'NOT_LEADER'; did you mean NOT_LEADER_OR_"),
+        ("inject-error: {request: Fetch, error: NOT_CONTROLLER, partition: 1}", "8: write the topic of the partition, too"),
+        ("inject-error: {request: Fetch, error: NOT_CONTROLLER, count: 0}", "8: "),
         ("heal: everything", "8: heal: 'everything' is not one of all"),
         ("heal: {between: broker-1, and: broker-5}", "8: unknown broker 'broker-5'"),
         ("partion: {between: broker-1, and: broker-2}", "8: unknown verb 'partion'; did you mean partition?"),

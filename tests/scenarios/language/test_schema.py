@@ -79,6 +79,11 @@ STEPS = [
     "slow-link: {from: follower-of orders-0, to: broker-1, delay: 1s}\n    for: 1m",
     "lossy-link: {from: broker-1, to: broker-2, loss: 5%, break: 0.1%}",
     "lossy-link: {between: broker-1, and: broker-2, break: 100%}\n    for: 1s",
+    "slow-link: {between: clients, and: client order service, bytes-per-second: 1000}",
+    "break-connections: {from: clients, to: all, once-delivered: Produce, let-through: 3}",
+    "inject-error: {request: Produce, error: NOT_LEADER_OR_FOLLOWER}",
+    "inject-error: {request: Fetch, error: REQUEST_TIMED_OUT, from: broker-1, to: [clients, client a], topic: orders,\n"
+    "      partition: 0, count: 3, carried-out: true}",
     "break-connections: {between: [broker-1, broker-2], and: broker-3}",
     "break-connections: {from: controller, to: broker-3, once-delivered: LeaderAndIsr}",
     "heal: all",

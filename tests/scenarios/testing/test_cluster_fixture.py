@@ -4,17 +4,20 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.run_actions import ClusterError
+from kcsim.scenarios.language.scenario_file import ScenarioFileError
 from kcsim.scenarios.testing.cluster import ClusterForTest
 from kcsim.scenarios.testing.cluster_environments import checked_spec
 from kcsim.scenarios.testing.clusters import ClusterFactory
 from kcsim.scenarios.testing.errors import RunEndedError
 from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
-from kcsim.vocabulary import TopicPartition
+from kcsim.vocabulary import BrokerId, TopicPartition
 from tests.scenarios.testing.clients import client
 from tests.zk.servers.processes import until
 
@@ -104,6 +107,35 @@ def test_kafka_s_clients_see_the_leaders_of_a_cluster(kcsim_cluster: ClusterForT
     cluster.kill(2)
     cluster.wait_for_leader("orders", other_than="broker-2", within_s=PATIENCE_S)
     wait_for_leader(3)
+
+
+@pytest.mark.live
+def test_steps_of_the_scenario_language_act_on_kafka_s_clients(kcsim_cluster: ClusterForTest) -> None:
+    """A producer without idempotence writes a record twice whose acknowledgement it has not received."""
+    cluster = kcsim_cluster
+    cluster.create_topic("orders", assignment=[[2, 3]])
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "client.id": "shop", "linger.ms": 0})
+    cluster.step(
+        "break-connections: {from: client shop, to: leader-of orders-0, once-delivered: Produce, let-through: 1}",
+        "inject-error: {request: Produce, error: NOT_ENOUGH_REPLICAS_AFTER_APPEND, to: clients, carried-out: true}",
+    )
+    for number in range(3):
+        producer.produce("orders", f"order {number}", partition=0)
+        assert producer.flush(PATIENCE_S) == 0
+    log = cluster.call(_log_of_orders)
+    assert log.log_end_offset == 5  # the first once more after the error, the second after the broken connection
+
+
+async def _log_of_orders(cluster: Cluster) -> ReplicaLog:
+    return cluster.replica_logs(TopicPartition("orders", 0))[BrokerId(2)]
+
+
+def test_a_wrong_step_is_refused_before_anything_is_done(simulated: Make) -> None:
+    cluster = simulated()
+    with pytest.raises(ScenarioFileError, match="unknown broker 'broker-9'"):
+        cluster.step("kill: broker-1", "kill: broker-9")
+    assert cluster.state.processes["broker-1"] == "running"
+    cluster.step("slow-link: {between: broker-1, and: broker-2, delay: 100ms}", "heal: all")
 
 
 # --- in virtual time

@@ -37,6 +37,16 @@ from tests.scenarios.views.narration.test_narrator import narrated
             "sees to it that a connection breaks from broker-1 to broker-2, once Fetch has been delivered",
         ),
         (
+            EventKind.FAULT,
+            EventFields(
+                fault="inject-error",
+                breakpoint="answered",
+                event="Produce",
+                detail="armed: the next answer to Produce from all: NOT_LEADER",
+            ),
+            "sees to it that clients are answered with an error: the next answer to Produce from all: NOT_LEADER",
+        ),
+        (
             EventKind.ADMIN_ACT,
             EventFields(op="heal", detail="between all and all, 4 links in trouble"),
             "heals the network between all and all, 4 links in trouble",
