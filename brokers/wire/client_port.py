@@ -12,11 +12,12 @@ import socket
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
 
 from kcsim.brokers.ports import AddressInUseError, Incoming
-from kcsim.brokers.wire.apis.api import AnsweredRequestError, ConnectionRefusedByApiError
-from kcsim.brokers.wire.apis.registry import answer_frame, is_served, refusal_of_api_versions, request_of, response_frame
+from kcsim.brokers.wire.apis.api import AnsweredRequestError, ConnectionRefusedByApiError, Values
+from kcsim.brokers.wire.apis.registry import answer_frame, is_served, refusal_of_api_versions, request_of, response_values
 from kcsim.brokers.wire.fetch_sessions import FetchSessions
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, UnknownVersionError, decode_request
 from kcsim.brokers.wire.message_reader import MalformedFrameError
@@ -40,15 +41,50 @@ class ConnectionLimits:
     connections_max_idle_ms: int = 600_000
 
 
-class PortObserver(Protocol):
-    """Receives what happens to the clients of a port."""
+class ConnectionEnd(StrEnum):
+    """Why a connection ended, if not because of what came over it."""
 
-    def closed(self, client: str, why: str) -> None:
-        """A connection was closed because of what came over it. Args: client: host and port."""
+    CLOSED_BY_CLIENT = "closed by the client"
+    IDLE = "idle for connections.max.idle.ms"
+    PORT_CLOSED = "the broker closed its port"
+
+
+class AnsweredRequest(NamedTuple):
+    """A request, and what became of it.
+
+    Attributes:
+        response: the broker's; None: the answer was known without the broker.
+        values: the fields of the answer; None: the client expects none.
+        size: bytes of the request and of the answer.
+        latency_ms: from when the request had arrived until its answer was written.
+        cause: the event that the answer's errors follow from, where the port knows it.
+    """
+
+    frame: RequestFrame
+    response: Any
+    values: Values | None
+    size: int
+    latency_ms: float
+    cause: int | None = None
+
+
+class PortObserver(Protocol):
+    """Receives what happens to the clients of a port, which are named by host and port."""
+
+    def received(self, frame: RequestFrame) -> int:
+        """A request has arrived. Return the event that the broker's events for the request follow from."""
         ...
 
-    def answered(self, frame: RequestFrame, response: Any) -> None:
-        """The broker's response to a request was written to its connection, if the client expects one."""
+    def answered(self, request: AnsweredRequest) -> None:
+        """The response to a request was written to its connection, if the client expects one."""
+        ...
+
+    def closed(self, client: str, why: str) -> None:
+        """A connection was closed because of what came over it."""
+        ...
+
+    def disconnected(self, client: str, end: ConnectionEnd) -> None:
+        """A connection ended for another reason."""
         ...
 
 
@@ -57,7 +93,6 @@ class ClientPort:
 
     Args:
         address: host and port; port 0: any free one.
-        cause: the event that the events of the broker for requests follow from.
         deliver: called with each request.
         observer: receives what happens to clients.
 
@@ -68,13 +103,11 @@ class ClientPort:
         self,
         runtime: Runtime,
         address: tuple[str, int],
-        cause: int,
         deliver: Callable[[Incoming], None],
         observer: PortObserver,
         limits: ConnectionLimits = ConnectionLimits(),
     ) -> None:
         self._runtime = runtime
-        self._cause = cause
         self._deliver = deliver
         self._observer = observer
         self._limits = limits
@@ -88,7 +121,8 @@ class ClientPort:
                 raise
             raise AddressInUseError("{}:{} is in use".format(*address)) from error
         self._server: asyncio.Server | None = None
-        self._starting = asyncio.get_running_loop().create_task(self._start())
+        self._loop = asyncio.get_running_loop()
+        self._starting = self._loop.create_task(self._start())
 
     @property
     def port(self) -> int:
@@ -120,10 +154,15 @@ class ClientPort:
         client = "{}:{}".format(*writer.get_extra_info("peername")[:2])
         try:
             await self._serve(reader, writer, client)
+            self._observer.disconnected(client, ConnectionEnd.PORT_CLOSED)
         except (MalformedFrameError, ConnectionRefusedByApiError) as error:
             self._observer.closed(client, str(error))
-        except (OSError, asyncio.IncompleteReadError, TimeoutError, asyncio.CancelledError, Killed):
-            pass  # the client has gone, was idle for too long, or this end is closed
+        except TimeoutError:
+            self._observer.disconnected(client, ConnectionEnd.IDLE)
+        except (OSError, asyncio.IncompleteReadError):
+            self._observer.disconnected(client, ConnectionEnd.CLOSED_BY_CLIENT)
+        except (asyncio.CancelledError, Killed):
+            self._observer.disconnected(client, ConnectionEnd.PORT_CLOSED)
         finally:
             self._connections.discard(task)
             writer.transport.abort()
@@ -132,12 +171,15 @@ class ClientPort:
         while not self._is_closed:
             async with asyncio.timeout(self._limits.connections_max_idle_ms / 1000):
                 content = await self._read_frame(reader)
-            frame, response, answer = await self._answer(content, client)
+            began_s = self._loop.time()
+            frame, response, values, answer = await self._answer(content, client)
             if answer is not None:
                 writer.write(LENGTH.pack(len(answer)) + answer)
                 await writer.drain()
             if frame is not None:
-                self._observer.answered(frame, response)
+                latency_ms = (self._loop.time() - began_s) * 1000
+                size = len(content) + len(answer or b"")
+                self._observer.answered(AnsweredRequest(frame, response, values, size, latency_ms))
 
     async def _read_frame(self, reader: asyncio.StreamReader) -> bytes:
         (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
@@ -146,8 +188,11 @@ class ClientPort:
             raise MalformedFrameError(f"a frame of {length} bytes; socket.request.max.bytes is {most}")
         return await reader.readexactly(length)
 
-    async def _answer(self, content: bytes, client: str) -> tuple[RequestFrame | None, Any, bytes | None]:
-        """Return a request with its response and the response's frame; no request if the broker was not asked."""
+    async def _answer(self, content: bytes, client: str) -> tuple[RequestFrame | None, Any, Values | None, bytes | None]:
+        """Return a request, the broker's response, and the answer to the client as fields and as a frame.
+
+        There is no request if its version is not known, and no response if the broker was not asked.
+        """
         try:
             frame = decode_request(content, client, self._fetch_sessions)
             if not is_served(frame.api_key, frame.version):
@@ -155,14 +200,16 @@ class ClientPort:
         except UnknownVersionError as error:
             if error.api_key != API_VERSIONS:
                 raise MalformedFrameError(str(error)) from error
-            return None, None, refusal_of_api_versions(error.correlation_id)
+            return None, None, None, refusal_of_api_versions(error.correlation_id)
+        cause = self._observer.received(frame)
         try:
-            request = ClientRequest(request_of(frame), self._cause, self._runtime.promise())
+            request = ClientRequest(request_of(frame), cause, self._runtime.promise())
         except AnsweredRequestError as error:
-            return None, None, answer_frame(error.values, frame)
+            return frame, None, error.values, answer_frame(error.values, frame)
         self._deliver(request)
         response = await request.answer.wait()
-        return frame, response, response_frame(response, frame)
+        values = response_values(response, frame)
+        return frame, response, values, None if values is None else answer_frame(values, frame)
 
 
 class ClientRequest:

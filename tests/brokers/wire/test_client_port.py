@@ -17,7 +17,7 @@ from kcsim.brokers.requests import (
     MetadataResponse,
     PartitionMetadata,
 )
-from kcsim.brokers.wire.client_port import ClientPort, ConnectionLimits
+from kcsim.brokers.wire.client_port import AnsweredRequest, ClientPort, ConnectionEnd, ConnectionLimits
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, decode_response
 from kcsim.controller.requests import ErrorCode
 from kcsim.runtime.ports import Mailbox
@@ -37,16 +37,26 @@ class Port:
     def __init__(self, runtime: WallClockRuntime, limits: ConnectionLimits) -> None:
         self.runtime = runtime
         self.reported: list[str] = []
+        self.requests: list[AnsweredRequest] = []
+        self.ends: list[ConnectionEnd] = []
         self._requests: Mailbox[Incoming] = runtime.mailbox()
-        self.opened = ClientPort(runtime, (HOST, 0), CAUSE, self._requests.put, self, limits)
+        self.opened = ClientPort(runtime, (HOST, 0), self._requests.put, self, limits)
         self.answering = runtime.spawn("answering", self._answer())
 
     def closed(self, client: str, why: str) -> None:
         assert client.startswith(f"{HOST}:")
         self.reported.append(why)
 
-    def answered(self, frame: RequestFrame, response: object) -> None:
+    def received(self, frame: RequestFrame) -> int:
         assert frame.client.startswith(f"{HOST}:")
+        return CAUSE
+
+    def answered(self, request: AnsweredRequest) -> None:
+        self.requests.append(request)
+
+    def disconnected(self, client: str, end: ConnectionEnd) -> None:
+        assert client.startswith(f"{HOST}:")
+        self.ends.append(end)
 
     async def _answer(self) -> None:
         while True:
@@ -203,7 +213,7 @@ def test_a_port_in_use_is_refused_and_a_closed_one_is_free_again() -> None:
     async def story(port: Port) -> None:
         number = port.opened.port
         with pytest.raises(AddressInUseError, match=f"{HOST}:{number} is in use"):
-            ClientPort(port.runtime, (HOST, number), CAUSE, lambda _: None, port)
+            ClientPort(port.runtime, (HOST, number), lambda _: None, port)
         port.opened.close()
         await asyncio.sleep(0)
         with socket.create_server((HOST, number)):
