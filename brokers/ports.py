@@ -6,6 +6,7 @@ Their types are left open, because a connection carries every kind: the controll
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 
 from kcsim.controller.ports import Transport
@@ -78,6 +79,14 @@ class Listening(Protocol):
         Accepted requests can still be answered, but the answers do not arrive.
         """
         ...
+
+
+class ConnectionEnd(StrEnum):
+    """Why the connection of a client from outside the run ended, if not because of what came over it."""
+
+    CLOSED_BY_CLIENT = "closed by the client"
+    IDLE = "idle for connections.max.idle.ms"
+    PORT_CLOSED = "the broker closed its port"
 
 
 class OpenPort(Protocol):

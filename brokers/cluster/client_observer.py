@@ -6,11 +6,12 @@ from typing import NamedTuple
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.cluster.client_reports import ClientReports, ReportedError, RequestOutcome
 from kcsim.brokers.cluster.error_causes import ErrorCauses
+from kcsim.brokers.ports import ConnectionEnd
 from kcsim.brokers.record_batches import header_of
 from kcsim.brokers.requests import ACKS_NONE, FetchResponse, ProduceResponse
 from kcsim.brokers.wire.answered_errors import ErrorSubject, errors_in
 from kcsim.brokers.wire.apis.records import records_in
-from kcsim.brokers.wire.client_port import AnsweredRequest, ConnectionEnd
+from kcsim.brokers.wire.client_port import AnsweredRequest
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.event_log import EventLog

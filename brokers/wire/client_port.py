@@ -12,10 +12,9 @@ import socket
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
-from kcsim.brokers.ports import AddressInUseError, Incoming
+from kcsim.brokers.ports import AddressInUseError, ConnectionEnd, Incoming
 from kcsim.brokers.wire.apis.api import AnsweredRequestError, ConnectionRefusedByApiError, Values
 from kcsim.brokers.wire.apis.registry import answer_frame, is_served, refusal_of_api_versions, request_of, response_values
 from kcsim.brokers.wire.fetch_sessions import FetchSessions
@@ -39,14 +38,6 @@ class ConnectionLimits:
 
     socket_request_max_bytes: int = 100 * 1024 * 1024
     connections_max_idle_ms: int = 600_000
-
-
-class ConnectionEnd(StrEnum):
-    """Why a connection ended, if not because of what came over it."""
-
-    CLOSED_BY_CLIENT = "closed by the client"
-    IDLE = "idle for connections.max.idle.ms"
-    PORT_CLOSED = "the broker closed its port"
 
 
 class AnsweredRequest(NamedTuple):

@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.ports import ConnectionEnd
 from kcsim.brokers.wire.apis.records import PRODUCE
-from kcsim.brokers.wire.client_port import ConnectionEnd
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.views.narration.causes import Causes

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from kcsim.brokers.ports import AddressInUseError, Incoming
+from kcsim.brokers.ports import AddressInUseError, ConnectionEnd, Incoming
 from kcsim.brokers.requests import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -17,7 +17,7 @@ from kcsim.brokers.requests import (
     MetadataResponse,
     PartitionMetadata,
 )
-from kcsim.brokers.wire.client_port import AnsweredRequest, ClientPort, ConnectionEnd, ConnectionLimits
+from kcsim.brokers.wire.client_port import AnsweredRequest, ClientPort, ConnectionLimits
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, decode_response
 from kcsim.controller.requests import ErrorCode
 from kcsim.runtime.ports import Mailbox
