@@ -25,6 +25,16 @@ NOT_REPORTED = frozenset({ErrorCode.MEMBER_ID_REQUIRED.name})
 """Part of every member's way into its group: it is answered with the member's id."""
 
 
+def api_name(frame: RequestFrame) -> str:
+    """Return the name of a request's API."""
+    return type(frame.message).__name__.removesuffix("Request")
+
+
+def _named_cause(request: AnsweredRequest) -> int:
+    """Return the event that the port, or the group's coordinator, names as the cause of an answer; 0 if neither does."""
+    return request.cause or getattr(request.response, "cause", 0)
+
+
 class _Connection(NamedTuple):
     """A client's connection. Attributes: event: by which it began."""
 
@@ -91,9 +101,10 @@ class ClientObserver:
     def answered(self, request: AnsweredRequest) -> None:
         """The response to a request was written to its connection."""
         frame = request.frame
-        client_id, api = frame.client_id or "", type(frame.message).__name__.removesuffix("Request")
+        client_id, api = frame.client_id or "", api_name(frame)
         errors = [] if request.values is None else self._errors(request)
-        self._report_errors(client_id, api, request, errors)
+        if errors:
+            self._report_errors(client_id, api, request, errors)
         outcome = RequestOutcome(bool(errors), self._count_records(request), request.size, request.latency_ms)
         self.reports.note_request(client_id, api, outcome, self.received(frame))
 
@@ -101,7 +112,7 @@ class ClientObserver:
         assert request.values is not None
         message = request.frame.message
         group = getattr(message, "group_id", None) or getattr(message, "key", None)
-        found = errors_in(request.values, ErrorSubject(group=group))
+        found = errors_in(request.values, group)
         return [(error, subject) for error, subject in found if error not in NOT_REPORTED]
 
     def _report_errors(
@@ -113,7 +124,7 @@ class ClientObserver:
         for error, subjects in by_error.items():
             is_in_one = len(subjects) > PARTITIONS_ONE_BY_ONE
             for subject in subjects[:1] if is_in_one else subjects:
-                cause = self._causes.of(self._node, error, subject) if request.cause is None else request.cause
+                cause = _named_cause(request) or self._causes.of(self._node, error, subject)
                 about = ErrorSubject(group=subject.group) if is_in_one else subject
                 first = [f"{one.topic}-{one.partition}" for one in subjects[:PARTITIONS_NAMED]] if is_in_one else []
                 reported = ReportedError(client_id, api, error, about, tuple(first), cause)
