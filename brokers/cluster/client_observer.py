@@ -32,7 +32,8 @@ def api_name(frame: RequestFrame) -> str:
 
 def _named_cause(request: AnsweredRequest) -> int:
     """Return the event that the port, or the group's coordinator, names as the cause of an answer; 0 if neither does."""
-    return request.cause or getattr(request.response, "cause", 0)
+    named: int = getattr(request.response, "cause", 0)
+    return named if request.cause is None else request.cause
 
 
 class _Connection(NamedTuple):
@@ -149,8 +150,9 @@ class ClientObserver:
             if result is not None and result.error is ErrorCode.NONE:
                 count = header_of(records).record_count
                 total += count
-                if frame.message.acks != ACKS_NONE:
-                    self._records.acknowledge(tp, result.leader_epoch, result.base_offset, count)
+                is_acknowledged = frame.message.acks != ACKS_NONE
+                note = self._records.acknowledge if is_acknowledged else self._records.note_without_answer
+                note(tp, result.leader_epoch, result.base_offset, count)
         return total
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
+from kcsim.brokers.clients.reports import SUMMED_UP_OVER_MS
 from kcsim.brokers.wire.answered_errors import ErrorSubject
 from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.eventlog.sink import EventSink
 from kcsim.runtime.ports import Runtime
 
-LIKE_EVENTS_WITHIN_MS = 1_000
 REQUESTS_WITHIN_MS = 5_000
 ONE_BY_ONE = {EventKind.CLIENT_CONNECTED: 20, EventKind.CLIENT_DISCONNECTED: 20, EventKind.CLIENT_ERROR: 1}
 """Kind -> how many like events within a second have an event of their own."""
@@ -139,7 +139,7 @@ class ClientReports:
     def report_due(self) -> None:
         """Append the events that are due."""
         now_ms = self._runtime.now_ms()
-        self._report(now_ms - LIKE_EVENTS_WITHIN_MS, now_ms - REQUESTS_WITHIN_MS)
+        self._report(now_ms - SUMMED_UP_OVER_MS, now_ms - REQUESTS_WITHIN_MS)
 
     def report_all(self) -> None:
         """Append all events."""

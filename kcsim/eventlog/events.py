@@ -455,6 +455,16 @@ class EventKind(StrEnum):
         "The outcome of all records of a partition, as a JSON object in `data` (node: `scenario`).",
         *("topic", "partition", "leader", "isr", "count", "data", "detail"),
     )
+    RECORDS_LOST = (
+        "RecordsLost",
+        "Records that were acknowledged to Kafka clients from outside are not in the leader's log (node: `scenario`).",
+        *("topic", "partition", "leader_epoch", "offset", "end_offset", "count", "detail"),
+    )
+    RECORDS_DUPLICATED = (
+        "RecordsDuplicated",
+        "A batch of such a client was sent again, and is in the leader's log once more (node: `scenario`).",
+        *("topic", "partition", "leader_epoch", "offset", "end_offset", "count", "detail"),
+    )
     # The network (node: the sender; `target`: the receiver; `event`: the message)
     NETWORK_STALLED = (
         "NetworkStalled",

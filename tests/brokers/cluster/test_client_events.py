@@ -8,15 +8,17 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.workload import Workload
 from kcsim.brokers.ports import ConnectionEnd
 from kcsim.brokers.wire.apis.records import PRODUCE
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.views.narration.causes import Causes
+from kcsim.vocabulary import BrokerId
 from kcsim.vocabulary import TopicPartition as Partition
-from tests.brokers.cluster.environments import WITHIN_MS, find, kill_and_expire, until_found
+from tests.brokers.cluster.environments import WITHIN_MS, find, kill_and_expire, until_found, until_idle
 from tests.brokers.cluster.test_client_ports import WITHIN_S, play_with_ports
-from tests.brokers.cluster.test_client_records import RECORDS, servers_of, values, with_topic, written
+from tests.brokers.cluster.test_client_records import RECORDS, read, servers_of, values, with_topic, written
 from tests.brokers.differential.raw_client import CLIENT_ID, produce, raw_client
 from tests.brokers.test_record_batches import batch_of, record
 
@@ -117,3 +119,89 @@ def test_an_unknown_topic_is_explained_by_the_start_of_the_broker() -> None:
     error, *_ = find(log, EventKind.CLIENT_ERROR, client_id="curious")
     assert (error.event, error.error, error.topic) == ("Metadata", "UNKNOWN_TOPIC_OR_PARTITION", "nothing")
     assert chain(log, error) == [EventKind.ADMIN_ACT, EventKind.PROCESS_STATE, EventKind.CLIENT_ERROR]
+
+
+def test_what_was_lost_is_named_with_the_truncation_that_removed_it() -> None:
+    """Only the leader had the records, which were acknowledged with acks=1; it comes back as a follower."""
+    lost: list[int] = []
+
+    async def script(cluster: Cluster) -> None:
+        await with_topic(cluster, partitions=1)
+        leader = leader_of(cluster)
+        followers = [f"broker-{broker}" for broker in (1, 2, 3) if broker != leader]
+        for follower in followers:
+            await cluster.slow_follower(follower, 0)
+        lost.append(
+            len(await asyncio.to_thread(written, servers_of(cluster), values(0), **{"client.id": "shop", "acks": 1}))
+        )
+        await kill_and_expire(cluster, f"broker-{leader}")
+        await cluster.wait_until(until_idle(cluster.log), WITHIN_MS)
+        for follower in followers:
+            await cluster.slow_follower(follower, None)
+        await cluster.start([f"broker-{leader}"])
+        await cluster.wait_until(until_found(cluster.log, EventKind.RECORDS_TRUNCATED, topic="orders"), WITHIN_MS)
+        Workload(cluster, {}).take_ledger()
+
+    log, _ = play_with_ports(script)
+    (truncated,) = find(log, EventKind.RECORDS_TRUNCATED, topic="orders")
+    (ledger,) = find(log, EventKind.LEDGER, topic="orders")
+    (event,) = find(log, EventKind.RECORDS_LOST, topic="orders")
+    assert (event.leader_epoch, event.offset, event.end_offset, event.count) == (0, 0, lost[0], lost[0])
+    assert (event.detail or "").startswith("written by shop@127.0.0.1:")
+    assert json.loads(ledger.data or "")["lost"] == lost[0]
+    assert event.cause == ledger.cause == truncated.seq
+
+
+def test_what_a_producer_without_an_id_sends_again_is_counted_as_duplicated() -> None:
+    """The followers copy nothing until the broker has told the producer twice that its records have not been committed."""
+    read_twice: list[int] = []
+
+    async def script(cluster: Cluster) -> None:
+        await with_topic(cluster, partitions=1)
+        followers = [f"broker-{broker}" for broker in {1, 2, 3} - {leader_of(cluster)}]
+        for follower in followers:
+            await cluster.slow_follower(follower, 0)
+        config = {"client.id": "shop", "acks": "all", "request.timeout.ms": 500, "enable.idempotence": False}
+        writing = asyncio.create_task(asyncio.to_thread(written, servers_of(cluster), values(0), **config))
+        again = until_found(cluster.log, EventKind.RECORDS_APPENDED, 3, topic="orders")
+        await cluster.wait_until(again, WITHIN_MS)
+        for follower in followers:
+            await cluster.slow_follower(follower, None)
+        assert len(await writing) == RECORDS
+        Workload(cluster, {}).take_ledger()
+        log = cluster.replica_logs(TP)[BrokerId(leader_of(cluster))]
+        found = await asyncio.to_thread(read, servers_of(cluster), {0: 0}, log.log_end_offset)
+        read_twice.append(len(found) - len({message.value() for message in found.values()}))
+
+    log, _ = play_with_ports(script)
+    (ledger,) = find(log, EventKind.LEDGER, topic="orders")
+    assert json.loads(ledger.data or "")["duplicated"] == read_twice[0]
+    assert read_twice[0] >= RECORDS
+    duplicated = find(log, EventKind.RECORDS_DUPLICATED, topic="orders")
+    assert sum(event.count or 0 for event in duplicated) == read_twice[0]
+    reasons = [log.events[event.cause] for event in duplicated if event.cause is not None]
+    assert {(one.kind, one.error, one.client_id) for one in reasons} == {
+        (EventKind.CLIENT_ERROR, "REQUEST_TIMED_OUT", "shop")
+    }
+
+
+def test_what_an_idempotent_producer_sends_again_is_there_once() -> None:
+    async def script(cluster: Cluster) -> None:
+        await with_topic(cluster, partitions=1)
+        followers = [f"broker-{broker}" for broker in {1, 2, 3} - {leader_of(cluster)}]
+        for follower in followers:
+            await cluster.slow_follower(follower, 0)
+        config = {"client.id": "shop", "acks": "all", "request.timeout.ms": 500, "enable.idempotence": True}
+        writing = asyncio.create_task(asyncio.to_thread(written, servers_of(cluster), values(0), **config))
+        refused = until_found(cluster.log, EventKind.CLIENT_ERROR, 2, client_id="shop", error="REQUEST_TIMED_OUT")
+        await cluster.wait_until(refused, WITHIN_MS)
+        for follower in followers:
+            await cluster.slow_follower(follower, None)
+        assert len(await writing) == RECORDS
+        Workload(cluster, {}).take_ledger()
+
+    log, _ = play_with_ports(script)
+    (ledger,) = find(log, EventKind.LEDGER, topic="orders")
+    counts = json.loads(ledger.data or "")
+    assert (counts["acknowledged"], counts["duplicated"], counts["lost"]) == (RECORDS, 0, 0)
+    assert find(log, EventKind.RECORDS_DUPLICATED) == []
