@@ -314,9 +314,14 @@ class InjectedErrors:
     def __init__(self) -> None:
         self._armed: list[_Armed] = []
 
-    def arm(self, injection: ErrorInjection, answered: Callable[[str, str], None]) -> None:
-        """Arm an error. Args: answered: called with the broker and a sentence on each answer that carries it."""
-        self._armed.append(_Armed(injection, answered, injection.times))
+    def arm(self, injection: ErrorInjection, cause: int, answered: Callable[[str, str], None]) -> None:
+        """Arm an error.
+
+        Args:
+            cause: the fault.
+            answered: called with the broker and a sentence on each answer that carries the error.
+        """
+        self._armed.append(_Armed(injection, cause, answered, injection.times))
 
     def disarm(self) -> int:
         """Drop all that are armed. Return how many answers they would still have changed."""
@@ -365,6 +370,7 @@ class BrokerErrors:
         injection, refusal = armed.injection, REFUSALS[type(request)]
         carried_out = request if injection.is_carried_out else refusal.without(request, parts)
         response = None if carried_out is None else await handle(carried_out, cause)
+        incoming.note_fault(armed.cause)
         armed.answered(
             self._broker,
             f"{self._broker} answers {injection.request} of {incoming.sender} with {injection.error.name}, "
@@ -376,6 +382,7 @@ class BrokerErrors:
 @dataclass(slots=True)
 class _Armed:
     injection: ErrorInjection
+    cause: int
     answered: Callable[[str, str], None]
     left: int
 

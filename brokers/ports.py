@@ -6,6 +6,7 @@ Their types are left open, because a connection carries every kind: the controll
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 
 from kcsim.controller.ports import Transport
@@ -62,6 +63,10 @@ class Incoming(Protocol):
         """The node that sent the request."""
         ...
 
+    def note_fault(self, cause: int) -> None:
+        """Take note of the fault because of which the answer carries an error."""
+        ...
+
     def respond(self, response: Any) -> None:
         """Answer the request, once. A sender that has closed the connection meanwhile does not receive the answer."""
         ...
@@ -83,6 +88,15 @@ class Listening(Protocol):
         Accepted requests can still be answered, but the answers do not arrive.
         """
         ...
+
+
+class ConnectionEnd(StrEnum):
+    """Why the connection of a client from outside the run ended, if not because of what came over it."""
+
+    CLOSED_BY_CLIENT = "closed by the client"
+    IDLE = "idle for connections.max.idle.ms"
+    PORT_CLOSED = "the broker closed its port"
+    BROKEN = "broken by a fault of the network"
 
 
 class InjectsErrors(Protocol):

@@ -40,7 +40,7 @@ class AnswerFaults:
         carried_out = ", which is carried out" if injection.is_carried_out else ""
         fields: EventFields = {**injection.links.fields, "breakpoint": "answered", "event": injection.request}
         cause = self._actions.fault_on_links(INJECT_ERROR, f"{detail}: {injection.error.name}{carried_out}", fields)
-        self._errors.arm(injection, partial(self._actions.confirm, cause, INJECT_ERROR))
+        self._errors.arm(injection, cause, partial(self._actions.confirm, cause, INJECT_ERROR))
         return cause
 
     def drop(self) -> int | None:

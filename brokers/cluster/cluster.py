@@ -88,6 +88,7 @@ class Cluster:
         self._config = BrokerConfig.of(spec.settings, spec.protections)
         self._client_ports = spec.client_ports
         self.acknowledged_records = environment.acknowledged_records
+        self._report_clients = environment.report_clients
         # Each broker, and the network, has its own random generator, so that its draws do not depend on the others'.
         seed = log.events[RUN_STARTED_SEQ].seed
         dirs = self._config.log_dir_names
@@ -132,6 +133,9 @@ class Cluster:
     @property
     def simulated(self) -> "Cluster":
         return self
+
+    def report_clients(self) -> None:
+        self._report_clients()
 
     async def wait_until(self, condition: Callable[[], str | None], within_ms: int) -> None:
         await self._state_watch.wait_until(condition, within_ms)

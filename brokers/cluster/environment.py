@@ -1,5 +1,6 @@
 """The environment of a cluster: what exists before its first broker."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
@@ -21,6 +22,7 @@ class ClusterEnvironment:
         epoch_ms: wall-clock time of the run's start, in ms since 1970.
         open_port: opens the ports of brokers for clients from outside the run; None: it cannot be done here.
         acknowledged_records: those that brokers have acknowledged to such clients.
+        report_clients: appends the events about such clients that are summed up.
     """
 
     runtime: Runtime
@@ -31,3 +33,4 @@ class ClusterEnvironment:
     epoch_ms: int
     open_port: OpensPorts | None = None
     acknowledged_records: AcknowledgedRecords = field(default_factory=AcknowledgedRecords)
+    report_clients: Callable[[], None] = lambda: None

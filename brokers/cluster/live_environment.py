@@ -5,8 +5,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.cluster.cluster import Cluster
@@ -22,6 +22,7 @@ from kcsim.brokers.cluster.run_setup import (
 )
 from kcsim.brokers.cluster.stalls import watch_for_stalls
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.network.client_link import ClientListener, OpenPort, OpensPorts
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventFields, EventKind, data_text
@@ -40,6 +41,9 @@ from kcsim.zk.servers.errors import OccupiedError
 from kcsim.zk.servers.external import ExternalZooKeeper, children_of, require_chroot
 from kcsim.zk.servers.ports import ZooKeeperServers
 from kcsim.znodes import paths
+
+if TYPE_CHECKING:
+    from kcsim.brokers.cluster.client_observer import ClientObservers
 
 LOOK_EVERY_MS = 20
 
@@ -123,7 +127,8 @@ async def _run_on(
     began: int,
 ) -> None:
     records = AcknowledgedRecords()
-    open_port = None if spec.client_ports is None else _port_opener(runtime, log, records)
+    clients = None if spec.client_ports is None else _observers_of_clients(runtime, log, spec, records)
+    open_port = None if clients is None else _port_opener(runtime, clients)
     live, zookeeper, capture = _client_with_capture(servers, log)
     admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
     if isinstance(capture, TransactionLogCapture):
@@ -131,10 +136,22 @@ async def _run_on(
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
     epoch_ms = int(time.time() * 1000)
     environment = ClusterEnvironment(runtime, log, zookeeper, admin, members, epoch_ms, open_port, records)
+    if clients is not None:
+        environment = replace(environment, report_clients=clients.report_all)
     cluster = Cluster(spec, environment)
+
+    async def look() -> None:
+        await capture.look(admin)
+        if clients is not None:
+            clients.report_due()
+
     try:
-        async with observed(runtime, log, spec, partial(capture.look, admin)):
-            await script(cluster)
+        async with observed(runtime, log, spec, look):
+            try:
+                await script(cluster)
+            finally:
+                if clients is not None:
+                    clients.report_all()
     finally:
         await cluster.close()
         await admin.close()
@@ -203,14 +220,23 @@ async def observed(
         log.append(SCENARIO, EventKind.RUN_ENDED, RUN_STARTED_SEQ, EventFields())
 
 
-def _port_opener(runtime: WallClockRuntime, log: EventLog, records: AcknowledgedRecords) -> OpensPorts:
+def _observers_of_clients(
+    runtime: WallClockRuntime, log: EventLog, spec: ClusterSpec, records: AcknowledgedRecords
+) -> "ClientObservers":
     # Imported here, because it takes half a second, and no session may wait for it.
-    from kcsim.brokers.cluster.client_observer import ClientObserver
+    from kcsim.brokers.cluster.client_observer import ClientObservers
+    from kcsim.brokers.cluster.error_causes import ErrorCauses
+
+    causes = ErrorCauses(BrokerConfig.of(spec.settings, spec.protections).offsets_topic_num_partitions)
+    log.subscribe(causes)
+    return ClientObservers(runtime, log, causes, records)
+
+
+def _port_opener(runtime: WallClockRuntime, clients: "ClientObservers") -> OpensPorts:
     from kcsim.brokers.wire.client_port import ClientPort
 
     def open_port(host: str, port: int, listener: ClientListener) -> OpenPort:
-        observer = ClientObserver(log.sink(listener.node), RUN_STARTED_SEQ, records)
-        return ClientPort(runtime, (host, port), RUN_STARTED_SEQ, listener, observer)
+        return ClientPort(runtime, (host, port), listener, clients.of(listener.node))
 
     return open_port
 

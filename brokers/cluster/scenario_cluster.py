@@ -139,6 +139,10 @@ class SimulatedBrokers(ObservedCluster, Protocol):
         """The records that were acknowledged to clients from outside the run."""
         ...
 
+    def report_clients(self) -> None:
+        """Append the events about clients from outside the run that are summed up."""
+        ...
+
     @property
     def epoch_ms(self) -> int:
         """Wall-clock time of the run's start, in ms since 1970."""

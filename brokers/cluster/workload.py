@@ -12,15 +12,21 @@ from kcsim.brokers.clients.clients import ClientConfig, ClusterClient
 from kcsim.brokers.clients.ledger import Ledger, RecordCounts, count_records
 from kcsim.brokers.clients.producer import Producer, ProducerSpec
 from kcsim.brokers.clients.reports import ProducerReports
+from kcsim.brokers.cluster.record_fates import RecordFate, RecordHistory
 from kcsim.brokers.cluster.scenario_cluster import SimulatedBrokers
+from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, SCENARIO, ClusterError, RunActionLog
 from kcsim.runtime.ports import Promise
-from kcsim.vocabulary import NO_LEADER, TopicPartition
+from kcsim.text import summarize
+from kcsim.vocabulary import NO_LEADER, BrokerId, TopicPartition
 
 LONGEST_WORK_MS = 60 * 60 * 1_000
 """Time limit for a number of records in all, in the time of the run; each batch is bounded by delivery.timeout.ms."""
+FATES_ONE_BY_ONE = 100
+"""So many events say of a partition which records are lost, and as many which are there twice. The counts are of all."""
+WRITERS_NAMED = 5
 ACKS = {0: "0", 1: "1", -1: "all"}
 
 
@@ -116,7 +122,8 @@ class Workload:
         for producer in self._producers.values():
             if producer.reports is not None:
                 producer.reports.flush()
-        causes = self._causes()
+        self._cluster.report_clients()
+        causes = {**self._causes(), **self._emit_fates()}
         for tp in self._partitions():
             self._emit_counts(tp, self._count(tp), causes.get(tp, RUN_STARTED_SEQ))
 
@@ -129,6 +136,11 @@ class Workload:
         return sorted({*self.ledger.partitions, *self._cluster.acknowledged_records.partitions})
 
     def _count(self, tp: TopicPartition) -> RecordCounts:
+        replicas = self._replicas(tp)
+        return count_records(self.ledger.of(tp), *replicas) + self._cluster.acknowledged_records.count(tp, *replicas)
+
+    def _replicas(self, tp: TopicPartition) -> tuple[Mapping[BrokerId, ReplicaLog], BrokerId | None, Sequence[BrokerId]]:
+        """Return the logs of a partition's replicas, its leader and its ISR."""
         topics = self._cluster.state.of_topics
         assignment = topics.assignment(tp)
         replicas = assignment.replicas if assignment else ()
@@ -137,9 +149,39 @@ class Workload:
             replicas or tp not in topics.states
         ):  # else the topic's znode was overwritten by hand: the replicas are still there
             logs = {b: log for b, log in logs.items() if b in replicas}
-        leader, isr = topics.leader(tp), topics.isr(tp)
-        from_outside = self._cluster.acknowledged_records.count(tp, logs, leader, isr)
-        return count_records(self.ledger.of(tp), logs, leader, isr) + from_outside
+        return logs, topics.leader(tp), topics.isr(tp)
+
+    def _emit_fates(self) -> dict[TopicPartition, int]:
+        """Append which records of real clients are lost or twice in a log. Return partition -> cause of its last loss."""
+        records = self._cluster.acknowledged_records
+        replicas = {tp: self._replicas(tp) for tp in records.partitions}
+        lost = {tp: offsets for tp, of_tp in replicas.items() if (offsets := records.lost(tp, *of_tp))}
+        copies = {tp: batches for tp, of_tp in replicas.items() if (batches := records.copies(tp, *of_tp))}
+        if not lost and not copies:
+            return {}
+        history = RecordHistory(self._cluster.log.events, {*lost, *copies})
+        causes = {}
+        for tp, offsets in lost.items():
+            fates = history.lost(tp, offsets)
+            self._emit_each(EventKind.RECORDS_LOST, tp, fates)
+            causes[tp] = max(fate.cause for fate in fates)
+        for tp, batches in copies.items():
+            self._emit_each(EventKind.RECORDS_DUPLICATED, tp, history.duplicated(tp, batches))
+        return causes
+
+    def _emit_each(self, kind: EventKind, tp: TopicPartition, fates: Sequence[RecordFate]) -> None:
+        for fate in fates[:FATES_ONE_BY_ONE]:
+            first, end = fate.offsets
+            fields = EventFields(
+                topic=tp.topic,
+                partition=tp.partition,
+                leader_epoch=fate.leader_epoch,
+                offset=first,
+                end_offset=end,
+                count=end - first,
+                detail=f"written by {summarize(fate.writers, WRITERS_NAMED)}",
+            )
+            self._cluster.log.append(SCENARIO, kind, fate.cause, fields)
 
     def _emit_counts(self, tp: TopicPartition, counts: RecordCounts, cause: int) -> None:
         topics = self._cluster.state.of_topics

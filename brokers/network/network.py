@@ -293,6 +293,9 @@ class Request:
     def sender(self) -> str:
         return self._back.target
 
+    def note_fault(self, cause: int) -> None:
+        """The clients within the run do not name causes of errors."""
+
     def respond(self, response: Any) -> None:
         assert not self._is_answered, f"answered twice: {type(self.request).__name__}"
         self._is_answered = True

@@ -81,6 +81,9 @@ class _ProcessIncoming:
     def sender(self) -> str:
         return self._inner.sender
 
+    def note_fault(self, cause: int) -> None:
+        self._inner.note_fault(cause)
+
     def respond(self, response: Any) -> None:
         self._process.check_alive()
         self._inner.respond(response)

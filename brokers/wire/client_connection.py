@@ -11,17 +11,18 @@ import socket
 import struct
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kcsim.brokers.network.client_link import ClientLink, ClientListener
-from kcsim.brokers.wire.apis.api import AnsweredRequestError, ConnectionRefusedByApiError
+from kcsim.brokers.ports import ConnectionEnd
+from kcsim.brokers.wire.apis.api import AnsweredRequestError, ConnectionRefusedByApiError, Values
 from kcsim.brokers.wire.apis.registry import (
     answer_frame,
     is_served,
     name_of_request,
     refusal_of_api_versions,
     request_of,
-    response_frame,
+    response_values,
 )
 from kcsim.brokers.wire.fetch_sessions import FetchSessions
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, UnknownVersionError, client_id_in, decode_request
@@ -52,15 +53,42 @@ class ConnectionLimits:
 DEFAULT_LIMITS = ConnectionLimits()
 
 
-class PortObserver(Protocol):
-    """Receives what happens to the clients of a port."""
+class AnsweredRequest(NamedTuple):
+    """A request, and what became of it.
 
-    def closed(self, client: str, why: str) -> None:
-        """A connection was closed because of what came over it. Args: client: host and port."""
+    Attributes:
+        response: the broker's; None: the answer was known without the broker.
+        values: the fields of the answer; None: the client expects none.
+        size: bytes of the request and of the answer.
+        latency_ms: from when the request had arrived until its answer was written.
+        cause: the event that the answer's errors follow from, where the port knows it.
+    """
+
+    frame: RequestFrame
+    response: Any
+    values: Values | None
+    size: int
+    latency_ms: float
+    cause: int | None = None
+
+
+class PortObserver(Protocol):
+    """Receives what happens to the clients of a port, which are named by host and port."""
+
+    def received(self, frame: RequestFrame) -> int:
+        """A request has arrived. Return the event that the broker's events for the request follow from."""
         ...
 
-    def answered(self, frame: RequestFrame, response: Any) -> None:
-        """The broker's response to a request was written to its connection, if the client expects one."""
+    def answered(self, request: AnsweredRequest) -> None:
+        """The response to a request was written to its connection, if the client expects one."""
+        ...
+
+    def closed(self, client: str, why: str) -> None:
+        """A connection was closed because of what came over it."""
+        ...
+
+    def disconnected(self, client: str, end: ConnectionEnd) -> None:
+        """A connection ended for another reason."""
         ...
 
 
@@ -69,14 +97,12 @@ class ConnectionContext:
     """What all connections of a port share.
 
     Attributes:
-        cause: the event that the events of the broker for requests follow from.
         listener: receives the requests, and gives each connection its link.
         observer: receives what happens to clients.
         connections: those that are open.
     """
 
     runtime: Runtime
-    cause: int
     listener: ClientListener
     observer: PortObserver
     limits: ConnectionLimits
@@ -93,6 +119,7 @@ class KafkaClientConnection(asyncio.Protocol):
         self._frames: asyncio.Queue[bytes | MalformedFrameError | None] = asyncio.Queue()  # None: the client has gone
         self._not_taken_bytes = 0
         self._is_malformed = False
+        self._is_broken = False
         self._may_write = asyncio.Event()
         self._may_write.set()
 
@@ -107,7 +134,8 @@ class KafkaClientConnection(asyncio.Protocol):
         self._transport = transport
         self._client = "{}:{}".format(*transport.get_extra_info("peername")[:2])
         self._context.connections.add(self)
-        self._serving = asyncio.get_running_loop().create_task(self._serve())
+        self._loop = asyncio.get_running_loop()
+        self._serving = self._loop.create_task(self._serve())
         self._link: ClientLink = self._context.listener.client_link(self)
 
     def data_received(self, data: bytes) -> None:
@@ -158,19 +186,24 @@ class KafkaClientConnection(asyncio.Protocol):
     def reset(self) -> None:
         with suppress(OSError):  # the client may have gone
             self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+        self._is_broken = True
         self.close()
 
     # --- requests and answers
 
     async def _serve(self) -> None:
+        observer = self._context.observer
         try:
             while (frame := await self._next_frame()) is not None:
                 await self._answer(frame)
                 await self._may_write.wait()
+            observer.disconnected(self._client, ConnectionEnd.CLOSED_BY_CLIENT)
         except (MalformedFrameError, ConnectionRefusedByApiError) as error:
-            self._context.observer.closed(self._client, str(error))
-        except (OSError, TimeoutError, asyncio.CancelledError, Killed):
-            pass  # the client was idle for too long, or this end is closed
+            observer.closed(self._client, str(error))
+        except TimeoutError:
+            observer.disconnected(self._client, ConnectionEnd.IDLE)
+        except (asyncio.CancelledError, Killed):
+            observer.disconnected(self._client, ConnectionEnd.BROKEN if self._is_broken else ConnectionEnd.PORT_CLOSED)
         finally:
             self._context.connections.discard(self)
             self._link.close()
@@ -192,7 +225,7 @@ class KafkaClientConnection(asyncio.Protocol):
 
     async def _answer(self, content: bytes) -> None:
         """Answer a request."""
-        context = self._context
+        context, began_s, name = self._context, self._loop.time(), name_of_request(content)
         try:
             frame = decode_request(content, self._client, context.fetch_sessions)
             if not is_served(frame.api_key, frame.version):
@@ -200,47 +233,73 @@ class KafkaClientConnection(asyncio.Protocol):
         except UnknownVersionError as error:
             if error.api_key != API_VERSIONS:
                 raise MalformedFrameError(str(error)) from error
-            self._send(name_of_request(content), refusal_of_api_versions(error.correlation_id))
+            answer = refusal_of_api_versions(error.correlation_id)
+            self._link.answer(name, len(answer), self._write, answer)
             return
-        name = name_of_request(content)
+        cause = context.observer.received(frame)
+        under_way = _UnderWay(frame, len(content), began_s, name)
         try:
-            request = ClientRequest(request_of(frame), self._link.ends[0], context.cause, context.runtime.promise())
+            request = ClientRequest(request_of(frame), self._link.ends[0], cause, context.runtime.promise())
         except AnsweredRequestError as error:
-            self._send(name, answer_frame(error.values, frame))
+            self._respond(under_way, None, error.values)
             return
         context.listener.put(request)
         if context.listener.breaks_now(self._link, name):
             self._link.sever("")
             return
         response = await request.answer.wait()
-        answer = response_frame(response, frame)
+        self._respond(under_way, response, response_values(response, frame), request.fault)
+
+    def _respond(self, under_way: "_UnderWay", response: Any, values: Values | None, fault: int | None = None) -> None:
+        """Send an answer, or none if the client expects none."""
+        frame, size, began_s, _ = under_way
+        answer = None if values is None else answer_frame(values, frame)
+
+        def write() -> None:
+            if answer is not None:
+                if self._transport.is_closing():
+                    return
+                self._write(answer)
+            latency_ms, total = (self._loop.time() - began_s) * 1000, size + len(answer or b"")
+            self._context.observer.answered(AnsweredRequest(frame, response, values, total, latency_ms, fault))
+
         if answer is None:
-            context.observer.answered(frame, response)
+            write()
         else:
-            self._link.answer(name, len(answer), self._write_response, answer, frame, response)
-
-    def _send(self, name: str, answer: bytes) -> None:
-        self._link.answer(name, len(answer), self._write, answer)
-
-    def _write_response(self, answer: bytes, frame: RequestFrame, response: Any) -> None:
-        if not self._transport.is_closing():
-            self._write(answer)
-            self._context.observer.answered(frame, response)
+            self._link.answer(under_way.name, len(answer), write)
 
     def _write(self, answer: bytes) -> None:
         self._transport.writelines((LENGTH.pack(len(answer)), answer))
 
 
-class ClientRequest:
-    """The Incoming port: a request that came over TCP. Attributes: answer: the broker's response."""
+class _UnderWay(NamedTuple):
+    """A request that is being answered. Attributes: size: bytes; name: in the event log."""
 
-    __slots__ = ("answer", "cause", "request", "sender")
+    frame: RequestFrame
+    size: int
+    began_s: float
+    name: str
+
+
+class ClientRequest:
+    """The Incoming port: a request that came over TCP.
+
+    Attributes:
+        answer: the broker's response.
+        fault: the fault because of which the answer carries an error.
+    """
+
+    __slots__ = ("answer", "cause", "fault", "request", "sender")
 
     def __init__(self, request: Any, sender: str, cause: int, answer: Promise[Any]) -> None:
         self.request = request
         self.sender = sender
         self.cause = cause
         self.answer = answer
+        self.fault: int | None = None
+
+    def note_fault(self, cause: int) -> None:
+        self.fault = cause
 
     def respond(self, response: Any) -> None:
         self.answer.resolve(response)

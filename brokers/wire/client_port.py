@@ -25,7 +25,6 @@ class ClientPort:
 
     Args:
         address: host and port; port 0: any free one.
-        cause: the event that the events of the broker for requests follow from.
         listener: receives the requests.
         observer: receives what happens to clients.
 
@@ -36,7 +35,6 @@ class ClientPort:
         self,
         runtime: Runtime,
         address: tuple[str, int],
-        cause: int,
         listener: ClientListener,
         observer: PortObserver,
         limits: ConnectionLimits = DEFAULT_LIMITS,
@@ -44,7 +42,7 @@ class ClientPort:
         self._listener = listener
         self._connections: set[KafkaClientConnection] = set()
         sessions = FetchSessions(runtime.now_ms)
-        self._context = ConnectionContext(runtime, cause, listener, observer, limits, sessions, self._connections)
+        self._context = ConnectionContext(runtime, listener, observer, limits, sessions, self._connections)
         self._is_closed = False
         self._socket: socket.socket | None = _listening_socket(address)
         self._address: tuple[str, int] = self._socket.getsockname()[:2]

@@ -455,6 +455,16 @@ class EventKind(StrEnum):
         "The outcome of all records of a partition, as a JSON object in `data` (node: `scenario`).",
         *("topic", "partition", "leader", "isr", "count", "data", "detail"),
     )
+    RECORDS_LOST = (
+        "RecordsLost",
+        "Records that were acknowledged to Kafka clients from outside are not in the leader's log (node: `scenario`).",
+        *("topic", "partition", "leader_epoch", "offset", "end_offset", "count", "detail"),
+    )
+    RECORDS_DUPLICATED = (
+        "RecordsDuplicated",
+        "A batch of such a client was sent again, and is in the leader's log once more (node: `scenario`).",
+        *("topic", "partition", "leader_epoch", "offset", "end_offset", "count", "detail"),
+    )
     # The network (node: the sender; `target`: the receiver; `event`: the message)
     NETWORK_STALLED = (
         "NetworkStalled",
@@ -471,10 +481,35 @@ class EventKind(StrEnum):
         "A connection broke; `rule` says why.",
         *("event", "target", "rule", "detail"),
     )
+    # Kafka clients from outside the run, as the broker sees them (`client_id`: the client; `target`: its address)
+    CLIENT_CONNECTED = (
+        "ClientConnected",
+        "A Kafka client sent its first request over a connection; `count` connections, if there are very many. `data`: the "
+        "client's software and its version as a JSON object, if the client has named them.",
+        *("client_id", "target", "count", "data"),
+    )
+    CLIENT_DISCONNECTED = (
+        "ClientDisconnected",
+        "The connection of a Kafka client ended; `rule` says why. `count` connections, if there are very many.",
+        *("client_id", "target", "rule", "count"),
+    )
     CLIENT_CONNECTION_CLOSED = (
         "ClientConnectionClosed",
         "The broker closed the connection of a Kafka client, because of what came over it; `target`: the client's address.",
-        *("target", "detail"),
+        *("client_id", "target", "detail"),
+    )
+    CLIENT_ERROR = (
+        "ClientError",
+        "The broker answered a request (`event`: the API) of a Kafka client with an error for a partition, topic or group, "
+        "or for `count` partitions, of which `partitions` are the first. Like errors that follow within a second are one "
+        "event, for `count` of them. The cause is the event that explains the error.",
+        *("client_id", "target", "event", "topic", "partition", "partitions", "group", "count", "error"),
+    )
+    CLIENT_REQUESTS = (
+        "ClientRequests",
+        "The broker has answered `count` requests (`event`: the API) of a Kafka client since `duration_ms` before; errors, "
+        "records, bytes and latencies as a JSON object in `data`.",
+        *("client_id", "event", "count", "data", "duration_ms"),
     )
     # Faults, admin actions and results (node: `scenario`)
     PROTECTION_OFF = (
@@ -559,12 +594,14 @@ class EventFields(TypedDict, total=False):
     member: str  # member id in the group
     generation: int  # number of the group's rebalances so far
     partitions: Sequence[str]  # partitions, such as orders-0
+    # clients from outside the run
+    client_id: str  # a Kafka client's client.id; empty if it has none
     # the event, its target and its reason
     event: str  # name of the controller event, request or watch event
     state: str  # the new state
     step: str  # name of the step of a longer procedure
     fault: str  # the fault's verb, such as kill
-    target: str  # the node that the fault or message is directed at
+    target: str  # the node that the fault or message is directed at; of a client's event the client's host and port
     breakpoint: str  # what triggers an armed fault: before or after a write, or delivered (the request in `event`)
     breakpoint_path: str  # the fault is triggered by a write to this znode or below it; absent: by any write
     sources: Sequence[str]  # nodes at one end of the links that a network fault concerns; absent: all nodes
@@ -646,6 +683,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     member: str | None = None
     generation: int | None = None
     partitions: Sequence[str] | None = None
+    client_id: str | None = None
     event: str | None = None
     state: str | None = None
     step: str | None = None

@@ -30,16 +30,22 @@ class TreeOutput(StrEnum):
 def why(
     trace: Annotated[Path, typer.Argument(help="What --trace has kept: JSON lines, or Parquet.")],
     question: Annotated[
-        str,
+        str | None,
         typer.Argument(
             autocompletion=completion.event_kinds,
             help="An event (its number, or its kind, as LeaderElection, last:LeaderElection, first:…), or a state"
-            " (as 'orders-4 offline at 6.4s').",
+            " (as 'orders-4 offline at 6.4s'). With --client or --error: last:ClientError if it is left out.",
         ),
-    ],
+    ] = None,
     topic: Annotated[str | None, typer.Option(metavar="NAME", help="With a kind: only events about this topic.")] = None,
     partition: Annotated[int | None, typer.Option(min=0, help="With a kind: only about this partition.")] = None,
     node: Annotated[str | None, typer.Option(metavar="NODE", help="With a kind: only of broker-2, zookeeper, …")] = None,
+    client: Annotated[
+        str | None, typer.Option(metavar="ID", help="With a kind: only of the Kafka client with this client.id.")
+    ] = None,
+    error: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With a kind: only with this error, as NOT_LEADER_OR_FOLLOWER.")
+    ] = None,
     depth: Annotated[int, typer.Option(min=0, help="How many levels of what followed to show.")] = DEPTH,
     everything: Annotated[bool, typer.Option("--all", help="Show everything that followed.")] = False,
     output: Annotated[TreeOutput, typer.Option(help="How to print it.")] = TreeOutput.TREE,
@@ -51,6 +57,7 @@ def why(
     kcsim why run.jsonl 212
     kcsim why run.jsonl last:ElectionWon
     kcsim why run.jsonl last:LeaderElection --topic orders --partition 0 --all
+    kcsim why run.jsonl --client my-producer --error NOT_LEADER_OR_FOLLOWER
     kcsim why run.jsonl 'no controller at 3s'
 
     States, each with "at TIME" (12.5s, 300ms, '#123') after it, else at the end of the run, before its clean-up:
@@ -74,26 +81,35 @@ def why(
     """
     from kcsim.scenarios.views.narration.cause_text import Sentences, seqs_of, story_json, story_lines
     from kcsim.scenarios.views.narration.causes import Causes, NoSuchEventError
-    from kcsim.scenarios.views.narration.event_choice import EventChoiceError, EventCriteria, choose
+    from kcsim.scenarios.views.narration.event_choice import (
+        LAST_ERROR_OF_A_CLIENT,
+        EventChoiceError,
+        EventCriteria,
+        choose,
+    )
     from kcsim.scenarios.views.state_questions.question import is_state_question
 
+    criteria = EventCriteria(topic, partition, node, client, error)
+    if question is None:
+        if client is None and error is None:
+            fail("name an event or a state, or a client's error by --client or --error", ExitStatus.USAGE)
+        question = LAST_ERROR_OF_A_CLIENT
     events, broken_off = _read(trace)
     if is_state_question(question):
-        if topic is not None or partition is not None or node is not None:
-            fail(
-                "--topic, --partition and --node go with a kind of event; a state names its subject itself", ExitStatus.USAGE
-            )
+        if str(criteria):
+            options = "--topic, --partition, --node, --client and --error"
+            fail(f"{options} go with a kind of event; a state names its subject itself", ExitStatus.USAGE)
         if broken_off is not None:
             print(f"{broken_off}; what came after that is not known", file=sys.stderr)
         _answer_about_state(trace, events, question, output)
         return
     try:
-        chosen = choose(events, question, EventCriteria(topic, partition, node))
+        chosen = choose(events, question, criteria)
         story = Causes(events).story(chosen, None if everything else depth, None if everything else BREADTH)
-    except (EventChoiceError, NoSuchEventError) as error:
+    except (EventChoiceError, NoSuchEventError) as missing:
         if broken_off is not None:
-            fail(f"{broken_off}; {error}", ExitStatus.UNDECIDED)
-        fail(f"{trace}: {error}", ExitStatus.USAGE)
+            fail(f"{broken_off}; {missing}", ExitStatus.UNDECIDED)
+        fail(f"{trace}: {missing}", ExitStatus.USAGE)
     if broken_off is not None:
         print(f"{broken_off}; what came after that is not shown", file=sys.stderr)
     sentences = Sentences(events, seqs_of(story))

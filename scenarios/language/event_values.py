@@ -13,6 +13,7 @@ from kcsim.brokers.groups.assignors.assignors import AssignmentStrategy
 from kcsim.brokers.groups.group_metadata import GroupState
 from kcsim.brokers.log.log_retention import RetentionRule
 from kcsim.brokers.log.log_segments import RollReason
+from kcsim.brokers.ports import ConnectionEnd
 from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.decisions.election import ElectionRule, PartitionLeaderElectionStrategy
 from kcsim.controller.decisions.partition_states import PartitionMachineState
@@ -71,6 +72,7 @@ VALUES: Mapping[tuple[EventKind, str], tuple[str, ...]] = MappingProxyType(
         (EventKind.SEGMENT_DELETED, "rule"): _values(RetentionRule),
         (EventKind.GROUP_ASSIGNMENT, "rule"): _ASSIGNORS,
         (EventKind.PROTECTION_OFF, "rule"): PROTECTION_NAMES,
+        (EventKind.CLIENT_DISCONNECTED, "rule"): _values(ConnectionEnd),
         **{
             (kind, "event"): _CONTROLLER_EVENTS
             for kind in (

@@ -55,13 +55,12 @@ def request_of(frame: RequestFrame) -> Any:
     return APIS[frame.api_key].request(frame)
 
 
-def response_frame(response: Any, frame: RequestFrame) -> bytes | None:
-    """Return the frame of the broker's response to the request in a frame; None: the client expects no answer.
+def response_values(response: Any, frame: RequestFrame) -> Values | None:
+    """Return the fields of the broker's response to the request in a frame; None: the client expects no answer.
 
     Raises: ConnectionRefusedByApiError.
     """
-    values = APIS[frame.api_key].values(response, frame)
-    return None if values is None else answer_frame(values, frame)
+    return APIS[frame.api_key].values(response, frame)
 
 
 def answer_frame(values: Values, frame: RequestFrame) -> bytes:

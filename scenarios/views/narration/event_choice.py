@@ -8,6 +8,7 @@ from kcsim.eventlog.events import Event, EventKind
 from kcsim.text import comma_separated, did_you_mean, summarize
 
 FIRST, LAST = "first", "last"
+LAST_ERROR_OF_A_CLIENT = f"{LAST}:{EventKind.CLIENT_ERROR}"
 NUMBER = re.compile(r"#?([0-9]+)")
 NAMED_AT_MOST = 8
 
@@ -18,18 +19,32 @@ class EventChoiceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EventCriteria:
-    """The required subject of the event; None: any. `node` is the node of the event itself."""
+    """The required subject of the event; None: any.
+
+    Attributes:
+        node: of the event itself.
+        client: the client id of a Kafka client from outside the run.
+        error: ZooKeeper's or Kafka's name of the error.
+    """
 
     topic: str | None = None
     partition: int | None = None
     node: str | None = None
+    client: str | None = None
+    error: str | None = None
 
     def is_met_by(self, event: Event) -> bool:
-        pairs = ((self.topic, event.topic), (self.partition, event.partition), (self.node, event.node))
+        pairs = (
+            *((self.topic, event.topic), (self.partition, event.partition), (self.node, event.node)),
+            *((self.client, event.client_id), (self.error, event.error)),
+        )
         return all(wanted in (None, found) for wanted, found in pairs)
 
     def __str__(self) -> str:
-        parts = [("topic", self.topic), ("partition", self.partition), ("node", self.node)]
+        parts = [
+            *(("topic", self.topic), ("partition", self.partition), ("node", self.node)),
+            *(("client", self.client), ("error", self.error)),
+        ]
         return comma_separated(f"{what} {value}" for what, value in parts if value is not None)
 
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.eventlog.run_actions import SCENARIO
 from kcsim.scenarios.language.step_words import WORDS_OF_EVENTS
+from kcsim.scenarios.views.narration.client_sentences import CLIENT_SENTENCES
 from kcsim.scenarios.views.narration.consumer_sentences import CONSUMER_SENTENCES
 from kcsim.scenarios.views.narration.network_sentences import NETWORK_SENTENCES
 from kcsim.scenarios.views.narration.segment_sentences import SEGMENT_SENTENCES
@@ -28,6 +29,18 @@ FINAL_REFUSALS = ("SESSIONEXPIRED", "SESSIONMOVED", "SESSIONCLOSED")
 SERVER = "member-"
 REQUESTS = MappingProxyType({"list-partition-reassignments": "asks the controller for the reassignments in progress"})
 """`op` of requests that no step makes -> what is done."""
+
+_SENTENCES: Mapping[EventKind, Callable[[Event], str]] = MappingProxyType(
+    {
+        **TOPIC_SENTENCES,
+        **NETWORK_SENTENCES,
+        **CLIENT_SENTENCES,
+        **CONSUMER_SENTENCES,
+        **SEGMENT_SENTENCES,
+        **WORKLOAD_SENTENCES,
+    }
+)
+"""Kind of event -> its sentence, where that depends on the event alone."""
 
 
 class Narrator:
@@ -53,16 +66,8 @@ class Narrator:
         """Process an event. Return its sentence, without the time and the node, or None if it is not worth a line."""
         if self._is_over:
             return None  # the clean-up after the run's end is not narrated
-        if event.kind in TOPIC_SENTENCES:
-            return TOPIC_SENTENCES[event.kind](event)
-        if event.kind in NETWORK_SENTENCES:
-            return NETWORK_SENTENCES[event.kind](event)
-        if event.kind in CONSUMER_SENTENCES:
-            return CONSUMER_SENTENCES[event.kind](event)
-        if event.kind in SEGMENT_SENTENCES:
-            return SEGMENT_SENTENCES[event.kind](event)
-        if event.kind in WORKLOAD_SENTENCES:
-            return WORKLOAD_SENTENCES[event.kind](event)
+        if event.kind in _SENTENCES:
+            return _SENTENCES[event.kind](event)
         describer = _DESCRIBERS.get(event.kind)
         return describer(self, event) if describer else None
 

@@ -1,4 +1,4 @@
-"""The sentences for what senders experience on a network with faults, and brokers with clients from outside.
+"""The sentences for what senders experience on a network with faults.
 
 Pure, an event at a time. The node stands before the sentence, as in every line of a run.
 """
@@ -28,16 +28,11 @@ def _broken(event: Event) -> str:
     return f"loses a connection to {event.target}: {event.detail}"
 
 
-def _closed(event: Event) -> str:
-    return f"closes the connection of the client at {event.target}: {event.detail}"
-
-
 NETWORK_SENTENCES: Mapping[EventKind, Callable[[Event], str]] = MappingProxyType(
     {
         EventKind.NETWORK_STALLED: _stalled,
         EventKind.NETWORK_RESUMED: _resumed,
         EventKind.NETWORK_CONNECTION_BROKEN: _broken,
-        EventKind.CLIENT_CONNECTION_CLOSED: _closed,
     }
 )
 """Kind of event -> its sentence."""

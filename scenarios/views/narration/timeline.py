@@ -16,6 +16,7 @@ from rich.text import Text
 
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, ExpectationResult, Verdict, summary
+from kcsim.scenarios.views.narration.client_sentences import CLIENT_SENTENCES, is_client_detail
 from kcsim.scenarios.views.narration.consumer_sentences import CONSUMER_SENTENCES
 from kcsim.scenarios.views.narration.narrator import Narrator, describe
 from kcsim.scenarios.views.narration.network_sentences import NETWORK_SENTENCES, is_network_detail
@@ -43,7 +44,7 @@ LIKE_EVENTS_SHOWN = 12
 
 
 LIMITED_KINDS = frozenset().union(
-    TOPIC_SENTENCES, NETWORK_SENTENCES, WORKLOAD_SENTENCES, CONSUMER_SENTENCES, SEGMENT_SENTENCES
+    TOPIC_SENTENCES, NETWORK_SENTENCES, CLIENT_SENTENCES, WORKLOAD_SENTENCES, CONSUMER_SENTENCES, SEGMENT_SENTENCES
 )
 """Kinds of which only the first similar events are shown."""
 
@@ -105,7 +106,7 @@ class ConsoleTimeline:
         """Return the sentence itself, or a remark that more similar events follow, or None."""
         if self._every_detail or event.kind not in LIMITED_KINDS:
             return sentence
-        if is_detail(event) or is_network_detail(event):
+        if is_detail(event) or is_network_detail(event) or is_client_detail(event):
             return None
         like = (event.node, event.kind, event.cause)
         if len(self._like) > SENTENCES_KEPT:

@@ -43,6 +43,16 @@ def _truncated(event: Event) -> str:
     return f"truncates {_records(event)} of {about(event, None)} {why}{those}"
 
 
+def _lost(event: Event) -> str:
+    last, epoch = (event.end_offset or 0) - 1, event.leader_epoch
+    which = f"offsets {event.offset} to {last} of leader epoch {epoch}"
+    return f"misses {_records(event)} of {about(event, None)} that were acknowledged: {which}, {event.detail}"
+
+
+def _duplicated(event: Event) -> str:
+    return f"finds {_records(event)} of {about(event, None)} once more, from offset {event.offset} on, {event.detail}"
+
+
 def _ledger(event: Event) -> str:
     return f"counts the records of {about(event, None)}: {event.detail}"
 
@@ -54,6 +64,8 @@ WORKLOAD_SENTENCES: Mapping[EventKind, Callable[[Event], str]] = MappingProxyTyp
         EventKind.RECORDS_REFUSED: _refused,
         EventKind.RECORDS_GIVEN_UP: _given_up,
         EventKind.RECORDS_TRUNCATED: _truncated,
+        EventKind.RECORDS_LOST: _lost,
+        EventKind.RECORDS_DUPLICATED: _duplicated,
         EventKind.LEDGER: _ledger,
     }
 )

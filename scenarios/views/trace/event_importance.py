@@ -8,6 +8,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from kcsim.eventlog.events import Event, EventKind
+from kcsim.scenarios.views.narration.client_sentences import is_client_detail
 from kcsim.scenarios.views.narration.narrator import MANY_BROKERS, Narrator, what_happened
 from kcsim.scenarios.views.narration.network_sentences import is_network_detail
 from kcsim.scenarios.views.narration.timeline import LIKE_EVENTS_SHOWN, LIMITED_KINDS
@@ -74,7 +75,7 @@ class EventRanker:
         return ORDINARY if self._is_one_of_many(event) else NOTABLE
 
     def _is_one_of_many(self, event: Event) -> bool:
-        if is_detail(event) or is_network_detail(event):
+        if is_detail(event) or is_network_detail(event) or is_client_detail(event):
             return True
         if event.kind is EventKind.ELECTION_LOST:
             self._latecomers += 1

@@ -5,13 +5,14 @@ from typing import Any
 from kio.index import load_request_schema
 
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.wire.apis.registry import request_of, response_frame
+from kcsim.brokers.wire.apis.registry import request_of
 from kcsim.brokers.wire.frames import decode_request, decode_response, encode_request
 from kcsim.brokers.wire.message_building import message_of
 from tests.brokers.admin.recorded_answers import receiver
 from tests.brokers.admin.requests_of_admin_clients import SentRequest
 from tests.brokers.cluster.environments import WITHIN_MS, controller_of
 from tests.brokers.wire.plain_messages import plain
+from tests.brokers.wire.response_frames import response_frame
 
 
 class NetworkClient:

@@ -21,7 +21,7 @@ from kcsim.brokers.admin.change_requests import (
 )
 from kcsim.brokers.admin.config_definitions import ConfigType
 from kcsim.brokers.admin.requests import ConfigEntry, ConfigSource, ConfigSynonym
-from kcsim.brokers.wire.apis.registry import request_of, response_frame
+from kcsim.brokers.wire.apis.registry import request_of
 from kcsim.brokers.wire.frames import decode_request, decode_response
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import TopicPartition
@@ -37,6 +37,7 @@ from tests.brokers.admin.requests_of_admin_clients import (
 )
 from tests.brokers.wire.plain_messages import plain
 from tests.brokers.wire.recorded_frames import Exchange, recorded_exchanges
+from tests.brokers.wire.response_frames import response_frame
 
 Plain = Mapping[str, Any]
 

@@ -27,7 +27,7 @@ from kcsim.brokers.requests import (
     PartitionMetadata,
 )
 from kcsim.brokers.wire.apis.metadata import METADATA
-from kcsim.brokers.wire.apis.registry import APIS, is_served, request_of, response_frame
+from kcsim.brokers.wire.apis.registry import APIS, is_served, request_of
 from kcsim.brokers.wire.frames import (
     API_VERSIONS,
     RequestFrame,
@@ -40,6 +40,7 @@ from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import Endpoint, LeaderEpoch, TopicPartition
 from tests.brokers.wire.recorded_frames import recorded_exchanges
+from tests.brokers.wire.response_frames import response_frame
 
 SERVED = [one for one in recorded_exchanges() if is_served(one.api_key, one.version)]
 

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kcsim.brokers.network.network import MemoryNetwork
-from kcsim.brokers.ports import AddressInUseError
+from kcsim.brokers.ports import AddressInUseError, ConnectionEnd
 from kcsim.brokers.requests import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -18,7 +18,7 @@ from kcsim.brokers.requests import (
     MetadataResponse,
     PartitionMetadata,
 )
-from kcsim.brokers.wire.client_connection import ConnectionLimits
+from kcsim.brokers.wire.client_connection import AnsweredRequest, ConnectionLimits
 from kcsim.brokers.wire.client_port import ClientPort
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, decode_response
 from kcsim.controller.requests import ErrorCode
@@ -38,16 +38,26 @@ class Port:
     def __init__(self, runtime: WallClockRuntime, limits: ConnectionLimits) -> None:
         self.runtime = runtime
         self.reported: list[str] = []
+        self.requests: list[AnsweredRequest] = []
+        self.ends: list[ConnectionEnd] = []
         self.listener = MemoryNetwork(runtime).interface("broker-1").listen(HOST, 9092)
-        self.opened = ClientPort(runtime, (HOST, 0), CAUSE, self.listener, self, limits)
+        self.opened = ClientPort(runtime, (HOST, 0), self.listener, self, limits)
         self.answering = runtime.spawn("answering", self._answer())
 
     def closed(self, client: str, why: str) -> None:
         assert client.startswith(f"{HOST}:")
         self.reported.append(why)
 
-    def answered(self, frame: RequestFrame, response: object) -> None:
+    def received(self, frame: RequestFrame) -> int:
         assert frame.client.startswith(f"{HOST}:")
+        return CAUSE
+
+    def answered(self, request: AnsweredRequest) -> None:
+        self.requests.append(request)
+
+    def disconnected(self, client: str, end: ConnectionEnd) -> None:
+        assert client.startswith(f"{HOST}:")
+        self.ends.append(end)
 
     async def _answer(self) -> None:
         while True:
@@ -204,7 +214,7 @@ def test_a_port_in_use_is_refused_and_a_closed_one_is_free_again() -> None:
     async def story(port: Port) -> None:
         number = port.opened.port
         with pytest.raises(AddressInUseError, match=f"{HOST}:{number} is in use"):
-            ClientPort(port.runtime, (HOST, number), CAUSE, port.listener, port)
+            ClientPort(port.runtime, (HOST, number), port.listener, port)
         port.opened.close()
         await asyncio.sleep(0)
         with socket.create_server((HOST, number)):

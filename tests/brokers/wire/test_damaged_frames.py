@@ -12,7 +12,7 @@ import pytest
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.requests import MetadataRequest, MetadataResponse
 from kcsim.brokers.wire.apis.api import AnsweredRequestError, ConnectionRefusedByApiError
-from kcsim.brokers.wire.apis.registry import answer_frame, is_served, request_of, response_frame
+from kcsim.brokers.wire.apis.registry import answer_frame, is_served, request_of
 from kcsim.brokers.wire.fetch_sessions import FetchSessions
 from kcsim.brokers.wire.frames import UnknownVersionError, decode_request
 from kcsim.brokers.wire.message_reader import MalformedFrameError
@@ -20,6 +20,7 @@ from kcsim.controller.admin.topics import NewTopic
 from kcsim.errors import TimedOutError
 from tests.brokers.cluster.environments import play, start_and_elect
 from tests.brokers.wire.recorded_frames import recorded_exchanges
+from tests.brokers.wire.response_frames import response_frame
 
 FRAMES = 2_000
 SERVED = [one for one in recorded_exchanges() if is_served(one.api_key, one.version)]

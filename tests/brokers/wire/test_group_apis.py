@@ -44,13 +44,14 @@ from kcsim.brokers.wire.apis.api import AnsweredRequestError
 from kcsim.brokers.wire.apis.group_admin import LIST_GROUPS
 from kcsim.brokers.wire.apis.group_offsets import OFFSET_COMMIT, OFFSET_FETCH
 from kcsim.brokers.wire.apis.groups import FIND_COORDINATOR, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP
-from kcsim.brokers.wire.apis.registry import request_of, response_frame
+from kcsim.brokers.wire.apis.registry import request_of
 from kcsim.brokers.wire.frames import RequestFrame, decode_request, decode_response, encode_request
 from kcsim.brokers.wire.message_building import message_of
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import BrokerId, Endpoint, LeaderEpoch, TopicPartition
 from tests.brokers.differential.group_conversation import ASSIGNMENT, SUBSCRIPTION, commit, fetch, join, leave, sync
 from tests.brokers.wire.recorded_frames import Exchange, recorded_exchanges
+from tests.brokers.wire.response_frames import response_frame
 
 APIS = {**groups.APIS, **group_offsets.APIS, **group_admin.APIS}
 RECORDED = [one for one in recorded_exchanges() if one.api_key in APIS]

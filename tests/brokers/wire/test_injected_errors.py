@@ -27,14 +27,16 @@ from kcsim.brokers.requests import (
     PartitionMetadata,
 )
 from kcsim.brokers.wire.apis.api import AnsweredRequestError
-from kcsim.brokers.wire.apis.registry import is_served, request_of, response_frame
+from kcsim.brokers.wire.apis.registry import is_served, request_of
 from kcsim.brokers.wire.frames import RequestFrame, UnknownVersionError, decode_request, decode_response
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import BrokerId, Endpoint, LeaderEpoch, TopicPartition
 from tests.brokers.wire.recorded_frames import recorded_exchanges
+from tests.brokers.wire.response_frames import response_frame
 
 ERROR = ErrorCode.GROUP_AUTHORIZATION_FAILED  # which no broker here answers by itself
+FAULT = 7
 BROKER, CLIENT = "broker-1", "client writer"
 
 
@@ -43,6 +45,9 @@ class Arrived:
 
     def __init__(self, request: Any, sender: str = CLIENT) -> None:
         self.request, self.sender, self.cause = request, sender, 0
+
+    def note_fault(self, cause: int) -> None:
+        assert cause == FAULT
 
     def respond(self, response: Any) -> None:
         raise AssertionError(f"answered with {response}")
@@ -82,7 +87,7 @@ def test_every_recorded_request_is_answered_with_the_error(name: str) -> None:
             continue
         errors = InjectedErrors()
         answered = Mock()
-        errors.arm(ErrorInjection(name, ERROR, EVERYWHERE), answered)
+        errors.arm(ErrorInjection(name, ERROR, EVERYWHERE), FAULT, answered)
         if not REFUSALS[type(request)].parts(request, ErrorInjection(name, ERROR, EVERYWHERE)):
             continue  # it names no part
         response = asyncio.run(errors.at(BROKER).answer(Arrived(request), never))
@@ -108,7 +113,7 @@ def play(
 ) -> tuple[list[Any], list[Any]]:
     """Return what was carried out and what was answered, when a client sends a request some times."""
     errors, carried_out = InjectedErrors(), []
-    errors.arm(injection, lambda *_: None)
+    errors.arm(injection, FAULT, lambda *_: None)
 
     async def handle(request: Any, _: int) -> Any:
         carried_out.append(request)

@@ -30,12 +30,13 @@ from kcsim.brokers.wire.apis.api import ConnectionRefusedByApiError
 from kcsim.brokers.wire.apis.offsets import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from kcsim.brokers.wire.apis.producer_ids import INIT_PRODUCER_ID
 from kcsim.brokers.wire.apis.records import FETCH, PRODUCE
-from kcsim.brokers.wire.apis.registry import request_of, response_frame
+from kcsim.brokers.wire.apis.registry import request_of
 from kcsim.brokers.wire.frames import decode_request, decode_response
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import LeaderEpoch, TopicPartition
 from tests.brokers.wire.recorded_frames import Exchange, recorded_exchanges
+from tests.brokers.wire.response_frames import response_frame
 from tests.brokers.wire.test_apis import sent
 
 ORDERS_0 = TopicPartition("orders", 0)

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kcsim.eventlog.event_log import open_trace_writer
-from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, EventKind
+from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, EventFields, EventKind
 from kcsim.scenarios.cli.app import app
 from tests.scenarios.evaluated_log import EvaluatedLog
 
@@ -48,6 +48,52 @@ def test_depth_and_all_say_how_much_of_what_followed_is_shown(tmp_path: Path) ->
     trace = str(written(tmp_path / "run.jsonl"))
     assert "… 1 more follows" in kcsim("why", trace, "1", "--depth", "0").stdout
     assert "more follow" not in kcsim("why", trace, "1", "--depth", "0", "--all").stdout
+
+
+def written_with_clients(path: Path) -> str:
+    """Write a trace with errors of two clients, #2 to #4; return its path."""
+    story = EvaluatedLog()
+    story.append("scenario", EventKind.RUN_STARTED, scenario="try-it", seed=1, schema_version=EVENT_SCHEMA_VERSION)
+    expired = story.append("scenario", EventKind.FAULT, fault="expire", target="broker-1")
+    for client, error in (("shop", "NOT_LEADER_OR_FOLLOWER"), ("shop", "REQUEST_TIMED_OUT"), ("bank", "REQUEST_TIMED_OUT")):
+        about = EventFields(client_id=client, event="Produce", topic="orders", partition=0, count=1, error=error)
+        story.append("broker-1", EventKind.CLIENT_ERROR, expired, **about)
+    writer = open_trace_writer(path)
+    for event in story.events:
+        writer.write(event)
+    writer.close()
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seq"),
+    [
+        (("--client", "shop"), 3),
+        (("--client", "shop", "--error", "NOT_LEADER_OR_FOLLOWER"), 2),
+        (("--error", "REQUEST_TIMED_OUT"), 4),
+        (("first:ClientError", "--error", "REQUEST_TIMED_OUT"), 3),
+    ],
+)
+def test_a_clients_error_is_named_by_what_the_client_knows(tmp_path: Path, arguments: tuple[str, ...], seq: int) -> None:
+    result = kcsim("why", written_with_clients(tmp_path / "run.jsonl"), *arguments, "--output", "json")
+    document = json.loads(result.stdout)
+    assert [e["seq"] for e in document["chain"]] == [1, seq]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--client", "nobody"), "the trace has no ClientError with client nobody"),
+        ((), "name an event or a state, or a client's error by --client or --error"),
+        (("no controller", "--client", "shop"), "--client and --error go with a kind of event"),
+    ],
+)
+def test_a_question_without_an_answer_about_clients_ends_with_64(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    result = kcsim("why", written_with_clients(tmp_path / "run.jsonl"), *arguments)
+    assert (result.exit_code, result.stdout) == (64, "")
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize(

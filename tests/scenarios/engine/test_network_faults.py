@@ -363,7 +363,7 @@ def test_clients_repeat_what_was_answered_with_an_injected_error(tmp_path: Path)
         *(f"broker-2 answers Produce of producer-writer with NOT_ENOUGH_REPLICAS, {n} of 3" for n in (1, 2, 3)),
         "broker-3 answers Produce of producer-writer with REQUEST_TIMED_OUT, 1 of 1",
     ]
-    assert story_of(log.events).sentences[0].startswith("Broker-2 answered clients with an injected error at ")
+    assert story_of(log.events).sentences[0].startswith("broker-2 answered clients with an injected error at ")
 
 
 def test_an_injected_error_that_no_answer_carried_is_a_failure(tmp_path: Path) -> None:

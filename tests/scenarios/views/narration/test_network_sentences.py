@@ -74,16 +74,6 @@ def test_what_senders_have_of_it() -> None:
     ]
 
 
-def test_why_a_broker_closes_the_connection_of_a_client() -> None:
-    story = EvaluatedLog()
-    story.append(
-        "broker-1", EventKind.CLIENT_CONNECTION_CLOSED, target="127.0.0.1:4711", detail="API 0 is not known in version 99"
-    )
-    assert narrated(story) == [
-        "broker-1: closes the connection of the client at 127.0.0.1:4711: API 0 is not known in version 99"
-    ]
-
-
 def test_what_is_lost_by_chance_is_a_detail() -> None:
     story = EvaluatedLog()
     story.append("broker-1", EventKind.NETWORK_STALLED, target="broker-2", event="Fetch", rule="lost")
