@@ -1,6 +1,8 @@
 """What the brokers' ports report about their clients: connections, requests, errors, and records that were acknowledged."""
 
 import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
@@ -62,6 +64,11 @@ class ClientObserver:
         self._connections: dict[str, _Connection] = {}
 
     # --- connections
+
+    @property
+    def client_ids(self) -> Iterator[str]:
+        """The client id of each open connection."""
+        return (connection.client_id for connection in self._connections.values())
 
     def received(self, frame: RequestFrame) -> int:
         """A request has arrived. Return the event of its connection."""
@@ -174,6 +181,12 @@ class ClientObservers:
             observer = ClientObserver(node, reports, self._log, self._causes, self._records)
             self._observers[node] = observer
         return observer
+
+    @property
+    def connections(self) -> Mapping[str, int]:
+        """Client id -> the number of its open connections, sorted."""
+        ids = Counter(client_id for observer in self._observers.values() for client_id in observer.client_ids)
+        return dict(sorted(ids.items()))
 
     def report_due(self) -> None:
         """Append the events that are due."""

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.workload import Workload
 from kcsim.brokers.ports import ConnectionEnd
+from kcsim.brokers.wire.apis.metadata import METADATA
 from kcsim.brokers.wire.apis.offsets import OFFSET_FOR_LEADER_EPOCH
 from kcsim.brokers.wire.apis.records import PRODUCE
 from kcsim.brokers.wire.apis.topics import CREATE_TOPICS
@@ -21,7 +22,7 @@ from kcsim.vocabulary import TopicPartition as Partition
 from tests.brokers.cluster.environments import WITHIN_MS, controller_of, find, kill_and_expire, until_found, until_idle
 from tests.brokers.cluster.test_client_ports import WITHIN_S, play_with_ports
 from tests.brokers.cluster.test_client_records import RECORDS, read, servers_of, values, with_topic, written
-from tests.brokers.differential.raw_client import CLIENT_ID, produce, raw_client
+from tests.brokers.differential.raw_client import ALL_BROKERS, CLIENT_ID, produce, raw_client
 from tests.brokers.test_record_batches import batch_of, record
 
 TP = Partition("orders", 0)
@@ -260,3 +261,17 @@ def test_an_error_for_very_many_partitions_is_one_event() -> None:
         assert event.partition is None
         assert (event.count or 0) > len(event.partitions or ()) == 5
     assert in_one
+
+
+def test_a_cluster_knows_its_clients_while_they_are_connected() -> None:
+    async def script(cluster: Cluster) -> None:
+        await with_topic(cluster, partitions=1)
+        async with raw_client(servers_of(cluster)) as client:
+            await client.call(1, METADATA, 8, **ALL_BROKERS)
+            await client.call(2, METADATA, 8, **ALL_BROKERS)
+            assert cluster.client_connections[CLIENT_ID] == 3  # the first one learned the brokers' addresses
+        ended = until_found(cluster.log, EventKind.CLIENT_DISCONNECTED, 3, client_id=CLIENT_ID)
+        await cluster.wait_until(ended, WITHIN_MS)
+        assert CLIENT_ID not in cluster.client_connections
+
+    play_with_ports(script)
