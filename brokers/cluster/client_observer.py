@@ -21,7 +21,7 @@ from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.runtime.ports import Runtime
 
 PARTITIONS_ONE_BY_ONE = 10
-"""The errors of a response about more partitions than this are one event for each kind of error."""
+"""The errors of a response about more partitions, topics or groups than this are one event for each error."""
 PARTITIONS_NAMED = 5
 NOT_REPORTED = frozenset({ErrorCode.MEMBER_ID_REQUIRED.name})
 """Part of every member's way into its group: it is answered with the member's id."""
@@ -36,6 +36,13 @@ def _named_cause(request: AnsweredRequest) -> int:
     """Return the event that the port, or the group's coordinator, names as the cause of an answer; 0 if neither does."""
     named: int = getattr(request.response, "cause", 0)
     return named if request.cause is None else request.cause
+
+
+def _name(subject: ErrorSubject) -> str:
+    topic, partition, group = subject
+    if topic is None:
+        return group or ""
+    return topic if partition is None else f"{topic}-{partition}"
 
 
 class _Connection(NamedTuple):
@@ -134,8 +141,8 @@ class ClientObserver:
             for subject in subjects[:1] if is_in_one else subjects:
                 cause = _named_cause(request) or self._causes.of(self._node, error, subject)
                 about = ErrorSubject(group=subject.group) if is_in_one else subject
-                first = [f"{one.topic}-{one.partition}" for one in subjects[:PARTITIONS_NAMED]] if is_in_one else []
-                reported = ReportedError(client_id, api, error, about, tuple(first), cause)
+                first = tuple(map(_name, subjects[:PARTITIONS_NAMED])) if is_in_one else ()
+                reported = ReportedError(client_id, api, error, about, first, cause)
                 self.reports.note_error(reported, request.frame.client, len(subjects) if is_in_one else 1)
 
     # --- records
