@@ -1,6 +1,8 @@
 """What the brokers' ports report about their clients: connections, requests, errors, and records that were acknowledged."""
 
 import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
@@ -19,7 +21,7 @@ from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.runtime.ports import Runtime
 
 PARTITIONS_ONE_BY_ONE = 10
-"""The errors of a response about more partitions than this are one event for each kind of error."""
+"""The errors of a response about more partitions, topics or groups than this are one event for each error."""
 PARTITIONS_NAMED = 5
 NOT_REPORTED = frozenset({ErrorCode.MEMBER_ID_REQUIRED.name})
 """Part of every member's way into its group: it is answered with the member's id."""
@@ -34,6 +36,13 @@ def _named_cause(request: AnsweredRequest) -> int:
     """Return the event that the port, or the group's coordinator, names as the cause of an answer; 0 if neither does."""
     named: int = getattr(request.response, "cause", 0)
     return named if request.cause is None else request.cause
+
+
+def _name(subject: ErrorSubject) -> str:
+    topic, partition, group = subject
+    if topic is None:
+        return group or ""
+    return topic if partition is None else f"{topic}-{partition}"
 
 
 class _Connection(NamedTuple):
@@ -62,6 +71,11 @@ class ClientObserver:
         self._connections: dict[str, _Connection] = {}
 
     # --- connections
+
+    @property
+    def client_ids(self) -> Iterator[str]:
+        """The client id of each open connection."""
+        return (connection.client_id for connection in self._connections.values())
 
     def received(self, frame: RequestFrame) -> int:
         """A request has arrived. Return the event of its connection."""
@@ -127,8 +141,8 @@ class ClientObserver:
             for subject in subjects[:1] if is_in_one else subjects:
                 cause = _named_cause(request) or self._causes.of(self._node, error, subject)
                 about = ErrorSubject(group=subject.group) if is_in_one else subject
-                first = [f"{one.topic}-{one.partition}" for one in subjects[:PARTITIONS_NAMED]] if is_in_one else []
-                reported = ReportedError(client_id, api, error, about, tuple(first), cause)
+                first = tuple(map(_name, subjects[:PARTITIONS_NAMED])) if is_in_one else ()
+                reported = ReportedError(client_id, api, error, about, first, cause)
                 self.reports.note_error(reported, request.frame.client, len(subjects) if is_in_one else 1)
 
     # --- records
@@ -174,6 +188,12 @@ class ClientObservers:
             observer = ClientObserver(node, reports, self._log, self._causes, self._records)
             self._observers[node] = observer
         return observer
+
+    @property
+    def connections(self) -> Mapping[str, int]:
+        """Client id -> the number of its open connections, sorted."""
+        ids = Counter(client_id for observer in self._observers.values() for client_id in observer.client_ids)
+        return dict(sorted(ids.items()))
 
     def report_due(self) -> None:
         """Append the events that are due."""

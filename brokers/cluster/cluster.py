@@ -1,7 +1,7 @@
 """A cluster of simulated brokers on one ZooKeeper, with all actions and faults of scenario_cluster.py."""
 
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -88,7 +88,7 @@ class Cluster:
         self._config = BrokerConfig.of(spec.settings, spec.protections)
         self._client_ports = spec.client_ports
         self.acknowledged_records = environment.acknowledged_records
-        self._report_clients = environment.report_clients
+        self._observed_clients = environment.clients
         # Each broker, and the network, has its own random generator, so that its draws do not depend on the others'.
         seed = log.events[RUN_STARTED_SEQ].seed
         dirs = self._config.log_dir_names
@@ -134,8 +134,14 @@ class Cluster:
     def simulated(self) -> "Cluster":
         return self
 
+    @property
+    def client_connections(self) -> Mapping[str, int]:
+        """Client id of each client from outside the run -> the number of its open connections."""
+        return {} if self._observed_clients is None else self._observed_clients.connections
+
     def report_clients(self) -> None:
-        self._report_clients()
+        if self._observed_clients is not None:
+            self._observed_clients.report_all()
 
     async def wait_until(self, condition: Callable[[], str | None], within_ms: int) -> None:
         await self._state_watch.wait_until(condition, within_ms)

@@ -1,7 +1,8 @@
 """The environment of a cluster: what exists before its first broker."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.cluster.server_faults import ZooKeeperMembers
@@ -9,6 +10,19 @@ from kcsim.brokers.network.client_link import OpensPorts
 from kcsim.eventlog.event_log import EventLog
 from kcsim.runtime.ports import Runtime
 from kcsim.zk.ports import Session, ZooKeeper
+
+
+class ObservedClients(Protocol):
+    """The clients from outside the run, as the brokers' ports see them."""
+
+    @property
+    def connections(self) -> Mapping[str, int]:
+        """Client id -> the number of its open connections."""
+        ...
+
+    def report_all(self) -> None:
+        """Append the events that are summed up."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +36,7 @@ class ClusterEnvironment:
         epoch_ms: wall-clock time of the run's start, in ms since 1970.
         open_port: opens the ports of brokers for clients from outside the run; None: it cannot be done here.
         acknowledged_records: those that brokers have acknowledged to such clients.
-        report_clients: appends the events about such clients that are summed up.
+        clients: such clients; None: there cannot be any.
     """
 
     runtime: Runtime
@@ -33,4 +47,4 @@ class ClusterEnvironment:
     epoch_ms: int
     open_port: OpensPorts | None = None
     acknowledged_records: AcknowledgedRecords = field(default_factory=AcknowledgedRecords)
-    report_clients: Callable[[], None] = lambda: None
+    clients: ObservedClients | None = None

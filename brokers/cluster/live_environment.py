@@ -135,9 +135,7 @@ async def _run_on(
         admin = CaughtUpSession(admin, capture)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
     epoch_ms = int(time.time() * 1000)
-    environment = ClusterEnvironment(runtime, log, zookeeper, admin, members, epoch_ms, open_port, records)
-    if clients is not None:
-        environment = replace(environment, report_clients=clients.report_all)
+    environment = ClusterEnvironment(runtime, log, zookeeper, admin, members, epoch_ms, open_port, records, clients)
     cluster = Cluster(spec, environment)
 
     async def look() -> None:

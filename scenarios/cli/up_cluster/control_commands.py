@@ -45,6 +45,7 @@ from kcsim.scenarios.engine.steps.step_spec import BrokerAction, BrokerCommand, 
 from kcsim.scenarios.language.scenario_file import ScenarioFileError
 from kcsim.scenarios.language.value_types import ALL, CONTROLLER, ROLES
 from kcsim.scenarios.views.narration.narrator import action_text
+from kcsim.scenarios.views.narration.story_words import plural
 from kcsim.scenarios.views.terminal.cluster_snapshot import FollowedCluster
 from kcsim.scenarios.views.terminal.cluster_text import cluster_json, cluster_lines
 from kcsim.text import comma_separated, did_you_mean, suggestion
@@ -267,15 +268,18 @@ class ControlCommands:
         wanted = msgspec.convert(arguments, SnapshotArguments)
         snapshot = self._followed.snapshot()
         up_ms = self._cluster.runtime.now_ms()
-        records = self.records()
+        records, clients = self.records(), self._cluster.client_connections
         answer = {
             "connect_string": self._connect_string,
             "bootstrap_servers": self._cluster.bootstrap_servers,
             "up_ms": up_ms,
         }
         if wanted.as_json:
-            return {**answer, **cluster_json(snapshot), "records": None if records is None else asdict(records)}
+            counts = None if records is None else asdict(records)
+            return {**answer, **cluster_json(snapshot), "clients": dict(clients), "records": counts}
         lines = list(cluster_lines(snapshot, wanted.everything))
+        if clients:
+            lines += ["", f"Clients: {', '.join(_client_text(*client) for client in clients.items())}"]
         if records is not None:
             lines += ["", f"Records of producers: {records.in_words()}"]
         return {**answer, "lines": lines}
@@ -322,6 +326,10 @@ class ControlCommands:
         wanted = msgspec.convert(arguments, ElectLeadersArguments)
         partitions = None if wanted.partitions is None else tuple(map(_partition, wanted.partitions))
         return _errors(await self._cluster.elect_leaders(wanted.election_type, partitions))
+
+
+def _client_text(client_id: str, connections: int) -> str:
+    return f"{client_id or 'without an id'} ({plural(connections, 'connection')})"
 
 
 def _partition(text: str) -> TopicPartition:

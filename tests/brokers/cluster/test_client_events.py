@@ -10,16 +10,19 @@ from confluent_kafka.admin import AdminClient
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.workload import Workload
 from kcsim.brokers.ports import ConnectionEnd
+from kcsim.brokers.wire.apis.metadata import METADATA
+from kcsim.brokers.wire.apis.offsets import OFFSET_FOR_LEADER_EPOCH
 from kcsim.brokers.wire.apis.records import PRODUCE
+from kcsim.brokers.wire.apis.topics import CREATE_TOPICS
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.views.narration.causes import Causes
 from kcsim.vocabulary import BrokerId
 from kcsim.vocabulary import TopicPartition as Partition
-from tests.brokers.cluster.environments import WITHIN_MS, find, kill_and_expire, until_found, until_idle
+from tests.brokers.cluster.environments import WITHIN_MS, controller_of, find, kill_and_expire, until_found, until_idle
 from tests.brokers.cluster.test_client_ports import WITHIN_S, play_with_ports
 from tests.brokers.cluster.test_client_records import RECORDS, read, servers_of, values, with_topic, written
-from tests.brokers.differential.raw_client import CLIENT_ID, produce, raw_client
+from tests.brokers.differential.raw_client import ALL_BROKERS, CLIENT_ID, produce, raw_client
 from tests.brokers.test_record_batches import batch_of, record
 
 TP = Partition("orders", 0)
@@ -205,3 +208,70 @@ def test_what_an_idempotent_producer_sends_again_is_there_once() -> None:
     counts = json.loads(ledger.data or "")
     assert (counts["acknowledged"], counts["duplicated"], counts["lost"]) == (RECORDS, 0, 0)
     assert find(log, EventKind.RECORDS_DUPLICATED) == []
+
+
+def test_a_broker_that_is_not_the_controller_says_since_when() -> None:
+    other: list[str] = []
+
+    async def script(cluster: Cluster) -> None:
+        await with_topic(cluster, partitions=1)
+        other.append(next(name for name in cluster.broker_names if name != controller_of(cluster)))
+        topic = {"name": "payments", "num_partitions": 1, "replication_factor": 1, "assignments": (), "configs": ()}
+        async with raw_client(servers_of(cluster)) as client:
+            broker = int(other[0].removeprefix("broker-"))
+            await client.call(broker, CREATE_TOPICS, 5, topics=(topic,), timeout=30_000, validate_only=False)
+
+    log, _ = play_with_ports(script)
+    (error,) = find(log, EventKind.CLIENT_ERROR, error="NOT_CONTROLLER")
+    assert (error.node, error.client_id, error.event, error.topic) == (other[0], CLIENT_ID, "CreateTopics", "payments")
+    (lost,) = find(log, EventKind.ELECTION_LOST, node=other[0])
+    assert error.cause == lost.seq
+
+
+def test_the_connections_of_a_killed_broker_end_because_of_the_fault() -> None:
+    async def script(cluster: Cluster) -> None:
+        await with_topic(cluster, partitions=1)
+        async with raw_client(servers_of(cluster)):
+            first = cluster.broker_names[0]
+            await kill_and_expire(cluster, first)
+            ended = until_found(cluster.log, EventKind.CLIENT_DISCONNECTED, client_id=CLIENT_ID, node=first)
+            await cluster.wait_until(ended, WITHIN_MS)
+
+    log, _ = play_with_ports(script)
+    (ended,) = find(log, EventKind.CLIENT_DISCONNECTED, client_id=CLIENT_ID, rule=ConnectionEnd.PORT_CLOSED.value)
+    assert chain(log, ended)[0] is EventKind.FAULT
+
+
+def test_an_error_for_very_many_partitions_is_one_event() -> None:
+    """The client knows a leader epoch that no broker has had."""
+
+    async def script(cluster: Cluster) -> None:
+        await with_topic(cluster, partitions=20)
+        wrong = [{"partition": number, "current_leader_epoch": 9, "leader_epoch": 0} for number in range(20)]
+        async with raw_client(servers_of(cluster)) as client:
+            await client.call(
+                1, OFFSET_FOR_LEADER_EPOCH, 3, replica_id=-1, topics=({"topic": "orders", "partitions": wrong},)
+            )
+
+    log, _ = play_with_ports(script)
+    errors = find(log, EventKind.CLIENT_ERROR, client_id=CLIENT_ID)
+    assert sum(event.count or 0 for event in errors) == 20
+    in_one = [event for event in errors if event.partitions]
+    for event in in_one:
+        assert event.partition is None
+        assert (event.count or 0) > len(event.partitions or ()) == 5
+    assert in_one
+
+
+def test_a_cluster_knows_its_clients_while_they_are_connected() -> None:
+    async def script(cluster: Cluster) -> None:
+        await with_topic(cluster, partitions=1)
+        async with raw_client(servers_of(cluster)) as client:
+            await client.call(1, METADATA, 8, **ALL_BROKERS)
+            await client.call(2, METADATA, 8, **ALL_BROKERS)
+            assert cluster.client_connections[CLIENT_ID] == 3  # the first one learned the brokers' addresses
+        ended = until_found(cluster.log, EventKind.CLIENT_DISCONNECTED, 3, client_id=CLIENT_ID)
+        await cluster.wait_until(ended, WITHIN_MS)
+        assert CLIENT_ID not in cluster.client_connections
+
+    play_with_ports(script)

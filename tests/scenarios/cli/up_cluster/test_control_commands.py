@@ -18,6 +18,9 @@ from kcsim.scenarios.views.narration.timeline import ConsoleTimeline, console_on
 from kcsim.scenarios.views.terminal.cluster_snapshot import FollowedCluster
 from kcsim.vocabulary import BrokerId
 from tests.brokers.cluster.environments import WITHIN_MS, find, play, start_and_elect, until_found
+from tests.brokers.cluster.test_client_ports import play_with_ports
+from tests.brokers.cluster.test_client_records import servers_of
+from tests.brokers.differential.raw_client import CLIENT_ID, raw_client
 
 Answer = Mapping[str, Any]
 Ask = Callable[..., Awaitable[Answer]]
@@ -33,22 +36,28 @@ PLAYGROUND = {
 }
 
 
+def commands_of(cluster: Cluster) -> Ask:
+    """Return how to ask a cluster; its brokers have not started yet."""
+    timeline = ConsoleTimeline(console_on(StringIO()), cluster.broker_names)
+    cluster.log.subscribe(timeline)
+    followed = FollowedCluster()
+    for event in cluster.log.events:
+        followed.apply(event)
+    cluster.log.subscribe(followed.apply)
+    steps = SingleSteps(cluster, Scenario.model_validate(PLAYGROUND))
+    verbs = ControlCommands(cluster, "127.0.0.1:2181", lambda event: timeline.sentences.get(event.seq), followed, steps)
+
+    async def ask(verb: str, target: str | None = None, **arguments: Any) -> Answer:
+        return await verbs.answer(verb, arguments if target is None else {"target": target, **arguments})
+
+    return ask
+
+
 def talk(conversation: Conversation, *, brokers: int = 3) -> EventLog:
     """Run the conversation with a cluster that has elected a controller, in virtual time; return its event log."""
 
     async def script(cluster: Cluster) -> None:
-        timeline = ConsoleTimeline(console_on(StringIO()), cluster.broker_names)
-        cluster.log.subscribe(timeline)
-        followed = FollowedCluster()
-        for event in cluster.log.events:
-            followed.apply(event)
-        cluster.log.subscribe(followed.apply)
-        steps = SingleSteps(cluster, Scenario.model_validate(PLAYGROUND))
-        verbs = ControlCommands(cluster, "127.0.0.1:2181", lambda event: timeline.sentences.get(event.seq), followed, steps)
-
-        async def ask(verb: str, target: str | None = None, **arguments: Any) -> Answer:
-            return await verbs.answer(verb, arguments if target is None else {"target": target, **arguments})
-
+        ask = commands_of(cluster)
         await start_and_elect(cluster)
         await conversation(cluster, ask)
 
@@ -411,3 +420,16 @@ def test_leaders_are_elected_on_request() -> None:
     talk(conversation)
     assert answers[0] == {"errors": {"orders-0": "ELECTION_NOT_NEEDED", "orders-7": "UNKNOWN_TOPIC_OR_PARTITION"}}
     assert set(answers[1]["errors"].values()) <= {"ELECTION_NOT_NEEDED"}
+
+
+@pytest.mark.live
+def test_a_snapshot_names_the_clients_that_are_connected() -> None:
+    async def script(cluster: Cluster) -> None:
+        ask = commands_of(cluster)
+        await start_and_elect(cluster)
+        assert (await ask("snapshot", as_json=True))["clients"] == {}
+        async with raw_client(servers_of(cluster)):
+            assert (await ask("snapshot", as_json=True))["clients"] == {CLIENT_ID: 1}
+            assert f"Clients: {CLIENT_ID} (1 connection)" in (await ask("snapshot"))["lines"]
+
+    play_with_ports(script)
