@@ -24,6 +24,7 @@ from tests.brokers.cluster.environments import (
     SIMULATED,
     WITHIN_MS,
     Script,
+    Settings,
     controller_of,
     find,
     kill_and_expire,
@@ -40,14 +41,14 @@ HOST = "127.0.0.1"
 pytestmark = pytest.mark.live
 
 
-def play_with_ports(script: Script, on: str = "model") -> tuple[EventLog, dict[int, int]]:
+def play_with_ports(script: Script, on: str = "model", settings: Settings = SETTINGS) -> tuple[EventLog, dict[int, int]]:
     """Run a script on three brokers with TCP ports. Return the event log, and the ports by broker id.
 
     A port that was free may be taken by another process before its broker starts; then others are tried.
     """
     for attempts_left in (2, 1, 0):
         ports = dict(zip((1, 2, 3), free_ports(3), strict=True))
-        spec = replace(spec_of(ports, SETTINGS, on), client_ports=ports)
+        spec = replace(spec_of(ports, settings, on), client_ports=ports)
         try:
             return run_in_environment(ZooKeeperChoice.parse(on), spec, RunInfo("test", 0, on), script), ports
         except ClusterError as error:
