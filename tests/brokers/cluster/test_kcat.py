@@ -4,7 +4,8 @@ import asyncio
 import random
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 import pytest
@@ -70,17 +71,34 @@ class Printed(NamedTuple):
     err: list[str]
 
 
-async def started(servers: str, words: str) -> asyncio.subprocess.Process:
+@asynccontextmanager
+async def kcat(servers: str, words: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Start kcat, and end it if it has not ended by itself."""
     pipe = asyncio.subprocess.PIPE
-    return await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         "kcat", "-b", servers, "-m", f"{WITHIN_S:.0f}", *shlex.split(words), stdin=pipe, stdout=pipe, stderr=pipe
     )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
 async def ended(process: asyncio.subprocess.Process, stdin: str) -> Printed:
     async with asyncio.timeout(WITHIN_S):
         out, err = await process.communicate(stdin.encode())
     return Printed(process.returncode, lines_of(out), lines_of(err))
+
+
+async def run_all(servers: str, when: str) -> dict[str, Printed]:
+    """Run the commands one after the other."""
+    found = {}
+    for name, (words, stdin) in COMMANDS.items():
+        async with kcat(servers, words) as process:
+            found[f"{name}, {when}"] = await ended(process, stdin)
+    return found
 
 
 def lines_of(printed: bytes) -> list[str]:
@@ -95,24 +113,24 @@ async def look(cluster: Cluster | KafkaCluster, servers: str) -> dict[str, Print
     """Run the commands before and after the loss of a leader, while one consumer goes on."""
     await cluster.topics.create(ORDERS, random.Random(1))
     await until_known(servers, lambda topics: in_sync(topics) == {"orders": [3, 3]})
-    found = {f"{name}, before": await ended(await started(servers, words), text) for name, (words, text) in COMMANDS.items()}
-
-    through = await started(servers, f"-C -t orders -p 1 -o beginning -c {2 * len(KEYED.splitlines())} -q -u -f {FORMAT}")
-    assert through.stdout is not None
-    async with asyncio.timeout(WITHIN_S):
-        early = b"".join([await through.stdout.readline() for _ in KEYED.splitlines()])
-    rest = ",".join(address for broker, address in enumerate(servers.split(","), 1) if f"broker-{broker}" != LOST)
-    await kill_and_expire(cluster, LOST)
-    await until_known(rest, is_led_by_others)
-
-    found |= {f"{name}, after": await ended(await started(rest, words), text) for name, (words, text) in COMMANDS.items()}
-    late = await ended(through, "")
+    found = await run_all(servers, "before")
+    reading = f"-C -t orders -p 1 -o beginning -c {2 * len(KEYED.splitlines())} -q -u -f {FORMAT}"
+    async with kcat(servers, reading) as consumer:
+        assert consumer.stdout is not None
+        async with asyncio.timeout(WITHIN_S):
+            early = b"".join([await consumer.stdout.readline() for _ in KEYED.splitlines()])
+        rest = ",".join(address for broker, address in enumerate(servers.split(","), 1) if f"broker-{broker}" != LOST)
+        await kill_and_expire(cluster, LOST)
+        await until_known(rest, is_led_by_others)
+        found |= await run_all(rest, "after")
+        late = await ended(consumer, "")
     return found | {"consume through the loss": Printed(late.rc, lines_of(early) + late.out, [])}
 
 
 def is_led_by_others(topics: Topics) -> bool:
     """Return whether the partitions of orders have the leaders and the in-sync replicas that they have without LOST."""
-    return [(partition.leader_id, len(partition.isr_nodes)) for partition in topics["orders"]] == [(1, 2), (3, 2)]
+    found = {partition.partition_index: (partition.leader_id, len(partition.isr_nodes)) for partition in topics["orders"]}
+    return found == {0: (1, 2), 1: (3, 2)}
 
 
 def test_kcat_prints_the_same_about_our_brokers_as_about_kafkas() -> None:
