@@ -1,17 +1,18 @@
 """Requirements of a test on the machine: without one it skips with the reason, or fails where KCSIM_REQUIRE demands it.
 
-KCSIM_REQUIRE=chromium,docker,hadoop,java,jdk,kafka is for machines that are known to have them: a skip would hide that
-something broke.
+KCSIM_REQUIRE=chromium,docker,hadoop,java,jdk,kafka,kafka-3.9.1,kcat is for machines that are known to have them: a skip
+would hide that something broke.
 """
 
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from kcsim.brokers.apache_kafka.installation import find_kafka
+from kcsim.brokers.apache_kafka.installation import FETCHED, find_kafka
 from kcsim.zk.servers.container import DEFAULT_IMAGE, IMAGE_VARIABLE, connect, require_image
 from kcsim.zk.servers.embedded import zookeeper_jars
 from kcsim.zk.servers.errors import ServerError
@@ -20,6 +21,8 @@ from tests.chromium import NoBrowserError, find_chromium
 
 VARIABLE = "KCSIM_REQUIRE"
 HADOOP = Path(__file__).parents[1] / ".hadoop"
+KAFKA_3_9_1 = FETCHED.with_name("3.9.1")
+"""Where `make kafka KAFKA=3.9.1` puts it: the newest Kafka that has tools for ZooKeeper's clusters, too."""
 
 
 def look_for_java() -> None:
@@ -46,6 +49,15 @@ def look_for_kafka() -> None:
     find_kafka(None)
 
 
+def look_for_kafka_3_9_1() -> None:
+    find_kafka(KAFKA_3_9_1)
+
+
+def look_for_kcat() -> None:
+    if shutil.which("kcat") is None:
+        raise NoKcatError
+
+
 def look_for_hadoop() -> None:
     """Find the jars that `make hadoop` has fetched. They must be of the version of Hadoop that Spark has."""
     if not any(HADOOP.glob("hadoop-aws-*.jar")):
@@ -63,6 +75,13 @@ class NoJdkError(Exception):
         super().__init__("no JDK found in JAVA_HOME and on the PATH: Spark's own launchers need one")
 
 
+class NoKcatError(Exception):
+    """There is no kcat on the PATH."""
+
+    def __init__(self) -> None:
+        super().__init__("no kcat on the PATH: Debian's package has this name")
+
+
 class NoHadoopError(Exception):
     """Hadoop's jars were not fetched."""
 
@@ -77,6 +96,8 @@ LOOKS: Mapping[str, Callable[[], None]] = {
     "java": look_for_java,
     "jdk": look_for_jdk,
     "kafka": look_for_kafka,
+    "kafka-3.9.1": look_for_kafka_3_9_1,
+    "kcat": look_for_kcat,
 }
 
 
@@ -85,7 +106,7 @@ def problem_with(need: str) -> str | None:
     """Return what is missing, in one line; None if nothing is. The machine is checked once per process."""
     try:
         LOOKS[need]()
-    except (ServerError, NoBrowserError, NoHadoopError, NoJdkError) as error:
+    except (ServerError, NoBrowserError, NoHadoopError, NoJdkError, NoKcatError) as error:
         return str(error)
     return None
 

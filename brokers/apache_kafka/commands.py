@@ -24,6 +24,7 @@ MOVED: Mapping[str, tuple[Release, str]] = {
     "kafka.admin.ReassignPartitionsCommand": ((3, 7), "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"),
     "kafka.admin.TopicCommand": ((3, 7), "org.apache.kafka.tools.TopicCommand"),
     "kafka.tools.ConsoleConsumer": ((3, 8), "org.apache.kafka.tools.consumer.ConsoleConsumer"),
+    "kafka.tools.ConsumerPerformance": ((3, 5), "org.apache.kafka.tools.ConsumerPerformance"),
     "kafka.tools.GetOffsetShell": ((3, 7), "org.apache.kafka.tools.GetOffsetShell"),
     "kafka.tools.ReplicaVerificationTool": ((3, 6), "org.apache.kafka.tools.ReplicaVerificationTool"),
 }

@@ -9,6 +9,7 @@ from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
+from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import Event, EventKind
@@ -47,7 +48,7 @@ def spec_of(broker_ids: Iterable[int], settings: Settings, on: str) -> ClusterSp
     )
 
 
-async def kill_and_expire(cluster: Cluster, name: str) -> None:
+async def kill_and_expire(cluster: ScenarioCluster, name: str) -> None:
     """Kill a broker and make ZooKeeper end its session at once; otherwise the session expires at its time-out."""
     await cluster.pause(name)  # so that it does not open another session
     await cluster.expire(name)

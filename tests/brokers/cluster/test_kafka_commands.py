@@ -3,7 +3,6 @@
 Both clusters are made by one script. What no two clusters have in common (ids of clusters, ports, directories) is replaced.
 """
 
-import asyncio
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from kio.index import load_request_schema
 
 from kcsim.brokers.apache_kafka.commands import run_kafka_command
 from kcsim.brokers.apache_kafka.installation import find_kafka
@@ -23,16 +21,15 @@ from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.brokers.wire.apis.metadata import METADATA
 from kcsim.brokers.wire.apis.registry import APIS
-from kcsim.brokers.wire.frames import decode_response, encode_request
-from kcsim.brokers.wire.message_building import message_of
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.vocabulary import BrokerId, TopicPartition
+from tests.brokers.cluster.both_clusters import METADATA_VERSION, WITHIN_S, in_sync, until_known
 from tests.brokers.cluster.environments import WITHIN_MS, spec_of
+from tests.brokers.differential.raw_client import ALL_BROKERS, raw_client
 from tests.requirements import require
 
 pytestmark = [pytest.mark.kafka, pytest.mark.live, pytest.mark.slow]
 
-WITHIN_S = 180.0
 ONE, TWO, THREE, NEVER_STARTED = map(BrokerId, (1, 2, 3, 4))
 TOPICS = (
     NewTopic("orders", assignment=((ONE, TWO), (TWO, THREE), (THREE, ONE)), config={"retention.ms": "3600000"}),
@@ -47,7 +44,6 @@ SETTINGS = {
     "offsets.topic.replication.factor": 1,
 }
 SHARED = {"log.segment.bytes": "2000000", "log.retention.ms": "7200000"}
-METADATA_VERSION = 8
 
 TOPIC, CONFIG = "kafka.admin.TopicCommand", "kafka.admin.ConfigCommand"
 COMMANDS: Mapping[str, tuple[str, ...]] = {
@@ -88,49 +84,17 @@ async def look(cluster: Cluster | KafkaCluster, bootstrap: Callable[[], str], se
     await cluster.wait_until(lambda: None if cluster.state.controller_id is not None else "no controller", WITHIN_MS)
     for topic in TOPICS:
         await cluster.topics.create(topic, random.Random(1))
-    addresses = [address for address in bootstrap().split(",") if address][: len(started)]
-    async with asyncio.timeout(WITHIN_S):
-        for address in addresses:
-            await until_known(address, lambda topics: in_sync(topics) == {"orders": [2, 2, 2], "clicks": [3]})
-        await cluster.topics.reassign({TopicPartition("orders", 0): (ONE, NEVER_STARTED)})
-        for address in addresses:
-            await until_known(address, lambda topics: {1, 2, 4} in map(set, replicas(topics["orders"])))
+    servers = ",".join([address for address in bootstrap().split(",") if address][: len(started)])
+    await until_known(servers, lambda topics: in_sync(topics) == {"orders": [2, 2, 2], "clicks": [3]})
+    await cluster.topics.reassign({TopicPartition("orders", 0): (ONE, NEVER_STARTED)})
+    await until_known(servers, lambda topics: {1, 2, 4} in map(set, replicas(topics["orders"])))
     kafka = find_kafka(None)
     for name, (main_class, *arguments) in COMMANDS.items():
-        words = [*arguments, "--bootstrap-server", ",".join(addresses)]
+        words = [*arguments, "--bootstrap-server", servers]
         outcome = await run_kafka_command(kafka, main_class, words, None, WITHIN_S)
         seen.printed[name] = outcome.out + outcome.err
-    seen.cluster_id = (await metadata(addresses[0])).cluster_id
-
-
-async def metadata(address: str) -> Any:
-    """Return one broker's metadata."""
-    host, port = address.split(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    values = {
-        "topics": None,
-        "allow_auto_topic_creation": False,
-        "include_cluster_authorized_operations": False,
-        "include_topic_authorized_operations": False,
-    }
-    frame = encode_request(message_of(load_request_schema(METADATA, METADATA_VERSION), values), 7, "test")
-    writer.write(len(frame).to_bytes(4, "big") + frame)
-    answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
-    writer.close()
-    return decode_response(answer, METADATA, METADATA_VERSION)[1]
-
-
-async def until_known(address: str, holds: Callable[[Mapping[str, Sequence[Any]]], bool]) -> None:
-    """Wait until this holds for the partitions of each topic, as a broker knows them."""
-    while True:
-        if holds({topic.name: topic.partitions for topic in (await metadata(address)).topics}):
-            return
-        await asyncio.sleep(0.1)
-
-
-def in_sync(topics: Mapping[str, Sequence[Any]]) -> dict[str, list[int]]:
-    """Return the number of replicas in sync of each partition."""
-    return {topic: [len(partition.isr_nodes) for partition in partitions] for topic, partitions in topics.items()}
+    async with raw_client(servers) as client:
+        seen.cluster_id = (await client.call(ONE, METADATA, METADATA_VERSION, **ALL_BROKERS)).cluster_id
 
 
 def replicas(partitions: Sequence[Any]) -> list[tuple[int, ...]]:

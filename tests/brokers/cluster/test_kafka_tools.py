@@ -1,7 +1,7 @@
 """Apache Kafka's own commands do and print the same on our brokers as on Kafka's."""
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,13 +10,10 @@ import pytest
 from kcsim.brokers.apache_kafka.commands import run_kafka_command
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
 from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
-from kcsim.brokers.cluster.kafka_environment import run_on_kafka
-from kcsim.brokers.cluster.run_setup import RunInfo
-from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
-from tests.brokers.cluster.environments import LASTING_MS, WITHIN_MS, start_and_elect
-from tests.brokers.cluster.test_client_ports import WITHIN_S, play_with_ports
+from tests.brokers.cluster.both_clusters import WITHIN_S, on_kafkas_brokers, on_our_brokers
+from tests.brokers.cluster.environments import SETTINGS
+from tests.requirements import require
 
 TOPICS = "kafka.admin.TopicCommand"
 ELECTIONS = "kafka.admin.LeaderElectionCommand"
@@ -85,37 +82,15 @@ async def run_all(bootstrap: str, directory: Path) -> list[Printed]:
     return printed
 
 
-def on_our_brokers(work: Callable[[str], Awaitable[None]]) -> None:
-    """Do some work with the bootstrap servers of three of our brokers."""
-
-    async def script(cluster: Cluster) -> None:
-        await start_and_elect(cluster)
-        await work(",".join(f"{host}:{port}" for host, port in cluster.bootstrap))
-
-    play_with_ports(script)
-
-
-def on_kafkas_brokers(work: Callable[[str], Awaitable[None]]) -> None:
-    """Do some work with the bootstrap servers of three real brokers."""
-
-    async def script(cluster: KafkaCluster) -> None:
-        await cluster.start(cluster.broker_names)
-        await cluster.wait_until(lambda: None if cluster.state.controller_id else "no controller", WITHIN_MS)
-        await work(cluster.bootstrap())
-
-    spec = ClusterSpec(tuple(map(BrokerSpec, (1, 2, 3))), {}, tick_time_ms=100, max_session_timeout_ms=LASTING_MS)
-    embedded = ZooKeeperChoice.parse("embedded")
-    run_on_kafka(find_kafka(None), embedded, spec, RunInfo("test", 0, "embedded"), script, ())
-
-
 def test_commands_print_what_they_print_on_kafka(tmp_path: Path) -> None:
+    require("java", "kafka")
     printed: list[list[Printed]] = []
 
-    async def work(bootstrap: str) -> None:
+    async def work(_: Cluster | KafkaCluster, bootstrap: str) -> None:
         printed.append(await run_all(bootstrap, tmp_path))
 
-    on_our_brokers(work)
-    on_kafkas_brokers(work)
+    on_our_brokers(work, SETTINGS)
+    on_kafkas_brokers(work, {})
     ours, kafkas = printed
     assert ours == kafkas
     assert [one.rc for one in ours].count(0) > 5
