@@ -20,6 +20,7 @@ from kcsim.brokers.wire.apis.registry import answer_frame, is_served, refusal_of
 from kcsim.brokers.wire.fetch_sessions import FetchSessions
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, UnknownVersionError, decode_request
 from kcsim.brokers.wire.message_reader import MalformedFrameError
+from kcsim.brokers.wire.packed_reading import PACKED_REQUESTS
 from kcsim.errors import Killed
 from kcsim.runtime.ports import Promise, Runtime
 
@@ -149,7 +150,7 @@ class ClientPort:
     async def _answer(self, content: bytes, client: str) -> tuple[RequestFrame | None, Any, bytes | None]:
         """Return a request with its response and the response's frame; no request if the broker was not asked."""
         try:
-            frame = decode_request(content, client, self._fetch_sessions)
+            frame = decode_request(content, client, self._fetch_sessions, PACKED_REQUESTS)
             if not is_served(frame.api_key, frame.version):
                 raise UnknownVersionError(frame.api_key, frame.version, frame.correlation_id)
         except UnknownVersionError as error:

@@ -1,4 +1,4 @@
-"""All APIs that clients are served, and ApiVersions, which names them.
+"""All APIs that clients and other brokers are served, and ApiVersions, which names them.
 
 Source: Kafka 2.8, ApiVersionsResponse; docs/kafka/requests.md 14.
 """
@@ -13,6 +13,7 @@ from kcsim.brokers.requests import ApiVersionsRequest
 from kcsim.brokers.wire.apis import (
     cluster,
     config_changes,
+    controlled_shutdown,
     describe_configs,
     group_admin,
     group_offsets,
@@ -23,6 +24,7 @@ from kcsim.brokers.wire.apis import (
     producer_ids,
     record_deletions,
     records,
+    state_changes,
     topics,
 )
 from kcsim.brokers.wire.apis.api import Api, Values
@@ -93,5 +95,7 @@ APIS: Mapping[int, Api] = {
     **config_changes.APIS,
     **record_deletions.APIS,
     **leader_changes.APIS,
+    **state_changes.APIS,
+    **controlled_shutdown.APIS,
 }
 """All APIs that are served, by their keys."""
