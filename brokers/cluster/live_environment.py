@@ -22,9 +22,10 @@ from kcsim.brokers.cluster.run_setup import (
 )
 from kcsim.brokers.cluster.stalls import watch_for_stalls
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
-from kcsim.brokers.ports import Incoming, OpenPort, OpensPorts
+from kcsim.brokers.ports import Incoming, OpenPort, OpensControlPlanes, OpensPorts, OpenTransport
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventFields, EventKind, data_text
+from kcsim.eventlog.outages import BROKER_PREFIX
 from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, SCENARIO
 from kcsim.runtime.ports import Runtime
 from kcsim.runtime.wallclock import WallClockRuntime
@@ -130,7 +131,10 @@ async def _run_on(
         admin = CaughtUpSession(admin, capture)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
     epoch_ms = int(time.time() * 1000)
-    environment = ClusterEnvironment(runtime, log, zookeeper, admin, members, epoch_ms, open_port, records)
+    open_control_plane = _control_plane_opener(runtime) if spec.control_plane_over_tcp else None
+    environment = ClusterEnvironment(
+        runtime, log, zookeeper, admin, members, epoch_ms, open_port, open_control_plane, records
+    )
     cluster = Cluster(spec, environment)
     try:
         async with observed(runtime, log, spec, partial(capture.look, admin)):
@@ -213,6 +217,15 @@ def _port_opener(runtime: WallClockRuntime, log: EventLog, records: Acknowledged
         return ClientPort(runtime, (host, port), RUN_STARTED_SEQ, deliver, observer)
 
     return open_port
+
+
+def _control_plane_opener(runtime: WallClockRuntime) -> OpensControlPlanes:
+    from kcsim.brokers.wire.control_plane import TcpControlPlane  # imported here for the same reason
+
+    def open_control_plane(node: str) -> OpenTransport:
+        return TcpControlPlane(runtime, client_id=node.removeprefix(BROKER_PREFIX))
+
+    return open_control_plane
 
 
 class FaultAttributingServers:

@@ -178,6 +178,10 @@ class NetworkFaults:
         return {*self._expected, *self._network.nodes}
 
     def _check(self, links: Links) -> None:
+        if self._network.open_control_plane is not None:
+            raise ClusterError(
+                "requests between controller and brokers go over TCP, where faults of links do not reach them"
+            )
         nodes = self._nodes()
         for name in sorted((links.sources or set()) | (links.targets or set())):
             if name not in nodes:
