@@ -119,8 +119,15 @@ def decode_response(
 
 def encode_response(message: Any, correlation_id: int) -> bytes:
     """Return the frame of a response. Args: message: kio's. Raises: ValueError for a value that a field cannot have."""
-    codec = _codec_of_responses(message.__api_key__, message.__version__)
-    return codec.write_header(codec.header(correlation_id=correlation_id)) + codec.write_message(message)
+    api_key, version = message.__api_key__, message.__version__
+    header = encode_response_header(api_key, version, correlation_id)
+    return header + _codec_of_responses(api_key, version).write_message(message)
+
+
+def encode_response_header(api_key: int, version: int, correlation_id: int) -> bytes:
+    """Return what is before the message in the frame of a response."""
+    codec = _codec_of_responses(api_key, version)
+    return codec.write_header(codec.header(correlation_id=correlation_id))
 
 
 class _Codec:

@@ -1,4 +1,4 @@
-"""Reads what packed_requests.py packs, and the response to LeaderAndIsr 4, without kio.
+"""Reads what packed_requests.py packs, without kio.
 
 A new controller sends each broker a LeaderAndIsr request with all of that broker's replicas, and each is named in the
 response. Equal lists of brokers are one tuple, as in the controller.
@@ -17,6 +17,7 @@ from kcsim.brokers.wire.packed_requests import (
     INT16,
     INT32,
     LISTS_KEPT,
+    PARTITION_ERROR,
     SECURITY_PROTOCOLS,
     SENDER_AND_RECIPIENT,
     STATE,
@@ -44,7 +45,6 @@ from kcsim.vocabulary import (
 T = TypeVar("T")
 ReadOne = Callable[[bytes, int], tuple[T, int]]
 
-_PARTITION_ERROR = struct.Struct(">ih")
 _ERRORS = {error.value: error for error in ErrorCode}
 
 
@@ -102,9 +102,9 @@ def _leader_and_isr_response(frame: bytes, at: int) -> tuple[LeaderAndIsrRespons
         topic = topics.get(name)
         if topic is None:
             topic = topics[name] = name.decode()
-        number, code = _PARTITION_ERROR.unpack_from(frame, at + length)
+        number, code = PARTITION_ERROR.unpack_from(frame, at + length)
         errors[TopicPartition(topic, number)] = error_of(code)
-        at = _tags(frame, at + length + _PARTITION_ERROR.size)
+        at = _tags(frame, at + length + PARTITION_ERROR.size)
     return LeaderAndIsrResponse(error_of(error), errors), _tags(frame, at)
 
 

@@ -28,9 +28,10 @@ from kcsim.brokers.wire.apis import (
     topics,
 )
 from kcsim.brokers.wire.apis.api import Api, Values
-from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response
+from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response, encode_response_header
 from kcsim.brokers.wire.message_building import message_of
-from kcsim.controller.requests import ErrorCode
+from kcsim.brokers.wire.packed_requests import pack_leader_and_isr_response
+from kcsim.controller.requests import ErrorCode, LeaderAndIsrRequest, LeaderAndIsrResponse
 
 
 def is_served(api_key: int, version: int) -> bool:
@@ -48,6 +49,9 @@ def response_frame(response: Any, frame: RequestFrame) -> bytes | None:
 
     Raises: ConnectionRefusedByApiError.
     """
+    if isinstance(response, LeaderAndIsrResponse) and frame.version == LeaderAndIsrRequest.version:
+        header = encode_response_header(frame.api_key, frame.version, frame.correlation_id)
+        return header + pack_leader_and_isr_response(response)
     values = APIS[frame.api_key].values(response, frame)
     return None if values is None else answer_frame(values, frame)
 

@@ -11,7 +11,7 @@ from kio.index import load_request_schema
 
 from kcsim.brokers.wire.apis.api import by_topic
 from kcsim.brokers.wire.apis.controlled_shutdown import CONTROLLED_SHUTDOWN
-from kcsim.brokers.wire.apis.registry import APIS, request_of, response_frame
+from kcsim.brokers.wire.apis.registry import APIS, answer_frame, request_of, response_frame
 from kcsim.brokers.wire.apis.state_changes import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
 from kcsim.brokers.wire.frames import RequestFrame, decode_request, decode_response, encode_request
 from kcsim.brokers.wire.message_building import message_of
@@ -304,6 +304,12 @@ def test_a_response_arrives_as_it_was_sent(exchange: tuple[Any, Any]) -> None:
     answer = response_frame(response, frame)
     assert answer is not None
     assert decode_answer(answer, request) == (7, response)
+
+
+@given(st.builds(LeaderAndIsrResponse, st.sampled_from(ErrorCode), errors_of_partitions))
+def test_a_packed_response_is_that_of_kio(response: LeaderAndIsrResponse) -> None:
+    frame = decode_request(RequestEncoder("1").encode(made(LeaderAndIsrRequest, 1, 1, 1, {}, ()), 7))
+    assert response_frame(response, frame) == answer_frame(APIS[LEADER_AND_ISR].values(response, frame) or {}, frame)
 
 
 def test_an_error_that_is_not_known_is_an_unknown_server_error() -> None:
