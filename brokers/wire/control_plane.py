@@ -12,7 +12,7 @@ from typing import Any
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.brokers.wire.sent_requests import RequestEncoder, decode_answer
 from kcsim.controller.ports import BrokerConnectionError
-from kcsim.controller.requests import BrokerRequest, BrokerResponse
+from kcsim.controller.requests import BrokerRequest
 from kcsim.errors import TimedOutError
 from kcsim.runtime.ports import Promise, Runtime
 
@@ -80,7 +80,7 @@ class TcpConnection(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._broken is None
 
-    async def send(self, request: BrokerRequest, timeout_ms: int, cause: int) -> BrokerResponse:
+    async def send(self, request: BrokerRequest, timeout_ms: int, cause: int) -> Any:
         if self._broken is not None or self._transport is None:
             raise self._error(self._broken or "it was never established")
         correlation_id, self._sent = self._sent, self._sent + 1
