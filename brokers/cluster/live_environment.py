@@ -23,6 +23,7 @@ from kcsim.brokers.cluster.run_setup import (
 from kcsim.brokers.cluster.stalls import watch_for_stalls
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.brokers.ports import Incoming, OpenPort, OpensControlPlanes, OpensPorts, OpenTransport
+from kcsim.brokers.wire.request_causes import RequestCauses
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventFields, EventKind, data_text
 from kcsim.eventlog.outages import BROKER_PREFIX
@@ -124,14 +125,15 @@ async def _run_on(
     began: int,
 ) -> None:
     records = AcknowledgedRecords()
-    open_port = None if spec.client_ports is None else _port_opener(runtime, log, records)
+    causes = RequestCauses(RUN_STARTED_SEQ)
+    open_port = None if spec.client_ports is None else _port_opener(runtime, log, records, causes)
     live, zookeeper, capture = _client_with_capture(servers, log)
     admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
     if isinstance(capture, TransactionLogCapture):
         admin = CaughtUpSession(admin, capture)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
     epoch_ms = int(time.time() * 1000)
-    open_control_plane = _control_plane_opener(runtime) if spec.control_plane_over_tcp else None
+    open_control_plane = _control_plane_opener(runtime, causes) if spec.control_plane_over_tcp else None
     environment = ClusterEnvironment(
         runtime, log, zookeeper, admin, members, epoch_ms, open_port, open_control_plane, records
     )
@@ -207,23 +209,25 @@ async def observed(
         log.append(SCENARIO, EventKind.RUN_ENDED, RUN_STARTED_SEQ, EventFields())
 
 
-def _port_opener(runtime: WallClockRuntime, log: EventLog, records: AcknowledgedRecords) -> OpensPorts:
+def _port_opener(
+    runtime: WallClockRuntime, log: EventLog, records: AcknowledgedRecords, causes: RequestCauses
+) -> OpensPorts:
     # Imported here, because it takes half a second, and no session may wait for it.
     from kcsim.brokers.cluster.client_observer import ClientObserver
     from kcsim.brokers.wire.client_port import ClientPort
 
     def open_port(node: str, host: str, port: int, deliver: Callable[[Incoming], None]) -> OpenPort:
         observer = ClientObserver(log.sink(node), RUN_STARTED_SEQ, records)
-        return ClientPort(runtime, (host, port), RUN_STARTED_SEQ, deliver, observer)
+        return ClientPort(runtime, (host, port), causes.of, deliver, observer)
 
     return open_port
 
 
-def _control_plane_opener(runtime: WallClockRuntime) -> OpensControlPlanes:
+def _control_plane_opener(runtime: WallClockRuntime, causes: RequestCauses) -> OpensControlPlanes:
     from kcsim.brokers.wire.control_plane import TcpControlPlane  # imported here for the same reason
 
     def open_control_plane(node: str) -> OpenTransport:
-        return TcpControlPlane(runtime, client_id=node.removeprefix(BROKER_PREFIX))
+        return TcpControlPlane(runtime, node.removeprefix(BROKER_PREFIX), causes)
 
     return open_control_plane
 

@@ -58,7 +58,7 @@ class ClientPort:
 
     Args:
         address: host and port; port 0: any free one.
-        cause: the event that the events of the broker for requests follow from.
+        cause_of: from a client's host and port to the event that the broker's events for its next request follow from.
         deliver: called with each request.
         observer: receives what happens to clients.
 
@@ -69,13 +69,13 @@ class ClientPort:
         self,
         runtime: Runtime,
         address: tuple[str, int],
-        cause: int,
+        cause_of: Callable[[str], int],
         deliver: Callable[[Incoming], None],
         observer: PortObserver,
         limits: ConnectionLimits = ConnectionLimits(),
     ) -> None:
         self._runtime = runtime
-        self._cause = cause
+        self._cause_of = cause_of
         self._deliver = deliver
         self._observer = observer
         self._limits = limits
@@ -158,7 +158,7 @@ class ClientPort:
                 raise MalformedFrameError(str(error)) from error
             return None, None, refusal_of_api_versions(error.correlation_id)
         try:
-            request = ClientRequest(request_of(frame), self._cause, self._runtime.promise())
+            request = ClientRequest(request_of(frame), self._cause_of(client), self._runtime.promise())
         except AnsweredRequestError as error:
             return None, None, answer_frame(error.values, frame)
         self._deliver(request)

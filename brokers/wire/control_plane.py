@@ -10,6 +10,7 @@ import struct
 from typing import Any
 
 from kcsim.brokers.wire.message_reader import MalformedFrameError
+from kcsim.brokers.wire.request_causes import RequestCauses
 from kcsim.brokers.wire.sent_requests import RequestEncoder, decode_answer
 from kcsim.controller.ports import BrokerConnectionError
 from kcsim.controller.requests import BrokerRequest
@@ -24,15 +25,17 @@ class TcpControlPlane:
 
     Args:
         client_id: what the process calls itself in its requests; Kafka's brokers: their id.
+        causes: where the recipients look for the causes of requests.
     """
 
-    def __init__(self, runtime: Runtime, client_id: str) -> None:
+    def __init__(self, runtime: Runtime, client_id: str, causes: RequestCauses) -> None:
         self._runtime = runtime
+        self._causes = causes
         self._encoder = RequestEncoder(client_id)
         self._opened: set[TcpConnection] = set()
 
     async def connect(self, host: str, port: int, timeout_ms: int) -> "TcpConnection":
-        connection = TcpConnection(self._runtime, (host, port), self._encoder, self._opened)
+        connection = TcpConnection(self._runtime, (host, port), self._encoder, self._causes, self._opened)
         try:
             await connection.open(timeout_ms)
         except BaseException:
@@ -54,12 +57,19 @@ class TcpConnection(asyncio.Protocol):
     """
 
     def __init__(
-        self, runtime: Runtime, address: tuple[str, int], encoder: RequestEncoder, opened: "set[TcpConnection]"
+        self,
+        runtime: Runtime,
+        address: tuple[str, int],
+        encoder: RequestEncoder,
+        causes: RequestCauses,
+        opened: "set[TcpConnection]",
     ) -> None:
         self._runtime = runtime
         self._address = address
         self._encoder = encoder
+        self._causes = causes
         self._opened = opened
+        self._own_end = ""  # host and port, once it is established
         self._established: Promise[None] = runtime.promise()
         self._under_way: Promise[bytes] | None = None
         self._transport: asyncio.Transport | None = None
@@ -87,6 +97,7 @@ class TcpConnection(asyncio.Protocol):
         frame = self._encoder.encode(request, correlation_id)
         answer: Promise[bytes] = self._runtime.promise()
         self._under_way = answer
+        self._causes.sent(self._own_end, cause)
         self._transport.write(LENGTH.pack(len(frame)))
         self._transport.write(frame)
         received = await self._wait(answer, timeout_ms)
@@ -110,6 +121,8 @@ class TcpConnection(asyncio.Protocol):
         self._transport = transport
         if self._broken is not None:
             transport.abort()
+            return
+        self._own_end = "{}:{}".format(*transport.get_extra_info("sockname")[:2])
         self._established.resolve(None)
 
     def data_received(self, data: bytes) -> None:
@@ -144,6 +157,7 @@ class TcpConnection(asyncio.Protocol):
             self._opening.cancel()
         if self._transport is not None:
             self._transport.abort()
+        self._causes.closed(self._own_end)
         self._established.fail(self._error(why))
         if self._under_way is not None:
             self._under_way.fail(self._error(why))

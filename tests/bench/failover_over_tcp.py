@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from kcsim.brokers.apache_kafka.properties import KafkaBrokerSpec
 from kcsim.brokers.wire.control_plane import TcpControlPlane
+from kcsim.brokers.wire.request_causes import RequestCauses
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.kafka_controller import KafkaController
 from kcsim.controller.ports import ControllerPorts
@@ -143,7 +144,7 @@ class Bench:
 
     async def _start(self, broker: BrokerId) -> tuple[ZooKeeperClient, TcpControlPlane]:
         client = await self._session(f"broker-{broker}")
-        control_plane = TcpControlPlane(self._runtime, str(broker))
+        control_plane = TcpControlPlane(self._runtime, str(broker), RequestCauses(0))
         ports = ControllerPorts(self._runtime, control_plane, self._log.sink(f"broker-{broker}"))
 
         async def register(_: Cause) -> None:

@@ -126,6 +126,10 @@ def test_a_cluster_does_over_tcp_what_it_does_in_memory(on: str) -> None:
     assert [event.error for event in find(log, EventKind.RESPONSE_RECEIVED, event="ControlledShutdown")] == ["NONE"]
     assert find(log, EventKind.REPLICA_STOPPED, deleted=True)
     assert find(log, EventKind.CLIENT_CONNECTION_CLOSED) == []
+    sent = {event.seq for event in find(log, EventKind.REQUEST_SENT, event="LeaderAndIsr")}
+    roles = [*find(log, EventKind.BECAME_LEADER), *find(log, EventKind.BECAME_FOLLOWER)]
+    assert roles
+    assert {event.cause for event in roles} <= sent, "events follow from the request"
 
 
 def test_the_controller_has_a_connection_to_every_broker() -> None:

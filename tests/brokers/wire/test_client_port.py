@@ -38,7 +38,7 @@ class Port:
         self.runtime = runtime
         self.reported: list[str] = []
         self._requests: Mailbox[Incoming] = runtime.mailbox()
-        self.opened = ClientPort(runtime, (HOST, 0), CAUSE, self._requests.put, self, limits)
+        self.opened = ClientPort(runtime, (HOST, 0), lambda _: CAUSE, self._requests.put, self, limits)
         self.answering = runtime.spawn("answering", self._answer())
 
     def closed(self, client: str, why: str) -> None:
@@ -203,7 +203,7 @@ def test_a_port_in_use_is_refused_and_a_closed_one_is_free_again() -> None:
     async def story(port: Port) -> None:
         number = port.opened.port
         with pytest.raises(AddressInUseError, match=f"{HOST}:{number} is in use"):
-            ClientPort(port.runtime, (HOST, number), CAUSE, lambda _: None, port)
+            ClientPort(port.runtime, (HOST, number), lambda _: CAUSE, lambda _: None, port)
         port.opened.close()
         await asyncio.sleep(0)
         with socket.create_server((HOST, number)):

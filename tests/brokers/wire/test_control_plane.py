@@ -9,6 +9,7 @@ import pytest
 from kcsim.brokers.wire.apis.registry import response_frame
 from kcsim.brokers.wire.control_plane import LENGTH, TcpControlPlane
 from kcsim.brokers.wire.frames import decode_request
+from kcsim.brokers.wire.request_causes import RequestCauses
 from kcsim.controller.ports import BrokerConnectionError
 from kcsim.controller.requests import (
     UNKNOWN_BROKER_EPOCH,
@@ -37,7 +38,7 @@ def play(serve: Serve, script: Script) -> None:
 
     async def main() -> None:
         server = await asyncio.start_server(serve, HOST)
-        control_plane = TcpControlPlane(runtime, "1")
+        control_plane = TcpControlPlane(runtime, "1", RequestCauses(0))
         try:
             await script(control_plane, server.sockets[0].getsockname()[1])
         finally:
