@@ -93,19 +93,34 @@ def _update_metadata(frame: bytes, at: int) -> tuple[UpdateMetadataRequest, int]
 
 def _leader_and_isr_response(frame: bytes, at: int) -> tuple[LeaderAndIsrResponse, int]:
     (error,) = INT16.unpack_from(frame, at)
-    count, at = _length(frame, at + INT16.size)
-    topics: dict[bytes, str] = {}
+    left, at = _length(frame, at + INT16.size)
     errors: dict[TopicPartition, ErrorCode] = {}
-    for _ in range(count):
-        length, at = _length(frame, at)
-        name = frame[at : at + length]
-        topic = topics.get(name)
-        if topic is None:
-            topic = topics[name] = name.decode()
-        number, code = PARTITION_ERROR.unpack_from(frame, at + length)
-        errors[TopicPartition(topic, number)] = error_of(code)
-        at = _tags(frame, at + length + PARTITION_ERROR.size)
+    while left > 0:
+        read, at = _errors_of_topic(frame, at, left, errors)
+        left -= read
     return LeaderAndIsrResponse(error_of(error), errors), _tags(frame, at)
+
+
+def _errors_of_topic(frame: bytes, at: int, most: int, errors: dict[TopicPartition, ErrorCode]) -> tuple[int, int]:
+    """Read consecutive partitions of one topic, each of which has the topic's name, into `errors`.
+
+    Returns: how many, and the offset after them.
+    """
+    topic, after_name = _text(frame, at)
+    number, code = PARTITION_ERROR.unpack_from(frame, after_name)
+    errors[TopicPartition(topic, number)] = error_of(code)
+    end = _tags(frame, after_name + PARTITION_ERROR.size)
+    name = frame[at:after_name]
+    alike = struct.Struct(f">{len(name)}sihB")
+    count = 1
+    with memoryview(frame) as view:
+        rest = view[end : end + min(most - 1, (len(frame) - end) // alike.size) * alike.size]
+        for its_name, number, code, tags in alike.iter_unpack(rest):
+            if its_name != name or tags:
+                break  # another topic, or something that has tags
+            errors[TopicPartition(topic, number)] = _ERRORS.get(code, ErrorCode.UNKNOWN_SERVER_ERROR)
+            count += 1
+    return count, end + (count - 1) * alike.size
 
 
 # --- partitions ------------------------------------------------------------------------------------------------------------

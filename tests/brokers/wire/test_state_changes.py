@@ -17,7 +17,7 @@ from kcsim.brokers.wire.frames import RequestFrame, decode_request, decode_respo
 from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.brokers.wire.packed_reading import PACKED_REQUESTS, error_of
-from kcsim.brokers.wire.packed_requests import SECURITY_PROTOCOLS
+from kcsim.brokers.wire.packed_requests import PARTITION_ERROR, SECURITY_PROTOCOLS
 from kcsim.brokers.wire.sent_requests import RequestEncoder, decode_answer
 from kcsim.controller.requests import (
     UNKNOWN_BROKER_EPOCH,
@@ -310,6 +310,16 @@ def test_a_response_arrives_as_it_was_sent(exchange: tuple[Any, Any]) -> None:
 def test_a_packed_response_is_that_of_kio(response: LeaderAndIsrResponse) -> None:
     frame = decode_request(RequestEncoder("1").encode(made(LeaderAndIsrRequest, 1, 1, 1, {}, ()), 7))
     assert response_frame(response, frame) == answer_frame(APIS[LEADER_AND_ISR].values(response, frame) or {}, frame)
+
+
+@pytest.mark.parametrize("tagged", range(3))
+def test_tagged_fields_of_a_partition_in_a_response_are_passed_over(tagged: int) -> None:
+    entries = [b"\x02w" + PARTITION_ERROR.pack(number, ErrorCode.KAFKA_STORAGE_ERROR) + b"\0" for number in range(3)]
+    entries[tagged] = entries[tagged][:-1] + b"\x01\x09\x01x"
+    answer = b"\0\0\0\7\0" + b"\0\0\x04" + b"".join(entries) + b"\0"
+    errors = {TopicPartition("w", number): ErrorCode.KAFKA_STORAGE_ERROR for number in range(3)}
+    request = made(LeaderAndIsrRequest, 1, 1, 1, {}, ())
+    assert decode_answer(answer, request) == (7, LeaderAndIsrResponse(ErrorCode.NONE, errors))
 
 
 def test_an_error_that_is_not_known_is_an_unknown_server_error() -> None:
