@@ -20,7 +20,6 @@ from kcsim.brokers.wire.packed_requests import (
     PARTITION_ERROR,
     SECURITY_PROTOCOLS,
     SENDER_AND_RECIPIENT,
-    STATE,
 )
 from kcsim.controller.requests import (
     ErrorCode,
@@ -45,6 +44,7 @@ from kcsim.vocabulary import (
 T = TypeVar("T")
 ReadOne = Callable[[bytes, int], tuple[T, int]]
 
+_STATE = struct.Struct(">iiii")
 _ERRORS = {error.value: error for error in ErrorCode}
 
 
@@ -156,8 +156,8 @@ def _metadata(frame: bytes, at: int) -> tuple[int, UpdateMetadataPartitionState,
 
 
 def _state(frame: bytes, at: int) -> tuple[int, PartitionState, int]:
-    number, controller_epoch, leader, leader_epoch = STATE.unpack_from(frame, at)
-    isr, at = _brokers(frame, at + STATE.size)
+    number, controller_epoch, leader, leader_epoch = _STATE.unpack_from(frame, at)
+    isr, at = _brokers(frame, at + _STATE.size)
     (zk_version,) = INT32.unpack_from(frame, at)
     decided = LeaderAndIsr(None if leader == NO_LEADER else leader, leader_epoch, isr, zk_version)
     return number, PartitionState(decided, controller_epoch), at + INT32.size

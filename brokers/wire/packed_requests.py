@@ -28,19 +28,12 @@ SECURITY_PROTOCOLS: tuple[str, ...] = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SA
 """By the numbers that stand for them. Source: Kafka 2.8, SecurityProtocol."""
 
 SENDER_AND_RECIPIENT = struct.Struct(">iiq")
-STATE = struct.Struct(">iiii")
+_DECIDED = struct.Struct(">iii")
 PARTITION_ERROR = struct.Struct(">ih")
 INT16, INT32 = struct.Struct(">h"), struct.Struct(">i")
 _NO_TAGS = b"\0"
 LISTS_KEPT = 1 << 16
 """How many different lists of brokers are kept packed: partitions share them."""
-
-
-def pack_leader_and_isr(request: LeaderAndIsrRequest) -> bytes:
-    """Return the body of a LeaderAndIsr request. Raises: struct.error for a number that a field cannot have."""
-    head = SENDER_AND_RECIPIENT.pack(request.controller_id, request.controller_epoch, request.broker_epoch)
-    topics = _pack_topics(request.partitions, _pack_led)
-    return b"".join((head, topics, _pack_each(request.live_leaders, _pack_live_leader), _NO_TAGS))
 
 
 def pack_leader_and_isr_response(response: LeaderAndIsrResponse) -> bytes:
@@ -55,24 +48,41 @@ def pack_leader_and_isr_response(response: LeaderAndIsrResponse) -> bytes:
     return b"".join(packed)
 
 
-class UpdateMetadataPacker:
-    """Packs UpdateMetadata requests. Those that one change sends to all brokers differ in the broker epoch only.
+class StateChangePacker:
+    """Packs the requests of one sender. What a change sends to several brokers is packed once.
 
-    The part that they share is packed for the first of them, and kept until another change comes.
+    UpdateMetadata requests for all brokers differ in the broker epoch only. A partition in LeaderAndIsr requests is the same
+    for all brokers that host it. Both are kept until UpdateMetadata requests of another change are packed.
     """
 
     def __init__(self) -> None:
-        self._packed: tuple[Mapping[TopicPartition, UpdateMetadataPartitionState], tuple[UpdateMetadataBroker, ...], bytes]
-        self._packed = {}, (), _pack_shared({}, ())
+        self._shared: tuple[Mapping[TopicPartition, UpdateMetadataPartitionState], tuple[UpdateMetadataBroker, ...], bytes]
+        self._shared = {}, (), _pack_shared({}, ())
+        self._led: dict[int, tuple[LeaderAndIsrPartitionState, bytes]] = {}  # by the identity of the state
 
-    def pack(self, request: UpdateMetadataRequest) -> bytes:
-        """Return the body of a request. Raises: struct.error for a number that a field cannot have."""
-        partitions, brokers, shared = self._packed
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> bytes:
+        """Return the body of a LeaderAndIsr request. Raises: struct.error for a number that a field cannot have."""
+        topics = _pack_topics(request.partitions, self._pack_led)
+        return b"".join((_pack_head(request), topics, _pack_each(request.live_leaders, _pack_live_leader), _NO_TAGS))
+
+    def _pack_led(self, partition: LeaderAndIsrPartitionState) -> bytes:
+        kept = self._led.get(id(partition))
+        if kept is None:
+            kept = self._led[id(partition)] = partition, _pack_led(partition)
+        return kept[1]
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> bytes:
+        """Return the body of an UpdateMetadata request. Raises: struct.error for a number that a field cannot have."""
+        partitions, brokers, packed = self._shared
         if partitions is not request.partitions or brokers is not request.live_brokers:
-            shared = _pack_shared(request.partitions, request.live_brokers)
-            self._packed = request.partitions, request.live_brokers, shared
-        head = SENDER_AND_RECIPIENT.pack(request.controller_id, request.controller_epoch, request.broker_epoch)
-        return head + shared
+            packed = _pack_shared(request.partitions, request.live_brokers)
+            self._shared = request.partitions, request.live_brokers, packed
+            self._led.clear()
+        return _pack_head(request) + packed
+
+
+def _pack_head(request: LeaderAndIsrRequest | UpdateMetadataRequest) -> bytes:
+    return SENDER_AND_RECIPIENT.pack(request.controller_id, request.controller_epoch, request.broker_epoch)
 
 
 def _pack_shared(
@@ -84,11 +94,11 @@ def _pack_shared(
 # --- partitions ------------------------------------------------------------------------------------------------------------
 
 
-def _pack_topics(partitions: Mapping[TopicPartition, T], pack: Callable[[int, T], bytes]) -> bytes:
+def _pack_topics(partitions: Mapping[TopicPartition, T], pack: Callable[[T], bytes]) -> bytes:
     """Return the array of topics, in the order in which they occur first, each with its partitions."""
     topics: dict[str, list[bytes]] = {}
     for (topic, number), state in partitions.items():
-        packed = pack(number, state)
+        packed = INT32.pack(number) + pack(state)
         if topic in topics:
             topics[topic].append(packed)
         else:
@@ -97,10 +107,10 @@ def _pack_topics(partitions: Mapping[TopicPartition, T], pack: Callable[[int, T]
     return _length(len(topics)) + b"".join(whole)
 
 
-def _pack_led(number: int, partition: LeaderAndIsrPartitionState) -> bytes:
+def _pack_led(partition: LeaderAndIsrPartitionState) -> bytes:
     assignment = partition.assignment
     return (
-        _pack_state(number, partition.state)
+        _pack_state(partition.state)
         + _brokers(assignment.replicas)
         + _brokers(assignment.adding_replicas)
         + _brokers(assignment.removing_replicas)
@@ -108,15 +118,15 @@ def _pack_led(number: int, partition: LeaderAndIsrPartitionState) -> bytes:
     )
 
 
-def _pack_metadata(number: int, partition: UpdateMetadataPartitionState) -> bytes:
+def _pack_metadata(partition: UpdateMetadataPartitionState) -> bytes:
     replicas = _brokers(partition.replicas) + _brokers(partition.offline_replicas)
-    return _pack_state(number, partition.state) + replicas + _NO_TAGS
+    return _pack_state(partition.state) + replicas + _NO_TAGS
 
 
-def _pack_state(number: int, state: PartitionState) -> bytes:
+def _pack_state(state: PartitionState) -> bytes:
     decided = state.leader_and_isr
     leader = NO_LEADER if decided.leader is None else decided.leader
-    numbers = STATE.pack(number, state.controller_epoch, leader, decided.leader_epoch)
+    numbers = _DECIDED.pack(state.controller_epoch, leader, decided.leader_epoch)
     return numbers + _brokers(decided.isr) + INT32.pack(decided.zk_version)
 
 

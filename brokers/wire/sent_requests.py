@@ -16,7 +16,7 @@ from kcsim.brokers.wire.apis.api import Values, by_topic
 from kcsim.brokers.wire.frames import decode_response, encode_request, encode_request_header
 from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.packed_reading import PACKED_RESPONSES, error_of
-from kcsim.brokers.wire.packed_requests import UpdateMetadataPacker, pack_leader_and_isr
+from kcsim.brokers.wire.packed_requests import StateChangePacker
 from kcsim.controller.requests import (
     BrokerRequest,
     BrokerResponse,
@@ -37,7 +37,7 @@ class RequestEncoder:
 
     def __init__(self, client_id: str) -> None:
         self._client_id = client_id
-        self._update_metadata = UpdateMetadataPacker()
+        self._packer = StateChangePacker()
 
     def encode(self, request: BrokerRequest, correlation_id: int) -> bytes:
         """Return the frame of a request. Raises: ValueError for a value that a field cannot have."""
@@ -56,8 +56,8 @@ class RequestEncoder:
         header = encode_request_header(request.api_key, request.version, correlation_id, self._client_id)
         try:
             if isinstance(request, UpdateMetadataRequest):
-                return header + self._update_metadata.pack(request)
-            return header + pack_leader_and_isr(request)
+                return header + self._packer.update_metadata(request)
+            return header + self._packer.leader_and_isr(request)
         except struct.error as error:
             raise ValueError(f"{type(request).__name__}: {error}") from error
 

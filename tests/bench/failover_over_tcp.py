@@ -22,6 +22,7 @@ from kcsim.controller.ports import ControllerPorts
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.sink import Cause
 from kcsim.runtime.wallclock import WallClockRuntime
+from kcsim.scenarios.cli.app import OBJECTS_BEFORE_COLLECTION
 from kcsim.vocabulary import BrokerId, BrokerInfo, Endpoint
 from kcsim.zk.kafka.kafka_zk import gateways_on
 from kcsim.zk.kafka.zookeeper_client import ZooKeeperClient
@@ -70,6 +71,7 @@ def main() -> None:
 
 def measure(size: int) -> None:
     """Print the times for one number of partitions."""
+    gc.set_threshold(OBJECTS_BEFORE_COLLECTION)  # as the command does
     settings = ServerSettings(heap_mb=2048, tick_time_ms=2000)
     with EmbeddedZooKeeper(settings=settings) as server, AcknowledgingBrokers(free_ports(BROKERS)) as brokers:
         bench = Bench(server.connect_string, size, brokers)

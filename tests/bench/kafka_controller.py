@@ -15,7 +15,7 @@ from kcsim.zk.servers.free_ports import free_ports
 from kcsim.zk.servers.guarded_processes import GuardedProcesses
 
 AS_IN_KAFKA_RUN_CLASS = (
-    "-Xmx1G",
+    "-Xmx4G",  # instead of 1G, so that a large cluster is not short of memory
     "-Xms1G",
     "-server",
     "-XX:+UseG1GC",

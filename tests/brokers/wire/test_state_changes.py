@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -232,30 +233,25 @@ def test_a_request_arrives_as_it_was_sent(request: BrokerRequest) -> None:
 
 
 def test_partitions_that_are_not_in_the_order_of_topics_are_grouped() -> None:
-    state = made(UpdateMetadataPartitionState, made(PartitionState, made(LeaderAndIsr, 1, 2, (1,), 3), 4), (1,), ())
-    partitions = dict.fromkeys((TopicPartition("a", 0), TopicPartition("b", 0), TopicPartition("a", 1)), state)
-    frame = decode_request(RequestEncoder("1").encode(made(UpdateMetadataRequest, 1, 1, 1, partitions, ()), 7))
-    assert [topic.topic_name for topic in frame.message.topic_states] == ["a", "b"]
-    assert request_of(frame).partitions == partitions
+    state = made(PartitionState, made(LeaderAndIsr, 1, 2, (1,), 3), 4)
+    tps = (TopicPartition("a", 0), TopicPartition("b", 0), TopicPartition("a", 1))
+    led = dict.fromkeys(tps, made(LeaderAndIsrPartitionState, state, made(ReplicaAssignment, (1,)), True))
+    known = dict.fromkeys(tps, made(UpdateMetadataPartitionState, state, (1,), ()))
+    requests = made(LeaderAndIsrRequest, 1, 1, 1, led, ()), made(UpdateMetadataRequest, 1, 1, 1, known, ())
+    for request in requests:
+        frame = decode_request(RequestEncoder("1").encode(request, 7))
+        assert [topic.topic_name for topic in frame.message.topic_states] == ["a", "b"]
+        assert request_of(frame).partitions == request.partitions
 
 
-@given(st.lists(update_metadata_requests, min_size=2, max_size=2), st.data())
+@given(st.lists(leader_and_isr_requests | update_metadata_requests, min_size=2, max_size=3), st.data())
 def test_requests_for_other_brokers_and_changes_in_between_are_packed_as_the_first(
-    changes: list[UpdateMetadataRequest], data: st.DataObject
+    changes: list[LeaderAndIsrRequest | UpdateMetadataRequest], data: st.DataObject
 ) -> None:
-    """The part that brokers share is packed once only; what a sender has packed before must not show."""
+    """What brokers share is packed once only; what a sender has packed before must not show."""
     encoder = RequestEncoder("1")
-    for _ in range(5):
-        change = data.draw(st.sampled_from(changes))
-        epoch = data.draw(sender[2])
-        request = made(
-            UpdateMetadataRequest,
-            change.controller_id,
-            change.controller_epoch,
-            epoch,
-            change.partitions,
-            change.live_brokers,
-        )
+    for _ in range(6):
+        request = msgspec.structs.replace(data.draw(st.sampled_from(changes)), broker_epoch=data.draw(sender[2]))
         assert encoder.encode(request, 7) == RequestEncoder("1").encode(request, 7)
 
 
