@@ -109,7 +109,7 @@ class Broker:
         self.controller = KafkaController(
             self.broker_id,
             config.controller,
-            ControllerPorts(ports.runtime, ports.network, ports.sink),
+            ControllerPorts(ports.runtime, ports.control_plane, ports.sink),
             self.client,
             self.kafka_zk,
             self._register,

@@ -41,7 +41,7 @@ class ControlledShutdownClient:
     ) -> None:
         self._broker_id = broker_id
         self._runtime = ports.runtime
-        self._network = ports.network
+        self._control_plane = ports.control_plane
         self._controller_znodes = controller
         self._broker_znodes = brokers
         self._sink = ports.sink
@@ -122,7 +122,7 @@ class ControlledShutdownClient:
     async def _send(self, endpoint: Endpoint, request: ControlledShutdownRequest, sent: int) -> ControlledShutdownResponse:
         timeout_ms = self._config.controller.controller_socket_timeout_ms
         if self._connection is None:
-            self._connection = await self._network.connect(endpoint.host, endpoint.port, timeout_ms)
+            self._connection = await self._control_plane.connect(endpoint.host, endpoint.port, timeout_ms)
         response = await self._connection.send(request, timeout_ms, sent)
         assert isinstance(response, ControlledShutdownResponse)
         return response

@@ -1,6 +1,7 @@
 """What a broker needs beyond zk/ports.py: a network on which it accepts and opens connections.
 
-Adapter: brokers/network/network.py. Requests and responses are passed by reference: they must not change once they are sent.
+Adapters: brokers/network/network.py; brokers/wire/control_plane.py for the requests between controller and brokers over
+TCP. In memory, requests and responses are passed by reference: they must not change once they are sent.
 Their types are left open, because a connection carries every kind: the controller's requests, controlled shutdowns, fetches.
 """
 
@@ -107,8 +108,8 @@ class InjectsErrors(Protocol):
         ...
 
 
-class Network(Transport, Protocol):
-    """The network as one process sees it."""
+class BrokerTransport(Transport, Protocol):
+    """Opens connections to brokers, on behalf of one process."""
 
     async def connect(self, host: str, port: int, timeout_ms: int) -> BrokerConnection:
         """Open a connection; a process may connect to itself.
@@ -116,6 +117,26 @@ class Network(Transport, Protocol):
         Raises: BrokerConnectionError when no process listens there; TimedOutError when no answer arrived in time.
         """
         ...
+
+
+class OpenTransport(BrokerTransport, Protocol):
+    """A transport with connections of its own."""
+
+    def close(self) -> None:
+        """Break all connections. Idempotent."""
+        ...
+
+
+class OpensControlPlanes(Protocol):
+    """Opens the way of the requests between controller and brokers, where they do not go over the network of the run."""
+
+    def __call__(self, node: str) -> OpenTransport:
+        """Return the access of one process to it."""
+        ...
+
+
+class Network(BrokerTransport, Protocol):
+    """The network as one process sees it."""
 
     def listen(self, host: str, port: int) -> Listening:
         """Accept connections there from now on, even before accept is called. Raises: AddressInUseError."""
@@ -130,6 +151,7 @@ class BrokerPorts:
         network: the network as the broker's process sees it.
         epoch_ms: wall-clock time at the start of the run, in ms since 1970.
         injected_errors: None: nobody injects any.
+        separate_control_plane: the way of the requests between controller and brokers; None: they go over the network.
     """
 
     runtime: Runtime
@@ -137,6 +159,11 @@ class BrokerPorts:
     sink: EventSink
     epoch_ms: int
     injected_errors: InjectsErrors | None = None
+    separate_control_plane: BrokerTransport | None = None
+
+    @property
+    def control_plane(self) -> BrokerTransport:
+        return self.network if self.separate_control_plane is None else self.separate_control_plane
 
     def wall_clock_ms(self) -> int:
         """Return the wall-clock time, in ms since 1970, as brokers write it into records and znodes."""

@@ -102,7 +102,15 @@ class Cluster:
             raise ClusterError(
                 "brokers have TCP ports only on the wall clock: clients from outside do not live in virtual time"
             )
-        self._network = MemoryNetwork(runtime, network_delay_ms, LinkFaultContext(numbers, log.sink), open_port)
+        if spec.control_plane_over_tcp and spec.client_ports is None:
+            raise ClusterError("controller and brokers reach each other over TCP only where brokers have TCP ports")
+        self._network = MemoryNetwork(
+            runtime,
+            network_delay_ms,
+            LinkFaultContext(numbers, log.sink),
+            open_port,
+            environment.open_control_plane if spec.control_plane_over_tcp else None,
+        )
         self._zookeeper = environment.zookeeper
         self._clients: list[Process] = []
         self._injected_errors = InjectedErrors()
@@ -179,8 +187,8 @@ class Cluster:
         sink = self.log.sink(name)
         config = self._config_of(slot)
         info = broker_info(BrokerId(slot.spec.broker_id), slot.spec.rack, config)
-        errors = self._injected_errors.at(name)
-        ports = BrokerPorts(process, process.network, sink, self.epoch_ms, errors)
+        errors, control_plane = self._injected_errors.at(name), process.control_plane
+        ports = BrokerPorts(process, process.network, sink, self.epoch_ms, errors, control_plane)
         broker = Broker(info, config, ports, process, slot.disk, slot.numbers)
         slot.process, slot.broker = process, broker
         started = sink.emit(EventKind.PROCESS_STATE, cause, state=process.state.value)

@@ -30,6 +30,7 @@ class ClusterSpec:
         max_session_timeout_ms: ZooKeeper's maxSessionTimeout; None leaves it at 20 ticks.
         client_ports: by broker id, the TCP port of 127.0.0.1 on which Kafka's clients reach the broker; only in live runs.
             None: no broker is reached from outside the run.
+        control_plane_over_tcp: whether controller and brokers reach each other at the client ports, with requests as bytes.
     """
 
     brokers: tuple[BrokerSpec, ...]
@@ -38,6 +39,7 @@ class ClusterSpec:
     protections: Protections = ALL_ON
     max_session_timeout_ms: int | None = None
     client_ports: Mapping[int, int] | None = None
+    control_plane_over_tcp: bool = False
 
     @property
     def session_timeout_ms(self) -> int:

@@ -7,6 +7,7 @@ from typing import Protocol
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.cluster.server_faults import ZooKeeperMembers
 from kcsim.brokers.network.client_link import OpensPorts
+from kcsim.brokers.ports import OpensControlPlanes
 from kcsim.eventlog.event_log import EventLog
 from kcsim.runtime.ports import Runtime
 from kcsim.zk.ports import Session, ZooKeeper
@@ -35,6 +36,7 @@ class ClusterEnvironment:
         members: the ZooKeeper servers that faults may be injected into; None if the run did not start them.
         epoch_ms: wall-clock time of the run's start, in ms since 1970.
         open_port: opens the ports of brokers for clients from outside the run; None: it cannot be done here.
+        open_control_plane: opens the way of the requests between controller and brokers over TCP; None: it cannot be done.
         acknowledged_records: those that brokers have acknowledged to such clients.
         clients: such clients; None: there cannot be any.
     """
@@ -46,5 +48,6 @@ class ClusterEnvironment:
     members: ZooKeeperMembers | None
     epoch_ms: int
     open_port: OpensPorts | None = None
+    open_control_plane: OpensControlPlanes | None = None
     acknowledged_records: AcknowledgedRecords = field(default_factory=AcknowledgedRecords)
     clients: ObservedClients | None = None

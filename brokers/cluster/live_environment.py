@@ -24,8 +24,11 @@ from kcsim.brokers.cluster.stalls import watch_for_stalls
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.network.client_link import ClientListener, OpenPort, OpensPorts
+from kcsim.brokers.ports import OpensControlPlanes, OpenTransport
+from kcsim.brokers.wire.request_causes import RequestCauses
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventFields, EventKind, data_text
+from kcsim.eventlog.outages import BROKER_PREFIX
 from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, SCENARIO
 from kcsim.runtime.ports import Runtime
 from kcsim.runtime.wallclock import WallClockRuntime
@@ -128,14 +131,26 @@ async def _run_on(
 ) -> None:
     records = AcknowledgedRecords()
     clients = None if spec.client_ports is None else _observers_of_clients(runtime, log, spec, records)
-    open_port = None if clients is None else _port_opener(runtime, clients)
+    causes = RequestCauses()
+    open_port = None if clients is None else _port_opener(runtime, clients, causes)
     live, zookeeper, capture = _client_with_capture(servers, log)
     admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
     if isinstance(capture, TransactionLogCapture):
         admin = CaughtUpSession(admin, capture)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
     epoch_ms = int(time.time() * 1000)
-    environment = ClusterEnvironment(runtime, log, zookeeper, admin, members, epoch_ms, open_port, records, clients)
+    environment = ClusterEnvironment(
+        runtime,
+        log,
+        zookeeper,
+        admin,
+        members,
+        epoch_ms,
+        open_port,
+        _control_plane_opener(runtime, causes) if spec.control_plane_over_tcp else None,
+        records,
+        clients,
+    )
     cluster = Cluster(spec, environment)
 
     async def look() -> None:
@@ -230,13 +245,22 @@ def _observers_of_clients(
     return ClientObservers(runtime, log, causes, records)
 
 
-def _port_opener(runtime: WallClockRuntime, clients: "ClientObservers") -> OpensPorts:
+def _port_opener(runtime: WallClockRuntime, clients: "ClientObservers", causes: RequestCauses) -> OpensPorts:
     from kcsim.brokers.wire.client_port import ClientPort
 
     def open_port(host: str, port: int, listener: ClientListener) -> OpenPort:
-        return ClientPort(runtime, (host, port), listener, clients.of(listener.node))
+        return ClientPort(runtime, (host, port), listener, clients.of(listener.node), causes)
 
     return open_port
+
+
+def _control_plane_opener(runtime: WallClockRuntime, causes: RequestCauses) -> OpensControlPlanes:
+    from kcsim.brokers.wire.control_plane import TcpControlPlane  # imported here for the same reason
+
+    def open_control_plane(node: str) -> OpenTransport:
+        return TcpControlPlane(runtime, node.removeprefix(BROKER_PREFIX), causes)
+
+    return open_control_plane
 
 
 class FaultAttributingServers:

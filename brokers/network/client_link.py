@@ -1,7 +1,8 @@
 """Clients from outside the run: their TCP connections as the network's faults see them, and the ports they connect to.
 
 What arrives over TCP, and what is answered, passes a link with the conditions of all links (link_conditions.py): in order,
-late, or never. The node of a client is `client ID`, once a request has named its client id, and CLIENTS before.
+late, or never. The node of a client is `client ID`, once a request has named its client id, and CLIENTS before. Where
+controller and brokers reach each other over TCP, their connections are treated alike, with the broker as the node.
 
 The kernel completes a TCP connection before anything of it is seen here. To a client that is cut off without being refused
 a new connection therefore seems established, and remains silent.
@@ -10,7 +11,7 @@ a new connection therefore seems established, and remains silent.
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from kcsim.brokers.network.link_conditions import CLIENT, CLIENTS
+from kcsim.brokers.network.link_conditions import CLIENTS
 from kcsim.brokers.network.link_stream import OPENING, NetworkMedium, Stream
 from kcsim.brokers.ports import Incoming
 
@@ -55,20 +56,20 @@ class ClientLink:
         self._pass(self._out, CONNECT, 0, self._stand)
 
     @property
-    def is_client_known(self) -> bool:
-        """Whether the client has named itself."""
+    def is_sender_known(self) -> bool:
+        """Whether the sender has named itself."""
         return self.ends[0] != CLIENTS
 
-    def name_client(self, client_id: str) -> None:
-        """Set the client id, by which faults can name this client."""
-        client, broker = self.ends = CLIENT + client_id, self.ends[1]
-        self._out.source, self._out.target = self._back.target, self._back.source = client, broker
+    def name_sender(self, node: str) -> None:
+        """Set the node by which faults can name the sender: `client ID`, or a broker of the run."""
+        sender, broker = self.ends = node, self.ends[1]
+        self._out.source, self._out.target = self._back.target, self._back.source = sender, broker
 
     def bring(self, name: str, frame: bytes) -> None:
         """Bring a frame that the client has sent. Args: name: that of the request."""
         self._pass(self._out, name, len(frame), self._end.receive, frame)
 
-    def answer(self, name: str, size_bytes: int, arrive: Callable[..., None], *args: Any) -> None:
+    def answer(self, name: str, size_bytes: int, arrive: Callable[..., object], *args: Any) -> None:
         """Bring an answer to the client, where `arrive` is called with these arguments."""
         self._pass(self._back, f"{ANSWER}{name}", size_bytes, arrive, *args)
 
@@ -93,7 +94,7 @@ class ClientLink:
         self._back.stands()
 
     @staticmethod
-    def _pass(stream: Stream, what: str | None, size_bytes: int, arrive: Callable[..., None], *args: Any) -> None:
+    def _pass(stream: Stream, what: str | None, size_bytes: int, arrive: Callable[..., object], *args: Any) -> None:
         if stream.is_clear:  # without a detour over the timetable
             arrive(*args)
         else:

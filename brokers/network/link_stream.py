@@ -78,7 +78,7 @@ class LinkFaultContext:
 
 class _Message(msgspec.Struct, frozen=True):
     what: str | None
-    arrive: Callable[..., None]
+    arrive: Callable[..., object]
     args: tuple[Any, ...]
     size_bytes: int
 
@@ -149,7 +149,7 @@ class Stream:
         self._is_dead = True
         self._waiting.clear()
 
-    def send(self, what: str | None, arrive: Callable[..., None], *args: Any, size_bytes: int = 0) -> None:
+    def send(self, what: str | None, arrive: Callable[..., object], *args: Any, size_bytes: int = 0) -> None:
         """Send a message: `arrive` is called at the other side when it arrives.
 
         Args:
@@ -167,7 +167,7 @@ class Stream:
             self._try(condition)
 
     def _deliver(
-        self, condition: LinkCondition, arrive: Callable[..., None], args: tuple[Any, ...], size_bytes: int
+        self, condition: LinkCondition, arrive: Callable[..., object], args: tuple[Any, ...], size_bytes: int
     ) -> None:
         medium = self._medium
         at_ms = medium.now_ms()
@@ -178,7 +178,7 @@ class Stream:
             self._not_before_ms = at_ms
         medium.timetable.at(self._not_before_ms, self._arrive, arrive, args)
 
-    def _arrive(self, arrive: Callable[..., None], args: tuple[Any, ...]) -> None:
+    def _arrive(self, arrive: Callable[..., object], args: tuple[Any, ...]) -> None:
         if not self._is_dead:
             arrive(*args)
 

@@ -13,7 +13,7 @@ from typing import Any
 from kcsim.brokers.network.client_link import ANSWER, CONNECT, ClientEnd, ClientLink, OpenPort, OpensPorts
 from kcsim.brokers.network.link_conditions import CLIENTS, LinkConditions, LinkCut, Links
 from kcsim.brokers.network.link_stream import OPENING, LinkFaultContext, NetworkMedium, Stream
-from kcsim.brokers.ports import AddressInUseError, Incoming, ListenerClosedError
+from kcsim.brokers.ports import AddressInUseError, Incoming, ListenerClosedError, OpensControlPlanes, OpenTransport
 from kcsim.controller.ports import BrokerConnectionError
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import EventKind
@@ -57,6 +57,7 @@ class MemoryNetwork:
         delay_ms: the one-way delay of a message.
         faults: what links with faults need; None: this network never has faults.
         open_port: opens a TCP port at each address at which somebody listens; None: nobody outside reaches the brokers.
+        open_control_plane: opens the way of the requests between controller and brokers; None: this network is the way.
 
     Attributes:
         breakpoints: those that have not been triggered.
@@ -68,9 +69,11 @@ class MemoryNetwork:
         delay_ms: int = 0,
         faults: LinkFaultContext | None = None,
         open_port: OpensPorts | None = None,
+        open_control_plane: OpensControlPlanes | None = None,
     ) -> None:
         self.runtime = runtime
         self.open_port = open_port
+        self.open_control_plane = open_control_plane
         self.listeners: dict[Address, Listener] = {}
         self.has_listened: set[Address] = set()
         self.breakpoints: list[RequestBreakpoint] = []
@@ -160,10 +163,16 @@ class MemoryNetwork:
 
 
 class Interface:
-    """The network access of one process (the Network port), and all that the process has open."""
+    """The network access of one process (the Network port), and all that the process has open.
+
+    Attributes:
+        control_plane: the process's access to a control plane that is not this network; None: there is none.
+    """
 
     def __init__(self, network: MemoryNetwork, node: str) -> None:
         self.node = node
+        open_control_plane = network.open_control_plane
+        self.control_plane: OpenTransport | None = None if open_control_plane is None else open_control_plane(node)
         self._network = network
         self._listeners: dict[Listener, None] = {}  # insertion-ordered, like the links: both are closed in this order
         self._links: dict[Link, None] = {}
@@ -201,6 +210,8 @@ class Interface:
             listener.close()
         for link in list(self._links):
             link.close()
+        if self.control_plane is not None:
+            self.control_plane.close()
         self._network.detach(self)
 
 

@@ -14,9 +14,9 @@ from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any
 
 from kcsim.brokers.network.network import MemoryNetwork
-from kcsim.brokers.network.process_network import ProcessNetwork
+from kcsim.brokers.network.process_network import ProcessNetwork, ProcessTransport
 from kcsim.brokers.network.process_states import ProcessInput, ProcessState, next_process_state
-from kcsim.brokers.ports import Network
+from kcsim.brokers.ports import BrokerTransport, Network
 from kcsim.errors import Killed
 from kcsim.eventlog.sink import Cause
 from kcsim.runtime.ports import Mailbox, Promise, Runtime, Task
@@ -62,6 +62,7 @@ class Process:
 
     Attributes:
         network: the Network port for what runs inside.
+        control_plane: the way of the requests between controller and brokers; None: they go over the network.
         state: read only.
     """
 
@@ -72,6 +73,8 @@ class Process:
         self._zookeeper = zookeeper
         self._interface = (network or MemoryNetwork(runtime)).interface(name)
         self.network: Network = ProcessNetwork(self, self._interface)
+        separate = self._interface.control_plane
+        self.control_plane: BrokerTransport | None = separate and ProcessTransport(self, separate)
         self.state = _RUNNING
         self.sessions: list[ProcessSession] = []
         self._tasks: dict[Task, None] = {}

@@ -7,7 +7,7 @@ process. The code inside sees none of it until the process is resumed.
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
-from kcsim.brokers.ports import BrokerConnection, Incoming, Listening, Network
+from kcsim.brokers.ports import BrokerConnection, BrokerTransport, Incoming, Listening, Network
 
 
 class Host(Protocol):
@@ -22,16 +22,24 @@ class Host(Protocol):
         ...
 
 
-class ProcessNetwork:
+class ProcessTransport:
+    """The BrokerTransport port of a process, over a transport of the environment."""
+
+    def __init__(self, process: Host, inner: BrokerTransport) -> None:
+        self._process = process
+        self._transport = inner
+
+    async def connect(self, host: str, port: int, timeout_ms: int) -> BrokerConnection:
+        inner = await self._process.after(self._transport.connect(host, port, timeout_ms))
+        return _ProcessConnection(self._process, inner)
+
+
+class ProcessNetwork(ProcessTransport):
     """The Network port of a process, over the network of the environment."""
 
     def __init__(self, process: Host, inner: Network) -> None:
-        self._process = process
+        super().__init__(process, inner)
         self._inner = inner
-
-    async def connect(self, host: str, port: int, timeout_ms: int) -> BrokerConnection:
-        inner = await self._process.after(self._inner.connect(host, port, timeout_ms))
-        return _ProcessConnection(self._process, inner)
 
     def listen(self, host: str, port: int) -> Listening:
         self._process.check_alive()

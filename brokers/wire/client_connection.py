@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from kcsim.brokers.network.client_link import ClientLink, ClientListener
+from kcsim.brokers.network.link_conditions import CLIENT
 from kcsim.brokers.ports import ConnectionEnd
 from kcsim.brokers.wire.apis.api import AnsweredRequestError, ConnectionRefusedByApiError, Values
 from kcsim.brokers.wire.apis.registry import (
     answer_frame,
     is_served,
     name_of_request,
+    packed_response,
     refusal_of_api_versions,
     request_of,
     response_values,
@@ -27,12 +29,17 @@ from kcsim.brokers.wire.apis.registry import (
 from kcsim.brokers.wire.fetch_sessions import FetchSessions
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, UnknownVersionError, client_id_in, decode_request
 from kcsim.brokers.wire.message_reader import MalformedFrameError
+from kcsim.brokers.wire.packed_reading import PACKED_REQUESTS
+from kcsim.brokers.wire.request_causes import RequestCauses
 from kcsim.errors import Killed
+from kcsim.eventlog.outages import BROKER_PREFIX
 from kcsim.runtime.ports import Promise, Runtime
 
 LENGTH = struct.Struct(">i")
 READ_AHEAD_BYTES = 1 << 20
 """What a client may have sent that the broker has not taken yet, before TCP holds the client back."""
+OF_BROKERS = frozenset({"LeaderAndIsr", "UpdateMetadata", "StopReplica", "ControlledShutdown"})
+"""The requests between controller and brokers. A broker's client id is its own id."""
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 """SO_LINGER with no time: closing the socket sends a reset."""
 
@@ -99,12 +106,14 @@ class ConnectionContext:
     Attributes:
         listener: receives the requests, and gives each connection its link.
         observer: receives what happens to clients.
+        causes: those of requests from brokers of the run.
         connections: those that are open.
     """
 
     runtime: Runtime
     listener: ClientListener
     observer: PortObserver
+    causes: RequestCauses
     limits: ConnectionLimits
     fetch_sessions: FetchSessions
     connections: "set[KafkaClientConnection]"
@@ -161,9 +170,11 @@ class KafkaClientConnection(asyncio.Protocol):
         self._not_taken_bytes += len(frame)
         if self._not_taken_bytes > READ_AHEAD_BYTES:
             self._transport.pause_reading()
-        if not self._link.is_client_known and (client_id := client_id_in(frame)) is not None:
-            self._link.name_client(client_id)
-        self._link.bring(name_of_request(frame), frame)
+        name = name_of_request(frame)
+        if not self._link.is_sender_known and (client_id := client_id_in(frame)) is not None:
+            is_broker = name in OF_BROKERS and client_id.isdecimal()
+            self._link.name_sender(f"{BROKER_PREFIX}{client_id}" if is_broker else f"{CLIENT}{client_id}")
+        self._link.bring(name, frame)
 
     def connection_lost(self, _: Exception | None) -> None:
         self._may_write.set()
@@ -227,7 +238,7 @@ class KafkaClientConnection(asyncio.Protocol):
         """Answer a request."""
         context, began_s, name = self._context, self._loop.time(), name_of_request(content)
         try:
-            frame = decode_request(content, self._client, context.fetch_sessions)
+            frame = decode_request(content, self._client, context.fetch_sessions, PACKED_REQUESTS)
             if not is_served(frame.api_key, frame.version):
                 raise UnknownVersionError(frame.api_key, frame.version, frame.correlation_id)
         except UnknownVersionError as error:
@@ -236,8 +247,9 @@ class KafkaClientConnection(asyncio.Protocol):
             answer = refusal_of_api_versions(error.correlation_id)
             self._link.answer(name, len(answer), self._write, answer)
             return
-        cause = context.observer.received(frame)
-        under_way = _UnderWay(frame, len(content), began_s, name)
+        within_run = context.causes.of(self._client)
+        cause = context.observer.received(frame) if within_run is None else within_run
+        under_way = _UnderWay(frame, len(content), began_s, name, within_run is None)
         try:
             request = ClientRequest(request_of(frame), self._link.ends[0], cause, context.runtime.promise())
         except AnsweredRequestError as error:
@@ -248,37 +260,50 @@ class KafkaClientConnection(asyncio.Protocol):
             self._link.sever("")
             return
         response = await request.answer.wait()
-        self._respond(under_way, response, response_values(response, frame), request.fault)
+        packed = packed_response(response, frame)
+        if packed is None:
+            self._respond(under_way, response, response_values(response, frame), request.fault)
+        else:
+            self._link.answer(name, len(packed), self._write, packed)
 
     def _respond(self, under_way: "_UnderWay", response: Any, values: Values | None, fault: int | None = None) -> None:
         """Send an answer, or none if the client expects none."""
-        frame, size, began_s, _ = under_way
+        frame, size, began_s, name, is_reported = under_way
         answer = None if values is None else answer_frame(values, frame)
 
         def write() -> None:
-            if answer is not None:
-                if self._transport.is_closing():
-                    return
-                self._write(answer)
-            latency_ms, total = (self._loop.time() - began_s) * 1000, size + len(answer or b"")
-            self._context.observer.answered(AnsweredRequest(frame, response, values, total, latency_ms, fault))
+            is_written = answer is None or self._write(answer)
+            if is_written and is_reported:
+                latency_ms, total = (self._loop.time() - began_s) * 1000, size + len(answer or b"")
+                self._context.observer.answered(AnsweredRequest(frame, response, values, total, latency_ms, fault))
 
         if answer is None:
             write()
         else:
-            self._link.answer(under_way.name, len(answer), write)
+            self._link.answer(name, len(answer), write)
 
-    def _write(self, answer: bytes) -> None:
+    def _write(self, answer: bytes) -> bool:
+        """Write an answer. Return False if the connection is closed."""
+        if self._transport.is_closing():
+            return False
         self._transport.writelines((LENGTH.pack(len(answer)), answer))
+        return True
 
 
 class _UnderWay(NamedTuple):
-    """A request that is being answered. Attributes: size: bytes; name: in the event log."""
+    """A request that is being answered.
+
+    Attributes:
+        size: bytes.
+        name: in the event log.
+        is_reported: whether it came from a client, and not from a broker of the run.
+    """
 
     frame: RequestFrame
     size: int
     began_s: float
     name: str
+    is_reported: bool
 
 
 class ClientRequest:

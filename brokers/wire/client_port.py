@@ -14,6 +14,7 @@ from kcsim.brokers.wire.client_connection import (
     PortObserver,
 )
 from kcsim.brokers.wire.fetch_sessions import FetchSessions
+from kcsim.brokers.wire.request_causes import RequestCauses
 from kcsim.runtime.ports import Runtime
 
 BACKLOG = 50
@@ -27,6 +28,7 @@ class ClientPort:
         address: host and port; port 0: any free one.
         listener: receives the requests.
         observer: receives what happens to clients.
+        causes: those of requests from brokers of the run.
 
     Raises: AddressInUseError.
     """
@@ -37,12 +39,13 @@ class ClientPort:
         address: tuple[str, int],
         listener: ClientListener,
         observer: PortObserver,
+        causes: RequestCauses,
         limits: ConnectionLimits = DEFAULT_LIMITS,
     ) -> None:
         self._listener = listener
         self._connections: set[KafkaClientConnection] = set()
         sessions = FetchSessions(runtime.now_ms)
-        self._context = ConnectionContext(runtime, listener, observer, limits, sessions, self._connections)
+        self._context = ConnectionContext(runtime, listener, observer, causes, limits, sessions, self._connections)
         self._is_closed = False
         self._socket: socket.socket | None = _listening_socket(address)
         self._address: tuple[str, int] = self._socket.getsockname()[:2]

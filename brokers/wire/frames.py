@@ -7,6 +7,7 @@ tests/vectors/wire-frames.
 """
 
 import struct
+from collections.abc import Callable, Mapping
 from functools import cache
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -19,6 +20,9 @@ from kcsim.brokers.wire.fetch_sessions import FetchSessions
 from kcsim.brokers.wire.message_reader import MalformedFrameError, message_reader
 
 API_VERSIONS = 18
+ReadPacked = Callable[[bytes, int], Any]
+"""Reads a message without kio's class of it. From a frame, and the offset of the message, to what the message says."""
+NOTHING_PACKED: Mapping[tuple[int, int], ReadPacked] = {}
 _BEFORE_CLIENT_ID = struct.Struct(">hhi")
 
 
@@ -53,10 +57,18 @@ class RequestFrame(NamedTuple):
     fetch_sessions: FetchSessions | None = None
 
 
-def decode_request(frame: bytes, client: str = "", fetch_sessions: FetchSessions | None = None) -> RequestFrame:
+def decode_request(
+    frame: bytes,
+    client: str = "",
+    fetch_sessions: FetchSessions | None = None,
+    packed: Mapping[tuple[int, int], ReadPacked] = NOTHING_PACKED,
+) -> RequestFrame:
     """Return the request in a frame.
 
     What follows the message is ignored, as Kafka does: librdkafka appends three bytes to some requests.
+
+    Args:
+        packed: by API key and version, what reads the message instead of kio's classes.
 
     Raises: UnknownVersionError; MalformedFrameError.
     """
@@ -67,7 +79,7 @@ def decode_request(frame: bytes, client: str = "", fetch_sessions: FetchSessions
         codec = _codec_of_requests(api_key, version)
     except KioIndexError:
         raise UnknownVersionError(api_key, version, correlation_id) from None
-    header, message = codec.read(frame)
+    header, message = codec.read(frame, packed.get((api_key, version)))
     client_id = getattr(header, "client_id", None)  # the oldest form of the header has none
     return RequestFrame(api_key, version, correlation_id, client_id, message, client, fetch_sessions)
 
@@ -84,26 +96,47 @@ def client_id_in(frame: bytes) -> str | None:
 def encode_request(message: Any, correlation_id: int, client_id: str | None) -> bytes:
     """Return the frame of a request. Args: message: kio's. Raises: ValueError for a value that a field cannot have."""
     api_key, version = message.__api_key__, message.__version__
+    header = encode_request_header(api_key, version, correlation_id, client_id)
+    return header + _codec_of_requests(api_key, version).write_message(message)
+
+
+def encode_request_header(api_key: int, version: int, correlation_id: int, client_id: str | None) -> bytes:
+    """Return what is before the message in the frame of a request. Raises: ValueError for a number out of range."""
+    fields: dict[str, int | str | None]
     fields = {"request_api_key": api_key, "request_api_version": version, "correlation_id": correlation_id}
     codec = _codec_of_requests(api_key, version)
     if "client_id" in codec.header.__dataclass_fields__:
         fields["client_id"] = client_id
-    return codec.write(codec.header(**fields), message)
+    return codec.write_header(codec.header(**fields))
 
 
-def decode_response(frame: bytes, api_key: int, version: int) -> tuple[int, Any]:
+def decode_response(
+    frame: bytes, api_key: int, version: int, packed: Mapping[tuple[int, int], ReadPacked] = NOTHING_PACKED
+) -> tuple[int, Any]:
     """Return correlation id and message of the response to a request of this API and version.
 
-    A broker answers an ApiVersions request whose version it does not know in version 0. Raises: MalformedFrameError.
+    A broker answers an ApiVersions request whose version it does not know in version 0.
+
+    Args:
+        packed: as for decode_request.
+
+    Raises: MalformedFrameError.
     """
-    header, message = _codec_of_responses(api_key, version).read(frame)
+    header, message = _codec_of_responses(api_key, version).read(frame, packed.get((api_key, version)))
     return header.correlation_id, message
 
 
 def encode_response(message: Any, correlation_id: int) -> bytes:
     """Return the frame of a response. Args: message: kio's. Raises: ValueError for a value that a field cannot have."""
-    codec = _codec_of_responses(message.__api_key__, message.__version__)
-    return codec.write(codec.header(correlation_id=correlation_id), message)
+    api_key, version = message.__api_key__, message.__version__
+    header = encode_response_header(api_key, version, correlation_id)
+    return header + _codec_of_responses(api_key, version).write_message(message)
+
+
+def encode_response_header(api_key: int, version: int, correlation_id: int) -> bytes:
+    """Return what is before the message in the frame of a response."""
+    codec = _codec_of_responses(api_key, version)
+    return codec.write_header(codec.header(correlation_id=correlation_id))
 
 
 class _Codec:
@@ -114,19 +147,29 @@ class _Codec:
         self._read_header, self._read_message = message_reader(self.header), message_reader(schema)
         self._write_header, self._write_message = entity_writer(self.header), entity_writer(schema)
 
-    def read(self, frame: bytes) -> tuple[Any, Any]:
+    def read(self, frame: bytes, packed: ReadPacked | None = None) -> tuple[Any, Any]:
+        """Return header and message. Args: packed: reads the message instead of kio's class. Raises: MalformedFrameError."""
         header, end_of_header = self._read_header(frame, 0)
+        if packed is not None:
+            return header, packed(frame, end_of_header)
         message, _ = self._read_message(frame, end_of_header)
         return header, message
 
-    def write(self, header: Any, message: Any) -> bytes:
-        frame = BytesIO()
-        try:
-            self._write_header(frame, header)
-            self._write_message(frame, message)
-        except (SerialError, struct.error, TypeError) as error:
-            raise ValueError(f"{type(message).__name__}: {error}") from error
-        return frame.getvalue()
+    def write_header(self, header: Any) -> bytes:
+        return _written(self._write_header, header)
+
+    def write_message(self, message: Any) -> bytes:
+        return _written(self._write_message, message)
+
+
+def _written(write: Callable[[BytesIO, Any], None], entity: Any) -> bytes:
+    """Return the bytes of one of kio's classes. Raises: ValueError for a value that a field cannot have."""
+    written = BytesIO()
+    try:
+        write(written, entity)
+    except (SerialError, struct.error, TypeError) as error:
+        raise ValueError(f"{type(entity).__name__}: {error}") from error
+    return written.getvalue()
 
 
 @cache

@@ -78,11 +78,16 @@ def _default(one: Field[Any]) -> Any:
     return 0 if name in NUMBERS else "" if name == "string" else b""
 
 
+def pass_over_tagged(frame: bytes, at: int) -> int:
+    """Return the offset after the tagged fields of a structure that has no known ones. Raises: MalformedFrameError."""
+    return _read_tagged(frame, at, {}, {})
+
+
 def _read_tagged(frame: bytes, at: int, known: Mapping[int, tuple[str, Read]], values: dict[str, Any]) -> int:
-    count, at = _varint(frame, at)
+    count, at = read_varint(frame, at)
     for _ in range(count):
-        tag, at = _varint(frame, at)
-        size, at = _varint(frame, at)
+        tag, at = read_varint(frame, at)
+        size, at = read_varint(frame, at)
         end = at + size
         if end > len(frame):
             _fail(f"tagged field {tag} of {size} bytes, {len(frame) - at} are left")
@@ -214,8 +219,8 @@ def _nullable_message_reader(read_message: Read) -> Read:
 # --- primitive types -------------------------------------------------------------------------------------------------------
 
 
-def _varint(frame: bytes, at: int) -> tuple[int, int]:
-    """Read an unsigned number of variable length."""
+def read_varint(frame: bytes, at: int) -> tuple[int, int]:
+    """Read an unsigned number of variable length. Raises: MalformedFrameError."""
     number = 0
     for place, byte in enumerate(frame[at : at + MOST_VARINT_BYTES]):
         number |= (byte & 0x7F) << 7 * place
@@ -226,7 +231,7 @@ def _varint(frame: bytes, at: int) -> tuple[int, int]:
 
 def _varint_less_one(frame: bytes, at: int) -> tuple[int, int]:
     """Read the length of something that may be null: null is 0."""
-    number, at = _varint(frame, at)
+    number, at = read_varint(frame, at)
     return number - 1, at
 
 

@@ -14,6 +14,7 @@ from tests.bench import (
     elections,
     explore,
     failover,
+    failover_over_tcp,
     groups,
     kafka_logs,
     library,
@@ -34,6 +35,7 @@ from tests.bench.report import print_environment
 BENCHMARKS: Mapping[str, Callable[[], None]] = {
     "partition-states": partition_states.main,
     "failover": failover.main,
+    "failover-over-tcp": failover_over_tcp.main,
     "elections": elections.main,
     "explore": explore.main,
     "assignment": assignment.main,

@@ -110,7 +110,7 @@ class Bench:
         before = _resident_mb()
         began_s = self._last_s
         for t in range(self._size // PARTITIONS_PER_TOPIC):
-            await self._zk.topics.create(f"topic-{t:03}", _placed(PARTITIONS_PER_TOPIC, t))
+            await self._zk.topics.create(f"topic-{t:03}", placed(PARTITIONS_PER_TOPIC, t))
         await self._quiet(began_s)
         self._log.forget()
         gc.collect()
@@ -192,12 +192,12 @@ class Bench:
         print(f"  {'its return':<44} {returned_s:6.2f} s   {_against(KAFKA_RETURN_S, returned_s)}")
 
     async def _creation(self) -> None:
-        state = _placed(NEW_TOPIC_PARTITIONS, 0)
+        state = placed(NEW_TOPIC_PARTITIONS, 0)
         created_s = await self._timed(lambda: self._zk.topics.create("large", state))
         print(f"  {f'creation of a topic of {NEW_TOPIC_PARTITIONS:,} partitions':<44} {created_s:6.2f} s")
 
 
-def _placed(count: int, shift: int) -> TopicState:
+def placed(count: int, shift: int) -> TopicState:
     """Return partitions assigned to the brokers in turn, so that each broker hosts the same share."""
     return TopicState(
         {

@@ -1,4 +1,4 @@
-"""All APIs that clients are served, and ApiVersions, which names them.
+"""All APIs that clients and other brokers are served, and ApiVersions, which names them.
 
 Source: Kafka 2.8, ApiVersionsResponse; docs/kafka/requests.md 14.
 """
@@ -14,6 +14,7 @@ from kcsim.brokers.requests import ApiVersionsRequest
 from kcsim.brokers.wire.apis import (
     cluster,
     config_changes,
+    controlled_shutdown,
     describe_configs,
     group_admin,
     group_offsets,
@@ -24,12 +25,14 @@ from kcsim.brokers.wire.apis import (
     producer_ids,
     record_deletions,
     records,
+    state_changes,
     topics,
 )
 from kcsim.brokers.wire.apis.api import Api, Values
-from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response
+from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response, encode_response_header
 from kcsim.brokers.wire.message_building import message_of
-from kcsim.controller.requests import ErrorCode
+from kcsim.brokers.wire.packed_requests import pack_leader_and_isr_response
+from kcsim.controller.requests import ErrorCode, LeaderAndIsrRequest, LeaderAndIsrResponse
 
 
 def is_served(api_key: int, version: int) -> bool:
@@ -61,6 +64,14 @@ def response_values(response: Any, frame: RequestFrame) -> Values | None:
     Raises: ConnectionRefusedByApiError.
     """
     return APIS[frame.api_key].values(response, frame)
+
+
+def packed_response(response: Any, frame: RequestFrame) -> bytes | None:
+    """Return the frame of a response that is packed without kio, because it may be large; None: it is not packed."""
+    if not isinstance(response, LeaderAndIsrResponse) or frame.version != LeaderAndIsrRequest.version:
+        return None
+    header = encode_response_header(frame.api_key, frame.version, frame.correlation_id)
+    return header + pack_leader_and_isr_response(response)
 
 
 def answer_frame(values: Values, frame: RequestFrame) -> bytes:
@@ -106,5 +117,7 @@ APIS: Mapping[int, Api] = {
     **config_changes.APIS,
     **record_deletions.APIS,
     **leader_changes.APIS,
+    **state_changes.APIS,
+    **controlled_shutdown.APIS,
 }
 """All APIs that are served, by their keys."""

@@ -16,7 +16,6 @@ from kcsim.brokers.wire.apis.records import PRODUCE
 from kcsim.brokers.wire.apis.topics import CREATE_TOPICS
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import Event, EventKind
-from kcsim.scenarios.views.narration.causes import Causes
 from kcsim.vocabulary import BrokerId
 from kcsim.vocabulary import TopicPartition as Partition
 from tests.brokers.cluster.environments import WITHIN_MS, controller_of, find, kill_and_expire, until_found, until_idle
@@ -38,7 +37,11 @@ def leader_of(cluster: Cluster) -> int:
 
 def chain(log: EventLog, event: Event) -> list[EventKind]:
     """Return the kinds of the events that an event follows from, the first of all first."""
-    return [cause.kind for cause in Causes(log.events).story(event.seq).chain]
+    kinds = [event.kind]
+    while event.cause is not None:
+        event = log.events[event.cause]
+        kinds.insert(0, event.kind)
+    return kinds
 
 
 def sums(log: EventLog, **fields: Any) -> dict[str, float]:

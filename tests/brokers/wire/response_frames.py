@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kcsim.brokers.wire.apis.registry import answer_frame, response_values
+from kcsim.brokers.wire.apis.registry import answer_frame, packed_response, response_values
 from kcsim.brokers.wire.frames import RequestFrame
 
 
@@ -11,5 +11,8 @@ def response_frame(response: Any, frame: RequestFrame) -> bytes | None:
 
     Raises: ConnectionRefusedByApiError.
     """
+    packed = packed_response(response, frame)
+    if packed is not None:
+        return packed
     values = response_values(response, frame)
     return None if values is None else answer_frame(values, frame)

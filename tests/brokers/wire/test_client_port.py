@@ -21,6 +21,7 @@ from kcsim.brokers.requests import (
 from kcsim.brokers.wire.client_connection import AnsweredRequest, ConnectionLimits
 from kcsim.brokers.wire.client_port import ClientPort
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, decode_response
+from kcsim.brokers.wire.request_causes import RequestCauses
 from kcsim.controller.requests import ErrorCode
 from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.vocabulary import BrokerId, Endpoint, LeaderEpoch, TopicPartition
@@ -41,7 +42,7 @@ class Port:
         self.requests: list[AnsweredRequest] = []
         self.ends: list[ConnectionEnd] = []
         self.listener = MemoryNetwork(runtime).interface("broker-1").listen(HOST, 9092)
-        self.opened = ClientPort(runtime, (HOST, 0), self.listener, self, limits)
+        self.opened = ClientPort(runtime, (HOST, 0), self.listener, self, RequestCauses(), limits)
         self.answering = runtime.spawn("answering", self._answer())
 
     def closed(self, client: str, why: str) -> None:
@@ -214,7 +215,7 @@ def test_a_port_in_use_is_refused_and_a_closed_one_is_free_again() -> None:
     async def story(port: Port) -> None:
         number = port.opened.port
         with pytest.raises(AddressInUseError, match=f"{HOST}:{number} is in use"):
-            ClientPort(port.runtime, (HOST, number), port.listener, port)
+            ClientPort(port.runtime, (HOST, number), port.listener, port, RequestCauses())
         port.opened.close()
         await asyncio.sleep(0)
         with socket.create_server((HOST, number)):
