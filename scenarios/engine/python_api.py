@@ -57,6 +57,7 @@ slow_link = network_steps.SlowLinkStep.part
 lossy_link = network_steps.LossyLinkStep.part
 break_connections = network_steps.BreakConnectionsStep.part
 heal = network_steps.HealStep.part
+inject_error = network_steps.InjectErrorStep.part
 
 create_topic = topic_steps.CreateTopicStep.part
 delete_topic = topic_steps.DeleteTopicStep.part

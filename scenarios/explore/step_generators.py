@@ -29,6 +29,15 @@ WRITTEN_BY_CONTROLLERS = (
     *(None, None, None),  # any write
 )
 SHORTEST_FAULT_MS, LONGEST_FAULT_MS = 100, 8_000
+ERRORS_TO_INJECT = {
+    "Produce": ("NOT_LEADER_OR_FOLLOWER", "NOT_ENOUGH_REPLICAS", "REQUEST_TIMED_OUT"),
+    "Fetch": ("NOT_LEADER_OR_FOLLOWER", "UNKNOWN_LEADER_EPOCH"),
+    "Metadata": ("LEADER_NOT_AVAILABLE",),
+    "JoinGroup": ("COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"),
+    "Heartbeat": ("NOT_COORDINATOR", "REBALANCE_IN_PROGRESS"),
+    "OffsetCommit": ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"),
+}
+"""The requests of clients, and errors after which they try again."""
 REQUESTS_TO_BREAK = ("LeaderAndIsr", "UpdateMetadata", "StopReplica", "ControlledShutdown", "Fetch", "Produce")
 
 
@@ -180,6 +189,12 @@ def break_connections(s: GeneratorState) -> StepDict:
     return {"break-connections": links | ({"once-delivered": s.choose(REQUESTS_TO_BREAK)} if s.chance(0.6) else {})}
 
 
+def inject_error(s: GeneratorState) -> StepDict:
+    request = s.choose(list(ERRORS_TO_INJECT))
+    error = {"request": request, "error": s.choose(ERRORS_TO_INJECT[request]), "count": s.choose([1, 2, 5])}
+    return {"inject-error": error | ({"carried-out": True} if s.chance(0.2) else {}), "if-possible": True}
+
+
 def heal(s: GeneratorState) -> StepDict:
     return {"heal": "all"}
 
@@ -328,6 +343,7 @@ GENERATORS_OF: Mapping[type[ScenarioStep], Mapping[str, StepGenerator] | Absent]
     network_steps.SlowLinkStep: {"slow-link": slow_link},
     network_steps.LossyLinkStep: {"lossy-link": lossy_link},
     network_steps.BreakConnectionsStep: {"break-connections": break_connections},
+    network_steps.InjectErrorStep: {"inject-error": inject_error},
     network_steps.HealStep: {"heal": heal},
     steps.ServersStep: {
         "zookeeper-kill": zookeeper_kill,

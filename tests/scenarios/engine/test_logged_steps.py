@@ -40,6 +40,7 @@ timetable:
   - partition: {between: broker-3, and: broker-4}
   - heal: all
   - break-connections: {from: producer-writer, to: all}
+  - inject-error: {request: Produce, error: NOT_LEADER_OR_FOLLOWER}
   - stall-consumers: c1
     for: 1s
   - pause-consumers: c1

@@ -139,6 +139,13 @@ THERE: Mapping[str, Mapping[str, Any]] = {
     "lossy_link": {"links": one_way("broker-1", "broker-2"), "loss": "5%", "break_": "1%"},
     "break_connections": {"links": one_way("controller", "broker-2"), "once_delivered": "LeaderAndIsr"},
     "heal": {},
+    "inject_error": {
+        "request": "Fetch",
+        "error": "NOT_LEADER_OR_FOLLOWER",
+        "to": "clients",
+        "count": 2,
+        "carried_out": True,
+    },
     "add_partitions": {"growth": {"orders": 6}},
     "reassign": {"targets": {"orders-0": [1, 2]}, "via": "api"},
     "set_config": {"topics": {"orders": {"retention.ms": None}}, "broker_defaults": None},
