@@ -21,6 +21,9 @@ class SettingError(ValueError):
     """A setting that Kafka does not have, or a value that Kafka refuses. The message names the valid values."""
 
 
+CREATE_TIME, LOG_APPEND_TIME = "CreateTime", "LogAppendTime"
+
+
 @dataclass(frozen=True, slots=True)
 class LogConfig:
     """The settings of one partition's log: Kafka's names for topics, and its defaults. Sizes in bytes."""
@@ -35,6 +38,7 @@ class LogConfig:
     cleanup_policy: tuple[str, ...] = ("delete",)
     max_compaction_lag_ms: int = 2**63 - 1
     max_message_bytes: int = 1_048_588  # the largest batch that a producer may send
+    message_timestamp_type: str = CREATE_TIME  # or LOG_APPEND_TIME: the leader's time replaces that of the producer
 
     @property
     def max_segment_ms(self) -> int:
@@ -76,6 +80,7 @@ class BrokerConfig:
     replica_high_watermark_checkpoint_interval_ms: int = 5_000
     min_insync_replicas: int = 1
     message_max_bytes: int = 1_048_588
+    log_message_timestamp_type: str = CREATE_TIME
     log_segment_bytes: int = 1 << 30
     log_roll_ms: int | None = None  # unset: log_roll_hours
     log_roll_hours: int = 168
@@ -153,6 +158,7 @@ class BrokerConfig:
             retention_ms=max(retention_ms, -1),
             retention_bytes=self.log_retention_bytes,
             max_message_bytes=self.message_max_bytes,
+            message_timestamp_type=self.log_message_timestamp_type,
         )
 
     @property

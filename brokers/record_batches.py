@@ -1,7 +1,8 @@
 """Kafka's format of a batch of records, version 2: what a broker reads from one, and what it writes into it.
 
 A broker keeps a batch as the bytes that its producer has sent, but for 12 of them: base offset and leader epoch, which the
-checksum does not cover. It reads the header only, unless a client asks for an offset by time.
+checksum does not cover. With message.timestamp.type=LogAppendTime it writes its own time, too, and a new checksum. It reads
+the header only, unless a client asks for an offset by time.
 
 Source: Kafka 2.8, DefaultRecordBatch and DefaultRecord; docs/kafka/requests.md 8.
 """
@@ -11,13 +12,17 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
+from crc32c import crc32c
+
 MAGIC = 2
 NO_PRODUCER_ID = -1
 NO_TIMESTAMP = -1
 HEADER = struct.Struct(">qiibIhiqqqhii")
 _PLACE = struct.Struct(">qii")
 _SEQUENCE_BITS = 31
-_CODEC_BITS, _TRANSACTIONAL_BIT, _CONTROL_BIT = 0x07, 0x10, 0x20
+_CODEC_BITS, _LOG_APPEND_TIME_BIT, _TRANSACTIONAL_BIT, _CONTROL_BIT = 0x07, 0x08, 0x10, 0x20
+_CHECKSUM = struct.Struct(">I")
+_CHECKSUM_AT = 17
 LENGTH_STARTS_AT = 12
 """The length in a batch's header counts the bytes from here on."""
 CHECKSUM_STARTS_AT = 21
@@ -57,6 +62,11 @@ class BatchHeader(NamedTuple):
         return self.attributes & _CODEC_BITS
 
     @property
+    def has_append_time(self) -> bool:
+        """Whether the leader's time, which is the largest timestamp, is that of all records."""
+        return bool(self.attributes & _LOG_APPEND_TIME_BIT)
+
+    @property
     def is_transactional(self) -> bool:
         return bool(self.attributes & _TRANSACTIONAL_BIT)
 
@@ -75,6 +85,16 @@ def placed_at(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
     """Return the batch as a leader appends it."""
     _, length, _ = _PLACE.unpack_from(batch)
     return _PLACE.pack(base_offset, length, leader_epoch) + batch[_PLACE.size :]
+
+
+def stamped(batch: bytes, append_time_ms: int) -> bytes:
+    """Return the batch with a leader's time, in ms since 1970, as the time of all its records."""
+    header = header_of(batch)
+    changed = HEADER.pack(
+        *header._replace(attributes=header.attributes | _LOG_APPEND_TIME_BIT, max_timestamp=append_time_ms)
+    )
+    covered = changed[CHECKSUM_STARTS_AT:] + batch[HEADER.size :]
+    return changed[:_CHECKSUM_AT] + _CHECKSUM.pack(crc32c(covered)) + covered
 
 
 def numbered(producer_epoch: int, sequence: int) -> int:
@@ -100,7 +120,7 @@ def first_record_since(batch: bytes, timestamp: int) -> tuple[int, int] | None:
     header = header_of(batch)
     if header.max_timestamp < timestamp:
         return None
-    if header.codec != Codec.NONE:
+    if header.codec != Codec.NONE or header.has_append_time:
         return header.base_offset, header.max_timestamp
     for offset_delta, timestamp_delta in _deltas(batch, header.record_count):
         if header.base_timestamp + timestamp_delta >= timestamp:

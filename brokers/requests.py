@@ -82,7 +82,7 @@ class ProduceResult(msgspec.Struct, frozen=True):
     """The result of one batch; offsets and time, in ms since 1970, are -1 where there is none.
 
     Attributes:
-        append_time_ms: of a batch that the log has already: the largest timestamp of its records, as Kafka has it.
+        append_time_ms: with LogAppendTime; of a batch that the log has already: the largest timestamp of its records.
         leader_epoch: in which it was appended; not known for a batch without bytes that the log has already.
     """
 

@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 from msgspec import structs
 
+from kcsim.brokers.config import LOG_APPEND_TIME
 from kcsim.brokers.log.log_segments import RecordBatchTooLargeError
 from kcsim.brokers.log.retention_task import RetentionTask
+from kcsim.brokers.record_batches import NO_TIMESTAMP, stamped
 from kcsim.brokers.records import Run
 from kcsim.brokers.replication.high_watermark_updater import HighWatermarkUpdater
 from kcsim.brokers.replication.isr_expiration import IsrExpiration
@@ -42,9 +44,14 @@ class LeaderAppend:
     def append(self, partition: Partition, batch: ProduceBatch, cause: int) -> ProduceResult:
         """Append a batch that was admitted. Returns: the offset of its first record, or RECORD_LIST_TOO_LARGE."""
         self._high_watermarks.sessions.bring_up_to_date(partition)
-        log, epoch = partition.written_log, partition.leader_epoch
+        log, epoch, now_ms = partition.written_log, partition.leader_epoch, self._wall_clock_ms()
         if batch.first_sequence == NO_SEQUENCE:
             batch = structs.replace(batch, first_sequence=log.log_end_offset)
+        append_time_ms = NO_TIMESTAMP
+        if log.config.message_timestamp_type == LOG_APPEND_TIME:
+            append_time_ms = now_ms
+            stamped_bytes = None if batch.batch is None else stamped(batch.batch, now_ms)
+            batch = structs.replace(batch, timestamp_ms=now_ms, batch=stamped_bytes)
         run = Run(
             log.log_end_offset,
             batch.count,
@@ -57,7 +64,7 @@ class LeaderAppend:
             batch.batch,
         )
         try:
-            appended = log.append_as_leader((run,), epoch, self._wall_clock_ms())
+            appended = log.append_as_leader((run,), epoch, now_ms)
         except RecordBatchTooLargeError:
             return ProduceResult(ErrorCode.RECORD_LIST_TOO_LARGE)
         partition.producers.appended(batch)
@@ -66,4 +73,4 @@ class LeaderAppend:
         self._retention.changed(log, seq)
         self._high_watermarks.advance(partition)
         self._high_watermarks.sessions.records_appended(partition)
-        return ProduceResult(ErrorCode.NONE, appended.first_offset, log.log_start_offset, leader_epoch=epoch)
+        return ProduceResult(ErrorCode.NONE, appended.first_offset, log.log_start_offset, append_time_ms, epoch)

@@ -12,6 +12,7 @@ from kcsim.brokers.log.replica_log import DEFAULT_CONFIG
 
 MIN_IN_SYNC = "min.insync.replicas"
 CLEANUP_POLICY = "cleanup.policy"
+TIMESTAMP_TYPE = "message.timestamp.type"
 _NUMBERS: Mapping[str, str] = MappingProxyType(
     {f.name.replace("_", "."): f.name for f in fields(LogConfig) if f.type is int}
 )
@@ -41,6 +42,8 @@ class TopicSettings:
         given: dict[str, object] = {_NUMBERS[name]: number for name, number in numbers.items() if name in _NUMBERS}
         if CLEANUP_POLICY in settings:
             given["cleanup_policy"] = tuple(part.strip() for part in settings[CLEANUP_POLICY].split(","))
+        if TIMESTAMP_TYPE in settings:
+            given["message_timestamp_type"] = settings[TIMESTAMP_TYPE]
         if given:
             self._log_configs[topic] = replace(self._default_log_config, **given)  # type: ignore[arg-type]
 

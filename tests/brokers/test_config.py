@@ -97,6 +97,7 @@ def test_logs_have_kafkas_defaults_where_the_broker_sets_nothing() -> None:
         ({"log.retention.minutes": 2, "log.retention.ms": 3}, LogConfig(retention_ms=3)),
         ({"log.retention.hours": -1}, LogConfig(retention_ms=-1)),
         ({"log.retention.bytes": 7}, LogConfig(retention_bytes=7)),
+        ({"log.message.timestamp.type": "LogAppendTime"}, LogConfig(message_timestamp_type="LogAppendTime")),
         (
             {"log.index.size.max.bytes": 80, "log.index.interval.bytes": 0},
             LogConfig(segment_index_bytes=80, index_interval_bytes=0),

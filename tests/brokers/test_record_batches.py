@@ -4,6 +4,7 @@ import struct
 from functools import cache
 
 import pytest
+from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 from kio.records.readers import read_batch
@@ -16,6 +17,7 @@ from kcsim.brokers.record_batches import (
     first_record_since,
     header_of,
     placed_at,
+    stamped,
 )
 from kcsim.brokers.wire.apis.records import PRODUCE
 from kcsim.brokers.wire.frames import decode_request
@@ -96,6 +98,17 @@ def test_times_need_not_be_in_order() -> None:
     batch = batch_of(record(5, 0) + record(20, 1) + record(10, 2), 3)
     assert first_record_since(batch, 1_006) == (101, 1_020)
     assert first_record_since(batch, 1_005) == (100, 1_005)
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+def test_the_leaders_time_is_that_of_all_records_of_a_stamped_batch(codec: Codec) -> None:
+    batch = batch_of(record(5, 0) + record(20, 1), 2, codec)
+    stamped_one = stamped(batch, 9_000)
+    header, before = header_of(stamped_one), header_of(batch)
+    checksum = crc32c(stamped_one[CHECKSUM_STARTS_AT:])
+    assert header == before._replace(max_timestamp=9_000, attributes=codec | 8, checksum=checksum)
+    assert (header.has_append_time, before.has_append_time, stamped_one[61:]) == (True, False, batch[61:])
+    assert (first_record_since(stamped_one, 9_000), first_record_since(stamped_one, 9_001)) == ((100, 9_000), None)
 
 
 def test_a_compressed_batch_is_not_unpacked() -> None:

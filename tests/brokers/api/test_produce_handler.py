@@ -55,6 +55,20 @@ def test_records_are_appended_in_the_leaders_epoch_and_reported() -> None:
     assert (second.offset, second.end_offset, second.leader_epoch, second.cause) == (5, 7, 3, CAUSE)
 
 
+def test_with_log_append_time_the_records_have_the_leaders_time() -> None:
+    bench = BrokerBench(BrokerConfig(log_message_timestamp_type="LogAppendTime"))
+    results: list[ProduceResult] = []
+
+    async def script() -> None:
+        await bench.lead()
+        results.append(await bench.produce(2))
+
+    bench.play(script)
+    (run,) = bench.partition().written_log.runs
+    (result,) = results
+    assert run.timestamp_ms == result.append_time_ms >= EPOCH_MS
+
+
 @pytest.mark.parametrize("acks", [NO_ACKS, LEADER])
 def test_without_acks_of_all_the_leaders_copy_is_enough(acks: int) -> None:
     bench = with_min_in_sync(3)

@@ -11,9 +11,9 @@ from kcsim.brokers.wire.apis.records import FETCH, PRODUCE
 from tests.brokers.differential.operations import Recorder
 from tests.brokers.differential.raw_client import produce, with_checksum
 
-TOPIC, STRICT, SMALL = "orders", "strict", "small"
-"""Three topics, with partition 0 on brokers 1, 2, 3 in this order; STRICT has a min.insync.replicas of 4, SMALL a
-max.message.bytes of 200."""
+TOPIC, STRICT, SMALL, STAMPED = "orders", "strict", "small", "stamped"
+"""Topics with partition 0 on brokers 1, 2, 3 in this order; STRICT has a min.insync.replicas of 4, SMALL a max.message.bytes
+of 200, STAMPED a message.timestamp.type of LogAppendTime."""
 LEADER, FOLLOWER = 1, 2
 FIRST_MS = 1_700_000_000_000
 NO_EPOCH = -1
@@ -165,6 +165,19 @@ async def session_operations(recorder: Recorder) -> None:
     await ask("closed", fetch(TOPIC, 0, end, session_id=session, session_epoch=-1))
     await ask("after it was closed", {**fetch(TOPIC, 0, 0), **nothing, "session_id": session, "session_epoch": 9})
     await ask("epochs skipped", {**fetch(TOPIC, 0, 0), **nothing, "session_id": session, "session_epoch": 20})
+
+
+async def append_time_operations(recorder: Recorder) -> None:
+    """The leader's time is the time of records."""
+    ask = recorder.ask
+    for version in (3, 5, 8, 9):
+        await ask(f"append time: produce, version {version}", LEADER, PRODUCE, version, **produce(STAMPED, 0, batch()))
+    for name in ("first", "again"):
+        await ask(f"append time: idempotent, {name}", LEADER, PRODUCE, 9, **produce(STAMPED, 0, idempotent(7_100, 0)))
+    await ask("append time: fetch", LEADER, FETCH, 12, **fetch(STAMPED, 0, 0))
+    for timestamp in (0, FIRST_MS + 10, FIRST_MS + 10**12):
+        values = list_offsets(STAMPED, 0, timestamp)
+        await ask(f"append time: first since {timestamp - FIRST_MS}", LEADER, LIST_OFFSETS, 6, **values)
 
 
 def list_offsets(topic: str, partition: int, timestamp: int, epoch: int = NO_EPOCH) -> dict[str, Any]:

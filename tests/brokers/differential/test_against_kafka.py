@@ -31,6 +31,7 @@ TOPICS: Mapping[str, Mapping[str, str]] = {
     record_operations.TOPIC: {},
     record_operations.STRICT: {"min.insync.replicas": "4"},
     record_operations.SMALL: {"max.message.bytes": "200"},
+    record_operations.STAMPED: {"message.timestamp.type": "LogAppendTime"},
 }
 SCRIPTS: Sequence[Operations] = (
     metadata_operations.metadata_operations,
@@ -40,6 +41,7 @@ SCRIPTS: Sequence[Operations] = (
     record_operations.fetch_operations,
     record_operations.session_operations,
     record_operations.offset_operations,
+    record_operations.append_time_operations,
     record_operations.producer_id_operations,
 )
 DEVIATIONS: Mapping[str, str] = {}

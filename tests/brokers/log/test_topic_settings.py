@@ -20,6 +20,12 @@ def test_a_topic_has_its_own_where_it_is_set() -> None:
     assert settings.log_config("clicks") == LogConfig(segment_bytes=500)
 
 
+def test_a_topic_has_its_own_type_of_timestamps() -> None:
+    settings = TopicSettings(1, LogConfig())
+    settings.learn("orders", {"message.timestamp.type": "LogAppendTime"})
+    assert settings.log_config("orders") == LogConfig(message_timestamp_type="LogAppendTime")
+
+
 def test_what_is_taken_back_is_as_if_it_had_never_been_set() -> None:
     settings = TopicSettings(1, LogConfig())
     settings.learn("orders", {"min.insync.replicas": "3", "segment.bytes": "100"})
