@@ -68,7 +68,9 @@ class DataPath:
         self.fetchers = ReplicaFetcherManager(broker_id, ports, config, logs)
         self.reads = reads = PartitionReads(self.hosted, metadata)
         append = LeaderAppend(clock_ms, events, self.expiration, self.retention, self.high_watermarks)
-        self.produce = ProduceHandler(runtime, reads, append, self.purgatory, self.settings.min_in_sync_replicas)
+        self.produce = ProduceHandler(
+            runtime, reads, append, self.purgatory, self.settings.min_in_sync_replicas, ports.record_memory
+        )
         self.requests = DataRequests(
             self.produce,
             FetchHandler(runtime, reads, isr, self.high_watermarks),

@@ -135,6 +135,14 @@ class OpensControlPlanes(Protocol):
         ...
 
 
+class BoundsRecords(Protocol):
+    """Bounds the memory that records of clients from outside the run take up."""
+
+    def refusal(self, size: int) -> str | None:
+        """Return why a batch of this many bytes cannot be appended; None if it can, and will be."""
+        ...
+
+
 class Network(BrokerTransport, Protocol):
     """The network as one process sees it."""
 
@@ -151,6 +159,7 @@ class BrokerPorts:
         network: the network as the broker's process sees it.
         epoch_ms: wall-clock time at the start of the run, in ms since 1970.
         injected_errors: None: nobody injects any.
+        record_memory: None: nothing bounds it.
         separate_control_plane: the way of the requests between controller and brokers; None: they go over the network.
     """
 
@@ -160,6 +169,7 @@ class BrokerPorts:
     epoch_ms: int
     injected_errors: InjectsErrors | None = None
     separate_control_plane: BrokerTransport | None = None
+    record_memory: BoundsRecords | None = None
 
     @property
     def control_plane(self) -> BrokerTransport:

@@ -84,6 +84,7 @@ class ProduceResult(msgspec.Struct, frozen=True):
     Attributes:
         append_time_ms: with LogAppendTime; of a batch that the log has already: the largest timestamp of its records.
         leader_epoch: in which it was appended; not known for a batch without bytes that the log has already.
+        message: what an error means, where its name does not say it.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -91,6 +92,7 @@ class ProduceResult(msgspec.Struct, frozen=True):
     log_start_offset: int = UNDEFINED_OFFSET
     append_time_ms: int = NO_TIMESTAMP
     leader_epoch: LeaderEpoch = UNDEFINED_EPOCH
+    message: str | None = None
 
 
 class ProduceResponse(msgspec.Struct, frozen=True):

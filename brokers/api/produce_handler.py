@@ -9,6 +9,7 @@ from functools import partial
 
 from kcsim.brokers.api.leader_append import LeaderAppend
 from kcsim.brokers.api.partition_reads import PartitionReads
+from kcsim.brokers.ports import BoundsRecords
 from kcsim.brokers.replication.purgatory import Purgatory
 from kcsim.brokers.requests import (
     ACKS_ALL,
@@ -30,7 +31,11 @@ MinInSync = Callable[[str], int]
 
 
 class ProduceHandler:
-    """Appends records to the partitions that a broker leads, including the broker's own records of internal topics."""
+    """Appends records to the partitions that a broker leads, including the broker's own records of internal topics.
+
+    Args:
+        memory: bounds the records of clients from outside the run, whose batches have bytes.
+    """
 
     def __init__(
         self,
@@ -39,12 +44,14 @@ class ProduceHandler:
         leader_append: LeaderAppend,
         purgatory: Purgatory,
         min_in_sync: MinInSync,
+        memory: BoundsRecords | None = None,
     ) -> None:
         self._runtime = runtime
         self._reads = reads
         self._leader_append = leader_append
         self._purgatory = purgatory
         self._min_in_sync = min_in_sync
+        self._memory = memory
 
     async def handle(self, request: ProduceRequest, cause: int) -> ProduceResponse:
         """Append each batch or return its error; with acks all, answer when each batch is committed or the time is up."""
@@ -83,6 +90,10 @@ class ProduceHandler:
         if admission.duplicate_of is not None:
             timestamp_ms, epoch = admission.timestamp_ms, admission.leader_epoch
             return ProduceResult(ErrorCode.NONE, admission.duplicate_of, log.log_start_offset, timestamp_ms, epoch)
+        if self._memory is not None and batch.batch is not None:
+            why = self._memory.refusal(len(batch.batch))
+            if why is not None:
+                return refused(ErrorCode.POLICY_VIOLATION, message=why)
         return self._leader_append.append(partition, batch, cause)
 
     # --- acknowledgement

@@ -22,6 +22,7 @@ from kcsim.brokers.cluster.znode_edits import ZnodeEdits
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.injected_errors import InjectedErrors
 from kcsim.brokers.log.disk import Disk
+from kcsim.brokers.log.record_memory import RecordMemory, RecordMemoryError, limit_mib
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.network.link_stream import LinkFaultContext
 from kcsim.brokers.network.network import MemoryNetwork
@@ -96,6 +97,7 @@ class Cluster:
             b.name: _BrokerSlot(b, Disk(dirs, random.Random(f"{seed} {b.name} disk")), random.Random(f"{seed} {b.name}"))
             for b in spec.brokers
         }
+        self._record_memory = None if spec.client_ports is None else self._bounded_memory()
         numbers = random.Random(f"{seed} network")
         open_port = None if spec.client_ports is None else environment.open_port
         if spec.client_ports is not None and open_port is None:
@@ -119,6 +121,14 @@ class Cluster:
         self.consumers = ConsumerFleet(runtime, log, self._actions, self.client_process, lambda: tuple(self.bootstrap))
         self._controller_requests = ControllerRequests(runtime, self._actions, self._active_controller)
         _emit_switched_off(spec.protections, log)
+
+    def _bounded_memory(self) -> RecordMemory:
+        """Return the bound of the memory that records of clients may take up. Raises: ClusterError."""
+        try:
+            limit = limit_mib()
+        except RecordMemoryError as error:
+            raise ClusterError(str(error)) from None
+        return RecordMemory(limit, (slot.disk for slot in self._slots.values()), self.runtime.now_ms)
 
     # --- what is seen of it
 
@@ -188,7 +198,8 @@ class Cluster:
         config = self._config_of(slot)
         info = broker_info(BrokerId(slot.spec.broker_id), slot.spec.rack, config)
         errors, control_plane = self._injected_errors.at(name), process.control_plane
-        ports = BrokerPorts(process, process.network, sink, self.epoch_ms, errors, control_plane)
+        memory = self._record_memory
+        ports = BrokerPorts(process, process.network, sink, self.epoch_ms, errors, control_plane, memory)
         broker = Broker(info, config, ports, process, slot.disk, slot.numbers)
         slot.process, slot.broker = process, broker
         started = sink.emit(EventKind.PROCESS_STATE, cause, state=process.state.value)

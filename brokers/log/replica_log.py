@@ -149,6 +149,12 @@ class ReplicaLog:
         return sum(segment.size for segment in self.segments)
 
     @property
+    def has_bytes(self) -> bool:
+        """Whether the oldest or the latest records are bytes of a client from outside the run."""
+        runs = self._runs
+        return runs is not None and len(runs) > 0 and (runs[0].batch is not None or runs[-1].batch is not None)
+
+    @property
     def state(self) -> LogState:
         """The log's state for retention."""
         return LogState(self.segments, self.log_start_offset, self.high_watermark, self.log_end_offset)

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kcsim.brokers.apache_kafka.installation import VARIABLE as KAFKA_HOME
+from kcsim.brokers.log.record_memory import DEFAULT_LIMIT_MIB
+from kcsim.brokers.log.record_memory import LIMIT_VARIABLE as RECORD_MEMORY
 from kcsim.scenarios.analysis.tables.driver_jvm import LOG_VARIABLE as SPARK_LOG
 from kcsim.scenarios.cli.client_program import BOOTSTRAP_SERVERS
 from kcsim.scenarios.testing.process import ADDRESS_VARIABLE as ZOOKEEPER_ADDRESS
@@ -33,6 +35,8 @@ FOR_USERS: Mapping[str, str] = MappingProxyType(
         TLS_VARIABLE: "A file with the TLS settings for a ZooKeeper of yours, as Kafka's tools take it with "
         "`--zk-tls-config-file`; stores of type PEM.",
         ZOOKEEPER_IMAGE: f"The image for `--zookeeper docker`; `{DEFAULT_IMAGE}` if unset.",
+        RECORD_MEMORY: "How many MiB the records of Kafka's own clients may take up in the memory of a simulated cluster; "
+        f"{DEFAULT_LIMIT_MIB:,} if unset. A producer gets POLICY_VIOLATION beyond it.",
         SPARK_LOG: "The level of Spark's own log: `error`, `warn`, `info` or `debug`; the log is off if unset.",
         "SPARK_HOME": "An unpacked Apache Spark to use instead of the one in PySpark's wheel.",
         "NO_COLOR": "If set to any text, the output has no colours.",

@@ -66,11 +66,11 @@ def records_in(frame: RequestFrame) -> Iterator[tuple[TopicPartition, bytes]]:
 
 
 def _produce_values(response: ProduceResponse, frame: RequestFrame) -> Values | None:
-    results, messages = dict(response.results), {}
+    results = dict(response.results)
     for tp, records in records_in(frame):
         refusal = refusal_of(records, frame.version)
         if refusal is not None:
-            results[tp], messages[tp] = ProduceResult(refusal.error), refusal.message
+            results[tp] = ProduceResult(refusal.error, message=refusal.message)
     if frame.message.acks == ACKS_NONE:
         refused = [f"{tp}: {result.error.name}" for tp, result in results.items() if result.error]
         if refused:
@@ -81,17 +81,14 @@ def _produce_values(response: ProduceResponse, frame: RequestFrame) -> Values | 
         "responses": [
             {
                 "name": topic,
-                "partition_responses": [
-                    _produced(partition, result, messages.get(TopicPartition(topic, partition)))
-                    for partition, result in of_topic
-                ],
+                "partition_responses": [_produced(partition, result) for partition, result in of_topic],
             }
             for topic, of_topic in by_topic(results)
         ],
     }
 
 
-def _produced(partition: int, result: ProduceResult, error_message: str | None) -> Values:
+def _produced(partition: int, result: ProduceResult) -> Values:
     return {
         "index": partition,
         "error_code": result.error,
@@ -99,7 +96,7 @@ def _produced(partition: int, result: ProduceResult, error_message: str | None) 
         "log_append_time": result.append_time_ms,
         "log_start_offset": result.log_start_offset,
         "record_errors": (),
-        "error_message": error_message,
+        "error_message": result.message,
     }
 
 

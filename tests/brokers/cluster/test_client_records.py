@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from kcsim.brokers.clients.producer import ProducerSpec
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.workload import Workload
+from kcsim.brokers.log.record_memory import LIMIT_VARIABLE
 from kcsim.brokers.records import Run
 from kcsim.brokers.wire.apis.records import PRODUCE
 from kcsim.controller.admin.topics import NewTopic
@@ -20,6 +21,7 @@ from kcsim.vocabulary import TopicPartition as Partition
 from tests.brokers.cluster.environments import WITHIN_MS, find, kill_and_expire, start_and_elect, until_idle
 from tests.brokers.cluster.test_client_ports import WITHIN_S, client_of, play_with_ports, until_seen
 from tests.brokers.differential.raw_client import produce, raw_client
+from tests.brokers.differential.record_operations import batch
 from tests.brokers.test_record_batches import batch_of, record
 
 RECORDS = 300
@@ -221,3 +223,28 @@ def test_records_without_acknowledgement_that_are_refused_close_the_connection()
     log, _ = play_with_ports(script)
     (closed,) = find(log, EventKind.CLIENT_CONNECTION_CLOSED)
     assert closed.detail == "records with acks=0 are refused: orders-0: NOT_LEADER_OR_FOLLOWER"
+
+
+def test_a_producer_is_refused_with_the_reason_when_the_memory_for_records_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LIMIT_VARIABLE, "1")
+
+    async def script(cluster: Cluster) -> None:
+        await with_topic(cluster, 1)
+        values = [bytes([number]) * 100_000 for number in range(20)]
+        acknowledged = await asyncio.to_thread(written, servers_of(cluster), values, **{"batch.size": 110_000})
+        assert len(acknowledged) == 3  # key, value and header have 100,000 bytes each
+        async with raw_client(servers_of(cluster)) as client:
+            leader = cluster.state.of_topics.states[Partition("orders", 0)].leader_and_isr.leader
+            assert leader is not None
+            full = produce("orders", 0, batch(20, size=40))
+            for _ in range(2_000):
+                answer = await client.call(leader, PRODUCE, 9, **full)
+                ((result,),) = (topic.partition_responses for topic in answer.responses)
+                if result.error_code.name != "none":
+                    break
+        assert (result.error_code.name, result.error_message) == (
+            "policy_violation",
+            "the records of clients would take up more than 1 MiB, the limit of KCSIM_RECORD_MEMORY_MIB",
+        )
+
+    play_with_ports(script)
