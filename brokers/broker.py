@@ -146,7 +146,7 @@ class Broker:
 
     def _group_coordinator(self) -> GroupCoordinator:
         config = self._config
-        log = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms)
+        log = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms, self._ports.wall_clock_ms)
         storage = GroupStorage(log, self._offsets_topic.create)
         groups = GroupCoordinator(self._ports.runtime, self._sink, config, self.metadata, storage, self._numbers)
         self.replicas.watch_roles(partial(follow_roles, groups, self.data.hosted))

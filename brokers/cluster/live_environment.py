@@ -151,7 +151,6 @@ async def _run_on(
         records,
         clients,
     )
-    cluster = Cluster(spec, environment)
 
     async def look() -> None:
         await capture.look(admin)
@@ -159,14 +158,17 @@ async def _run_on(
             clients.report_due()
 
     try:
-        async with observed(runtime, log, spec, look):
-            try:
-                await script(cluster)
-            finally:
-                if clients is not None:
-                    clients.report_all()
+        cluster = Cluster(spec, environment)
+        try:
+            async with observed(runtime, log, spec, look):
+                try:
+                    await script(cluster)
+                finally:
+                    if clients is not None:
+                        clients.report_all()
+        finally:
+            await cluster.close()
     finally:
-        await cluster.close()
         await admin.close()
 
 

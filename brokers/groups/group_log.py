@@ -3,7 +3,7 @@
 Source: Kafka 2.8, GroupMetadataManager.appendForGroup and doLoadGroupsAndOffsets; docs/kafka/consumer_groups.md 10.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kcsim.brokers.api.produce_handler import ProduceHandler
 from kcsim.brokers.groups.coordinator import GroupCoordinator
@@ -17,7 +17,6 @@ from kcsim.vocabulary import OFFSETS_TOPIC, TopicPartition
 WRITER = "group-coordinator"
 RECORD_BYTES = 200
 """Approximate size of a record of a small group, or of an offset."""
-NO_TIMESTAMP = -1
 
 
 class ReplicatedGroupLog:
@@ -25,16 +24,19 @@ class ReplicatedGroupLog:
 
     Args:
         timeout_ms: offsets.commit.timeout.ms: how long the in-sync replicas may take to replicate a record.
+        wall_clock_ms: returns the wall-clock time, in ms since 1970, which is stored with a record.
     """
 
-    def __init__(self, produce: ProduceHandler, disk: Disk, timeout_ms: int) -> None:
+    def __init__(self, produce: ProduceHandler, disk: Disk, timeout_ms: int, wall_clock_ms: Callable[[], int]) -> None:
         self._produce = produce
         self._disk = disk
         self._timeout_ms = timeout_ms
+        self._wall_clock_ms = wall_clock_ms
 
     async def append(self, tp: TopicPartition, records: tuple[StoredRecord, ...], cause: int) -> ErrorCode:
         first = self._disk.log(tp).log_end_offset if tp in self._disk else 0
-        batch = ProduceBatch(WRITER, first, len(records), RECORD_BYTES, NO_TIMESTAMP, is_idempotent=False, payloads=records)
+        now_ms = self._wall_clock_ms()
+        batch = ProduceBatch(WRITER, first, len(records), RECORD_BYTES, now_ms, is_idempotent=False, payloads=records)
         answer = await self._produce.handle(ProduceRequest(WRITER, ACKS_ALL, self._timeout_ms, {tp: batch}), cause)
         return answer.results[tp].error
 

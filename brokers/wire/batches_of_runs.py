@@ -2,7 +2,7 @@
 
 Batches of real producers are sent as they came. For records of simulated producers, which have no bytes, batches are made.
 The value of such a record is its writer and its number there, filled up with blanks to the size that the producer gives its
-records: `producer-a 17`.
+records: `producer-a 17`. The records of __consumer_offsets are as Kafka's coordinators write them.
 
 Source: Kafka 2.8, DefaultRecordBatch and DefaultRecord.
 """
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from crc32c import crc32c
 
+from kcsim.brokers.groups.group_metadata import StoredRecord
 from kcsim.brokers.record_batches import (
     CHECKSUM_STARTS_AT,
     HEADER,
@@ -19,8 +20,9 @@ from kcsim.brokers.record_batches import (
     NO_PRODUCER_ID,
 )
 from kcsim.brokers.records import Run
+from kcsim.brokers.wire.offsets_topic_records import key_and_value
 
-_NO_KEY = b"\x01"
+_NULL = b"\x01"
 _NO_HEADERS = b"\x00"
 
 
@@ -30,7 +32,7 @@ def batches_of(runs: Iterable[Run]) -> bytes:
 
 
 def _batch_of(run: Run) -> bytes:
-    records = b"".join(_record(delta, value) for delta, value in enumerate(_values(run)))
+    records = b"".join(_record(delta, key, value) for delta, (key, value) in enumerate(_keys_and_values(run)))
     size, timestamp = HEADER.size + len(records), run.timestamp_ms
     producer = NO_PRODUCER_ID, -1, -1
 
@@ -42,15 +44,23 @@ def _batch_of(run: Run) -> bytes:
     return header(checksum) + records
 
 
-def _values(run: Run) -> Iterator[bytes]:
+def _keys_and_values(run: Run) -> Iterator[tuple[bytes | None, bytes | None]]:
     for index in range(run.count):
-        text = f"{run.writer} {run.first_sequence + index}".encode()
-        yield text.ljust(run.record_bytes)
+        payload = run.payloads[index] if run.payloads else None
+        if isinstance(payload, StoredRecord):
+            yield key_and_value(payload, run.timestamp_ms)
+        else:
+            text = f"{run.writer} {run.first_sequence + index}".encode()
+            yield None, text.ljust(run.record_bytes)
 
 
-def _record(offset_delta: int, value: bytes) -> bytes:
-    content = b"\x00\x00" + _varint(offset_delta) + _NO_KEY + _varint(len(value)) + value + _NO_HEADERS
+def _record(offset_delta: int, key: bytes | None, value: bytes | None) -> bytes:
+    content = b"\x00\x00" + _varint(offset_delta) + _sized(key) + _sized(value) + _NO_HEADERS
     return _varint(len(content)) + content
+
+
+def _sized(content: bytes | None) -> bytes:
+    return _NULL if content is None else _varint(len(content)) + content
 
 
 def _varint(number: int) -> bytes:

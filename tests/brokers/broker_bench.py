@@ -149,7 +149,7 @@ class BrokerBench(Bench):
         self.data = DataPath(B1, config, ports, zk, self.disk, self.metadata)
         self.hosted, self.isr, self.fetchers = self.data.hosted, self.data.isr, self.data.fetchers
         self.replicas = ReplicaManager(ports, zk.configs, self.disk, self.metadata, self.data, "PLAINTEXT")
-        stored = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms)
+        stored = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms, ports.wall_clock_ms)
         storage = GroupStorage(stored, self._make_offsets_topic)
         groups = GroupCoordinator(self.runtime, sink, config, self.metadata, storage, random.Random(1))
         of_groups = GroupRequests(groups, self.metadata).handle
