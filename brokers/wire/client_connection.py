@@ -135,6 +135,7 @@ class KafkaClientConnection(asyncio.Protocol):
     def close(self) -> None:
         """Break the connection. Idempotent."""
         self._serving.cancel()
+        self._transport.abort()
 
     # --- asyncio.Protocol
 

@@ -123,7 +123,7 @@ def test_steps_of_the_scenario_language_act_on_kafka_s_clients(kcsim_cluster: Cl
         producer.produce("orders", f"order {number}", partition=0)
         assert producer.flush(PATIENCE_S) == 0
     log = cluster.call(_log_of_orders)
-    assert log.log_end_offset == 5  # the first once more after the error, the second after the broken connection
+    assert log.log_end_offset == 5  # the first once more after the error, and once more after the broken connection
 
 
 async def _log_of_orders(cluster: Cluster) -> ReplicaLog:
