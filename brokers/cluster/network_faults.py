@@ -7,6 +7,7 @@ For each kind of fault, the latest change of a link counts; different kinds add 
 from collections.abc import Callable, Collection
 from functools import partial
 
+from kcsim.brokers.network.breakpoints import RequestBreakpoint
 from kcsim.brokers.network.link_conditions import (
     CLIENTS,
     EVERYWHERE,
@@ -23,7 +24,7 @@ from kcsim.brokers.network.link_conditions import (
     Links,
     is_client,
 )
-from kcsim.brokers.network.network import MemoryNetwork, RequestBreakpoint
+from kcsim.brokers.network.network import MemoryNetwork
 from kcsim.eventlog.events import EventFields
 from kcsim.eventlog.run_actions import ClusterError, RunActionLog
 from kcsim.runtime.ports import Runtime
@@ -137,7 +138,7 @@ class NetworkFaults:
         detail = f"armed: {links}, once {request} has been delivered{before}"
         cause = self._actions.fault_on_links(BREAK, detail, armed)
         confirm = partial(self._actions.confirm_on_links, cause, BREAK)
-        self._network.breakpoints.append(RequestBreakpoint(links, request, confirm, cause, let_through))
+        self._network.breakpoints.arm(RequestBreakpoint(links, request, confirm, cause, let_through))
         return cause
 
     def heal(self, links: Links = EVERYWHERE) -> int:

@@ -7,16 +7,15 @@ a message's size costs.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
+from kcsim.brokers.network.breakpoints import RequestBreakpoints
 from kcsim.brokers.network.client_link import ANSWER, CONNECT, ClientEnd, ClientLink, OpenPort, OpensPorts
 from kcsim.brokers.network.link_conditions import CLIENTS, LinkConditions, LinkCut, Links
 from kcsim.brokers.network.link_stream import OPENING, LinkFaultContext, NetworkMedium, Stream
 from kcsim.brokers.ports import AddressInUseError, Incoming, ListenerClosedError, OpensControlPlanes, OpenTransport
 from kcsim.controller.ports import BrokerConnectionError
 from kcsim.errors import TimedOutError
-from kcsim.eventlog.events import EventKind
 from kcsim.runtime.ports import Mailbox, Promise, Runtime
 
 SIMULATED_DELAY_MS = 1
@@ -26,23 +25,6 @@ NO_NODE = ""
 RESET = "the connection was broken from the other side"
 
 Address = tuple[str, int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RequestBreakpoint:
-    """Breaks the connection over which the next matching request is delivered, before the request is answered.
-
-    Args:
-        request: the request's name in the event log, such as LeaderAndIsr.
-        act: called with a sentence when the breakpoint was triggered.
-        let_through: how many such requests are delivered, and answered, before.
-    """
-
-    links: Links
-    request: str
-    act: Callable[[str], None]
-    cause: int
-    let_through: int = 0
 
 
 NO_LISTENER = "no listener there"
@@ -76,8 +58,8 @@ class MemoryNetwork:
         self.open_control_plane = open_control_plane
         self.listeners: dict[Address, Listener] = {}
         self.has_listened: set[Address] = set()
-        self.breakpoints: list[RequestBreakpoint] = []
         self.medium = NetworkMedium(runtime, delay_ms, faults)
+        self.breakpoints = RequestBreakpoints(self.medium)
         self._interfaces: dict[Interface, None] = {}  # those of live processes
         self._client_links: dict[ClientLink, None] = {}
         self._nodes: dict[Address, str] = {}  # the node that listened there last
@@ -129,37 +111,6 @@ class MemoryNetwork:
     def client_link(self, node: str, end: ClientEnd) -> ClientLink:
         """Return the link of a client from outside the run that has connected to a node."""
         return ClientLink(self.medium, node, end, self._client_links)
-
-    def breaks_now(self, ends: tuple[str, str], request: str) -> bool:
-        """Return True if the connection breaks after this request was delivered over it; append the event if so.
-
-        Args:
-            ends: the nodes of the client and of the server.
-            request: its name in the event log.
-        """
-        source, target = ends
-        for place, armed in enumerate(self.breakpoints):
-            if ends not in armed.links or armed.request != request:
-                continue
-            if armed.let_through:
-                self.breakpoints[place] = replace(armed, let_through=armed.let_through - 1)
-                continue
-            del self.breakpoints[place]
-            self._emit_break(ends, request, armed.cause, "armed")
-            armed.act(f"the connection of {source} to {target} broke when {request} had been delivered")
-            return True
-        breaking = self.conditions.of(source, target).breaking
-        if breaking is None or not self.medium.faults.happens(breaking.probability):
-            return False
-        self._emit_break(ends, request, breaking.cause, "breaking link")
-        return True
-
-    def _emit_break(self, ends: tuple[str, str], request: str, cause: int, rule: str) -> None:
-        source, target = ends
-        detail = f"{request} was delivered to {target}, and no answer to it can be"
-        self.medium.faults.sink(source).emit(
-            EventKind.NETWORK_CONNECTION_BROKEN, cause, target=target, event=request, rule=rule, detail=detail
-        )
 
 
 class Interface:
@@ -253,7 +204,7 @@ class Listener:
         return self._network.client_link(self.node, end)
 
     def breaks_now(self, link: ClientLink, request: str) -> bool:
-        return self._network.breaks_now(link.ends, request)
+        return self._network.breakpoints.breaks_now(link.ends, request)
 
     @property
     def refuses_clients(self) -> bool:
@@ -435,7 +386,7 @@ class Link:
             machine.send(None, self._hear_of_the_end, RESET)
             return
         self._listener.put(request)
-        if self._network.breaks_now(self.ends, request.name):
+        if self._network.breakpoints.breaks_now(self.ends, request.name):
             self.reset()
 
     def _be_left(self) -> None:
