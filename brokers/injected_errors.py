@@ -368,13 +368,14 @@ class BrokerErrors:
             return await handle(request, cause)
         armed, parts = found
         injection, refusal = armed.injection, REFUSALS[type(request)]
+        number = injection.times - armed.left  # before other requests are answered
         carried_out = request if injection.is_carried_out else refusal.without(request, parts)
         response = None if carried_out is None else await handle(carried_out, cause)
         incoming.note_fault(armed.cause)
         armed.answered(
             self._broker,
             f"{self._broker} answers {injection.request} of {incoming.sender} with {injection.error.name}, "
-            f"{injection.times - armed.left} of {injection.times}",
+            f"{number} of {injection.times}",
         )
         return refusal.refused(response, parts, injection.error)
 

@@ -4,7 +4,7 @@ A producer sends a batch again with the same bytes: the same records, with the s
 them, but for base offset and leader epoch, which the broker sets. A producer without an id is known by its client id and its
 host; its port changes when it connects again. Such a producer may also have written two batches with the same bytes, if
 it wrote the same value twice within a millisecond. So what it has sent over one connection counts as a copy only if
-the answer to the first batch let it send the batch again. Two producers with one client id on one host are not told apart.
+the answer to the first batch let it send the batch again. Two producers with one client id on one host are taken for one.
 
 Pure. The cost depends on the number of batches, not of records.
 """

@@ -34,19 +34,19 @@ def subscription_bytes(given: SubscriptionData) -> bytes:
     is_in_user_data = given.generation is not None
     user_data = _partitions(given.owned) + INT32.pack(given.generation) if given.generation is not None else None
     owned = () if is_in_user_data else given.owned
-    return INT16.pack(VERSION) + _array(map(_string, given.topics)) + _nullable_bytes(user_data) + _partitions(owned)
+    return INT16.pack(VERSION) + _array(map(string_bytes, given.topics)) + nullable_bytes(user_data) + _partitions(owned)
 
 
 def assignment_bytes(given: AssignmentData) -> bytes:
     """Return an assignment as the group's leader sends it."""
     if isinstance(given, bytes):
         return given
-    return INT16.pack(VERSION) + _partitions(given) + _nullable_bytes(None)
+    return INT16.pack(VERSION) + _partitions(given) + nullable_bytes(None)
 
 
 def _partitions(partitions: Partitions) -> bytes:
     by_topic = groupby(sorted(partitions), key=lambda tp: tp.topic)
-    return _array(_string(topic) + _array(INT32.pack(tp.partition) for tp in group) for topic, group in by_topic)
+    return _array(string_bytes(topic) + _array(INT32.pack(tp.partition) for tp in group) for topic, group in by_topic)
 
 
 def _array(elements: Iterable[bytes]) -> bytes:
@@ -54,12 +54,16 @@ def _array(elements: Iterable[bytes]) -> bytes:
     return INT32.pack(len(encoded)) + b"".join(encoded)
 
 
-def _string(text: str) -> bytes:
+def string_bytes(text: str | None) -> bytes:
+    """Return a string of Kafka's protocol, which may be null."""
+    if text is None:
+        return INT16.pack(NULL)
     encoded = text.encode()
     return INT16.pack(len(encoded)) + encoded
 
 
-def _nullable_bytes(content: bytes | None) -> bytes:
+def nullable_bytes(content: bytes | None) -> bytes:
+    """Return bytes of Kafka's protocol, with their length; they may be null."""
     return INT32.pack(NULL) if content is None else INT32.pack(len(content)) + content
 
 
@@ -115,12 +119,12 @@ class _Reader:
         return int(number)
 
     def strings(self) -> list[str]:
-        return [self._string() for _ in range(self._length())]
+        return [self.string_bytes() for _ in range(self._length())]
 
     def partitions(self) -> Partitions:
         found: list[TopicPartition] = []
         for _ in range(self._length()):
-            topic = self._string()
+            topic = self.string_bytes()
             found += (TopicPartition(topic, self.number(INT32)) for _ in range(self._length()))
         return tuple(sorted(found))
 
@@ -128,7 +132,7 @@ class _Reader:
         length = self.number(INT32)
         return None if length == NULL else self._take(length)
 
-    def _string(self) -> str:
+    def string_bytes(self) -> str:
         try:
             return self._take(self.number(INT16)).decode()
         except UnicodeDecodeError as error:

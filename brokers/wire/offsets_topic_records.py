@@ -9,7 +9,14 @@ GroupMetadataValue.
 import struct
 from typing import assert_never
 
-from kcsim.brokers.groups.consumer_protocol import assignment_bytes, subscription_bytes
+from kcsim.brokers.groups.consumer_protocol import (
+    INT16,
+    INT32,
+    assignment_bytes,
+    nullable_bytes,
+    string_bytes,
+    subscription_bytes,
+)
 from kcsim.brokers.groups.group_metadata import (
     GroupRecord,
     GroupTombstone,
@@ -20,8 +27,7 @@ from kcsim.brokers.groups.group_metadata import (
 )
 
 OFFSET_KEY_VERSION, GROUP_KEY_VERSION, VALUE_VERSION = 1, 2, 3
-_INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
-_NULL = -1
+_INT64 = struct.Struct(">q")
 
 
 def key_and_value(record: StoredRecord, timestamp_ms: int) -> tuple[bytes, bytes | None]:
@@ -29,10 +35,15 @@ def key_and_value(record: StoredRecord, timestamp_ms: int) -> tuple[bytes, bytes
     match record:
         case OffsetRecord() | OffsetTombstone():
             tp = record.partition
-            key = _INT16.pack(OFFSET_KEY_VERSION) + _string(record.group_id) + _string(tp.topic) + _INT32.pack(tp.partition)
+            key = (
+                INT16.pack(OFFSET_KEY_VERSION)
+                + string_bytes(record.group_id)
+                + string_bytes(tp.topic)
+                + INT32.pack(tp.partition)
+            )
             return key, _offset(record, timestamp_ms) if isinstance(record, OffsetRecord) else None
         case GroupRecord() | GroupTombstone():
-            key = _INT16.pack(GROUP_KEY_VERSION) + _string(record.group_id)
+            key = INT16.pack(GROUP_KEY_VERSION) + string_bytes(record.group_id)
             return key, _group(record, timestamp_ms) if isinstance(record, GroupRecord) else None
         case _:
             assert_never(record)
@@ -40,20 +51,20 @@ def key_and_value(record: StoredRecord, timestamp_ms: int) -> tuple[bytes, bytes
 
 def _offset(record: OffsetRecord, timestamp_ms: int) -> bytes:
     details = record.details
-    place = _INT16.pack(VALUE_VERSION) + _INT64.pack(record.offset) + _INT32.pack(details.leader_epoch)
-    return place + _string(details.metadata) + _INT64.pack(timestamp_ms)
+    place = INT16.pack(VALUE_VERSION) + _INT64.pack(record.offset) + INT32.pack(details.leader_epoch)
+    return place + string_bytes(details.metadata) + _INT64.pack(timestamp_ms)
 
 
 def _group(record: GroupRecord, timestamp_ms: int) -> bytes:
     return b"".join(
         (
-            _INT16.pack(VALUE_VERSION),
-            _string(record.protocol_type or ""),
-            _INT32.pack(record.generation),
-            _string(record.protocol),
-            _string(record.leader),
+            INT16.pack(VALUE_VERSION),
+            string_bytes(record.protocol_type or ""),
+            INT32.pack(record.generation),
+            string_bytes(record.protocol),
+            string_bytes(record.leader),
             _INT64.pack(timestamp_ms),
-            _INT32.pack(len(record.members)),
+            INT32.pack(len(record.members)),
             *(_member(member, record.protocol) for member in record.members),
         )
     )
@@ -63,24 +74,13 @@ def _member(member: MemberMetadata, protocol: str | None) -> bytes:
     subscription = b"" if protocol is None else subscription_bytes(member.subscription(protocol))
     return b"".join(
         (
-            _string(member.member_id),
-            _string(member.instance_id),
-            _string(member.client_id),
-            _string(member.client_host),
-            _INT32.pack(member.rebalance_timeout_ms),
-            _INT32.pack(member.session_timeout_ms),
-            _bytes(subscription),
-            _bytes(assignment_bytes(member.assignment)),
+            string_bytes(member.member_id),
+            string_bytes(member.instance_id),
+            string_bytes(member.client_id),
+            string_bytes(member.client_host),
+            INT32.pack(member.rebalance_timeout_ms),
+            INT32.pack(member.session_timeout_ms),
+            nullable_bytes(subscription),
+            nullable_bytes(assignment_bytes(member.assignment)),
         )
     )
-
-
-def _string(text: str | None) -> bytes:
-    if text is None:
-        return _INT16.pack(_NULL)
-    encoded = text.encode()
-    return _INT16.pack(len(encoded)) + encoded
-
-
-def _bytes(content: bytes) -> bytes:
-    return _INT32.pack(len(content)) + content

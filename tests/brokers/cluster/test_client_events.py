@@ -159,7 +159,7 @@ def test_what_was_lost_is_named_with_the_truncation_that_removed_it() -> None:
 
 
 def test_what_a_producer_without_an_id_sends_again_is_counted_as_duplicated() -> None:
-    """The followers copy nothing until the broker has told the producer twice that its records have not been committed."""
+    """The followers copy nothing until the broker has answered the producer twice that its records are not committed."""
     read_twice: list[int] = []
 
     async def script(cluster: Cluster) -> None:
