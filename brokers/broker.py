@@ -28,10 +28,12 @@ from kcsim.brokers.admin.requests import (
 )
 from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.api.data_requests import DataRequest
+from kcsim.brokers.api.producer_ids import ProducerIdManager
+from kcsim.brokers.broker_to_controller_channel import BrokerToControllerChannel
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.config_change_listener import ConfigChangeListener
 from kcsim.brokers.controlled_shutdown import ControlledShutdownClient
-from kcsim.brokers.data_path import DataPath
+from kcsim.brokers.data_path import DataPath, OutsideWrites
 from kcsim.brokers.dynamic_config import DynamicConfig
 from kcsim.brokers.groups.admin_requests import GroupAdminRequest
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
@@ -43,13 +45,20 @@ from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.ports import AddressInUseError, BrokerPorts, Listening
 from kcsim.brokers.replica_manager import ReplicaManager
-from kcsim.brokers.replication.isr import UNAVAILABLE
+from kcsim.brokers.replication.alter_isr import AlterIsrManager
+from kcsim.brokers.replication.isr_writes import UNAVAILABLE, WritesIsr
+from kcsim.brokers.replication.zk_isr import ZkIsrManager
 from kcsim.brokers.request_handlers import Answer, RequestHandlers
 from kcsim.brokers.requests import MetadataRequest
 from kcsim.controller.decisions.placement import RandomNumbers
 from kcsim.controller.kafka_controller import KafkaController
 from kcsim.controller.ports import ControllerPorts
-from kcsim.controller.requests import UNKNOWN_BROKER_EPOCH, ControlledShutdownRequest, ControlledShutdownResponse
+from kcsim.controller.requests import (
+    UNKNOWN_BROKER_EPOCH,
+    AlterIsrRequest,
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+)
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import BrokerEpoch, BrokerId, BrokerInfo, Endpoint
@@ -121,7 +130,7 @@ class Broker:
         ports, zk = self._ports, self.kafka_zk
         listener = self._config.controller.inter_broker_listener_name
         self.metadata = MetadataCache()
-        self.data = DataPath(self.broker_id, self._config, ports, zk, self.disk, self.metadata)
+        self.data = DataPath(self.broker_id, self._config, ports, self.disk, self.metadata, self._outside_writes())
         self.replicas = ReplicaManager(ports, zk.configs, self.disk, self.metadata, self.data, listener)
         self._offsets_topic = OffsetsTopic(
             zk.brokers,
@@ -144,6 +153,17 @@ class Broker:
             ports.runtime, self.client, zk.config_changes, ports.sink, ports.epoch_ms, self.dynamic_config.apply
         )
 
+    def _outside_writes(self) -> OutsideWrites:
+        producer_ids = ProducerIdManager(self.broker_id, self._ports.runtime, self.kafka_zk.producer_ids)
+        return OutsideWrites(self._isr_writes(), producer_ids)
+
+    def _isr_writes(self) -> WritesIsr:
+        ports, zk = self._ports, self.kafka_zk
+        if not self._config.controller.capabilities.alter_isr:
+            return ZkIsrManager(ports.runtime, zk.partition_states, zk.isr_changes)
+        channel = BrokerToControllerChannel(self._config, ports, self.metadata)
+        return AlterIsrManager(self.broker_id, ports.runtime, channel, self._epoch_for_controller)
+
     def _group_coordinator(self) -> GroupCoordinator:
         config = self._config
         log = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms, self._ports.wall_clock_ms)
@@ -160,6 +180,7 @@ class Broker:
         return {
             **dict.fromkeys(get_args(DataRequest), self.data.requests.handle),
             **dict.fromkeys((*get_args(GroupRequest), *get_args(GroupAdminRequest)), of_groups),
+            AlterIsrRequest: self.controller.alter_isr,
             ControlledShutdownRequest: self._handle_controlled_shutdown,
             MetadataRequest: MetadataHandler(self.metadata, listener, creation).handle,
             DescribeConfigsRequest: configs.describe,
@@ -250,6 +271,10 @@ class Broker:
         assert self.broker_epoch is not None, "asked before the broker has registered"
         return self.broker_epoch
 
+    def _epoch_for_controller(self) -> BrokerEpoch:
+        """Return the epoch that requests to the controller name."""
+        return self._own_epoch() if self._config.protections.broker_epoch else UNKNOWN_BROKER_EPOCH
+
     async def _handle_controlled_shutdown(
         self, request: ControlledShutdownRequest, cause: int
     ) -> ControlledShutdownResponse:
@@ -281,7 +306,7 @@ class Broker:
             self._ports,
             self.kafka_zk.controller,
             self.kafka_zk.brokers,
-            self._own_epoch if self._config.protections.broker_epoch else lambda: UNKNOWN_BROKER_EPOCH,
+            self._epoch_for_controller,
         )
 
     # --- log directories

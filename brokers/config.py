@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Literal, get_type_hints
 
+from kcsim.controller.capabilities import PROTOCOL_VERSIONS
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.protections import ALL_ON, Protections
 
@@ -13,6 +14,7 @@ Value = str | int | bool
 MAX_INT = 2**31 - 1
 """The largest value of a setting of type INT, as in Kafka."""
 TRUE, FALSE = "true", "false"
+PROTOCOL_VERSION = "inter.broker.protocol.version"
 FIRST_PORT = 9092
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 
@@ -167,10 +169,12 @@ class BrokerConfig:
         return tuple(name for part in self.log_dirs.split(",") if (name := part.strip()))
 
 
-def parse_setting(name: str, given: Value) -> Value:
+def parse_setting(name: str, given: Value | float) -> Value:
     """Return a setting's value in its own type; text is parsed as in a server.properties file. Raises: SettingError."""
     if name not in SETTING_TYPES:
         raise SettingError(f"unknown setting {name}")
+    if name == PROTOCOL_VERSION:
+        return _protocol_version(given)
     match SETTING_TYPES[name]:
         case "boolean":
             return _boolean(name, given)
@@ -180,7 +184,7 @@ def parse_setting(name: str, given: Value) -> Value:
             return _string(name, given)
 
 
-def _boolean(name: str, given: Value) -> bool:
+def _boolean(name: str, given: Value | float) -> bool:
     if isinstance(given, bool):
         return given
     if isinstance(given, str) and given.strip().lower() in (TRUE, FALSE):
@@ -188,7 +192,7 @@ def _boolean(name: str, given: Value) -> bool:
     raise SettingError(f"{given!r} is no value of {name}, which is {TRUE} or {FALSE}")
 
 
-def _int(name: str, given: Value) -> int:
+def _int(name: str, given: Value | float) -> int:
     least = LEAST_VALUES.get(name, 1)
     number = int(given) if isinstance(given, str) and given.strip().lstrip("-").isdecimal() else given
     if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= MAX_INT:
@@ -196,10 +200,19 @@ def _int(name: str, given: Value) -> int:
     return int(number)  # a YAML reader's numbers keep their notation, as 10_000
 
 
-def _string(name: str, given: Value) -> str:
+def _string(name: str, given: Value | float) -> str:
     if not isinstance(given, str) or not given.replace(",", "").strip():
         raise SettingError(f"{given!r} is no value of {name}, which is text")
     return given
+
+
+def _protocol_version(given: Value | float) -> str:
+    """Return the release; a YAML reader takes 2.8 for a number."""
+    release = ".".join(str(given).split(".")[:2])
+    if isinstance(given, bool) or release not in PROTOCOL_VERSIONS:
+        known = f"a release from {PROTOCOL_VERSIONS[0]} to {PROTOCOL_VERSIONS[-1]}, such as 2.8"
+        raise SettingError(f"{given!r} is no value of {PROTOCOL_VERSION}, which is {known}")
+    return release
 
 
 def _types_of(config: type) -> dict[str, SettingType]:

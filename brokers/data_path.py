@@ -3,6 +3,8 @@
 Source: Kafka 2.8, ReplicaManager, of which these are the parts.
 """
 
+from typing import NamedTuple
+
 from kcsim.brokers.api.consumer_fetches import ConsumerFetches
 from kcsim.brokers.api.data_requests import DataRequests
 from kcsim.brokers.api.fetch_handler import FetchHandler
@@ -25,10 +27,17 @@ from kcsim.brokers.replication.high_watermark_updater import HighWatermarkUpdate
 from kcsim.brokers.replication.hosted_partitions import HostedPartitions
 from kcsim.brokers.replication.isr import IsrManager
 from kcsim.brokers.replication.isr_expiration import IsrExpiration
+from kcsim.brokers.replication.isr_writes import WritesIsr
 from kcsim.brokers.replication.log_events import LogEvents
 from kcsim.brokers.replication.purgatory import Purgatory
 from kcsim.vocabulary import BrokerId
-from kcsim.zk.kafka.kafka_zk import KafkaZk
+
+
+class OutsideWrites(NamedTuple):
+    """What the data path of a broker has written outside the broker's logs: ISRs, and blocks of producer ids."""
+
+    isrs: WritesIsr
+    producer_ids: ProducerIdManager
 
 
 class DataPath:
@@ -46,22 +55,22 @@ class DataPath:
         broker_id: BrokerId,
         config: BrokerConfig,
         ports: BrokerPorts,
-        zk: KafkaZk,
         disk: Disk,
         metadata: MetadataCache,
+        outside: OutsideWrites,
     ) -> None:
         runtime, sink = ports.runtime, ports.sink
         max_lag_ms, events = config.replica_lag_time_max_ms, LogEvents(sink)
         self.hosted = HostedPartitions(broker_id)
         self.settings = TopicSettings(config.min_insync_replicas, config.log_config)
-        self.isr = isr = IsrManager(broker_id, runtime, zk.partition_states, zk.isr_changes, sink)
         self.retention = RetentionTask(runtime, disk, sink, ports.epoch_ms, config.log_retention_check_interval_ms)
         self.checkpoint = HighWatermarkCheckpoint(runtime, config.replica_high_watermark_checkpoint_interval_ms)
         self.purgatory = Purgatory(runtime)
         self.high_watermarks = HighWatermarkUpdater(
             runtime, FollowerSessions(runtime), self.purgatory, self.checkpoint, max_lag_ms
         )
-        self.expiration = IsrExpiration(runtime, self.hosted, isr, max_lag_ms, self.high_watermarks.advance)
+        self.isr = isr = IsrManager(broker_id, runtime, outside.isrs, self.high_watermarks.advance, sink)
+        self.expiration = IsrExpiration(runtime, self.hosted, isr, max_lag_ms)
         by_epoch = config.protections.leader_epoch_truncation
         clock_ms = ports.wall_clock_ms
         logs = FollowerLogs(clock_ms, self.hosted, events, self.checkpoint, self.retention, by_epoch)
@@ -76,7 +85,7 @@ class DataPath:
             FetchHandler(runtime, reads, isr, self.high_watermarks),
             ConsumerFetches(runtime, reads, self.purgatory),
             OffsetsHandler(self.hosted, metadata),
-            ProducerIdManager(broker_id, runtime, zk.producer_ids),
+            outside.producer_ids,
         )
 
     def close(self) -> None:

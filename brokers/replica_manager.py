@@ -12,7 +12,7 @@ from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.ports import BrokerPorts
 from kcsim.brokers.replication.fetcher import LeaderEndpoint
-from kcsim.brokers.replication.isr import UNAVAILABLE
+from kcsim.brokers.replication.isr_writes import UNAVAILABLE
 from kcsim.brokers.replication.partition import Partition
 from kcsim.brokers.replication.replica_events import ReplicaEvents, leadership_fields
 from kcsim.brokers.requests import FetchPartition

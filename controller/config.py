@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, Capabilities, capabilities_of
 from kcsim.controller.protections import ALL_ON, Protections
 
 
@@ -23,4 +24,10 @@ class ControllerConfig:
     controller_socket_timeout_ms: int = 30_000
     request_timeout_ms: int = 30_000
     inter_broker_listener_name: str = "PLAINTEXT"
+    inter_broker_protocol_version: str = DEFAULT_PROTOCOL_VERSION
     protections: Protections = ALL_ON
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the protocol version decides, less what is switched off."""
+        return capabilities_of(self.inter_broker_protocol_version, self.protections)

@@ -11,6 +11,8 @@ import msgspec
 
 from kcsim.controller.errors import NotControllerError
 from kcsim.controller.requests import (
+    AlterIsrRequest,
+    AlterIsrResponse,
     ControlledShutdownResponse,
     ErrorCode,
     LeaderAndIsrResponse,
@@ -190,6 +192,16 @@ class ControlledShutdown(msgspec.Struct, frozen=True):
         return f"ControlledShutdown({self.broker_id})"
 
 
+class AlterIsrReceived(msgspec.Struct, frozen=True):
+    """Leaders on a broker ask for other ISRs."""
+
+    request: AlterIsrRequest
+    answer: Promise[AlterIsrResponse]
+
+    def __str__(self) -> str:
+        return f"AlterIsrReceived({self.request.broker_id})"
+
+
 class ApiPartitionReassignment(msgspec.Struct, frozen=True):
     """An AlterPartitionReassignments request."""
 
@@ -257,6 +269,7 @@ RequestEvent = (
     | UncleanLeaderElectionEnable
     | TopicUncleanLeaderElectionEnable
     | ControlledShutdown
+    | AlterIsrReceived
 )
 """The events that a person, a client or a setting requests, which only the active controller processes."""
 
@@ -285,6 +298,7 @@ _STATES: dict[type, ControllerState] = {
     UncleanLeaderElectionEnable: ControllerState.UNCLEAN_LEADER_ELECTION_ENABLE,
     TopicUncleanLeaderElectionEnable: ControllerState.TOPIC_UNCLEAN_LEADER_ELECTION_ENABLE,
     ControlledShutdown: ControllerState.CONTROLLED_SHUTDOWN,
+    AlterIsrReceived: ControllerState.ISR_CHANGE,
     ListPartitionReassignments: ControllerState.LIST_PARTITION_REASSIGNMENT,
     LeaderAndIsrResponseReceived: ControllerState.LEADER_AND_ISR_RESPONSE_RECEIVED,
     UpdateMetadataResponseReceived: ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED,
@@ -308,6 +322,8 @@ def preempt(event: ControllerEvent) -> None:
     match event:
         case ControlledShutdown(answer=answer):
             answer.resolve(ControlledShutdownResponse(ErrorCode.STALE_CONTROLLER_EPOCH))
+        case AlterIsrReceived(answer=answer):
+            answer.resolve(AlterIsrResponse(ErrorCode.NOT_CONTROLLER))
         case ApiPartitionReassignment(answer=answer) | ListPartitionReassignments(answer=answer):
             answer.fail(NotControllerError("the controller has moved"))
         case ReplicaLeaderElection(answer=answer) if answer is not None:

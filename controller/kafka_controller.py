@@ -16,6 +16,7 @@ from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.event_manager import ControllerEventManager, QueuedEvent
 from kcsim.controller.events import (
     ActiveControllerEvent,
+    AlterIsrReceived,
     ApiPartitionReassignment,
     AutoPreferredReplicaLeaderElection,
     BrokerChange,
@@ -69,7 +70,7 @@ from kcsim.controller.metrics import (
     reading_of,
 )
 from kcsim.controller.ports import ControllerPorts
-from kcsim.controller.requests import ControlledShutdownResponse, ErrorCode
+from kcsim.controller.requests import AlterIsrRequest, AlterIsrResponse, ControlledShutdownResponse, ErrorCode
 from kcsim.controller.scope import ControllerScope
 from kcsim.controller.state_machines.both_machines import StateMachines
 from kcsim.controller.state_machines.partition_state_machine import PartitionStateMachine
@@ -211,6 +212,14 @@ class KafkaController:
         """
         answer: Promise[ControlledShutdownResponse] = self._runtime.promise()
         self.event_manager.put(ControlledShutdown(broker_id, broker_epoch, answer), cause)
+        return await answer.wait()
+
+    async def alter_isr(self, request: AlterIsrRequest, cause: Cause) -> AlterIsrResponse:
+        """Change ISRs for their leaders; NOT_CONTROLLER when this is not the active controller."""
+        if not self.is_active:
+            return AlterIsrResponse(ErrorCode.NOT_CONTROLLER)
+        answer: Promise[AlterIsrResponse] = self._runtime.promise()
+        self.event_manager.put(AlterIsrReceived(request, answer), cause)
         return await answer.wait()
 
     async def alter_partition_reassignments(
@@ -359,6 +368,8 @@ class KafkaController:
                 await self._elections.process_unclean_leader_election_enable(cause)
             case TopicUncleanLeaderElectionEnable(topic):
                 await self._elections.process_unclean_leader_election_enable(cause, topic)
+            case AlterIsrReceived():
+                await self._isr_changes.process_alter_isr(event, cause)
             case ControlledShutdown():
                 await self._controlled_shutdown.process_controlled_shutdown(event, cause)
             case _:

@@ -1,6 +1,7 @@
 """Kafka's protections, each as a switch: switched off, a protection shows the failure that it prevents.
 
-All protections are on unless a scenario says otherwise. With all of them on, nothing here has an effect.
+All protections are on unless a scenario says otherwise. With all of them on, nothing here has an effect. Those that came
+with a protocol version are on from that version.
 """
 
 from collections.abc import Iterable
@@ -15,12 +16,14 @@ class Protection:
         name: as in scenario files and on the command line.
         source: the Kafka issues and improvement proposals that introduced it.
         with_it, without_it: what happens with and without the protection, in one sentence each.
+        since: the first inter.broker.protocol.version with it; None: in all that are known (capabilities.py).
     """
 
     name: str
     source: str
     with_it: str
     without_it: str
+    since: str | None = None
 
 
 PROTECTIONS: tuple[Protection, ...] = (
@@ -54,6 +57,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A new controller removes the replicas on dead brokers, the former controller's included, from their ISRs.",
         "The former controller's replicas stay in their ISRs, and it stays the leader where the ISR has no other.",
     ),
+    Protection(
+        "alter-isr",
+        "KIP-497",
+        "A leader asks the controller to change an ISR; the controller writes it, fenced, and notifies all brokers at once.",
+        "A leader writes its ISR to ZooKeeper, without a fence; the controller learns it seconds later.",
+        since="2.7",
+    ),
 )
 """All protections."""
 
@@ -67,6 +77,7 @@ class Protections:
     leader_epoch_truncation: bool = True
     expiry_clears_queue: bool = True
     isr_shrink_at_failover: bool = True
+    alter_isr: bool = True
 
     def without(self, names: Iterable[str]) -> "Protections":
         """Return a copy with these protections switched off. Raises: ValueError for an unknown name."""

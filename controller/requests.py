@@ -1,7 +1,6 @@
 """The requests, responses and error codes between controller and brokers.
 
-All are as of inter.broker.protocol.version 2.6: LeaderAndIsr 4, UpdateMetadata 6, StopReplica 3, ControlledShutdown 3. Left
-out: the forms of other versions, throttle times, tagged fields.
+Left out: throttle times, tagged fields.
 
 Source: Kafka 2.8, org.apache.kafka.common.requests and protocol.Errors; docs/kafka/requests.md 1.
 """
@@ -27,17 +26,21 @@ from kcsim.controller.decisions.state_change_requests import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
 )
-from kcsim.vocabulary import BrokerEpoch, BrokerId, TopicPartition
+from kcsim.vocabulary import BrokerEpoch, BrokerId, LeaderAndIsr, TopicPartition
 
 __all__ = [
     "EPOCH_DURING_DELETE",
     "LEADER_DURING_DELETE",
     "NO_LEADER_EPOCH",
     "UNKNOWN_BROKER_EPOCH",
+    "AlterIsrRequest",
+    "AlterIsrResponse",
     "BrokerRequest",
     "BrokerResponse",
     "ControlledShutdownRequest",
     "ControlledShutdownResponse",
+    "ControllerRequest",
+    "ControllerResponse",
     "ErrorCode",
     "LeaderAndIsrPartitionState",
     "LeaderAndIsrRequest",
@@ -202,6 +205,30 @@ class ControlledShutdownResponse(msgspec.Struct, frozen=True):
     remaining_partitions: tuple[TopicPartition, ...] = ()
 
 
+class AlterIsrRequest(msgspec.Struct, frozen=True):
+    """The leader of some partitions asks the controller for other ISRs (from protocol version 2.7 on).
+
+    Attributes:
+        partitions: the state that each partition is to have, with the version of the state znode that the leader knows.
+    """
+
+    api_key: ClassVar[int] = 56
+    version: ClassVar[int] = 0
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
+    partitions: Mapping[TopicPartition, LeaderAndIsr]
+
+
+class AlterIsrResponse(msgspec.Struct, frozen=True):
+    """For each partition its state now, or why it was refused; no partition if the whole request was refused."""
+
+    error: ErrorCode = ErrorCode.NONE
+    partitions: Mapping[TopicPartition, LeaderAndIsr | ErrorCode] = msgspec.field(default_factory=dict)
+
+
 StateChangeResponse = LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse
-BrokerRequest = StateChangeRequest | ControlledShutdownRequest
-BrokerResponse = StateChangeResponse | ControlledShutdownResponse
+ControllerRequest = ControlledShutdownRequest | AlterIsrRequest
+"""What brokers ask of the controller."""
+ControllerResponse = ControlledShutdownResponse | AlterIsrResponse
+BrokerRequest = StateChangeRequest | ControllerRequest
+BrokerResponse = StateChangeResponse | ControllerResponse

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.groups.offsets_topic import OffsetsTopic
 from kcsim.brokers.metadata_cache import MetadataCache
-from kcsim.brokers.replication.isr import UNAVAILABLE
+from kcsim.brokers.replication.isr_writes import UNAVAILABLE
 from kcsim.controller.admin.topics import write_new_topic
 from kcsim.controller.decisions.broker_ring import BrokerMetadata, RackAwareMode, effective_brokers
 from kcsim.controller.decisions.kafka_refusals import (

@@ -26,7 +26,7 @@ from kcsim.brokers.admin.requests import (
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.dynamic_config import DynamicConfig
 from kcsim.brokers.metadata_cache import MetadataCache
-from kcsim.brokers.replication.isr import UNAVAILABLE
+from kcsim.brokers.replication.isr_writes import UNAVAILABLE
 from kcsim.controller.decisions.kafka_refusals import InvalidTopicError
 from kcsim.controller.decisions.topic_creation import check_topic_name
 from kcsim.controller.requests import ErrorCode

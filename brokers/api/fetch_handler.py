@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from kcsim.brokers.api.partition_reads import Budget, PartitionReads
 from kcsim.brokers.replication.fetch_sessions import FollowerSession, ParkedFetch
 from kcsim.brokers.replication.high_watermark_updater import HighWatermarkUpdater
-from kcsim.brokers.replication.isr import UNAVAILABLE, IsrManager
+from kcsim.brokers.replication.isr import IsrManager
+from kcsim.brokers.replication.isr_writes import UNAVAILABLE
 from kcsim.brokers.replication.partition import Partition
 from kcsim.brokers.requests import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
 from kcsim.controller.requests import ErrorCode

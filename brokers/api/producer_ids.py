@@ -5,7 +5,7 @@ Kafka's broker takes its first block when it starts, this one when the first pro
 Source: Kafka 2.8, ProducerIdManager, TransactionCoordinator.handleInitProducerId.
 """
 
-from kcsim.brokers.replication.isr import UNAVAILABLE
+from kcsim.brokers.replication.isr_writes import UNAVAILABLE
 from kcsim.brokers.requests import InitProducerIdRequest, InitProducerIdResponse
 from kcsim.controller.requests import ErrorCode
 from kcsim.runtime.lock import Lock

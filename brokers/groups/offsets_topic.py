@@ -6,7 +6,7 @@ docs/kafka/consumer_groups.md 9.
 
 from dataclasses import dataclass
 
-from kcsim.brokers.replication.isr import UNAVAILABLE
+from kcsim.brokers.replication.isr_writes import UNAVAILABLE
 from kcsim.controller.decisions.assignment import assign_replicas
 from kcsim.controller.decisions.broker_ring import BrokerMetadata, RackAwareMode, effective_brokers
 from kcsim.controller.decisions.kafka_refusals import RefusedError

@@ -1,39 +1,35 @@
-"""Changes of the ISR by a partition's leader, and the notification of the controller.
+"""Changes of the ISR by a partition's leader: which followers join it and leave it.
 
-The leader writes the new ISR to the partition's state znode, if the znode still has the version that the leader knows. A
-refused write means that the controller has decided something: the leader then does not change the ISR until it learns the
-decision. Changes are gathered and reported by one /isr_change_notification a little later.
+A change that was refused means that the controller has decided something: the leader then does not change the ISR until it
+learns the decision.
 
-Source: Kafka 2.8, Partition.maybeExpandIsr, maybeShrinkIsr and ZkIsrManager; docs/kafka/requests.md 6.1, 6.2, 6.4, 6.5,
-docs/kafka/znodes.md 6.4.
+Source: Kafka 2.8, Partition.maybeExpandIsr, maybeShrinkIsr, sendAlterIsrRequest, handleAlterIsrResponse;
+docs/kafka/requests.md 6.1, 6.2.
 """
 
+from collections.abc import Callable
+
 from kcsim.brokers.replication.high_watermark import out_of_sync_followers
+from kcsim.brokers.replication.isr_writes import (
+    UNAVAILABLE,
+    IsrNotSubmittedError,
+    IsrRefusedError,
+    WritesIsr,
+    WrittenIsr,
+)
 from kcsim.brokers.replication.partition import NEVER_MS, FollowerState, Partition
 from kcsim.eventlog.events import EventFields, EventKind, with_reason
 from kcsim.eventlog.sink import EventSink
 from kcsim.jvm_hash_order import set_order
 from kcsim.runtime.ports import Runtime, Task
-from kcsim.vocabulary import BrokerId, FailureReason, LeaderEpoch, TopicPartition, ZkVersion
-from kcsim.zk.errors import ZooKeeperError
-from kcsim.zk.kafka.isr_changes import IsrChangeZnodes
-from kcsim.zk.kafka.partition_states import PartitionStateZnodes
-from kcsim.zk.kafka.zookeeper_client import ZooKeeperClientExpiredError
-
-CHECK_EVERY_MS = 2_500
-LINGER_MS = 5_000
-LONGEST_SILENCE_MS = 60_000
-UNAVAILABLE = (ZooKeeperError, ZooKeeperClientExpiredError)
-"""Errors that a write may raise when sessions expire and znodes are deleted."""
-
-
-def is_notification_due(now_ms: int, last_change_ms: int, last_notification_ms: int) -> bool:
-    """Return whether the check reports the gathered changes: no change was recent, or the last notification is long ago."""
-    return now_ms - last_change_ms > LINGER_MS or now_ms - last_notification_ms > LONGEST_SILENCE_MS
+from kcsim.vocabulary import BrokerId, FailureReason, LeaderEpoch, TopicPartition
 
 
 class IsrManager:
     """Changes the ISRs of the partitions that this broker leads.
+
+    Args:
+        on_changed: called with a partition whose ISR was changed, because its high watermark may advance.
 
     Attributes:
         expands, shrinks, failed_updates: counts since the start (IsrExpandsPerSec and so on).
@@ -43,8 +39,8 @@ class IsrManager:
         self,
         broker_id: BrokerId,
         runtime: Runtime,
-        states: PartitionStateZnodes,
-        notifications: IsrChangeZnodes,
+        writes: WritesIsr,
+        on_changed: Callable[[Partition], None],
         sink: EventSink,
     ) -> None:
         self.expands = 0
@@ -52,14 +48,11 @@ class IsrManager:
         self.failed_updates = 0
         self._broker_id = broker_id
         self._runtime = runtime
-        self._states = states
-        self._notifications = notifications
+        self._writes = writes
+        self._on_changed = on_changed
         self._sink = sink
-        self._started_ms = runtime.now_ms()
-        self._last_change_ms = self._started_ms
-        self._last_notification_ms = self._started_ms
-        self._pending_changes: dict[TopicPartition, int] = {}  # with the event of the change
-        self._propagation: Task | None = None
+        self._under_way: dict[int, Task] = {}
+        self._begun = 0
         self._reported_non_replicas: set[tuple[TopicPartition, LeaderEpoch]] = set()
 
     # --- changes
@@ -75,22 +68,21 @@ class IsrManager:
         if not partition.may_join_isr(follower):
             return
         isr = set_order((*partition.isr, follower))
-        if await self._change(partition, isr, EventKind.ISR_EXPANDED, {"broker_id": follower}, cause):
-            self.expands += 1
+        await self._change(partition, isr, EventKind.ISR_EXPANDED, {"broker_id": follower}, cause)
 
-    async def maybe_shrink(self, partition: Partition, max_lag_ms: int, cause: int) -> bool:
-        """Remove the followers from the ISR that have not been caught up for too long. Return whether any was removed.
+    async def maybe_shrink(self, partition: Partition, max_lag_ms: int, cause: int) -> None:
+        """Remove the followers from the ISR that have not been caught up for too long.
 
         Raises: as maybe_expand.
         """
         while partition.isr_write is not None:
             await partition.isr_write.wait()
         if not partition.is_leader or partition.is_isr_change_pending:
-            return False
+            return
         end, now_ms = partition.log_end_offset, self._runtime.now_ms()
         gone = out_of_sync_followers(end, partition.isr, partition.followers, now_ms, max_lag_ms)
         if not gone:
-            return False
+            return
         isr = tuple(b for b in partition.isr if b not in gone)
         fields: EventFields = {
             "brokers": list(gone),
@@ -99,10 +91,7 @@ class IsrManager:
             "end_offset": end,
             "high_watermark": partition.high_watermark,
         }
-        if not await self._change(partition, isr, EventKind.ISR_SHRUNK, fields, cause):
-            return False
-        self.shrinks += 1
-        return True
+        await self._change(partition, isr, EventKind.ISR_SHRUNK, fields, cause)
 
     def report_non_replica(self, partition: Partition, non_replica: BrokerId, cause: int) -> None:
         """Report that the ISR cannot be shrunk because it names a broker that is no replica; once per leader epoch."""
@@ -113,13 +102,70 @@ class IsrManager:
             error, reason = "NOT_LEADER_OR_FOLLOWER", FailureReason.NOT_A_REPLICA
             self._emit_failure(partition, partition.isr, error, detail, cause, reason)
 
+    def close(self) -> None:
+        """Stop: changes under way have no effect here any more."""
+        for task in list(self._under_way.values()):
+            task.kill()
+        self._writes.close()
+
     async def _change(
         self, partition: Partition, isr: tuple[BrokerId, ...], kind: EventKind, fields: EventFields, cause: int
-    ) -> bool:
-        version = await self._write(partition, isr, cause)
-        if version is None:
-            return False
-        partition.isr, partition.zk_version, partition.pending_isr = isr, version, None
+    ) -> None:
+        partition.pending_isr = isr
+        if self._writes.is_at_once:
+            await self._change_at_once(partition, isr, kind, fields, cause)
+        else:
+            number = self._begun = self._begun + 1
+            change = self._change_meanwhile(number, partition, isr, kind, fields, cause)
+            self._under_way[number] = self._runtime.spawn("isr-change", change)
+
+    async def _change_at_once(
+        self, partition: Partition, isr: tuple[BrokerId, ...], kind: EventKind, fields: EventFields, cause: int
+    ) -> None:
+        lock = partition.isr_write = self._runtime.promise()
+        try:
+            written = await self._written(partition, isr, cause)
+        finally:
+            partition.isr_write = None
+            lock.resolve(None)
+        if written is not None:
+            self._commit(partition, isr, kind, fields, written)
+
+    async def _change_meanwhile(
+        self,
+        number: int,
+        partition: Partition,
+        isr: tuple[BrokerId, ...],
+        kind: EventKind,
+        fields: EventFields,
+        cause: int,
+    ) -> None:
+        epoch = partition.leader_epoch
+        try:
+            written = await self._written(partition, isr, cause)
+        except IsrNotSubmittedError:
+            if partition.leader_epoch == epoch:
+                partition.pending_isr = None
+        else:
+            if written is not None and partition.is_leader and partition.leader_epoch == epoch:
+                self._commit(partition, isr, kind, fields, written)
+        del self._under_way[number]
+
+    async def _written(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr | None:
+        """Write a new ISR; None if it was refused. If the write fails, the change stays pending."""
+        try:
+            return await self._writes.write(partition, isr, cause)
+        except IsrRefusedError as refused:
+            self._report_failure(partition, isr, refused.error, str(refused), refused.cause)
+            return None
+        except UNAVAILABLE as error:
+            self._report_failure(partition, isr, type(error).__name__, str(error), cause)
+            raise
+
+    def _commit(
+        self, partition: Partition, isr: tuple[BrokerId, ...], kind: EventKind, fields: EventFields, written: WrittenIsr
+    ) -> None:
+        partition.isr, partition.zk_version, partition.pending_isr = isr, written.version, None
         all_fields: EventFields = {
             **fields,
             "topic": partition.tp.topic,
@@ -128,30 +174,14 @@ class IsrManager:
             "leader_epoch": partition.leader_epoch,
             "controller_epoch": partition.controller_epoch,
             "isr": list(isr),
-            "zk_version": version,
+            "zk_version": written.version,
         }
-        self._record_isr_change(partition.tp, self._sink.emit(kind, cause, **all_fields))
-        return True
-
-    async def _write(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> ZkVersion | None:
-        """Write a new ISR. Return the new version, or None if the znode was changed or deleted meanwhile.
-
-        If the write fails, the change stays pending.
-        """
-        write = partition.isr_write = self._runtime.promise()
-        partition.pending_isr = isr
-        try:
-            version = await self._states.write_as_leader(partition.tp, partition.state_with_isr(isr), cause)
-        except UNAVAILABLE as error:
-            self._report_failure(partition, isr, type(error).__name__, str(error), cause)
-            raise
-        finally:
-            partition.isr_write = None
-            write.resolve(None)
-        if version is None:
-            detail = f"the state znode has another version than {partition.zk_version}, or is gone"
-            self._report_failure(partition, isr, "BADVERSION", detail, cause)
-        return version
+        self._writes.record_change(partition.tp, self._sink.emit(kind, written.cause, **all_fields))
+        if kind is EventKind.ISR_EXPANDED:
+            self.expands += 1
+        else:
+            self.shrinks += 1
+        self._on_changed(partition)
 
     def _report_failure(self, partition: Partition, isr: tuple[BrokerId, ...], error: str, detail: str, cause: int) -> None:
         self.failed_updates += 1
@@ -177,37 +207,6 @@ class IsrManager:
             detail=f"ISR stays {list(partition.isr)} until the controller decides: {detail}",
         )
         self._sink.emit(EventKind.ISR_CHANGE_FAILED, cause, **with_reason(fields, reason))
-
-    # --- notification of the controller
-
-    def _record_isr_change(self, tp: TopicPartition, change: int) -> None:
-        self._pending_changes[tp] = change
-        self._last_change_ms = self._runtime.now_ms()
-        if self._propagation is None:
-            self._propagation = self._runtime.spawn("isr-change-propagation", self._propagate_isr_changes())
-
-    async def _propagate_isr_changes(self) -> None:
-        """Check periodically, counted from the start of the process, as long as changes are pending."""
-        while self._pending_changes:
-            since_start_ms = self._runtime.now_ms() - self._started_ms
-            await self._runtime.sleep_ms(CHECK_EVERY_MS - since_start_ms % CHECK_EVERY_MS)
-            if is_notification_due(self._runtime.now_ms(), self._last_change_ms, self._last_notification_ms):
-                await self._notify()
-        self._propagation = None
-
-    async def _notify(self) -> None:
-        changes, self._pending_changes = self._pending_changes, {}
-        try:
-            await self._notifications.create(changes, max(changes.values()))
-        except UNAVAILABLE:
-            self._pending_changes = {**changes, **self._pending_changes}  # tried again at the next check
-            return
-        self._last_notification_ms = self._runtime.now_ms()
-
-    def close(self) -> None:
-        """Stop; changes that are not reported yet are never reported."""
-        if self._propagation is not None:
-            self._propagation.kill()
 
 
 def non_replica_in_isr(partition: Partition) -> BrokerId | None:

@@ -12,11 +12,10 @@ a hash map decides.
 Source: Kafka 2.8, ReplicaManager.maybeShrinkIsr; docs/kafka/requests.md 6.1, 13.4.
 """
 
-from collections.abc import Callable
-
 from kcsim.brokers.replication.high_watermark import is_anyone_behind
 from kcsim.brokers.replication.hosted_partitions import HostedPartitions
-from kcsim.brokers.replication.isr import UNAVAILABLE, IsrManager, non_replica_in_isr
+from kcsim.brokers.replication.isr import IsrManager, non_replica_in_isr
+from kcsim.brokers.replication.isr_writes import UNAVAILABLE
 from kcsim.brokers.replication.partition import Partition
 from kcsim.runtime.ports import Runtime, Task
 from kcsim.vocabulary import TopicPartition
@@ -27,7 +26,6 @@ class IsrExpiration:
 
     Args:
         max_lag_ms: replica.lag.time.max.ms.
-        on_shrunk: called with a partition whose ISR was shrunk, because its high watermark may advance.
     """
 
     def __init__(
@@ -36,13 +34,11 @@ class IsrExpiration:
         hosted: HostedPartitions,
         isr: IsrManager,
         max_lag_ms: int,
-        on_shrunk: Callable[[Partition], None],
     ) -> None:
         self._runtime = runtime
         self._hosted = hosted
         self._isr = isr
         self._max_lag_ms = max_lag_ms
-        self._on_shrunk = on_shrunk
         self._started_ms = runtime.now_ms()
         self._watched: dict[TopicPartition, tuple[Partition, int]] = {}
         self._task: Task | None = None
@@ -82,8 +78,8 @@ class IsrExpiration:
             if self._is_led(partition) and (non_replica := non_replica_in_isr(partition)) is not None:
                 self._isr.report_non_replica(partition, non_replica, cause)
                 return
-            if self._may_shrink(partition) and await self._isr.maybe_shrink(partition, self._max_lag_ms, cause):
-                self._on_shrunk(partition)
+            if self._may_shrink(partition):
+                await self._isr.maybe_shrink(partition, self._max_lag_ms, cause)
             if not self._may_shrink(partition):
                 del self._watched[tp]
 

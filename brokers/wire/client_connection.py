@@ -38,7 +38,7 @@ from kcsim.runtime.ports import Promise, Runtime
 LENGTH = struct.Struct(">i")
 READ_AHEAD_BYTES = 1 << 20
 """What a client may have sent that the broker has not taken yet, before TCP holds the client back."""
-OF_BROKERS = frozenset({"LeaderAndIsr", "UpdateMetadata", "StopReplica", "ControlledShutdown"})
+OF_BROKERS = frozenset({"LeaderAndIsr", "UpdateMetadata", "StopReplica", "ControlledShutdown", "AlterIsr"})
 """The requests between controller and brokers. A broker's client id is its own id."""
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 """SO_LINGER with no time: closing the socket sends a reset."""

@@ -1,6 +1,6 @@
 """Requests of the controller and to the controller, as frames, and the responses to them.
 
-They are sent in the versions that follow from inter.broker.protocol.version 2.6, without asking the recipient which it
+They are sent in the versions that follow from inter.broker.protocol.version, without asking the recipient which it
 knows, as Kafka's do.
 
 Source: Kafka 2.8, ControllerChannelManager, RequestSendThread, KafkaServer.controlledShutdown; docs/kafka/requests.md 1.
@@ -18,6 +18,8 @@ from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.packed_reading import PACKED_RESPONSES, error_of
 from kcsim.brokers.wire.packed_requests import StateChangePacker
 from kcsim.controller.requests import (
+    AlterIsrRequest,
+    AlterIsrResponse,
     BrokerRequest,
     BrokerResponse,
     ControlledShutdownRequest,
@@ -29,7 +31,7 @@ from kcsim.controller.requests import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kcsim.vocabulary import TopicPartition
+from kcsim.vocabulary import LeaderAndIsr, TopicPartition
 
 
 class RequestEncoder:
@@ -49,6 +51,8 @@ class RequestEncoder:
             case ControlledShutdownRequest():
                 values = {"broker_id": request.broker_id, "broker_epoch": request.broker_epoch}
                 return self._encode(request, values, correlation_id)
+            case AlterIsrRequest():
+                return self._encode(request, _alter_isr_values(request), correlation_id)
             case _:
                 assert_never(request)
 
@@ -80,6 +84,8 @@ def decode_answer(frame: bytes, request: BrokerRequest) -> tuple[int, BrokerResp
         case ControlledShutdownRequest():
             remaining = (TopicPartition(one.topic_name, one.partition_index) for one in message.remaining_partitions)
             return correlation_id, ControlledShutdownResponse(error, tuple(remaining))
+        case AlterIsrRequest():
+            return correlation_id, AlterIsrResponse(error, _altered(message.topics))
         case _:
             assert_never(request)
 
@@ -104,6 +110,41 @@ def _stop_replica_values(request: StopReplicaRequest) -> Values:
             for topic, partitions in by_topic(request.partitions)
         ],
     }
+
+
+def _alter_isr_values(request: AlterIsrRequest) -> Values:
+    return {
+        "broker_id": request.broker_id,
+        "broker_epoch": request.broker_epoch,
+        "topics": [
+            {
+                "topic_name": topic,
+                "partitions": [
+                    {
+                        "partition_index": number,
+                        "leader_epoch": asked.leader_epoch,
+                        "new_isr": asked.isr,
+                        "partition_epoch": asked.zk_version,
+                    }
+                    for number, asked in partitions
+                ],
+            }
+            for topic, partitions in by_topic(request.partitions)
+        ],
+    }
+
+
+def _altered(topics: Iterable[Any]) -> Mapping[TopicPartition, LeaderAndIsr | ErrorCode]:
+    altered: dict[TopicPartition, LeaderAndIsr | ErrorCode] = {}
+    for topic in topics:
+        for one in topic.partitions:
+            error = error_of(one.error_code.value)
+            altered[TopicPartition(topic.topic_name, one.partition_index)] = (
+                LeaderAndIsr(one.leader_id, one.leader_epoch, one.isr, one.partition_epoch)
+                if error is ErrorCode.NONE
+                else error
+            )
+    return altered
 
 
 def _errors(errors: Iterable[Any]) -> Mapping[TopicPartition, ErrorCode]:

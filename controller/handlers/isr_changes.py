@@ -1,20 +1,30 @@
-"""Notifications of changed ISRs, which partition leaders write: /isr_change_notification.
+"""Changes of ISRs: those that leaders ask for, and the notifications of those that they have written themselves.
 
-Source: Kafka 2.8, KafkaController.processIsrChangeNotification; docs/kafka/controller.md 9.
+Up to protocol version 2.6 a leader writes its ISR to ZooKeeper, and a child of /isr_change_notification a little later. From
+2.7 on it sends AlterIsr to the controller, which writes the ISR.
+
+Source: Kafka 2.8, KafkaController.processIsrChangeNotification and processAlterIsr; docs/kafka/controller.md 9.
 """
+
+from collections.abc import Iterable
+from dataclasses import replace
 
 from kcsim.controller.channels.broker_request_batch import KafkaControllerRequestBatch
 from kcsim.controller.context import ControllerContext
-from kcsim.controller.events import IsrChangeNotification
+from kcsim.controller.events import AlterIsrReceived, IsrChangeNotification
+from kcsim.controller.failures import EXPECTED_FAILURES
 from kcsim.controller.handlers.reassignment import ReassignmentHandlers
+from kcsim.controller.requests import UNKNOWN_BROKER_EPOCH, AlterIsrRequest, AlterIsrResponse, ErrorCode
 from kcsim.controller.watches import ControllerWatches
+from kcsim.vocabulary import LeaderAndIsr, PartitionState, TopicPartition
+from kcsim.zk.errors import BadVersionError, ZooKeeperError
 from kcsim.zk.kafka.isr_changes import IsrChangeZnodes
 from kcsim.zk.kafka.partition_states import PartitionStateZnodes
 from kcsim.znodes import paths
 
 
 class IsrChangeHandler:
-    """The handler of IsrChangeNotification, and the watch that this event needs."""
+    """The handler of IsrChangeNotification, with the watch that this event needs, and of AlterIsrReceived."""
 
     def __init__(
         self,
@@ -57,10 +67,64 @@ class IsrChangeHandler:
         try:
             partitions = await self._znodes.read_partitions(children, cause)
             if partitions:
-                for tp, state in (await self._states.read(partitions, cause)).items():
-                    context.put_leadership(tp, state)
+                await self._read_again(partitions, cause)
                 await self._own.send_update_metadata(cause, partitions)
                 for tp in partitions:
                     await self._reassignments.process_isr_change(tp, cause)
         finally:
             await self._znodes.delete(children, context.epoch_zk_version, cause)
+
+    # --- AlterIsr
+
+    async def process_alter_isr(self, event: AlterIsrReceived, cause: int) -> None:
+        """Write the ISRs that leaders ask for, answer, notify all brokers, and complete what reassignments can complete now.
+
+        Each state znode must have the version that the leader knows. After a refused write the controller reads the state
+        again, but the leader has to wait for the controller's next decision.
+        """
+        request = event.request
+        if not self._is_known(request):
+            event.answer.resolve(AlterIsrResponse(ErrorCode.STALE_BROKER_EPOCH))
+            return
+        try:
+            altered = await self._alter(request, cause)
+        except EXPECTED_FAILURES:
+            event.answer.resolve(AlterIsrResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
+            raise
+        event.answer.resolve(AlterIsrResponse(partitions=altered))
+        for tp, result in altered.items():
+            if isinstance(result, LeaderAndIsr):
+                await self._reassignments.process_isr_change(tp, cause)
+
+    def _is_known(self, request: AlterIsrRequest) -> bool:
+        """Return whether the request is of the life of its broker that the controller knows."""
+        known = self._context.broker_epochs.get(request.broker_id)
+        return known is not None and request.broker_epoch in (known, UNKNOWN_BROKER_EPOCH)
+
+    async def _alter(self, request: AlterIsrRequest, cause: int) -> dict[TopicPartition, LeaderAndIsr | ErrorCode]:
+        context = self._context
+        altered: dict[TopicPartition, LeaderAndIsr | ErrorCode] = {}
+        wanted: dict[TopicPartition, PartitionState] = {}
+        for tp, asked in request.partitions.items():
+            known = context.leadership.get(tp)
+            if known is None:
+                altered[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif asked.leader_epoch < known.leader_and_isr.leader_epoch:
+                altered[tp] = ErrorCode.FENCED_LEADER_EPOCH
+            elif replace(asked, zk_version=known.leader_and_isr.zk_version) == known.leader_and_isr:
+                altered[tp] = known.leader_and_isr  # the answer to an earlier request was lost
+            else:
+                wanted[tp] = PartitionState(asked, context.epoch)
+        for tp, written in (await self._states.set(wanted, context.epoch_zk_version, cause)).items():
+            if isinstance(written, ZooKeeperError):
+                is_stale = isinstance(written, BadVersionError)
+                altered[tp] = ErrorCode.INVALID_UPDATE_VERSION if is_stale else ErrorCode.UNKNOWN_SERVER_ERROR
+            else:
+                altered[tp] = replace(wanted[tp].leader_and_isr, zk_version=written)
+        await self._read_again(wanted, cause)
+        await self._own.send_update_metadata(cause, request.partitions)
+        return altered
+
+    async def _read_again(self, partitions: Iterable[TopicPartition], cause: int) -> None:
+        for tp, state in (await self._states.read(partitions, cause)).items():
+            self._context.put_leadership(tp, state)

@@ -37,8 +37,9 @@ from kcsim.text import comma_separated, did_you_mean
 
 RACK = "rack "
 REQUESTS = (
-    *("LeaderAndIsr", "UpdateMetadata", "StopReplica", "ControlledShutdown", "Fetch", "OffsetsForLeaderEpoch", "Produce"),
-    *("ListOffsets", "Metadata", "FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit"),
+    *("LeaderAndIsr", "UpdateMetadata", "StopReplica", "ControlledShutdown", "AlterIsr", "Fetch", "OffsetsForLeaderEpoch"),
+    *("Produce", "ListOffsets", "Metadata", "FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"),
+    "OffsetCommit",
     *("OffsetFetch", "ApiVersions", "InitProducerId", "CreateTopics", "DeleteTopics", "CreatePartitions", "DeleteRecords"),
     *("DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs", "DescribeCluster", "DescribeLogDirs", "DescribeGroups"),
     *("ListGroups", "DeleteGroups", "OffsetDelete", "ElectLeaders", "AlterPartitionReassignments"),

@@ -15,10 +15,12 @@ from kcsim.brokers.config import (
     KAFKA_NAMES,
     LEAST_VALUES,
     MAX_INT,
+    PROTOCOL_VERSION,
     SETTING_TYPES,
     SettingError,
     parse_setting,
 )
+from kcsim.controller.capabilities import PROTOCOL_VERSIONS
 from kcsim.controller.decisions.kafka_refusals import InvalidTopicError
 from kcsim.controller.decisions.topic_creation import check_topic_name
 from kcsim.controller.protections import ALL_ON
@@ -51,7 +53,7 @@ def _settings(value: object) -> dict[str, str | int | bool]:
             parse_setting(name, given)
         except SettingError as error:
             raise validation_error(str(error), name) from None
-    return dict(value)
+    return {name: str(given) if isinstance(given, float) else given for name, given in value.items()}
 
 
 def _in_words(name: str) -> str:
@@ -62,6 +64,8 @@ def _in_words(name: str) -> str:
 
 
 def _setting_schema(name: str) -> dict[str, Any]:
+    if name == PROTOCOL_VERSION:
+        return {"enum": [*PROTOCOL_VERSIONS, *map(float, PROTOCOL_VERSIONS)]}
     match SETTING_TYPES[name]:
         case "int":
             return {"type": "integer", "minimum": LEAST_VALUES.get(name, 1), "maximum": MAX_INT}

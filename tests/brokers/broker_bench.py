@@ -15,8 +15,9 @@ from kcsim.brokers.admin.metadata_waits import MetadataWaits
 from kcsim.brokers.admin.record_deletions import RecordDeletions
 from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.api.data_requests import DataRequest
+from kcsim.brokers.api.producer_ids import ProducerIdManager
 from kcsim.brokers.config import BrokerConfig
-from kcsim.brokers.data_path import DataPath
+from kcsim.brokers.data_path import DataPath, OutsideWrites
 from kcsim.brokers.dynamic_config import DynamicConfig
 from kcsim.brokers.groups.admin_requests import GroupAdminRequest
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
@@ -30,6 +31,7 @@ from kcsim.brokers.network.network import SIMULATED_DELAY_MS, MemoryNetwork
 from kcsim.brokers.ports import BrokerPorts
 from kcsim.brokers.replica_manager import ReplicaManager
 from kcsim.brokers.replication.partition import Partition
+from kcsim.brokers.replication.zk_isr import ZkIsrManager
 from kcsim.brokers.request_handlers import Answer, RequestHandlers
 from kcsim.brokers.requests import (
     ANY_LEADER_EPOCH,
@@ -146,7 +148,11 @@ class BrokerBench(Bench):
         self.metadata = MetadataCache()
         ports = BrokerPorts(self.runtime, self.interface, sink, EPOCH_MS)
         zk = self.kafka_zk
-        self.data = DataPath(B1, config, ports, zk, self.disk, self.metadata)
+        outside = OutsideWrites(
+            ZkIsrManager(self.runtime, zk.partition_states, zk.isr_changes),
+            ProducerIdManager(B1, self.runtime, zk.producer_ids),
+        )
+        self.data = DataPath(B1, config, ports, self.disk, self.metadata, outside)
         self.hosted, self.isr, self.fetchers = self.data.hosted, self.data.isr, self.data.fetchers
         self.replicas = ReplicaManager(ports, zk.configs, self.disk, self.metadata, self.data, "PLAINTEXT")
         stored = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms, ports.wall_clock_ms)

@@ -1,6 +1,7 @@
 """Record what real brokers write, in the form of the recordings that our cluster is measured by.
 
 python -m tests.conformance record FILE… --kafka-home DIR --out DIR [--runs N] [--logs DIR] [--zookeeper embedded|model]
+    [--protocol-version V]
 
 plays the steps of each FILE (its writes are not read), N times, on processes of a real Apache Kafka. Where FILE is a
 recording itself, the differences from it are printed. With `--zookeeper model`, the brokers have our model of ZooKeeper.
@@ -19,12 +20,15 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 from kcsim.brokers.apache_kafka.errors import InstallationError
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation, find_kafka
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
+from kcsim.brokers.config import PROTOCOL_VERSION
+from kcsim.controller.capabilities import PROTOCOL_VERSIONS
 from kcsim.zk.capture.write_comparison.differences import WriteDifference
 from kcsim.zk.servers.errors import NoJavaError
 from tests.conformance.replayed.compare import differences
@@ -58,8 +62,14 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return USAGE
     if asked.command == "record":
-        return max(_record(each, kafka, asked) for each in plans)
-    return _differ(map(plan, asked.seeds), kafka, asked)
+        return max(_record(_with_protocol(each, asked), kafka, asked) for each in plans)
+    return _differ((_with_protocol(plan(seed), asked) for seed in asked.seeds), kafka, asked)
+
+
+def _with_protocol(given: Recording, asked: argparse.Namespace) -> Recording:
+    if asked.protocol_version is None:
+        return given
+    return replace(given, settings={**given.settings, PROTOCOL_VERSION: asked.protocol_version})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -80,6 +90,11 @@ def _parser() -> argparse.ArgumentParser:
     for each in (recorder, differ):
         each.add_argument("--kafka-home", type=Path, metavar="DIR", help="an Apache Kafka; else KAFKA_HOME, or make kafka's")
         each.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the recordings are kept")
+        each.add_argument(
+            "--protocol-version",
+            choices=PROTOCOL_VERSIONS,
+            help="inter.broker.protocol.version of the brokers, instead of that of FILE",
+        )
         each.add_argument("--logs", type=Path, metavar="DIR", help="where the brokers' own log files are kept")
     return parser
 

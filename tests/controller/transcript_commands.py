@@ -2,20 +2,24 @@
 
 from collections import deque
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kcsim import znodes
 from kcsim.controller.errors import NotControllerError
 from kcsim.controller.events import AutoPreferredReplicaLeaderElection, ElectionType
+from kcsim.controller.requests import AlterIsrRequest, ErrorCode
 from kcsim.errors import TimedOutError
 from kcsim.vocabulary import (
     BrokerEpoch,
     BrokerId,
     LeaderAndIsr,
+    LeaderEpoch,
     PartitionState,
     ReplicaAssignment,
     TopicPartition,
     TopicState,
+    ZkVersion,
 )
 from kcsim.zk.operations import Create, DataRead, Delete, GetData, SetData
 from kcsim.znodes import paths
@@ -133,17 +137,46 @@ class Commands:
     async def do_isr(self, words: Words) -> None:
         """Write an ISR as the leader does; with `notified`, notify the controller too."""
         tp, isr = _partition(words.popleft()), _brokers(words.popleft())
+        stored = await self._stored_state(tp)
+        before = stored.leader_and_isr
+        state = znodes.encode_partition_state(PartitionState(replace(before, isr=isr), stored.controller_epoch))
+        await self._harness.write(SetData(paths.topic_partition_state(tp), state, before.zk_version))
+        if words:
+            await self._notify([tp])
+
+    async def _stored_state(self, tp: TopicPartition) -> PartitionState:
         path = paths.topic_partition_state(tp)
         (read,) = await self._harness.ask(GetData(path))
         assert isinstance(read, DataRead), read
         stored = znodes.decode_partition_state(path, read.data, read.stat.version, _no_report)
         assert stored is not None
-        before = stored.leader_and_isr
-        after = LeaderAndIsr(before.leader, before.leader_epoch, isr, before.zk_version)
-        state = znodes.encode_partition_state(PartitionState(after, stored.controller_epoch))
-        await self._harness.write(SetData(path, state, before.zk_version))
-        if words:
-            await self._notify([tp])
+        return stored
+
+    async def do_alter_isr(self, words: Words) -> list[str]:
+        """Ask the controller for ISRs as a leader does, which knows the state znode, or another version or leader epoch."""
+        broker = _broker(words.popleft())
+        asked: dict[TopicPartition, LeaderAndIsr] = {}
+        for tp, isr in (word.split(":") for word in words if ":" in word):
+            stored = await self._stored_state(_partition(tp))
+            known = dict(word.split("=") for word in words if "=" in word)
+            asked[_partition(tp)] = replace(
+                stored.leader_and_isr,
+                isr=_brokers(isr),
+                leader_epoch=LeaderEpoch(int(known.get("leader_epoch", stored.leader_and_isr.leader_epoch))),
+                zk_version=ZkVersion(int(known.get("zk_version", stored.leader_and_isr.zk_version))),
+            )
+        controller = self._harness.active
+        epoch = controller.context.broker_epochs.get(broker, BrokerEpoch(-1))
+        request = AlterIsrRequest(broker, BrokerEpoch(epoch - 1) if "stale" in words else epoch, asked)
+        response = await controller.alter_isr(request, None)
+        if response.error:
+            return [f"answer {response.error.name}"]
+        return [
+            f"answer {tp} {result.name}"
+            if isinstance(result, ErrorCode)
+            else f"answer {tp} leader {result.leader} epoch {result.leader_epoch} isr {ids(result.isr)} v{result.zk_version}"
+            for tp, result in response.partitions.items()
+        ]
 
     async def do_notify(self, words: Words) -> None:
         """Notify the controller of changed ISRs; slashes separate several notifications of one transaction."""

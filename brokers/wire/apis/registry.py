@@ -14,7 +14,7 @@ from kcsim.brokers.requests import ApiVersionsRequest
 from kcsim.brokers.wire.apis import (
     cluster,
     config_changes,
-    controlled_shutdown,
+    controller_requests,
     describe_configs,
     group_admin,
     group_offsets,
@@ -50,7 +50,7 @@ def _name(api_key: int) -> str:
     if api_key not in APIS:
         return "a request"
     name = load_request_schema(api_key, APIS[api_key].versions[-1]).__name__.removesuffix("Request")
-    return {"OffsetForLeaderEpoch": "OffsetsForLeaderEpoch"}.get(name, name)  # as between brokers
+    return {"OffsetForLeaderEpoch": "OffsetsForLeaderEpoch", "AlterPartition": "AlterIsr"}.get(name, name)  # as in Kafka 2.8
 
 
 def request_of(frame: RequestFrame) -> Any:
@@ -118,6 +118,6 @@ APIS: Mapping[int, Api] = {
     **record_deletions.APIS,
     **leader_changes.APIS,
     **state_changes.APIS,
-    **controlled_shutdown.APIS,
+    **controller_requests.APIS,
 }
 """All APIs that are served, by their keys."""

@@ -12,10 +12,11 @@ from kcsim.brokers.replica_manager import ReplicaManager
 from kcsim.brokers.replication import follower_logs, partition
 from kcsim.brokers.replication.follower_logs import FollowerLogs
 from kcsim.brokers.replication.high_watermark import Position
-from kcsim.brokers.replication.isr import IsrManager
+from kcsim.brokers.replication.isr_writes import WrittenIsr
 from kcsim.brokers.replication.partition import Partition
 from kcsim.brokers.replication.truncation import EpochAndOffset, Truncation
 from kcsim.brokers.replication.truncation import truncation_step as truncation_step_rightly
+from kcsim.brokers.replication.zk_isr import ZkIsrManager
 from kcsim.controller.requests import ErrorCode, LeaderAndIsrPartitionState
 from kcsim.vocabulary import BrokerId, ControllerEpoch, LeaderEpoch, PartitionState, TopicPartition, ZkVersion
 
@@ -69,13 +70,13 @@ def isrs_are_written_for_an_earlier_controller() -> Iterator[None]:
 
 @contextmanager
 def a_leader_forgets_which_version_it_has_written() -> Iterator[None]:
-    rightly = IsrManager._write
+    rightly = ZkIsrManager.write
 
-    async def write(self: IsrManager, of: Partition, isr: tuple[BrokerId, ...], cause: int) -> ZkVersion | None:
-        version = await rightly(self, of, isr, cause)
-        return None if version is None else ZkVersion(version - 1)
+    async def write(self: ZkIsrManager, of: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr:
+        written = await rightly(self, of, isr, cause)
+        return written._replace(version=ZkVersion(written.version - 1))
 
-    with patch.object(IsrManager, "_write", write):
+    with patch.object(ZkIsrManager, "write", write):
         yield
 
 

@@ -6,7 +6,7 @@ Source: docs/kafka/requests.md 6.2, 6.4, 6.5, 13.5; docs/kafka/znodes.md 6.1, 6.
 import pytest
 
 from kcsim import znodes
-from kcsim.brokers.replication.isr import is_notification_due
+from kcsim.brokers.replication.zk_isr import is_notification_due
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import EventKind
 from kcsim.vocabulary import BrokerId, TopicPartition

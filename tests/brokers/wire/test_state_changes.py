@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kio.index import load_request_schema
 
 from kcsim.brokers.wire.apis.api import by_topic
-from kcsim.brokers.wire.apis.controlled_shutdown import CONTROLLED_SHUTDOWN
+from kcsim.brokers.wire.apis.controller_requests import CONTROLLED_SHUTDOWN
 from kcsim.brokers.wire.apis.registry import APIS, answer_frame, request_of
 from kcsim.brokers.wire.apis.state_changes import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
 from kcsim.brokers.wire.frames import RequestFrame, decode_request, decode_response, encode_request

@@ -8,12 +8,12 @@ from itertools import takewhile
 from pathlib import Path
 
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
-from kcsim.brokers.apache_kafka.properties import PROTOCOL_VERSION, protocol_version
 from kcsim.brokers.cluster.cluster_spec import ClusterSpec
 from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
 from kcsim.brokers.cluster.run_in_environment import run_with_kafka
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.zk.capture.write_comparison.differences import WriteComparison, WriteDifference
 from kcsim.zk.capture.write_comparison.writes import Writes, by_znode
 from tests.conformance.replayed.kafka_commands import KafkaCommands
@@ -26,7 +26,7 @@ SEED = 0
 """Nothing is drawn from this seed: all chance is Kafka's own."""
 QUIET_WITHIN_MS = 20_000
 """A step that is not quiet within this time never becomes quiet."""
-WITH_THE_PROTOCOL = {"log.message.format.version": PROTOCOL_VERSION}
+OLD_FORMAT = {"log.message.format.version": "2.6"}
 """Printed when a topic is described: all recordings have it, because it was set for the first ones."""
 
 
@@ -81,10 +81,10 @@ def record(
                     if folder.is_dir():
                         shutil.copytree(folder, logs / name, dirs_exist_ok=True)
 
-    spec = ClusterSpec(every_broker(plan), {**WITH_THE_PROTOCOL, **settings_in_force(plan)}, TICK_TIME_MS)
+    spec = ClusterSpec(every_broker(plan), {**OLD_FORMAT, **settings_in_force(plan)}, TICK_TIME_MS)
     info = RunInfo(plan.name, SEED, zookeeper.value, brokers=f"Apache Kafka {kafka.version}")
     run_with_kafka(kafka, ZooKeeperChoice(zookeeper), spec, info, script)
-    source = f"recorded from Apache Kafka {kafka.version}, inter.broker.protocol.version {protocol_version(kafka.version)}"
+    source = f"recorded from Apache Kafka {kafka.version}, {PROTOCOL_VERSION} {spec.settings[PROTOCOL_VERSION]}"
     played = players[0].played(source)
     played = replace(played, steps=tuple(map(_without_words, played.steps)))
     last = played.steps[-1] if played.steps else None

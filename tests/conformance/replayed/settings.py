@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 
-from kcsim.brokers.config import KAFKA_NAMES
+from kcsim.brokers.config import KAFKA_NAMES, PROTOCOL_VERSION
 from tests.conformance.replayed.errors import NotSupportedError
 from tests.conformance.replayed.recording import Recording
 
 Value = str | int | bool
 
 IN_FORCE: Mapping[str, Value] = {
+    PROTOCOL_VERSION: "2.6",
     "auto.leader.rebalance.enable": False,
     "zookeeper.session.timeout.ms": 3000,
     "replica.lag.time.max.ms": 5000,

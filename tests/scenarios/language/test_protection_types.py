@@ -16,7 +16,9 @@ from tests.scenarios.evaluated_log import EvaluatedLog
 from tests.scenarios.language.json_schema import accepts, scenario_schema
 from tests.scenarios.scenario_files import BASE, written
 
-NAMES = "controller-epoch-fence, broker-epoch, leader-epoch-truncation, expiry-clears-queue, isr-shrink-at-failover"
+NAMES = (
+    "controller-epoch-fence, broker-epoch, leader-epoch-truncation, expiry-clears-queue, isr-shrink-at-failover, alter-isr"
+)
 
 
 def kcsim(*arguments: str) -> Result:

@@ -1,0 +1,140 @@
+"""A broker's way to the controller: requests that go to whoever is the controller, until it answers.
+
+The broker knows the controller from UpdateMetadata, and not from ZooKeeper: a broker that the new controller does not reach
+goes on asking the old one.
+
+Source: Kafka 2.8, BrokerToControllerChannelManager, BrokerToControllerRequestThread.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.metadata_cache import MetadataCache
+from kcsim.brokers.ports import BrokerConnection, BrokerPorts
+from kcsim.controller.ports import BrokerConnectionError
+from kcsim.controller.requests import AlterIsrRequest, AlterIsrResponse, ErrorCode
+from kcsim.errors import TimedOutError
+from kcsim.eventlog.events import EventKind
+from kcsim.runtime.ports import Promise
+from kcsim.text import summarize
+from kcsim.vocabulary import BrokerId, Endpoint
+
+RETRY_BACKOFF_MS = 100
+"""How long a broker waits until it asks again, unless it learns of another controller sooner."""
+NAME = "AlterIsr"
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerAnswer:
+    """What a controller has answered. Attributes: cause: the event of the response."""
+
+    response: AlterIsrResponse
+    cause: int
+
+
+class BrokerToControllerChannel:
+    """One broker's connection to the controller, with one request at a time."""
+
+    def __init__(self, config: BrokerConfig, ports: BrokerPorts, metadata: MetadataCache) -> None:
+        self._config = config.controller
+        self._runtime = ports.runtime
+        self._control_plane = ports.control_plane
+        self._sink = ports.sink
+        self._metadata = metadata
+        self._connection: BrokerConnection | None = None
+        self._connected_to: Endpoint | None = None
+        self._has_changed: Promise[None] | None = None
+        metadata.watch(self._note_update)
+
+    async def ask(self, request: AlterIsrRequest, cause: int) -> ControllerAnswer:
+        """Send a request to the controller, and again until one that is the controller has answered."""
+        last_failure: tuple[BrokerId | None, str] | None = None
+        asked: BrokerId | None = None
+        while True:
+            controller = self._metadata.controller_id
+            endpoint = None if controller is None else self._endpoint(controller)
+            if controller is not None and endpoint is not None:
+                if controller != asked:
+                    asked, sent = controller, self._emit_sent(controller, request, cause)
+                try:
+                    response = await self._send(endpoint, request, sent)
+                except (BrokerConnectionError, TimedOutError) as error:
+                    failure = type(error).__name__
+                    if last_failure != (controller, failure):
+                        last_failure = controller, failure
+                        self._emit_failed(controller, request, error, sent)
+                else:
+                    answered = self._emit_response(controller, response, sent)
+                    if response.error is not ErrorCode.NOT_CONTROLLER:
+                        return ControllerAnswer(response, answered)
+                self._disconnect()
+            await self._controller_may_have_changed()
+
+    def _endpoint(self, controller: BrokerId) -> Endpoint | None:
+        return self._metadata.endpoint(controller, self._config.inter_broker_listener_name)
+
+    async def _send(self, endpoint: Endpoint, request: AlterIsrRequest, sent: int) -> AlterIsrResponse:
+        timeout_ms = self._config.controller_socket_timeout_ms
+        if self._connection is None or not self._connection.is_open or endpoint != self._connected_to:
+            self._disconnect()
+            self._connection = await self._control_plane.connect(endpoint.host, endpoint.port, timeout_ms)
+            self._connected_to = endpoint
+        response = await self._connection.send(request, timeout_ms, sent)
+        assert isinstance(response, AlterIsrResponse)
+        return response
+
+    async def _controller_may_have_changed(self) -> None:
+        """Wait for the next UpdateMetadata, RETRY_BACKOFF_MS at most."""
+        self._has_changed = self._runtime.promise()
+        with suppress(TimedOutError):
+            await self._has_changed.wait(RETRY_BACKOFF_MS)
+
+    def _note_update(self) -> None:
+        if self._has_changed is not None:
+            self._has_changed.resolve(None)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    # --- the event log
+
+    def _emit_sent(self, controller: BrokerId, request: AlterIsrRequest, cause: int) -> int:
+        return self._sink.emit(
+            EventKind.REQUEST_SENT,
+            cause,
+            event=NAME,
+            broker_id=controller,
+            broker_epoch=request.broker_epoch,
+            count=len(request.partitions),
+            detail="; ".join(f"{tp}: ISR {list(asked.isr)}" for tp, asked in request.partitions.items()),
+        )
+
+    def _emit_failed(self, controller: BrokerId, request: AlterIsrRequest, error: Exception, sent: int) -> None:
+        self._sink.emit(
+            EventKind.REQUEST_FAILED,
+            sent,
+            event=NAME,
+            broker_id=controller,
+            count=len(request.partitions),
+            error=type(error).__name__,
+            detail=str(error),
+        )
+
+    def _emit_response(self, controller: BrokerId, response: AlterIsrResponse, sent: int) -> int:
+        refused = [tp for tp, result in response.partitions.items() if isinstance(result, ErrorCode)]
+        return self._sink.emit(
+            EventKind.RESPONSE_RECEIVED,
+            sent,
+            event=NAME,
+            broker_id=controller,
+            error=response.error.name,
+            count=len(response.partitions),
+            detail=f"refused: {summarize(refused) or 'none'}",
+        )

@@ -1,0 +1,107 @@
+"""ISRs that leaders ask the controller for, which writes them: from protocol version 2.7 on.
+
+All changes that wait go in one request, one request at a time. A partition has one change at a time, until it is answered.
+
+Source: Kafka 2.8, DefaultAlterIsrManager, Partition.handleAlterIsrResponse.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kcsim.brokers.broker_to_controller_channel import BrokerToControllerChannel
+from kcsim.brokers.replication.isr_writes import IsrNotSubmittedError, IsrRefusedError, WrittenIsr
+from kcsim.brokers.replication.partition import Partition
+from kcsim.controller.requests import AlterIsrRequest, ErrorCode
+from kcsim.runtime.ports import Promise, Runtime, Task
+from kcsim.vocabulary import BrokerEpoch, BrokerId, LeaderAndIsr, TopicPartition
+
+RETRY_MS = 50
+"""How long the next request waits after the controller has refused a whole one."""
+FINAL_ERRORS = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.INVALID_UPDATE_VERSION,
+)
+"""Errors after which the leader does not ask again: it waits for a LeaderAndIsr."""
+
+
+class Answered(NamedTuple):
+    """What the controller has answered about one partition. Attributes: cause: the event of the response."""
+
+    result: LeaderAndIsr | ErrorCode
+    cause: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change that the controller is to be asked for, or is being asked for."""
+
+    proposed: LeaderAndIsr
+    cause: int
+    answer: Promise[Answered]
+
+
+class AlterIsrManager:
+    """Asks the controller for the ISRs of the partitions that a broker leads.
+
+    Args:
+        own_epoch: returns the broker's epoch, as of its last registration.
+    """
+
+    is_at_once = False
+
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        runtime: Runtime,
+        controller: BrokerToControllerChannel,
+        own_epoch: Callable[[], BrokerEpoch],
+    ) -> None:
+        self._broker_id = broker_id
+        self._runtime = runtime
+        self._controller = controller
+        self._own_epoch = own_epoch
+        self._changes: dict[TopicPartition, _Change] = {}
+        self._sender: Task | None = None
+
+    async def write(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr:
+        """Ask for a new ISR until the controller has decided. Raises: IsrRefusedError, IsrNotSubmittedError."""
+        proposed = partition.state_with_isr(isr).leader_and_isr
+        while True:
+            answered = await self._submit(partition.tp, proposed, cause)
+            if isinstance(answered.result, LeaderAndIsr):
+                return WrittenIsr(answered.result.zk_version, answered.cause)
+            if answered.result in FINAL_ERRORS:
+                error = answered.result.name
+                raise IsrRefusedError(error, f"the controller has refused ISR {list(isr)}: {error}", answered.cause)
+
+    async def _submit(self, tp: TopicPartition, proposed: LeaderAndIsr, cause: int) -> Answered:
+        if tp in self._changes:
+            raise IsrNotSubmittedError
+        change = self._changes[tp] = _Change(proposed, cause, self._runtime.promise())
+        if self._sender is None:
+            self._sender = self._runtime.spawn("alter-isr", self._send())
+        return await change.answer.wait()
+
+    async def _send(self) -> None:
+        while self._changes:
+            asked = dict(self._changes)
+            wanted = {tp: change.proposed for tp, change in asked.items()}
+            request = AlterIsrRequest(self._broker_id, self._own_epoch(), wanted)
+            answer = await self._controller.ask(request, max(change.cause for change in asked.values()))
+            if answer.response.error is not ErrorCode.NONE:
+                await self._runtime.sleep_ms(RETRY_MS)
+                continue
+            for tp, result in answer.response.partitions.items():
+                self._changes.pop(tp).answer.resolve(Answered(result, answer.cause))
+        self._sender = None
+
+    def record_change(self, tp: TopicPartition, change: int) -> None:
+        """Do nothing: the controller has written the change itself."""
+
+    def close(self) -> None:
+        """Stop asking; a request under way is not repeated."""
+        if self._sender is not None:
+            self._sender.kill()
+        self._controller.close()

@@ -1,0 +1,66 @@
+"""How a new ISR of a leader comes into ZooKeeper.
+
+Adapters: zk_isr.py up to protocol version 2.6, alter_isr.py from 2.7 on.
+"""
+
+from typing import NamedTuple, Protocol
+
+from kcsim.brokers.replication.partition import Partition
+from kcsim.vocabulary import BrokerId, TopicPartition, ZkVersion
+from kcsim.zk.errors import ZooKeeperError
+from kcsim.zk.kafka.zookeeper_client import ZooKeeperClientExpiredError
+
+UNAVAILABLE = (ZooKeeperError, ZooKeeperClientExpiredError)
+"""Errors that a write may raise when sessions expire and znodes are deleted."""
+
+
+class WrittenIsr(NamedTuple):
+    """Attributes: version: of the state znode with the new ISR; cause: the event by which the leader knows it."""
+
+    version: ZkVersion
+    cause: int
+
+
+class IsrRefusedError(Exception):
+    """The new ISR was not written, and will not be: the leader has to wait for the controller's next decision.
+
+    Attributes:
+        error: its name in Kafka or ZooKeeper.
+        cause: the event by which the leader knows it.
+    """
+
+    def __init__(self, error: str, detail: str, cause: int) -> None:
+        super().__init__(detail)
+        self.error = error
+        self.cause = cause
+
+
+class IsrNotSubmittedError(Exception):
+    """An earlier change of the partition's ISR is still under way: this one can be tried again later."""
+
+
+class WritesIsr(Protocol):
+    """Writes the ISRs of a leader.
+
+    Attributes:
+        is_at_once: whether the leader does nothing else with the partition until the ISR is written; otherwise it goes on
+            with records meanwhile, and counts on both ISRs, the old and the new one.
+    """
+
+    is_at_once: bool
+
+    async def write(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr:
+        """Write a new ISR, if the state znode still has the version that the leader knows.
+
+        Raises: IsrRefusedError, IsrNotSubmittedError; where the leader writes itself, ZooKeeperError and
+            ZooKeeperClientExpiredError.
+        """
+        ...
+
+    def record_change(self, tp: TopicPartition, change: int) -> None:
+        """Take note of a change that was written, by its event."""
+        ...
+
+    def close(self) -> None:
+        """Stop; what is not written or reported yet never is."""
+        ...

@@ -1,0 +1,83 @@
+"""What brokers ask of the controller: ControlledShutdown before a broker stops, AlterIsr for the partitions that it leads.
+
+Source: Kafka 2.8, ControlledShutdownRequest, AlterIsrRequest; docs/kafka/requests.md 10.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kcsim.brokers.wire.apis.api import Api, Values, by_topic
+from kcsim.brokers.wire.frames import RequestFrame
+from kcsim.controller.requests import (
+    UNKNOWN_BROKER_EPOCH,
+    AlterIsrRequest,
+    AlterIsrResponse,
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    ErrorCode,
+)
+from kcsim.vocabulary import NO_LEADER, LeaderAndIsr, TopicPartition
+
+CONTROLLED_SHUTDOWN, ALTER_ISR = 7, 56
+
+
+def _controlled_shutdown_request(frame: RequestFrame) -> ControlledShutdownRequest:
+    message = frame.message
+    return ControlledShutdownRequest(message.broker_id, getattr(message, "broker_epoch", UNKNOWN_BROKER_EPOCH))
+
+
+def _controlled_shutdown_values(response: ControlledShutdownResponse, _: RequestFrame) -> Values:
+    return {
+        "error_code": response.error,
+        "remaining_partitions": [
+            {"topic_name": tp.topic, "partition_index": tp.partition} for tp in response.remaining_partitions
+        ],
+    }
+
+
+def _alter_isr_request(frame: RequestFrame) -> AlterIsrRequest:
+    message = frame.message
+    return AlterIsrRequest(
+        message.broker_id,
+        message.broker_epoch,
+        {
+            TopicPartition(topic.topic_name, one.partition_index): LeaderAndIsr(
+                message.broker_id, one.leader_epoch, tuple(one.new_isr), one.partition_epoch
+            )
+            for topic in message.topics
+            for one in topic.partitions
+        },
+    )
+
+
+def _alter_isr_values(response: AlterIsrResponse, _: RequestFrame) -> Values:
+    return {
+        "throttle_time": 0,
+        "error_code": response.error,
+        "topics": [
+            {"topic_name": topic, "partitions": [_altered(number, result) for number, result in results]}
+            for topic, results in by_topic(response.partitions)
+        ],
+    }
+
+
+def _altered(number: int, result: LeaderAndIsr | ErrorCode) -> Mapping[str, Any]:
+    if isinstance(result, ErrorCode):
+        return {"partition_index": number, "error_code": result, **NOTHING}
+    return {
+        "partition_index": number,
+        "error_code": ErrorCode.NONE,
+        "leader_id": NO_LEADER if result.leader is None else result.leader,
+        "leader_epoch": result.leader_epoch,
+        "isr": result.isr,
+        "partition_epoch": result.zk_version,
+    }
+
+
+NOTHING: Mapping[str, Any] = {"leader_id": 0, "leader_epoch": 0, "isr": (), "partition_epoch": 0}
+"""The fields about the state in an answer with an error."""
+
+APIS: Mapping[int, Api] = {
+    CONTROLLED_SHUTDOWN: Api(range(4), _controlled_shutdown_request, _controlled_shutdown_values),
+    ALTER_ISR: Api(range(1), _alter_isr_request, _alter_isr_values),
+}
