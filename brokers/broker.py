@@ -51,6 +51,7 @@ from kcsim.brokers.replication.zk_isr import ZkIsrManager
 from kcsim.brokers.request_handlers import Answer, RequestHandlers
 from kcsim.brokers.requests import MetadataRequest
 from kcsim.controller.decisions.placement import RandomNumbers
+from kcsim.controller.decisions.topic_ids import TopicNumbers
 from kcsim.controller.kafka_controller import KafkaController
 from kcsim.controller.ports import ControllerPorts
 from kcsim.controller.requests import (
@@ -89,7 +90,7 @@ class Broker:
     Args:
         info: what the broker registers; broker_info makes it.
         disk: may hold logs of an earlier run of the broker.
-        numbers: the source of random numbers for the placement of __consumer_offsets and for ids of group members.
+        numbers: the source of random numbers for the placement of topics, and for ids of topics and of group members.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class Broker:
         self._ports = ports
         self._sink = ports.sink
         self._numbers = numbers
+        self._topic_numbers = TopicNumbers(numbers, config.controller.capabilities.topic_ids)
         self._listening: Listening | None = None
         self._has_started = False
         self.client = ZooKeeperClient(
@@ -118,7 +120,7 @@ class Broker:
         self.controller = KafkaController(
             self.broker_id,
             config.controller,
-            ControllerPorts(ports.runtime, ports.control_plane, ports.sink),
+            ControllerPorts(ports.runtime, ports.control_plane, ports.sink, numbers),
             self.client,
             self.kafka_zk,
             self._register,
@@ -138,7 +140,7 @@ class Broker:
             zk.configs,
             self._config.offsets_topic_num_partitions,
             self._config.offsets_topic_replication_factor,
-            self._numbers,
+            self._topic_numbers,
         )
         self.groups = self._group_coordinator()
         self.dynamic_config = DynamicConfig(
@@ -174,7 +176,7 @@ class Broker:
 
     def _answers(self, listener: str) -> dict[type, Answer]:
         """Return what answers requests, by their class; without those of the controller for replicas."""
-        creation = AutoTopicCreation(self._config, self.metadata, self.kafka_zk, self._offsets_topic, self._numbers)
+        creation = AutoTopicCreation(self._config, self.metadata, self.kafka_zk, self._offsets_topic, self._topic_numbers)
         configs = ConfigHandler(self.broker_id, self._config, self.dynamic_config, self.metadata, self.kafka_zk.configs)
         of_groups = GroupRequests(self.groups, self.metadata).handle
         return {
@@ -193,7 +195,7 @@ class Broker:
         ports, zk, metadata = self._ports, self.kafka_zk, self.metadata
         waits = MetadataWaits(ports.runtime, metadata)
         return ClusterChanges(
-            TopicChanges(zk, metadata, waits, self.controller, settings, self._numbers, self._sink),
+            TopicChanges(zk, metadata, waits, self.controller, settings, self._topic_numbers, self._sink),
             ConfigChanges(self.broker_id, zk, metadata, self._sink),
             RecordDeletions(ports.runtime, self.data, metadata, self._sink),
             LeaderChanges(metadata, waits, self.controller, ports.runtime, self._sink),
@@ -328,4 +330,6 @@ class Broker:
 def broker_info(broker_id: BrokerId, rack: str | None, config: BrokerConfig) -> BrokerInfo:
     """Return what a broker registers, but for the time: its one endpoint and its rack."""
     listener = config.controller.inter_broker_listener_name
-    return BrokerInfo(broker_id, (Endpoint(listener, "PLAINTEXT", config.host_name, config.port_of(broker_id)),), rack)
+    endpoint = Endpoint(listener, "PLAINTEXT", config.host_name, config.port_of(broker_id))
+    version = 5 if config.controller.capabilities.broker_features else 4
+    return BrokerInfo(broker_id, (endpoint,), rack, version=version)

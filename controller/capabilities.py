@@ -16,10 +16,33 @@ PROTOCOL_VERSIONS = ("2.6", "2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.
 DEFAULT_PROTOCOL_VERSION = "2.6"
 
 
+SINCE = {
+    "broker_features": "2.7",
+    "topic_ids": "2.8",
+    "leader_recovery_state": "3.2",
+    "kraft_controller_epoch": "3.4",
+}
+"""The first protocol version with each capability that cannot be switched off; PROTECTIONS has the others."""
+
+
 class Capabilities(NamedTuple):
-    """The capabilities of one broker. Each field is a capability's name with underscores."""
+    """The capabilities of one broker.
+
+    Attributes:
+        alter_isr: leaders ask the controller for ISRs, and do not write them (KIP-497).
+        broker_features: a registration names the broker's features (KIP-584).
+        topic_ids: a topic has an id; the controller gives one to a topic that has none (KIP-516).
+        leader_recovery_state: a state znode tells that the leader was elected from outside the ISR, until the ISR changes
+            (KIP-704).
+        kraft_controller_epoch: /controller has a place for the epoch of a KRaft controller (KIP-866). In Kafka this depends
+            on the release, 3.4 and newer, whatever the protocol version.
+    """
 
     alter_isr: bool
+    broker_features: bool
+    topic_ids: bool
+    leader_recovery_state: bool
+    kraft_controller_epoch: bool
 
 
 @cache
@@ -29,9 +52,6 @@ def capabilities_of(protocol_version: str, protections: Protections) -> Capabili
     Raises: ValueError for an unknown version.
     """
     reached = PROTOCOL_VERSIONS.index(protocol_version)
-    return Capabilities(
-        **{name: getattr(protections, name) and PROTOCOL_VERSIONS.index(since) <= reached for name, since in _SINCE.items()}
-    )
-
-
-_SINCE = {p.name.replace("-", "_"): p.since for p in PROTECTIONS if p.since is not None}
+    switchable = {p.name.replace("-", "_"): p.since for p in PROTECTIONS if p.since is not None}
+    has = {name: PROTOCOL_VERSIONS.index(since) <= reached for name, since in {**SINCE, **switchable}.items()}
+    return Capabilities(**{name: on and (name in SINCE or getattr(protections, name)) for name, on in has.items()})

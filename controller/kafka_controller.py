@@ -89,6 +89,9 @@ from kcsim.zk.kafka.kafka_zk import KafkaZk
 from kcsim.zk.kafka.zookeeper_client import NodeHandler, SessionHandler, ZooKeeperClient
 from kcsim.znodes import paths
 
+NO_KRAFT_CONTROLLER = -1
+"""kraftControllerEpoch in /controller while the controller is a broker."""
+
 
 class KafkaController:
     """The controller module of one broker.
@@ -117,6 +120,7 @@ class KafkaController:
         self._client = client
         self._kafka_zk = kafka_zk
         self._sink = ports.sink
+        self._numbers = ports.numbers
         self._config = config
         self._register_broker = register_broker
         self._scope = ControllerScope(config, self.context, ports.sink)
@@ -141,7 +145,7 @@ class KafkaController:
         self._deletions = TopicDeletionManager(scope, watches, deleted, machines, own)
         reassigned = ReassignedPartitionZnodes(zk.reassignments, zk.partition_states, zk.topics)
         self._reassignments = ReassignmentHandlers(scope, watches, reassigned, machines, self._deletions, own)
-        self._topics = TopicHandlers(scope, watches, zk.topics, machines)
+        self._topics = TopicHandlers(scope, watches, zk.topics, machines, self._numbers)
         availability = BrokerAvailability(self.context, machines, self._deletions, self._reassignments, own)
         self._brokers = BrokerHandlers(scope, watches, zk.brokers, self.channel_manager, availability)
         self._isr_changes = IsrChangeHandler(
@@ -415,7 +419,10 @@ class KafkaController:
                 reason = FailureReason.NEVER_TOOK_OVER if is_blind else None
                 self._sink.emit(EventKind.ELECTION_LOST, started, **with_reason(fields, reason))
                 return
-            epoch, zk_version = await self._kafka_zk.controller.register_and_increment_epoch(self.broker_id, started)
+            kraft_epoch = NO_KRAFT_CONTROLLER if self._config.capabilities.kraft_controller_epoch else None
+            epoch, zk_version = await self._kafka_zk.controller.register_and_increment_epoch(
+                self.broker_id, started, kraft_epoch
+            )
             self.context.epoch = epoch
             self.context.epoch_zk_version = zk_version if self._config.protections.controller_epoch_fence else UNFENCED
             self.active_controller_id = self.broker_id

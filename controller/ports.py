@@ -6,6 +6,7 @@ Adapter: brokers/network/network.py.
 from dataclasses import dataclass
 from typing import Protocol
 
+from kcsim.controller.decisions.placement import RandomNumbers
 from kcsim.controller.decisions.state_change_requests import StateChangeRequest
 from kcsim.controller.requests import StateChangeResponse
 from kcsim.eventlog.sink import EventSink
@@ -57,8 +58,10 @@ class ControllerPorts:
 
     Args:
         transport: opens connections to all brokers, including the module's own.
+        numbers: the source of random numbers for the ids of topics.
     """
 
     runtime: Runtime
     transport: Transport
     sink: EventSink
+    numbers: RandomNumbers

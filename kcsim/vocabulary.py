@@ -102,6 +102,7 @@ class LeaderAndIsr:
     leader_epoch: LeaderEpoch
     isr: tuple[BrokerId, ...]  # in the order stored; elections use the order of the assignment, not this one
     zk_version: ZkVersion  # of the state znode that these values were read from
+    is_recovering: bool = False  # elected from outside the ISR, which has not changed since (protocol version 3.2 and newer)
 
     def led_by(self, leader: BrokerId | None) -> "LeaderAndIsr":
         """Return a copy with the given leader and the next leader epoch."""
@@ -153,7 +154,12 @@ class BrokerInfo:
 
 @dataclass(frozen=True, slots=True)
 class ControllerNode:
-    """Content of /controller: the broker that is controller, and the time of its election (ms since 1970)."""
+    """Content of /controller: the broker that is controller, and the time of its election (ms since 1970).
+
+    Attributes:
+        kraft_controller_epoch: only in version 2 of the znode; -1: no KRaft controller.
+    """
 
     broker_id: BrokerId
     timestamp_ms: int
+    kraft_controller_epoch: int | None = None

@@ -18,8 +18,9 @@ from kcsim.controller.decisions.kafka_refusals import (
     RefusedError,
     TopicExistsError,
 )
-from kcsim.controller.decisions.placement import RandomNumbers, draw
+from kcsim.controller.decisions.placement import draw
 from kcsim.controller.decisions.topic_creation import check_topic_name, new_topic_assignment
+from kcsim.controller.decisions.topic_ids import TopicNumbers
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import INTERNAL_TOPICS, OFFSETS_TOPIC
@@ -43,7 +44,7 @@ class AutoTopicCreation:
     metadata: MetadataCache
     zk: KafkaZk
     offsets_topic: OffsetsTopic
-    numbers: RandomNumbers
+    numbers: TopicNumbers
 
     async def errors_of(self, topics: Collection[str], may_create: bool, cause: Cause) -> dict[str, ErrorCode]:
         """Return why no metadata of these topics is known: LEADER_NOT_AVAILABLE for those that have just been created."""
@@ -80,7 +81,7 @@ class AutoTopicCreation:
         placed = new_topic_assignment(
             topic, existing, brokers, drawn, config.num_partitions, config.default_replication_factor
         )
-        await write_new_topic(self.zk, topic, placed, {}, cause)
+        await write_new_topic(self.zk, topic, placed, {}, cause, self.numbers.topic_id())
 
     def _require_brokers(self, replication_factor: int) -> None:
         alive = len(self.metadata.live_broker_ids)

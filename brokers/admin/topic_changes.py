@@ -39,9 +39,10 @@ from kcsim.controller.decisions.kafka_refusals import (
     UnknownTopicOrPartitionError,
 )
 from kcsim.controller.decisions.partition_growth import partitions_to_create
-from kcsim.controller.decisions.placement import Assignment, RandomNumbers, draw
+from kcsim.controller.decisions.placement import Assignment, draw
 from kcsim.controller.decisions.topic_config import check_topic_config
 from kcsim.controller.decisions.topic_creation import new_topic_assignment
+from kcsim.controller.decisions.topic_ids import TopicNumbers
 from kcsim.controller.kafka_controller import KafkaController
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import EventKind
@@ -70,7 +71,7 @@ class TopicChanges:
     waits: MetadataWaits
     controller: KafkaController
     settings: ConfigHandler
-    numbers: RandomNumbers
+    numbers: TopicNumbers
     sink: EventSink
 
     # --- creation
@@ -124,7 +125,7 @@ class TopicChanges:
         check_topic_config(configs)
         if not validate_only:
             requested = self._log_act("create-topic", topic.name, cause)
-            await write_new_topic(self.kafka_zk, topic.name, placed, configs, requested)
+            await write_new_topic(self.kafka_zk, topic.name, placed, configs, requested, self.numbers.topic_id())
         return placed
 
     # --- growth

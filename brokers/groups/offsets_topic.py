@@ -10,7 +10,8 @@ from kcsim.brokers.replication.isr_writes import UNAVAILABLE
 from kcsim.controller.decisions.assignment import assign_replicas
 from kcsim.controller.decisions.broker_ring import BrokerMetadata, RackAwareMode, effective_brokers
 from kcsim.controller.decisions.kafka_refusals import RefusedError
-from kcsim.controller.decisions.placement import RandomNumbers, draw
+from kcsim.controller.decisions.placement import draw
+from kcsim.controller.decisions.topic_ids import TopicNumbers
 from kcsim.eventlog.sink import Cause
 from kcsim.jvm_hash_order import string_hash
 from kcsim.vocabulary import OFFSETS_TOPIC, ReplicaAssignment, TopicState
@@ -45,7 +46,7 @@ class OffsetsTopic:
     configs: ConfigZnodes
     partitions: int
     replication_factor: int
-    numbers: RandomNumbers
+    numbers: TopicNumbers
 
     async def create(self, cause: Cause) -> bool:
         """Create the topic on the brokers that are registered now. Return True if this call created it.
@@ -63,7 +64,7 @@ class OffsetsTopic:
                 return False
             await self.configs.set_or_create("topics", OFFSETS_TOPIC, CONFIG, cause)
             assignments = {partition: ReplicaAssignment(tuple(replicas)) for partition, replicas in placed.items()}
-            await self.topics.create(OFFSETS_TOPIC, TopicState(assignments), cause)
+            await self.topics.create(OFFSETS_TOPIC, TopicState(assignments, self.numbers.topic_id()), cause)
         except (RefusedError, BadZnodeError, *UNAVAILABLE):  # includes that another broker has created it meanwhile
             return False
         return True

@@ -77,7 +77,9 @@ class AlterIsrManager:
                 raise IsrRefusedError(error, f"the controller has refused ISR {list(isr)}: {error}", answered.cause)
 
     async def _submit(self, tp: TopicPartition, proposed: LeaderAndIsr, cause: int) -> Answered:
-        if tp in self._changes:
+        earlier = self._changes.get(tp)
+        if earlier is not None:
+            await earlier.answer.wait()
             raise IsrNotSubmittedError
         change = self._changes[tp] = _Change(proposed, cause, self._runtime.promise())
         if self._sender is None:

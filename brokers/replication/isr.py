@@ -149,7 +149,13 @@ class IsrManager:
         else:
             if written is not None and partition.is_leader and partition.leader_epoch == epoch:
                 self._commit(partition, isr, kind, fields, written)
+        await self._expand_further(partition, cause)
         del self._under_way[number]
+
+    async def _expand_further(self, partition: Partition, cause: int) -> None:
+        """Add a follower that caught up while another change was under way; it may not fetch again for a while."""
+        for follower in list(partition.followers):
+            await self.maybe_expand(partition, follower, cause)
 
     async def _written(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr | None:
         """Write a new ISR; None if it was refused. If the write fails, the change stays pending."""

@@ -36,7 +36,7 @@ class IsrRefusedError(Exception):
 
 
 class IsrNotSubmittedError(Exception):
-    """An earlier change of the partition's ISR is still under way: this one can be tried again later."""
+    """An earlier change of the partition's ISR was still under way: this one can be tried again now."""
 
 
 class WritesIsr(Protocol):

@@ -43,6 +43,7 @@ class TopicDescription:
     min_insync_replicas: int
     is_marked_for_deletion: bool
     partitions: tuple[PartitionDescription, ...]
+    topic_id: str | None = None
 
     @property
     def replication_factor(self) -> int:
@@ -88,6 +89,7 @@ async def describe_topics(
             _min_insync_replicas(configs[topic].get(MIN_INSYNC_REPLICAS, default)),
             topic in marked,
             tuple(_described(topic, state, leading)),
+            state.topic_id,
         )
         for topic, state in states.items()
     ]

@@ -48,7 +48,9 @@ class NewTopic:
     mode: RackAwareMode = RackAwareMode.ENFORCED
 
 
-async def create_topic(kafka_zk: KafkaZk, wanted: NewTopic, numbers: RandomNumbers, cause: Cause = None) -> Assignment:
+async def create_topic(
+    kafka_zk: KafkaZk, wanted: NewTopic, numbers: RandomNumbers, cause: Cause = None, topic_id: str | None = None
+) -> Assignment:
     """Write a topic's settings, then its assignment. Return the assignment.
 
     Checks in the tool's order, which is not a broker's order: a replication factor that is too large is reported even for a
@@ -56,6 +58,7 @@ async def create_topic(kafka_zk: KafkaZk, wanted: NewTopic, numbers: RandomNumbe
 
     Args:
         numbers: the source of start index and shift.
+        topic_id: as in write_new_topic.
 
     Raises: RefusedError (TopicExistsError, InvalidTopicError, InvalidReplicationFactorError, …); nothing is written then.
     """
@@ -68,20 +71,28 @@ async def create_topic(kafka_zk: KafkaZk, wanted: NewTopic, numbers: RandomNumbe
     check_collision(wanted.name, existing)
     if wanted.assignment:
         check_explicit_assignment(placed)
-    await write_new_topic(kafka_zk, wanted.name, placed, wanted.config, cause)
+    await write_new_topic(kafka_zk, wanted.name, placed, wanted.config, cause, topic_id)
     return placed
 
 
 async def write_new_topic(
-    kafka_zk: KafkaZk, topic: str, placed: Assignment, config: Mapping[str, str], cause: Cause = None
+    kafka_zk: KafkaZk,
+    topic: str,
+    placed: Assignment,
+    config: Mapping[str, str],
+    cause: Cause = None,
+    topic_id: str | None = None,
 ) -> None:
     """Write the settings of a new topic, then its assignment.
+
+    Args:
+        topic_id: None: the controller gives the topic an id, if its protocol version has ids.
 
     Raises: TopicExistsError if another client created the topic first; the settings stay in force then, as with Kafka.
     """
     await kafka_zk.configs.set_or_create(TOPICS, topic, config, cause)
     try:
-        await kafka_zk.topics.create(topic, TopicState(_assignments(placed)), cause)
+        await kafka_zk.topics.create(topic, TopicState(_assignments(placed), topic_id), cause)
     except NodeExistsError:
         raise topic_exists(topic) from None
 

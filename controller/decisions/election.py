@@ -195,13 +195,18 @@ def may_be_unclean(isr: Sequence[BrokerId], online: Collection[BrokerId]) -> boo
 
 
 def elect_offline(
-    assignment: Sequence[BrokerId], stored: LeaderAndIsr, online: Collection[BrokerId], unclean_allowed: bool
+    assignment: Sequence[BrokerId],
+    stored: LeaderAndIsr,
+    online: Collection[BrokerId],
+    unclean_allowed: bool,
+    marks_recovery: bool = False,
 ) -> Election:
     """Elect for a partition that has no leader, or an offline one.
 
     Args:
         unclean_allowed: unclean.leader.election.enable of the topic, or an administrator's request; no effect unless
             may_be_unclean.
+        marks_recovery: whether the state tells that its leader is from outside the ISR.
     """
     unclean = unclean_allowed and may_be_unclean(stored.isr, online)
     election = _without_leader(
@@ -209,6 +214,8 @@ def elect_offline(
     )
     leader, is_unclean = offline_choice(assignment, stored.isr, online, unclean)
     isr = (leader,) if leader is not None and is_unclean else _among(stored.isr, online)
+    if is_unclean and marks_recovery:
+        stored = replace(stored, is_recovering=True)
     return _answered(election, stored, leader, isr, _among(assignment, online))
 
 

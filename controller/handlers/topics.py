@@ -5,10 +5,13 @@ docs/kafka/controller.md 7.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
 from kcsim.controller.decisions.partition_states import PartitionMachineState
+from kcsim.controller.decisions.placement import RandomNumbers
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
+from kcsim.controller.decisions.topic_ids import new_topic_id
 from kcsim.controller.events import PartitionModifications, TopicChange
 from kcsim.controller.scope import ControllerScope
 from kcsim.controller.state_machines.both_machines import StateMachines
@@ -20,12 +23,23 @@ from kcsim.znodes import paths
 
 
 class TopicHandlers:
-    """The handlers of TopicChange and PartitionModifications, and the watches that these events need."""
+    """The handlers of TopicChange and PartitionModifications, and the watches that these events need.
+
+    Args:
+        numbers: the source of random numbers for the ids of topics.
+    """
 
     def __init__(
-        self, scope: ControllerScope, watches: ControllerWatches, znodes: TopicZnodes, machines: StateMachines
+        self,
+        scope: ControllerScope,
+        watches: ControllerWatches,
+        znodes: TopicZnodes,
+        machines: StateMachines,
+        numbers: RandomNumbers,
     ) -> None:
         self._context = scope.context
+        self._gives_ids = scope.config.capabilities.topic_ids
+        self._numbers = numbers
         self._sink = scope.sink
         self._watches = watches
         self._znodes = znodes
@@ -46,8 +60,11 @@ class TopicHandlers:
         wanted = sorted(topics)
         for topic in wanted:
             self._watches.watch_data(paths.topic(topic), PartitionModifications(topic))
+        read = await self._znodes.read(wanted, cause)
+        if self._gives_ids:
+            await self._give_ids(read, cause)
         found: list[TopicPartition] = []
-        for topic, state in (await self._znodes.read(wanted, cause)).items():
+        for topic, state in read.items():
             if state.topic_id is not None:
                 self._context.topic_ids[topic] = state.topic_id
             for partition, assignment in sorted(state.assignments.items()):
@@ -55,6 +72,16 @@ class TopicHandlers:
                 self._context.put_assignment(tp, assignment)
                 found.append(tp)
         return found
+
+    async def _give_ids(self, topics: dict[str, TopicState], cause: int) -> None:
+        """Give an id to each topic that has none, in its znode and in `topics`."""
+        given = {
+            topic: replace(state, topic_id=new_topic_id(self._numbers))
+            for topic, state in topics.items()
+            if state.topic_id is None
+        }
+        await self._znodes.set_ids(given, self._context.epoch_zk_version, cause)
+        topics.update(given)
 
     async def process_topic_change(self, cause: int) -> None:
         """List the topics, which re-arms the watch; create the partitions of new topics, remove the topics that are gone."""

@@ -65,6 +65,7 @@ class PartitionStateMachine:
     ) -> None:
         self._context = scope.context
         self._sink = scope.sink
+        self._marks_recovery = scope.config.capabilities.leader_recovery_state
         self._runtime = runtime
         self._states = states
         self._unclean = unclean
@@ -332,7 +333,9 @@ class PartitionStateMachine:
                     stored, alive, strategy is PartitionLeaderElectionStrategy.OFFLINE_ALLOW_UNCLEAN, cause
                 )
                 return {
-                    tp: elect_offline(assigned(tp).replicas, state, online(tp, alive), tp.topic in unclean)
+                    tp: elect_offline(
+                        assigned(tp).replicas, state, online(tp, alive), tp.topic in unclean, self._marks_recovery
+                    )
                     for tp, state in stored.items()
                 }
             case PartitionLeaderElectionStrategy.REASSIGN:

@@ -5,6 +5,8 @@ from kcsim.znodes import kafka_json
 from kcsim.znodes.kafka_json import WrongJsonError, as_int, field, parse_java_int, shown
 from kcsim.znodes.reading import Report, object_or_report, reading, timestamp_in
 
+KRAFT_EPOCH = "kraftControllerEpoch"
+
 
 def decode_controller(path: str, data: bytes | None, report: Report) -> ControllerNode | None:
     """Decode /controller.
@@ -17,11 +19,20 @@ def decode_controller(path: str, data: bytes | None, report: Report) -> Controll
         return None
     with reading(path):
         broker_id = BrokerId(as_int(field(content, "brokerid")))
-    return ControllerNode(broker_id, timestamp_in(content))
+        kraft_epoch = as_int(content[KRAFT_EPOCH]) if KRAFT_EPOCH in content else None
+    return ControllerNode(broker_id, timestamp_in(content), kraft_epoch)
 
 
 def encode_controller(node: ControllerNode) -> bytes:
-    return kafka_json.encode({"version": 1, "brokerid": node.broker_id, "timestamp": str(node.timestamp_ms)})
+    has_epoch = node.kraft_controller_epoch is not None
+    return kafka_json.encode(
+        {
+            "version": 2 if has_epoch else 1,
+            "brokerid": node.broker_id,
+            "timestamp": str(node.timestamp_ms),
+            **({KRAFT_EPOCH: node.kraft_controller_epoch} if has_epoch else {}),
+        }
+    )
 
 
 def decode_controller_epoch(path: str, data: bytes | None) -> ControllerEpoch:

@@ -2,8 +2,8 @@
 
 import base64
 import binascii
-from collections.abc import Iterable
-from typing import Annotated, Any
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -87,15 +87,21 @@ def encode_topic(state: TopicState) -> bytes:
 _JavaInt = Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)]
 
 
+RECOVERED: Literal[0] = 0
+RECOVERING: Literal[1] = 1
+
+
 class _StateJson(msgspec.Struct):
     leader: _JavaInt
     leader_epoch: _JavaInt
     isr: list[_JavaInt]
     controller_epoch: _JavaInt
+    leader_recovery_state: Literal[0, 1] = RECOVERED
 
 
 _STATE_DECODER = msgspec.json.Decoder(_StateJson)
 _AFTER_ISR = "]}"
+_LEADER_EPOCH = '"leader_epoch":'
 
 
 def decode_partition_state(path: str, data: bytes | None, zk_version: ZkVersion, report: Report) -> PartitionState | None:
@@ -123,6 +129,7 @@ def decode_partition_state(path: str, data: bytes | None, zk_version: ZkVersion,
             LeaderEpoch(content.leader_epoch),
             tuple(content.isr),  # type: ignore[arg-type]  # ints and BrokerIds are the same at run time
             zk_version,
+            content.leader_recovery_state == RECOVERING,
         ),
         ControllerEpoch(content.controller_epoch),
     )
@@ -138,12 +145,21 @@ def _read_state(path: str, data: bytes | None, report: Report) -> _StateJson | N
             leader_epoch=as_int(field(content, "leader_epoch")),
             isr=list(as_ints(field(content, "isr"))),
             controller_epoch=as_int(field(content, "controller_epoch")),
+            leader_recovery_state=_recovery_state(content),
         )
+
+
+def _recovery_state(content: Mapping[str, Any]) -> Literal[0, 1]:
+    """Return the state of the leader's recovery; versions of Kafka that do not write it do not read it either."""
+    return RECOVERING if content.get("leader_recovery_state") == RECOVERING else RECOVERED
 
 
 def encode_partition_state(state: PartitionState) -> bytes:
     of = state.leader_and_isr
-    return partition_state_text(of.leader, of.leader_epoch, of.isr, state.controller_epoch).encode()
+    text = partition_state_text(of.leader, of.leader_epoch, of.isr, state.controller_epoch)
+    if of.is_recovering:
+        text = text.replace(_LEADER_EPOCH, f'"leader_recovery_state":{RECOVERING},{_LEADER_EPOCH}')
+    return text.encode()
 
 
 def partition_state_text(leader: int | None, leader_epoch: int, isr: Iterable[int], controller_epoch: int) -> str:

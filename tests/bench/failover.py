@@ -8,6 +8,7 @@ request was out, 6.2 s for the loss of a broker that hosted 30 % of the 100,000 
 
 import gc
 import os
+import random
 import resource
 import subprocess
 import sys
@@ -136,7 +137,7 @@ class Bench:
 
         await register(None)
         config = ControllerConfig(auto_leader_rebalance_enable=False)
-        ports = ControllerPorts(self._runtime, self._stubs, sink)
+        ports = ControllerPorts(self._runtime, self._stubs, sink, random.Random(1))
         KafkaController(broker, config, ports, client, zk, register).startup(None)
         self._clients[broker] = client
 

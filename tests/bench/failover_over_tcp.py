@@ -7,6 +7,7 @@ ours are ten, one of which is elected. As in failover.py, the best of the second
 
 import asyncio
 import gc
+import random
 import subprocess
 import sys
 import time
@@ -147,7 +148,7 @@ class Bench:
     async def _start(self, broker: BrokerId) -> tuple[ZooKeeperClient, TcpControlPlane]:
         client = await self._session(f"broker-{broker}")
         control_plane = TcpControlPlane(self._runtime, str(broker), RequestCauses())
-        ports = ControllerPorts(self._runtime, control_plane, self._log.sink(f"broker-{broker}"))
+        ports = ControllerPorts(self._runtime, control_plane, self._log.sink(f"broker-{broker}"), random.Random(broker))
 
         async def register(_: Cause) -> None:
             return

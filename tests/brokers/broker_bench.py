@@ -45,6 +45,7 @@ from kcsim.brokers.requests import (
     ProduceRequest,
     ProduceResult,
 )
+from kcsim.controller.decisions.topic_ids import TopicNumbers
 from kcsim.controller.kafka_controller import KafkaController
 from kcsim.controller.ports import ControllerPorts
 from kcsim.controller.requests import (
@@ -170,7 +171,7 @@ class BrokerBench(Bench):
 
     def _cluster_changes(self, config: BrokerConfig, ports: BrokerPorts) -> ClusterChanges:
         """Return the components for requests of admin clients, with a controller module that never takes over."""
-        controller_ports = ControllerPorts(self.runtime, self.interface, ports.sink)
+        controller_ports = ControllerPorts(self.runtime, self.interface, ports.sink, random.Random(1))
         controller = KafkaController(
             B1, config.controller, controller_ports, self.client, self.kafka_zk, self._register_broker
         )
@@ -179,7 +180,15 @@ class BrokerBench(Bench):
         settings = ConfigHandler(B1, config, dynamic, self.metadata, configs)
         waits, metadata = MetadataWaits(self.runtime, self.metadata), self.metadata
         return ClusterChanges(
-            TopicChanges(self.kafka_zk, metadata, waits, controller, settings, random.Random(1), ports.sink),
+            TopicChanges(
+                self.kafka_zk,
+                metadata,
+                waits,
+                controller,
+                settings,
+                TopicNumbers(random.Random(1), has_ids=False),
+                ports.sink,
+            ),
             ConfigChanges(B1, self.kafka_zk, metadata, ports.sink),
             RecordDeletions(self.runtime, self.data, metadata, ports.sink),
             LeaderChanges(metadata, waits, controller, self.runtime, ports.sink),
@@ -192,7 +201,7 @@ class BrokerBench(Bench):
         return False
 
     def _creation(self, config: BrokerConfig) -> AutoTopicCreation:
-        zk, numbers = self.kafka_zk, random.Random(1)
+        zk, numbers = self.kafka_zk, TopicNumbers(random.Random(1), has_ids=False)
         partitions, replication_factor = config.offsets_topic_num_partitions, config.offsets_topic_replication_factor
         offsets_topic = OffsetsTopic(zk.brokers, zk.topics, zk.configs, partitions, replication_factor, numbers)
         return AutoTopicCreation(config, self.metadata, zk, offsets_topic, numbers)

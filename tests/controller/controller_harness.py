@@ -155,7 +155,8 @@ class ControllerHarness:
             await zk.brokers.register(listening(broker), cause)
 
         await register(None)
-        controller = KafkaController(broker, config, ControllerPorts(self.runtime, self.stubs, sink), client, zk, register)
+        ports = ControllerPorts(self.runtime, self.stubs, sink, random.Random(broker))
+        controller = KafkaController(broker, config, ports, client, zk, register)
         self._listen_to(broker, controller)
         self.modules[broker] = Module(client, zk, controller)
         self.recorder.acts(broker)
@@ -334,7 +335,7 @@ def listening(broker: BrokerId, host: str = "localhost") -> BrokerInfo:
 def configured(settings: Mapping[str, str]) -> ControllerConfig:
     """Return the harness's settings with some changed; names as in Kafka: delete.topic.enable."""
     changes: dict[str, Any] = {
-        name.replace(".", "_"): value == "true" if value in ("true", "false") else int(value)
+        name.replace(".", "_"): value == "true" if value in ("true", "false") else int(value) if value.isdigit() else value
         for name, value in settings.items()
     }
     return replace(CONFIG, **changes)

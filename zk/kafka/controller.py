@@ -42,13 +42,18 @@ class ControllerZnodes:
             epoch = znodes.decode_controller_epoch(found.path, found.data)
         return epoch, ControllerEpochZkVersion(found.stat.version)
 
-    async def register_and_increment_epoch(self, broker_id: BrokerId, cause: Cause = None) -> Elected:
+    async def register_and_increment_epoch(
+        self, broker_id: BrokerId, cause: Cause = None, kraft_controller_epoch: int | None = None
+    ) -> Elected:
         """Try to become controller: create /controller and raise /controller_epoch in one transaction.
+
+        Args:
+            kraft_controller_epoch: as in ControllerNode.
 
         Returns: the new epoch, and the version of /controller_epoch that fenced writes must expect.
         Raises: ControllerMovedError when another broker was faster; NoNodeError when /controller_epoch is deleted meanwhile.
         """
-        candidate = ControllerNode(broker_id, self._epoch_ms + self._runtime.now_ms())
+        candidate = ControllerNode(broker_id, self._epoch_ms + self._runtime.now_ms(), kraft_controller_epoch)
         return await self._election.run(candidate, cause)
 
     async def delete(self, expected: ControllerEpochZkVersion, cause: Cause = None) -> None:

@@ -4,11 +4,12 @@ Source: Kafka 2.8, KafkaZkClient.getAllTopicsInCluster, getReplicaAssignmentAndT
 docs/kafka/znodes.md.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kcsim import znodes
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import ControllerEpochZkVersion, TopicState
+from kcsim.zk.kafka.fencing import write_fenced
 from kcsim.zk.kafka.znode_requests import ZnodeRequests, found_or_none
 from kcsim.zk.operations import ChildrenRead, DataRead, GetChildren, GetData, SetData
 from kcsim.znodes import paths
@@ -51,6 +52,13 @@ class TopicZnodes:
     ) -> None:
         """Write a topic's assignment, whatever the znode's version; `expected` is UNFENCED when partitions are added."""
         await self._znodes.write([SetData(paths.topic(topic), znodes.encode_topic(state))], expected, cause)
+
+    async def set_ids(
+        self, states: Mapping[str, TopicState], expected: ControllerEpochZkVersion, cause: Cause = None
+    ) -> None:
+        """Write topics that have got an id, whatever the znodes' versions. Topics that do not exist any more are ignored."""
+        writes = [SetData(paths.topic(topic), znodes.encode_topic(state)) for topic, state in states.items()]
+        await write_fenced(self._znodes.client, writes, expected, cause)
 
     async def delete(self, topic: str, expected: ControllerEpochZkVersion, cause: Cause = None) -> None:
         """Delete a topic's znode and all znodes below it, deepest first. Znodes that do not exist any more are ignored."""

@@ -38,6 +38,7 @@ def topic_snapshot(state: ClusterState, wanted: Iterable[str] = ()) -> list[Topi
 
 
 def _described(state: ClusterState, topic: str) -> TopicDescription:
+    topics = state.of_topics.topics
     config = _config(state, paths.topic_config(topic))
     default = _config(state, paths.entity_config(BROKERS, DEFAULT)).get(MIN_INSYNC_REPLICAS)
     fewest = config.get(MIN_INSYNC_REPLICAS, default) or ""
@@ -47,6 +48,7 @@ def _described(state: ClusterState, topic: str) -> TopicDescription:
         int(fewest) if fewest.isdigit() else DEFAULT_MIN_INSYNC_REPLICAS,
         topic in state.of_topics.deleting,
         tuple(_partitions(state, topic)),
+        topics[topic].topic_id,
     )
 
 

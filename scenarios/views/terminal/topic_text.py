@@ -68,8 +68,9 @@ def description_lines(
 def _topic_line(topic: TopicDescription, by_broker: bool) -> str:
     config = ",".join(f"{name}={value}" for name, value in topic.config.items())
     factor = topic.partitions[0].replicas_due(by_broker) if topic.partitions else 0
+    topic_id = "" if topic.topic_id is None else f"\tTopicId: {topic.topic_id}"
     return (
-        f"Topic: {topic.topic}\tPartitionCount: {len(topic.partitions)}\tReplicationFactor: {factor}"
+        f"Topic: {topic.topic}{topic_id}\tPartitionCount: {len(topic.partitions)}\tReplicationFactor: {factor}"
         f"\tConfigs: {config}{_mark(topic)}"
     )
 

@@ -1,7 +1,7 @@
 """A command's output without the parts that differ between any two runs, or that only Java prints.
 
-Left out are stack traces, entries of a log, and the table of all options below a wrong one; the addresses of servers; and
-blanks before and after the whole output, which the authors of the recordings removed.
+Left out are stack traces, entries of a log, and the table of all options below a wrong one; the addresses of servers and the
+ids of topics; and blanks before and after the whole output, which the authors of the recordings removed.
 """
 
 import re
@@ -15,12 +15,13 @@ LOG_ENTRY = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] |log4j:|SLF4J:")
 LOGGER = re.compile(r"\(\S+\)$")
 """End of a log entry, which may be several lines after its beginning."""
 OPTION_TABLE = re.compile(r"Option\s+Description\s*$")
+TOPIC_ID = re.compile(r"(TopicId: )\S+")
 ADDRESS = re.compile(r"(--zookeeper|--bootstrap-server)[ =]\S+")
 
 
 def comparable_lines(lines: Sequence[str]) -> tuple[str, ...]:
     """Return the lines that two runs of a command have in common."""
-    kept = [ADDRESS.sub(r"\1 …", line) for line in _without_java(lines)]
+    kept = [TOPIC_ID.sub(r"\1…", ADDRESS.sub(r"\1 …", line)) for line in _without_java(lines)]
     text = "\n".join(kept).strip()
     return tuple(text.split("\n")) if text else ()
 

@@ -7,12 +7,13 @@ from typing import Any
 from kcsim.zk.capture.write_comparison.allowed_differences import WHERE_BROKERS_LISTEN, allowed_keys
 from kcsim.zk.capture.write_comparison.writes import is_below
 
+TOPIC_ID = "topic_id"
 UNORDERED = ("/admin",)
 """Below these znodes the order of a list of partitions has no meaning."""
 
 
 def content(path: str, data: str | None, leave_out: Collection[str] = ()) -> str:
-    """Return data as canonical JSON, without what always differs between two runs: times, and where brokers listen.
+    """Return data as canonical JSON, without what always differs between two runs: times, ids, where brokers listen.
 
     Args:
         leave_out: further keys that are left out.
@@ -39,6 +40,8 @@ def _lasting(path: str, value: dict[str, Any]) -> dict[str, Any]:
     kept = {key: item for key, item in value.items() if key != "timestamp"}
     if is_below(path, UNORDERED) and isinstance(kept.get("partitions"), list):
         kept["partitions"] = sorted(kept["partitions"], key=lambda item: json.dumps(item, sort_keys=True))
+    if TOPIC_ID in kept:
+        kept[TOPIC_ID] = "drawn"
     listening = allowed_keys(WHERE_BROKERS_LISTEN, path)
     return {key: _listeners(item) if key in listening else item for key, item in kept.items()}
 

@@ -5,12 +5,16 @@ from contextlib import asynccontextmanager
 
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.tool_session import open_tool
+from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.brokers.metadata_cache import MetadataCache
+from kcsim.controller.capabilities import capabilities_of
 from kcsim.controller.decisions.kafka_refusals import RefusedError
+from kcsim.controller.protections import ALL_ON
 from kcsim.eventlog.run_actions import SCENARIO, ClusterError, RunActionLog
 from kcsim.zk.kafka.kafka_zk import KafkaZk
 from kcsim.zk.ports import ZooKeeper
 from tests.conformance.replayed.errors import NotSupportedError
+from tests.conformance.replayed.settings import IN_FORCE
 from tests.conformance.replayed.tools.command_line import Command
 
 
@@ -35,6 +39,12 @@ class Reach:
         if ("zookeeper" in command) == ("bootstrap-server" in command):
             raise NotSupportedError(f"{command.tool} without one of --zookeeper, --bootstrap-server")
         return "zookeeper" in command
+
+    @property
+    def has_topic_ids(self) -> bool:
+        """Whether brokers give a topic that they create an id."""
+        version = self.settings.get(PROTOCOL_VERSION, IN_FORCE[PROTOCOL_VERSION])
+        return capabilities_of(str(version), ALL_ON).topic_ids
 
     @asynccontextmanager
     async def kafka_zk(self, command: Command) -> AsyncIterator[KafkaZk]:

@@ -3,6 +3,7 @@
 Source: Kafka 2.8, TopicCommand (AdminClientTopicService) and ZkAdminManager.
 """
 
+import random
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ from kcsim.controller.decisions.partition_growth import partitions_to_create
 from kcsim.controller.decisions.placement import Replicas
 from kcsim.controller.decisions.topic_config import MESSAGE_FORMAT_VERSION, check_setting_names, check_topic_config
 from kcsim.controller.decisions.topic_creation import parse_replica_assignment
+from kcsim.controller.decisions.topic_ids import new_topic_id
 from kcsim.jvm_hash_order import FULL, map_order
 from kcsim.scenarios.cli.kafka_tools import topic_tool
 from kcsim.scenarios.views.terminal.topic_text import (
@@ -164,7 +166,8 @@ class TopicTool:
                 return
             if wanted.name in await kafka_zk.topics.names():
                 raise TopicExistsError(f"Topic '{wanted.name}' already exists.")
-            created = await create_topic(kafka_zk, wanted, numbers)
+            topic_id = new_topic_id(random.Random(wanted.name)) if self._reach.has_topic_ids else None
+            created = await create_topic(kafka_zk, wanted, numbers, topic_id=topic_id)
         except TopicExistsError:
             if "if-not-exists" not in command:
                 raise

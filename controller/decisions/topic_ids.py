@@ -1,0 +1,32 @@
+"""The ids of topics (KIP-516).
+
+Source: Kafka 2.8, Uuid.randomUuid and toString.
+"""
+
+import base64
+from dataclasses import dataclass
+from uuid import UUID
+
+from kcsim.controller.decisions.placement import RandomNumbers
+
+
+def new_topic_id(numbers: RandomNumbers) -> str:
+    """Draw the id of a topic: a UUID of version 4, in base64 of 22 characters for URLs."""
+    drawn = UUID(int=numbers.randrange(1 << 128), version=4)
+    return base64.urlsafe_b64encode(drawn.bytes).decode("ascii").rstrip("=")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicNumbers:
+    """The random numbers of new topics: for their placement, and for their ids where topics have ids."""
+
+    numbers: RandomNumbers
+    has_ids: bool
+
+    def randrange(self, stop: int, /) -> int:
+        """Draw a number for a placement."""
+        return self.numbers.randrange(stop)
+
+    def topic_id(self) -> str | None:
+        """Return the id of a new topic; None where topics have none."""
+        return new_topic_id(self.numbers) if self.has_ids else None
