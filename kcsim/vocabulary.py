@@ -9,7 +9,7 @@ Source: used throughout Kafka 2.8's controller; the fields are those of its znod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import NamedTuple, NewType, TypeVar
 
 BrokerId = NewType("BrokerId", int)
 BrokerEpoch = NewType("BrokerEpoch", int)
@@ -55,6 +55,14 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+EpochT = TypeVar("EpochT", LeaderEpoch, ControllerEpoch)
+
+
+def next_epoch(epoch: EpochT) -> EpochT:
+    """Return the epoch that follows: Java's int overflows, so after 2147483647 comes -2147483648."""
+    return type(epoch)(-(2**31) if epoch == 2**31 - 1 else epoch + 1)
 
 
 def without(replicas: Sequence[BrokerId], taken: Sequence[BrokerId]) -> tuple[BrokerId, ...]:
@@ -105,7 +113,7 @@ class LeaderAndIsr:
 
     def led_by(self, leader: BrokerId | None) -> "LeaderAndIsr":
         """Return a copy with the given leader and the next leader epoch."""
-        return replace(self, leader=leader, leader_epoch=LeaderEpoch(self.leader_epoch + 1))
+        return replace(self, leader=leader, leader_epoch=next_epoch(self.leader_epoch))
 
 
 @dataclass(frozen=True, slots=True)
