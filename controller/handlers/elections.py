@@ -4,7 +4,7 @@ Source: Kafka 2.8, KafkaController.processReplicaLeaderElection, onReplicaElecti
 docs/kafka/controller.md 10.1 and 10.2.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy, preferred_choice
 from kcsim.controller.decisions.leader_balance import Leadership, imbalance_by_broker
@@ -75,11 +75,7 @@ class ElectionHandlers:
         if not is_admin_request and not await self.register_and_check_existence(cause):
             return None
         context = self._context
-        requested: Iterable[TopicPartition]
-        if election.partitions is not None:
-            requested = election.partitions
-        else:
-            requested = context.assignments if is_admin_request else await self._znodes.read(cause)
+        requested = election.partitions if election.partitions is not None else await self._znodes.read(cause)
         results: ElectionResults = {}
         electable = []
         for tp in sorted(requested):
