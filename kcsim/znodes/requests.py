@@ -83,7 +83,7 @@ def decode_preferred_election(path: str, data: bytes | None, report: Report) -> 
 
 
 def isr_change_name(child: str) -> str:
-    """Return the name under which Kafka reads and deletes the notification that a child of /isr_change_notification is to it.
+    """Return the name under which Kafka reads and deletes what a child of /isr_change_notification notifies of.
 
     Raises: BadZnodeError for a name of fewer than 10 characters.
     """
