@@ -132,8 +132,8 @@ class ReplicaManager:
                 self._report_failure(request, error, cause)
                 return all_refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
             # As in Kafka, a partition without a log by now is offline until the process restarts, also if it was refused as
-            # one of other brokers (docs/kafka/requests.md 4.3). One refused for its leader epoch has a log, and stays.
-            self.hosted.mark_offline([tp for tp in request.partitions if tp not in self._disk])
+            # one of other brokers (docs/kafka/requests.md 4.3), or for its leader epoch in its first request.
+            self.hosted.mark_offline([tp for tp in request.partitions if not self._has_log(tp)])
             self._fetchers.shutdown_idle()
             events.refused("LeaderAndIsr", errors)
             return LeaderAndIsrResponse(ErrorCode.NONE, errors)
@@ -142,6 +142,10 @@ class ReplicaManager:
         if tp in self.hosted.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
         return leader_and_isr_error(self._broker_id, self.hosted.get_or_add(tp).leader_epoch, requested)
+
+    def _has_log(self, tp: TopicPartition) -> bool:
+        partition = self.hosted.get(tp)
+        return partition is not None and partition.log is not None
 
     def _report_failure(self, request: LeaderAndIsrRequest, error: Exception, cause: int) -> None:
         self._sink.emit(
@@ -203,8 +207,11 @@ class ReplicaManager:
                 partition.log = self._disk.log(tp)
                 partition.become_follower(state)
                 made[tp] = partition
-            elif (partition := self.hosted.get_or_add(tp)).is_leader:
-                stayed[tp] = partition  # without a leader to follow, a partition keeps its role and its leader epoch
+                continue
+            partition = self.hosted.get_or_add(tp)  # without a leader to follow, it keeps its role and its leader epoch
+            partition.log = self._disk.log(tp)
+            if partition.is_leader:
+                stayed[tp] = partition
         self._fetchers.remove(made)
         events.emit(
             EventKind.STAYED_LEADER,

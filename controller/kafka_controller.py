@@ -246,9 +246,9 @@ class KafkaController:
         return await answer.wait(self._config.request_timeout_ms)
 
     async def elect_leaders(
-        self, election_type: ElectionType, partitions: Collection[TopicPartition] | None, cause: Cause
+        self, election_type: ElectionType, partitions: Collection[TopicPartition], cause: Cause
     ) -> ElectionResults:
-        """Elect the preferred or any live leader for these partitions, or for all. Return an error code for each.
+        """Elect the preferred or any live leader for these partitions. Return an error code for each.
 
         Raises: NotControllerError; TimedOutError, also when the election failed as a whole, because no answer is sent then.
         """

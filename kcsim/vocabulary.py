@@ -9,7 +9,7 @@ Source: used throughout Kafka 2.8's controller; the fields are those of its znod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import NamedTuple, NewType, Self, TypeVar
 
 BrokerId = NewType("BrokerId", int)
 BrokerEpoch = NewType("BrokerEpoch", int)
@@ -47,6 +47,37 @@ class FailureReason(StrEnum):
     NO_JSON_ARRAY = "NoJsonArray"  # the znode holds JSON, but no array where there must be one
 
 
+class NoBrokerId(int):
+    """A replica that is no int in a reassignment written by hand. Kafka keeps and writes it, and fails where it needs an id.
+
+    It is equal to another of the same text; a number of integral value also to that broker id, as in Scala. In the event log
+    it is -2.
+
+    Args:
+        json: the replica as JSON.
+        number: its value, if it is a number that is no int of 32 bits.
+    """
+
+    def __new__(cls, json: str, number: float | None = None) -> Self:
+        return super().__new__(cls, -2)
+
+    def __init__(self, json: str, number: float | None = None) -> None:
+        self.json = json
+        self._compared: float | str = json if number is None else number
+
+    def __eq__(self, other: object) -> bool:
+        return self._compared == (other._compared if isinstance(other, NoBrokerId) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
+
+    def __str__(self) -> str:
+        return self.json
+
+
 class TopicPartition(NamedTuple):
     """One partition of one topic; printed as Kafka prints it: orders-0."""
 
@@ -55,6 +86,14 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+EpochT = TypeVar("EpochT", LeaderEpoch, ControllerEpoch)
+
+
+def next_epoch(epoch: EpochT) -> EpochT:
+    """Return the epoch that follows: Java's int overflows, so after 2147483647 comes -2147483648."""
+    return type(epoch)(-(2**31) if epoch == 2**31 - 1 else epoch + 1)
 
 
 def without(replicas: Sequence[BrokerId], taken: Sequence[BrokerId]) -> tuple[BrokerId, ...]:
@@ -106,7 +145,7 @@ class LeaderAndIsr:
 
     def led_by(self, leader: BrokerId | None) -> "LeaderAndIsr":
         """Return a copy with the given leader and the next leader epoch."""
-        return replace(self, leader=leader, leader_epoch=LeaderEpoch(self.leader_epoch + 1))
+        return replace(self, leader=leader, leader_epoch=next_epoch(self.leader_epoch))
 
 
 @dataclass(frozen=True, slots=True)

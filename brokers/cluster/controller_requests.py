@@ -7,7 +7,6 @@ from kcsim.brokers.broker import Broker
 from kcsim.brokers.network.process import Process
 from kcsim.controller.errors import NotControllerError
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
-from kcsim.controller.kafka_controller import KafkaController
 from kcsim.controller.requests import ErrorCode
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.run_actions import ClusterError, RunActionLog
@@ -37,7 +36,7 @@ class ControllerRequests:
         detail = ", ".join(f"{tp} to {list(to)}" if to is not None else f"{tp} cancelled" for tp, to in targets.items())
         return await self._ask(
             lambda: self._actions.act_on_partitions("alter-partition-reassignments", targets, detail),
-            lambda controller, cause: controller.alter_partition_reassignments(targets, cause),
+            lambda broker, cause: broker.controller.alter_partition_reassignments(targets, cause),
         )
 
     async def list_partition_reassignments(
@@ -46,29 +45,31 @@ class ControllerRequests:
         """Return the ongoing reassignments of these partitions, or of all. Raises: ClusterError."""
         return await self._ask(
             lambda: self._actions.act("list-partition-reassignments", None),
-            lambda controller, cause: controller.list_partition_reassignments(partitions, cause),
+            lambda broker, cause: broker.controller.list_partition_reassignments(partitions, cause),
         )
 
     async def elect_leaders(
         self, election_type: ElectionType, partitions: Collection[TopicPartition] | None
     ) -> ElectionResults:
-        """Elect leaders for these partitions, or for all. Return a result for each. Raises: ClusterError."""
+        """Elect leaders for these partitions, or for all in the metadata. Return a result for each. Raises: ClusterError."""
         of = "all partitions" if partitions is None else ", ".join(map(str, partitions))
+
+        def elect(broker: Broker, cause: int) -> Coroutine[Any, Any, ElectionResults]:
+            named = broker.metadata.partitions if partitions is None else partitions
+            return broker.controller.elect_leaders(election_type, tuple(named), cause)
+
         return await self._ask(
-            lambda: self._actions.act_on_partitions("elect-leaders", partitions or (), f"{election_type} for {of}"),
-            lambda controller, cause: controller.elect_leaders(election_type, partitions, cause),
+            lambda: self._actions.act_on_partitions("elect-leaders", partitions or (), f"{election_type} for {of}"), elect
         )
 
-    async def _ask(
-        self, log_act: Callable[[], int], question: Callable[[KafkaController, int], Coroutine[Any, Any, T]]
-    ) -> T:
+    async def _ask(self, log_act: Callable[[], int], question: Callable[[Broker, int], Coroutine[Any, Any, T]]) -> T:
         broker, process = self._holder()
         cause = log_act()
         answer: Promise[T] = self._runtime.promise()
 
         async def ask() -> None:
             try:
-                answer.resolve(await question(broker.controller, cause))
+                answer.resolve(await question(broker, cause))
             except (NotControllerError, TimedOutError) as error:
                 answer.fail(error)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from kcsim.vocabulary import BrokerId, LeaderAndIsr, LeaderEpoch
+from kcsim.vocabulary import BrokerId, LeaderAndIsr, next_epoch
 
 
 def without_replica(stored: LeaderAndIsr, replica: BrokerId) -> LeaderAndIsr | None:
@@ -20,4 +20,4 @@ def without_replica(stored: LeaderAndIsr, replica: BrokerId) -> LeaderAndIsr | N
         return None
     isr = stored.isr if len(stored.isr) == 1 else tuple(broker for broker in stored.isr if broker != replica)
     leader = None if stored.leader == replica else stored.leader
-    return replace(stored, leader=leader, leader_epoch=LeaderEpoch(stored.leader_epoch + 1), isr=isr)
+    return replace(stored, leader=leader, leader_epoch=next_epoch(stored.leader_epoch), isr=isr)

@@ -173,6 +173,21 @@ def test_a_partition_of_others_is_refused_and_marked_offline_from_then_on() -> N
     assert len(bench.hosted) == 0
 
 
+def test_a_partition_refused_for_the_leader_epoch_of_its_first_request_is_offline_from_then_on() -> None:
+    """4.3: an epoch below -1, as after 2147483647. The log on the disk does not matter: the partition has not opened it."""
+    bench = BrokerBench()
+    bench.disk.create(ORDERS_0)
+
+    async def script() -> None:
+        refused = await bench.lead_or_follow({ORDERS_0: requested_state(B1, -(2**31))})
+        assert refused.partition_errors == {ORDERS_0: ErrorCode.STALE_CONTROLLER_EPOCH}
+        later = await bench.lead_or_follow({ORDERS_0: requested_state(B1, 2)})
+        assert later.partition_errors == {ORDERS_0: ErrorCode.KAFKA_STORAGE_ERROR}
+
+    bench.play(script)
+    assert bench.hosted.offline == {ORDERS_0}
+
+
 def test_a_deleted_copy_is_made_again_by_one_more_leader_and_isr() -> None:
     """4.3, row "unknown": whatever isNew is."""
     bench = BrokerBench()

@@ -224,7 +224,7 @@ class Commands:
 
     async def do_elect(self, words: Words) -> list[str]:
         kind = ElectionType(words.popleft().upper())
-        wanted = [_partition(word) for word in words] or None
+        wanted = [_partition(word) for word in words] or list(self._harness.active.context.leadership)
         return await self._answer(self._harness.active.elect_leaders(kind, wanted, None))
 
     async def do_auto_rebalance(self, words: Words) -> None:

@@ -6,7 +6,7 @@ Source: Kafka 2.8, KafkaZkClient.registerControllerAndIncrementControllerEpoch; 
 from collections.abc import Awaitable, Callable
 
 from kcsim.eventlog.sink import Cause
-from kcsim.vocabulary import BrokerId, ControllerEpoch, ControllerEpochZkVersion, ControllerNode, ZkVersion
+from kcsim.vocabulary import BrokerId, ControllerEpoch, ControllerEpochZkVersion, ControllerNode, ZkVersion, next_epoch
 from kcsim.zk.errors import BadVersionError, ControllerMovedError, NodeExistsError, NoNodeError, ZooKeeperError
 from kcsim.zk.kafka.zookeeper_client import ZooKeeperClient
 from kcsim.zk.operations import Create, DataSet, Multi, MultiDone, SetData
@@ -45,7 +45,7 @@ class ControllerElection:
             ZooKeeperClientExpiredError.
         """
         epoch, zk_version = await self._epoch_to_raise(cause)
-        new_epoch = ControllerEpoch(epoch + 1)
+        new_epoch = next_epoch(epoch)
         claim = Multi(
             (
                 Create(paths.CONTROLLER, encode_controller(candidate), ephemeral=True),

@@ -352,6 +352,21 @@ def test_leaders_are_elected_and_partitions_moved_by_asking_the_controller(on: s
     ]
 
 
+def test_an_election_for_all_leaves_out_partitions_that_never_had_a_leader() -> None:
+    """The broker takes "all" from its metadata, where such a partition is not; for it alone the election fails."""
+
+    async def script(cluster: Cluster) -> None:
+        await begin(cluster, {0: [1, 2]})
+        await cluster.znodes.create("/brokers/topics/audit", '{"version":1,"partitions":{"0":[8,9]}}')
+        new = until_found(cluster.log, EventKind.CONTROLLER_EVENT_DONE, at_least=2, event="TopicChange")
+        await cluster.wait_until(new, WITHIN_MS)
+        assert await cluster.elect_leaders(ElectionType.PREFERRED) == {ORDERS_0: ErrorCode.ELECTION_NOT_NEEDED}
+        with pytest.raises(ClusterError, match="does not answer"):
+            await cluster.elect_leaders(ElectionType.PREFERRED, [TopicPartition("audit", 0)])
+
+    play(script)
+
+
 def test_without_a_controller_nobody_can_be_asked() -> None:
     async def script(cluster: Cluster) -> None:
         with pytest.raises(ClusterError, match="no broker is the controller"):

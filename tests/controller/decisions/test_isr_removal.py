@@ -23,6 +23,7 @@ def state(leader: int | None, *isr: int, epoch: int = 4) -> LeaderAndIsr:
         (1, state(1, 2), None),
         (1, state(1, 1, 1, 2), state(None, 2, epoch=5)),
         (2, state(2, 2, 2), state(None, epoch=5)),
+        (1, state(1, 1, 2, epoch=2147483647), state(None, 2, epoch=-2147483648)),
     ],
 )
 def test_the_reference_table_of_removals_holds(replica: int, before: LeaderAndIsr, after: LeaderAndIsr | None) -> None:

@@ -60,6 +60,16 @@ def test_the_epoch_and_its_znodes_version_are_different_numbers(bench: Bench) ->
     bench.runtime.run(main())
 
 
+def test_the_epoch_overflows_as_an_int_of_java(bench: Bench) -> None:
+    async def main() -> None:
+        await bench.connect()
+        await bench.tree(Create(paths.CONTROLLER_EPOCH, b"2147483647"))
+        assert await bench.kafka_zk.controller.register_and_increment_epoch(B1) == (-2147483648, 1)
+        assert await data_of(bench, paths.CONTROLLER_EPOCH) == b"-2147483648"
+
+    bench.runtime.run(main())
+
+
 def test_the_second_candidate_hears_that_the_controller_moved_and_changes_nothing(bench: Bench) -> None:
     async def main() -> None:
         await bench.connect()

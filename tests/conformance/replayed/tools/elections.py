@@ -11,6 +11,7 @@ from kcsim.controller.admin.reassignment_files import parse_partitions_to_elect
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
+from kcsim.eventlog.run_actions import ClusterError
 from kcsim.scenarios.cli.kafka_tools.election_text import (
     PREFERRED_TOOL_WARNINGS,
     failures,
@@ -49,7 +50,7 @@ class ElectionTools:
             raise ToolFailedError from None  # the reason is in a stack trace
 
     async def leaders(self, command: Command, output: CommandOutput, files: Files) -> None:
-        """Run kafka-leader-election. Raises: ToolFailedError, NotSupportedError, ClusterError."""
+        """Run kafka-leader-election. Raises: ToolFailedError, NotSupportedError."""
         command.require_known(
             ["election-type", "topic", "partition", "all-topic-partitions", "path-to-json-file", "admin.config"]
         )
@@ -69,7 +70,11 @@ class ElectionTools:
         output: CommandOutput,
         lines: Callable[[Results], Lines],
     ) -> None:
-        results = await self._reach.cluster.elect_leaders(kind, partitions)
+        try:
+            results = await self._reach.cluster.elect_leaders(kind, partitions)
+        except ClusterError:  # nobody answered
+            output.out.append("Timeout waiting for election results")
+            raise ToolFailedError from None
         if partitions is None:  # the broker's answer leaves out partitions that needed no election
             results = {tp: error for tp, error in results.items() if error is not ErrorCode.ELECTION_NOT_NEEDED}
         output.out += lines(results)
