@@ -78,7 +78,7 @@ class AlterIsrManager:
 
     async def _submit(self, tp: TopicPartition, proposed: LeaderAndIsr, cause: int) -> Answered:
         if tp in self._changes:
-            raise IsrNotSubmittedError
+            raise IsrNotSubmittedError(self._changes[tp].answer)
         change = self._changes[tp] = _Change(proposed, cause, self._runtime.promise())
         if self._sender is None:
             self._sender = self._runtime.spawn("alter-isr", self._send())
