@@ -112,6 +112,11 @@ class Partition:
         return self.pending_isr is not None
 
     @property
+    def wanted_isr(self) -> tuple[BrokerId, ...]:
+        """The ISR once no change is pending."""
+        return self.isr if self.pending_isr is None else self.pending_isr
+
+    @property
     def written_log(self) -> ReplicaLog:
         """The log of a partition that leads or follows."""
         assert self.log is not None, f"{self.tp} has no log"
@@ -184,7 +189,9 @@ class Partition:
 
     def is_missing_in_isr(self, follower: BrokerId) -> bool:
         """Return whether the leader is to add a follower to the ISR, now or once no other change is pending."""
-        return self.is_leader and follower in self.followers and follower not in self.isr and self.is_caught_up(follower)
+        return (
+            self.is_leader and follower in self.followers and follower not in self.wanted_isr and self.is_caught_up(follower)
+        )
 
     def advance_high_watermark(self, now_ms: int, max_lag_ms: int) -> bool:
         """Advance the high watermark. Return whether it has changed."""

@@ -6,8 +6,10 @@ from dataclasses import replace
 from kcsim.brokers.network.network import MemoryNetwork
 from kcsim.brokers.ports import Incoming, ListenerClosedError
 from kcsim.controller.requests import AlterIsrRequest, AlterIsrResponse, ErrorCode
-from kcsim.runtime.ports import Runtime
+from kcsim.runtime.ports import Mailbox, Runtime
 from kcsim.vocabulary import BrokerId, LeaderAndIsr, TopicPartition, ZkVersion
+
+ENOUGH_MS = 60_000
 
 
 class ScriptedController:
@@ -22,7 +24,7 @@ class ScriptedController:
         self._runtime = runtime
         self._interface = network.interface(f"broker-{broker}")
         self._listening = self._interface.listen("localhost", 9092 + broker)
-        self._unanswered: list[Incoming] = []
+        self._unanswered: Mailbox[Incoming] = runtime.mailbox()
         self._task = runtime.spawn("scripted-controller", self._accept())
 
     async def _accept(self) -> None:
@@ -32,7 +34,7 @@ class ScriptedController:
             except ListenerClosedError:
                 return
             self.received.append((incoming.request, self._runtime.now_ms()))
-            self._unanswered.append(incoming)
+            self._unanswered.put(incoming)
 
     @property
     def asked(self) -> list[dict[TopicPartition, LeaderAndIsr]]:
@@ -42,10 +44,11 @@ class ScriptedController:
     async def answer(
         self, error: ErrorCode = ErrorCode.NONE, refused: Mapping[TopicPartition, ErrorCode] | None = None
     ) -> None:
-        """Wait for a request, and answer it: with the states asked for, in the next version, except where refused."""
-        while not self._unanswered:
-            await self._runtime.sleep_ms(1)
-        incoming = self._unanswered.pop(0)
+        """Wait for a request, and answer it: with the states asked for, in the next version, except where refused.
+
+        Raises: TimedOutError.
+        """
+        incoming = await self._unanswered.get(ENOUGH_MS)
         states = {} if error else {**written(incoming.request), **(refused or {})}
         incoming.respond(AlterIsrResponse(error, states))
 
