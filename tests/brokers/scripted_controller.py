@@ -52,6 +52,11 @@ class ScriptedController:
         states = {} if error else {**written(incoming.request), **(refused or {})}
         incoming.respond(AlterIsrResponse(error, states))
 
+    @property
+    def connections(self) -> int:
+        """How many connections are open at the controller."""
+        return len(self._listening.links)
+
     def die(self) -> None:
         """Break all connections, and refuse new ones."""
         self._interface.close()
