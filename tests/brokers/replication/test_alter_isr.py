@@ -239,7 +239,10 @@ def test_the_high_watermark_waits_for_the_follower_that_is_being_added() -> None
 def test_records_are_written_and_fetched_while_a_change_is_under_way() -> None:
     async def script(bench: AlterIsrBench) -> None:
         await shrinking(bench)
-        assert await bench.produce(1, sequence=1) == appended_at(1)
+        produced = bench.begun(bench.produce(1, sequence=1))
+        await bench.wait(1)
+        assert produced.is_settled
+        assert await produced.wait() == appended_at(1)
         fetched = await bench.fetch(B2, {ORDERS_0: 0}, offset=1)
         assert [run.count for run in fetched.partitions[ORDERS_0].runs] == [1]
         assert (await bench.consume(0)).error is ErrorCode.NONE
