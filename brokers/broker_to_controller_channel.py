@@ -49,7 +49,7 @@ class BrokerToControllerChannel:
 
     async def ask(self, request: AlterIsrRequest, cause: int) -> ControllerAnswer:
         """Send a request to the controller, and again until one that is the controller has answered."""
-        last_failure: tuple[BrokerId | None, str] | None = None
+        last_failure: tuple[BrokerId, str] | None = None  # the same one is reported once
         asked: BrokerId | None = None
         while True:
             controller = self._metadata.controller_id
@@ -65,9 +65,11 @@ class BrokerToControllerChannel:
                         last_failure = controller, failure
                         self._emit_failed(controller, request, error, sent)
                 else:
-                    answered = self._emit_response(controller, response, sent)
                     if response.error is not ErrorCode.NOT_CONTROLLER:
-                        return ControllerAnswer(response, answered)
+                        return ControllerAnswer(response, self._emit_response(controller, response, sent))
+                    if last_failure != (controller, response.error.name):
+                        last_failure = controller, response.error.name
+                        self._emit_response(controller, response, sent)
                 self._disconnect()
             await self._controller_may_have_changed()
 

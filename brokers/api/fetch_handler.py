@@ -119,7 +119,7 @@ class FetchHandler:
         state = partition.followers[follower]
         was = state.log_end_offset
         state.record_fetch(fetch.fetch_offset, partition.log_end_offset, self._runtime.now_ms())
-        if follower not in partition.isr:
+        if follower not in partition.wanted_isr:
             await self._isr.maybe_expand(partition, follower, fetch.cause)
         if state.log_end_offset != was:
             self._high_watermarks.advance(partition)

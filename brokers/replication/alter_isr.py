@@ -77,10 +77,8 @@ class AlterIsrManager:
                 raise IsrRefusedError(error, f"the controller has refused ISR {list(isr)}: {error}", answered.cause)
 
     async def _submit(self, tp: TopicPartition, proposed: LeaderAndIsr, cause: int) -> Answered:
-        earlier = self._changes.get(tp)
-        if earlier is not None:
-            await earlier.answer.wait()
-            raise IsrNotSubmittedError
+        if tp in self._changes:
+            raise IsrNotSubmittedError(self._changes[tp].answer)
         change = self._changes[tp] = _Change(proposed, cause, self._runtime.promise())
         if self._sender is None:
             self._sender = self._runtime.spawn("alter-isr", self._send())

@@ -60,12 +60,17 @@ class IsrManager:
     async def maybe_expand(self, partition: Partition, follower: BrokerId, cause: int) -> None:
         """Add a caught-up follower to the ISR; no effect if the follower may not be added.
 
+        If another change is pending, the follower is added after it. In Kafka its next fetch adds it then; here a fetch that
+        requests the same as the one before is not processed again.
+
         Raises: ZooKeeperError, ZooKeeperClientExpiredError; the ISR is not changed again then until the controller's next
         decision.
         """
         while partition.isr_write is not None:
             await partition.isr_write.wait()
         if not partition.may_join_isr(follower):
+            if partition.is_missing_in_isr(follower):
+                partition.waiting_followers[follower] = cause
             return
         isr = set_order((*partition.isr, follower))
         await self._change(partition, isr, EventKind.ISR_EXPANDED, {"broker_id": follower}, cause)
@@ -143,19 +148,18 @@ class IsrManager:
         epoch = partition.leader_epoch
         try:
             written = await self._written(partition, isr, cause)
-        except IsrNotSubmittedError:
+        except IsrNotSubmittedError as not_submitted:
             if partition.leader_epoch == epoch:
                 partition.pending_isr = None
+                partition.waiting_followers |= {b: cause for b in isr if b not in partition.isr}
+            await not_submitted.earlier.wait()
         else:
             if written is not None and partition.is_leader and partition.leader_epoch == epoch:
                 self._commit(partition, isr, kind, fields, written)
-        await self._expand_further(partition, cause)
         del self._under_way[number]
-
-    async def _expand_further(self, partition: Partition, cause: int) -> None:
-        """Add a follower that caught up while another change was under way; it may not fetch again for a while."""
-        for follower in list(partition.followers):
-            await self.maybe_expand(partition, follower, cause)
+        waiting, partition.waiting_followers = partition.waiting_followers, {}
+        for follower, of_follower in waiting.items():
+            await self.maybe_expand(partition, follower, of_follower)
 
     async def _written(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr | None:
         """Write a new ISR; None if it was refused. If the write fails, the change stays pending."""

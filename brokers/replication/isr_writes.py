@@ -3,9 +3,10 @@
 Adapters: zk_isr.py up to protocol version 2.6, alter_isr.py from 2.7 on.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kcsim.brokers.replication.partition import Partition
+from kcsim.runtime.ports import Promise
 from kcsim.vocabulary import BrokerId, TopicPartition, ZkVersion
 from kcsim.zk.errors import ZooKeeperError
 from kcsim.zk.kafka.zookeeper_client import ZooKeeperClientExpiredError
@@ -36,7 +37,15 @@ class IsrRefusedError(Exception):
 
 
 class IsrNotSubmittedError(Exception):
-    """An earlier change of the partition's ISR was still under way: this one can be tried again now."""
+    """An earlier change of the partition's ISR is still under way: this one can be tried again later.
+
+    Attributes:
+        earlier: settled once the earlier change is decided.
+    """
+
+    def __init__(self, earlier: Promise[Any]) -> None:
+        super().__init__("an earlier change is under way")
+        self.earlier = earlier
 
 
 class WritesIsr(Protocol):

@@ -82,6 +82,8 @@ class Partition:
         isr_write: an ISR write under way; everything else that would change the partition waits for it.
         pending_isr: the ISR that is being written, or could not be written: then no change is tried before the controller's
             next decision.
+        waiting_followers: while leader: followers that were caught up while another change was pending, each with the event
+            that its expansion follows from.
     """
 
     tp: TopicPartition
@@ -99,6 +101,7 @@ class Partition:
     known_producers: ProducerStateManager | None = None
     isr_write: "Promise[None] | None" = None
     pending_isr: tuple[BrokerId, ...] | None = None
+    waiting_followers: dict[BrokerId, int] = field(default_factory=dict)
 
     @property
     def is_leader(self) -> bool:
@@ -107,6 +110,11 @@ class Partition:
     @property
     def is_isr_change_pending(self) -> bool:
         return self.pending_isr is not None
+
+    @property
+    def wanted_isr(self) -> tuple[BrokerId, ...]:
+        """The ISR once no change is pending."""
+        return self.isr if self.pending_isr is None else self.pending_isr
 
     @property
     def written_log(self) -> ReplicaLog:
@@ -164,6 +172,7 @@ class Partition:
         self.leader_epoch = requested.state.leader_and_isr.leader_epoch
         self.zk_version = requested.state.leader_and_isr.zk_version
         self.pending_isr = None
+        self.waiting_followers = {}
         self.known_producers = None  # as a follower it may have lost or received records
 
     def is_caught_up(self, follower: BrokerId) -> bool:
@@ -176,12 +185,12 @@ class Partition:
 
     def may_join_isr(self, follower: BrokerId) -> bool:
         """Return whether the leader is to add a follower to the ISR now."""
+        return self.is_missing_in_isr(follower) and not self.is_isr_change_pending
+
+    def is_missing_in_isr(self, follower: BrokerId) -> bool:
+        """Return whether the leader is to add a follower to the ISR, now or once no other change is pending."""
         return (
-            self.is_leader
-            and not self.is_isr_change_pending
-            and follower in self.followers
-            and follower not in self.isr
-            and self.is_caught_up(follower)
+            self.is_leader and follower in self.followers and follower not in self.wanted_isr and self.is_caught_up(follower)
         )
 
     def advance_high_watermark(self, now_ms: int, max_lag_ms: int) -> bool:

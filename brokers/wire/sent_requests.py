@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 from kio.index import load_request_schema
 
-from kcsim.brokers.wire.apis.api import Values, by_topic
+from kcsim.brokers.wire.apis.api import Values, by_topic, sorted_by_topic
 from kcsim.brokers.wire.frames import decode_response, encode_request, encode_request_header
 from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.packed_reading import PACKED_RESPONSES, error_of
@@ -31,7 +31,7 @@ from kcsim.controller.requests import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kcsim.vocabulary import LeaderAndIsr, TopicPartition
+from kcsim.vocabulary import NO_LEADER, LeaderAndIsr, TopicPartition
 
 
 class RequestEncoder:
@@ -129,7 +129,7 @@ def _alter_isr_values(request: AlterIsrRequest) -> Values:
                     for number, asked in partitions
                 ],
             }
-            for topic, partitions in by_topic(request.partitions)
+            for topic, partitions in sorted_by_topic(request.partitions)
         ],
     }
 
@@ -140,7 +140,9 @@ def _altered(topics: Iterable[Any]) -> Mapping[TopicPartition, LeaderAndIsr | Er
         for one in topic.partitions:
             error = error_of(one.error_code.value)
             altered[TopicPartition(topic.topic_name, one.partition_index)] = (
-                LeaderAndIsr(one.leader_id, one.leader_epoch, one.isr, one.partition_epoch)
+                LeaderAndIsr(
+                    None if one.leader_id == NO_LEADER else one.leader_id, one.leader_epoch, one.isr, one.partition_epoch
+                )
                 if error is ErrorCode.NONE
                 else error
             )

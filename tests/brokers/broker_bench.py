@@ -16,6 +16,7 @@ from kcsim.brokers.admin.record_deletions import RecordDeletions
 from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.api.data_requests import DataRequest
 from kcsim.brokers.api.producer_ids import ProducerIdManager
+from kcsim.brokers.broker_to_controller_channel import BrokerToControllerChannel
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.data_path import DataPath, OutsideWrites
 from kcsim.brokers.dynamic_config import DynamicConfig
@@ -30,6 +31,8 @@ from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.network.network import SIMULATED_DELAY_MS, MemoryNetwork
 from kcsim.brokers.ports import BrokerPorts
 from kcsim.brokers.replica_manager import ReplicaManager
+from kcsim.brokers.replication.alter_isr import AlterIsrManager
+from kcsim.brokers.replication.isr_writes import WritesIsr
 from kcsim.brokers.replication.partition import Partition
 from kcsim.brokers.replication.zk_isr import ZkIsrManager
 from kcsim.brokers.request_handlers import Answer, RequestHandlers
@@ -149,10 +152,8 @@ class BrokerBench(Bench):
         self.metadata = MetadataCache()
         ports = BrokerPorts(self.runtime, self.interface, sink, EPOCH_MS)
         zk = self.kafka_zk
-        outside = OutsideWrites(
-            ZkIsrManager(self.runtime, zk.partition_states, zk.isr_changes),
-            ProducerIdManager(B1, self.runtime, zk.producer_ids),
-        )
+        producer_ids = ProducerIdManager(B1, self.runtime, zk.producer_ids)
+        outside = OutsideWrites(self._isr_writes(config, ports), producer_ids)
         self.data = DataPath(B1, config, ports, self.disk, self.metadata, outside)
         self.hosted, self.isr, self.fetchers = self.data.hosted, self.data.isr, self.data.fetchers
         self.replicas = ReplicaManager(ports, zk.configs, self.disk, self.metadata, self.data, "PLAINTEXT")
@@ -168,6 +169,12 @@ class BrokerBench(Bench):
             **self._cluster_changes(config, ports).answers(),
         }
         self.handlers = RequestHandlers(ports, self.replicas, answers, lambda: OWN_EPOCH)
+
+    def _isr_writes(self, config: BrokerConfig, ports: BrokerPorts) -> WritesIsr:
+        if not config.controller.capabilities.alter_isr:
+            return ZkIsrManager(self.runtime, self.kafka_zk.partition_states, self.kafka_zk.isr_changes)
+        channel = BrokerToControllerChannel(config, ports, self.metadata)
+        return AlterIsrManager(B1, self.runtime, channel, lambda: OWN_EPOCH)
 
     def _cluster_changes(self, config: BrokerConfig, ports: BrokerPorts) -> ClusterChanges:
         """Return the components for requests of admin clients, with a controller module that never takes over."""

@@ -1,8 +1,19 @@
 """A broker's settings. Source: Kafka 2.8, KafkaConfig."""
 
+import re
+
 import pytest
 
-from kcsim.brokers.config import KAFKA_NAMES, SETTING_TYPES, BrokerConfig, LogConfig, SettingError, Value, parse_setting
+from kcsim.brokers.config import (
+    KAFKA_NAMES,
+    PROTOCOL_VERSION,
+    SETTING_TYPES,
+    BrokerConfig,
+    LogConfig,
+    SettingError,
+    Value,
+    parse_setting,
+)
 from kcsim.controller.config import ControllerConfig
 
 
@@ -77,6 +88,34 @@ def test_a_wrong_value_is_named_with_what_the_setting_takes(name: str, given: Va
     with pytest.raises(SettingError) as refused:
         BrokerConfig.of({name: given})
     assert says in str(refused.value)
+
+
+# --- inter.broker.protocol.version
+
+
+@pytest.mark.parametrize(
+    ("given", "version"),
+    [("2.6", "2.6"), ("2.8", "2.8"), ("3.9", "3.9"), (2.8, "2.8"), (3.0, "3.0"), ("2.8.2", "2.8"), ("2.8.2.1", "2.8")],
+)
+def test_a_protocol_version_is_a_release_as_text_or_as_a_number(given: Value | float, version: str) -> None:
+    """A YAML reader takes 2.8 for a number. Kafka reads the first two parts of a version."""
+    assert parse_setting(PROTOCOL_VERSION, given) == version
+
+
+@pytest.mark.parametrize("given", ["2.5", "4.0", "2.80", "28", "", "latest", "2.8-IV1", 2.5, 2, True])
+def test_a_protocol_version_that_is_not_known_is_refused(given: Value | float) -> None:
+    """Versions within a release, such as 2.8-IV1, are Kafka's alone."""
+    says = f"{given!r} is no value of {PROTOCOL_VERSION}, which is a release from 2.6 to 3.9, such as 2.8"
+    with pytest.raises(SettingError, match=f"^{re.escape(says)}$"):
+        parse_setting(PROTOCOL_VERSION, given)
+
+
+def test_brokers_have_protocol_version_2_6_if_none_is_set() -> None:
+    assert BrokerConfig.of({}).controller.inter_broker_protocol_version == "2.6"
+    assert BrokerConfig.of({PROTOCOL_VERSION: "2.8.2"}).controller.inter_broker_protocol_version == "2.8"
+
+
+# --- logs
 
 
 def test_logs_have_kafkas_defaults_where_the_broker_sets_nothing() -> None:

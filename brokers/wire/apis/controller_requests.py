@@ -6,7 +6,7 @@ Source: Kafka 2.8, ControlledShutdownRequest, AlterIsrRequest; docs/kafka/reques
 from collections.abc import Mapping
 from typing import Any
 
-from kcsim.brokers.wire.apis.api import Api, Values, by_topic
+from kcsim.brokers.wire.apis.api import Api, Values, sorted_by_topic
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.controller.requests import (
     UNKNOWN_BROKER_EPOCH,
@@ -56,7 +56,7 @@ def _alter_isr_values(response: AlterIsrResponse, _: RequestFrame) -> Values:
         "error_code": response.error,
         "topics": [
             {"topic_name": topic, "partitions": [_altered(number, result) for number, result in results]}
-            for topic, results in by_topic(response.partitions)
+            for topic, results in sorted_by_topic(response.partitions)
         ],
     }
 

@@ -1,5 +1,6 @@
 """Controller and brokers reach each other over TCP: a cluster does the same as with requests in memory."""
 
+import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
@@ -22,6 +24,7 @@ from tests.brokers.cluster.environments import (
     SETTINGS,
     WITHIN_MS,
     Script,
+    Settings,
     controller_of,
     find,
     kill_and_expire,
@@ -40,13 +43,13 @@ ESTABLISHED = "01"
 pytestmark = pytest.mark.live
 
 
-def play_over_tcp(script: Script, on: str) -> EventLog:
+def play_over_tcp(script: Script, on: str, settings: Settings = SETTINGS) -> EventLog:
     """Run a script on three brokers that reach their controller, and it them, over TCP.
 
     A port that was free may be taken by another process before its broker starts; then others are tried.
     """
     for attempts_left in (2, 1, 0):
-        spec = replace(spec_of((1, 2, 3), SETTINGS, on).with_free_client_ports(), control_plane_over_tcp=True)
+        spec = replace(spec_of((1, 2, 3), settings, on).with_free_client_ports(), control_plane_over_tcp=True)
         try:
             return run_in_environment(ZooKeeperChoice.parse(on), spec, RunInfo("test", 0, on), script)
         except ClusterError as error:
@@ -160,6 +163,38 @@ def test_a_frozen_broker_gets_its_requests_when_it_goes_on() -> None:
         )
 
     play_over_tcp(script, "model")
+
+
+def test_a_leader_asks_for_its_isrs_over_tcp() -> None:
+    """A follower that stands still leaves the ISRs, and joins them again; only the controller writes them."""
+    settings = {**SETTINGS, "inter.broker.protocol.version": "2.8", "replica.lag.time.max.ms": 2_000}
+    leaders: list[str] = []
+
+    async def script(cluster: Cluster) -> None:
+        controller = await start_and_elect(cluster)
+        leader, frozen = (name for name in cluster.broker_names if name != controller)
+        leaders.append(leader)
+        replicas = tuple(BrokerId(int(name.removeprefix("broker-"))) for name in (leader, frozen, controller))
+        await cluster.topics.create(NewTopic("orders", assignment=[replicas] * PARTITIONS), random.Random(1))
+        await cluster.wait_until(until_led(cluster, set(replicas)), WITHIN_MS)
+        await cluster.pause(frozen)
+        host, port = cluster.bootstrap[replicas[0] - 1]
+        producer = Producer({"bootstrap.servers": f"{host}:{port}", "acks": "all", "log_level": 0})
+        for partition in range(PARTITIONS):
+            producer.produce("orders", "a", partition=partition)
+        await cluster.wait_until(until_led(cluster, {replicas[0], replicas[2]}), WITHIN_MS)
+        assert await asyncio.to_thread(producer.flush, WITHIN_MS / 1000) == 0
+        await cluster.resume(frozen)
+        await cluster.wait_until(until_led(cluster, set(replicas)), WITHIN_MS)
+
+    log = play_over_tcp(script, "model", settings)
+    (leader,) = leaders
+    assert len(find(log, EventKind.ISR_SHRUNK, node=leader)) == PARTITIONS
+    answers = {event.seq for event in find(log, EventKind.RESPONSE_RECEIVED, node=leader, event="AlterIsr", error="NONE")}
+    changed = [*find(log, EventKind.ISR_SHRUNK), *find(log, EventKind.ISR_EXPANDED)]
+    assert {event.cause for event in changed} <= answers
+    written = [event for event in find(log, EventKind.ZK_WRITE, node=leader) if (event.path or "").endswith("/state")]
+    assert written == []
 
 
 def test_requests_over_tcp_need_ports() -> None:

@@ -2,16 +2,20 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from kcsim.brokers.wire.apis.controller_requests import ALTER_ISR
 from kcsim.brokers.wire.control_plane import LENGTH, TcpControlPlane
 from kcsim.brokers.wire.frames import decode_request
 from kcsim.brokers.wire.request_causes import RequestCauses
 from kcsim.controller.ports import BrokerConnectionError
 from kcsim.controller.requests import (
     UNKNOWN_BROKER_EPOCH,
+    AlterIsrRequest,
+    AlterIsrResponse,
     ErrorCode,
     StopReplicaRequest,
     UpdateMetadataRequest,
@@ -19,8 +23,17 @@ from kcsim.controller.requests import (
 )
 from kcsim.errors import TimedOutError
 from kcsim.runtime.wallclock import WallClockRuntime
-from kcsim.vocabulary import BrokerId, ControllerEpoch
+from kcsim.vocabulary import (
+    BrokerEpoch,
+    BrokerId,
+    ControllerEpoch,
+    LeaderAndIsr,
+    LeaderEpoch,
+    TopicPartition,
+    ZkVersion,
+)
 from kcsim.zk.servers.free_ports import free_ports
+from tests.brokers.wire.recorded_frames import recorded_exchanges
 from tests.brokers.wire.response_frames import response_frame
 
 HOST, CAUSE = "127.0.0.1", 0
@@ -98,6 +111,29 @@ def test_requests_are_answered_one_after_the_other() -> None:
         assert connection.is_open
 
     play(answer_all, script)
+
+
+def test_an_isr_is_asked_for_as_kafkas_leaders_do() -> None:
+    """The same bytes; the answer is that of Kafka's controller."""
+    recorded = next(one for one in recorded_exchanges() if one.api_key == ALTER_ISR)
+    answer = recorded.response
+    assert answer is not None
+    received = []
+
+    def answer_recorded(request: bytes) -> bytes:
+        received.append(request)
+        return framed(answer)
+
+    async def script(control_plane: TcpControlPlane, port: int) -> None:
+        tp = TopicPartition("w2", 1)
+        before = LeaderAndIsr(BrokerId(1), LeaderEpoch(1), (BrokerId(1), BrokerId(2)), ZkVersion(1))
+        request = AlterIsrRequest(BrokerId(1), BrokerEpoch(42), {tp: before})
+        connection = await control_plane.connect(HOST, port, WITHIN_MS)
+        response = await connection.send(request, WITHIN_MS, CAUSE)
+        assert response == AlterIsrResponse(partitions={tp: replace(before, zk_version=ZkVersion(2))})
+
+    play(serve_once(answer_recorded), script)
+    assert received == [recorded.request]
 
 
 def test_the_sender_names_itself_and_numbers_its_requests() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kio.index import load_request_schema
 
 from kcsim.brokers.wire.apis.api import by_topic
-from kcsim.brokers.wire.apis.controller_requests import CONTROLLED_SHUTDOWN
+from kcsim.brokers.wire.apis.controller_requests import ALTER_ISR, CONTROLLED_SHUTDOWN
 from kcsim.brokers.wire.apis.registry import APIS, answer_frame, request_of
 from kcsim.brokers.wire.apis.state_changes import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
 from kcsim.brokers.wire.frames import RequestFrame, decode_request, decode_response, encode_request
@@ -22,6 +22,8 @@ from kcsim.brokers.wire.packed_requests import PARTITION_ERROR, SECURITY_PROTOCO
 from kcsim.brokers.wire.sent_requests import RequestEncoder, decode_answer
 from kcsim.controller.requests import (
     UNKNOWN_BROKER_EPOCH,
+    AlterIsrRequest,
+    AlterIsrResponse,
     BrokerRequest,
     ControlledShutdownRequest,
     ControlledShutdownResponse,
@@ -43,9 +45,9 @@ from tests.brokers.wire.recorded_frames import Exchange, recorded_exchanges
 from tests.brokers.wire.response_frames import response_frame
 
 T = TypeVar("T")
-KEYS = (LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, CONTROLLED_SHUTDOWN)
+KEYS = (LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, CONTROLLED_SHUTDOWN, ALTER_ISR)
 RECORDED = [one for one in recorded_exchanges() if one.api_key in KEYS]
-SENT = {LEADER_AND_ISR: 4, UPDATE_METADATA: 6, STOP_REPLICA: 3, CONTROLLED_SHUTDOWN: 3}
+SENT = {LEADER_AND_ISR: 4, UPDATE_METADATA: 6, STOP_REPLICA: 3, CONTROLLED_SHUTDOWN: 3, ALTER_ISR: 0}
 """The versions that are sent."""
 OUTSIDE = 1 << 40
 """A number that no field of 32 bits can have."""
@@ -144,11 +146,20 @@ update_metadata_requests = st.builds(
 stop_replica_requests = st.builds(
     StopReplicaRequest, *sender, each_partition(st.builds(StopReplicaPartitionState, int32s, st.booleans()))
 )
+alter_isr_requests = int32s.flatmap(
+    lambda broker: st.builds(
+        AlterIsrRequest,
+        st.just(broker),
+        sender[2],
+        each_partition(st.builds(LeaderAndIsr, st.just(broker), int32s, broker_lists, int32s)),
+    )
+)
 requests: st.SearchStrategy[BrokerRequest] = (
     leader_and_isr_requests
     | update_metadata_requests
     | stop_replica_requests
     | st.builds(ControlledShutdownRequest, int32s, sender[2])
+    | alter_isr_requests
 )
 
 
@@ -245,6 +256,17 @@ def test_partitions_that_are_not_in_the_order_of_topics_are_grouped() -> None:
         assert request_of(frame).partitions == request.partitions
 
 
+def test_a_request_and_a_response_for_isrs_have_each_topic_once() -> None:
+    state = made(LeaderAndIsr, 1, 2, (1,), 3)
+    tps = (TopicPartition("b", 0), TopicPartition("a", 0), TopicPartition("b", 1))
+    frame = decode_request(RequestEncoder("1").encode(made(AlterIsrRequest, 1, 1, dict.fromkeys(tps, state)), 7))
+    assert [topic.topic_name for topic in frame.message.topics] == ["a", "b"]
+    answer = response_frame(AlterIsrResponse(partitions=dict.fromkeys(tps, state)), frame)
+    assert answer is not None
+    _, message = decode_response(answer, ALTER_ISR, 0)
+    assert [topic.topic_name for topic in message.topics] == ["a", "b"]
+
+
 @given(st.lists(leader_and_isr_requests | update_metadata_requests, min_size=2, max_size=3), st.data())
 def test_requests_for_other_brokers_and_changes_in_between_are_packed_as_the_first(
     changes: list[LeaderAndIsrRequest | UpdateMetadataRequest], data: st.DataObject
@@ -263,10 +285,12 @@ def test_requests_for_other_brokers_and_changes_in_between_are_packed_as_the_fir
         made(UpdateMetadataRequest, 1, OUTSIDE, 1, {}, ()),
         made(StopReplicaRequest, 1, OUTSIDE, 1, {}),
         made(ControlledShutdownRequest, OUTSIDE, 1),
+        made(AlterIsrRequest, OUTSIDE, 1, {}),
     ],
 )
 def test_a_number_that_a_field_cannot_have_is_refused_when_it_is_written(request_: Any) -> None:
-    with pytest.raises(ValueError, match=type(request_).__name__):
+    name = "AlterPartitionRequest" if isinstance(request_, AlterIsrRequest) else type(request_).__name__  # as kio calls it
+    with pytest.raises(ValueError, match=name):
         RequestEncoder("1").encode(request_, 7)
 
 
@@ -289,6 +313,17 @@ answered = st.one_of(
             ControlledShutdownResponse,
             st.sampled_from(ErrorCode),
             st.lists(st.builds(TopicPartition, names, int32s), max_size=4).map(tuple),
+        ),
+    ),
+    st.tuples(
+        st.just(made(AlterIsrRequest, 1, 1, {})),
+        st.builds(
+            AlterIsrResponse,
+            st.sampled_from(ErrorCode),
+            each_partition(
+                st.sampled_from([code for code in ErrorCode if code])
+                | st.builds(LeaderAndIsr, st.none() | small, int32s, broker_lists, int32s)
+            ),
         ),
     ),
 )

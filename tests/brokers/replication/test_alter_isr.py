@@ -1,0 +1,409 @@
+"""ISR changes that a leader asks the controller for. Source: Kafka 2.8, DefaultAlterIsrManager, Partition; KIP-497."""
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.replication.alter_isr import RETRY_MS
+from kcsim.controller.requests import AlterIsrRequest, ErrorCode, UpdateMetadataResponse
+from kcsim.eventlog.events import EventKind
+from kcsim.vocabulary import BrokerId, LeaderAndIsr, LeaderEpoch, PartitionState, TopicPartition, ZkVersion
+from tests.brokers.broker_bench import (
+    B1,
+    B2,
+    B3,
+    CONTROLLER,
+    ORDERS_0,
+    ORDERS_1,
+    ORDERS_2,
+    OWN_EPOCH,
+    BrokerBench,
+    appended_at,
+    requested_state,
+)
+from tests.brokers.scripted_controller import ScriptedController
+
+MAX_LAG_MS = 2_000
+ENOUGH_MS = 100
+"""Time for a request to arrive, for its answer, and for a request that is sent again."""
+CONFIG = BrokerConfig.of({"inter.broker.protocol.version": "2.8", "replica.lag.time.max.ms": MAX_LAG_MS})
+
+
+class AlterIsrBench(BrokerBench):
+    """Broker 1, which asks a scripted controller for ISRs."""
+
+    def __init__(self) -> None:
+        super().__init__(CONFIG)
+        self.controller = ScriptedController(self.runtime, self.network, CONTROLLER)
+
+    async def update_metadata(
+        self,
+        partitions: Mapping[TopicPartition, PartitionState] | None = None,
+        alive: Iterable[BrokerId] = (B1, B2, B3, CONTROLLER),
+        controller_epoch: int = 1,
+        broker_epoch: int = OWN_EPOCH,
+    ) -> UpdateMetadataResponse:
+        return await super().update_metadata(partitions, alive, controller_epoch, broker_epoch)
+
+    async def wait(self, ms: int = ENOUGH_MS) -> None:
+        await self.runtime.sleep_ms(ms)
+
+    async def until_asked(self, count: int = 1) -> None:
+        """Wait until the controller has received so many requests, and as long as a further one may take."""
+        for _ in range(10 * MAX_LAG_MS):
+            if len(self.controller.received) >= count:
+                break
+            await self.wait(1)
+        await self.wait()
+        assert len(self.controller.received) == count
+
+    async def answer(self, error: ErrorCode = ErrorCode.NONE, **refused: ErrorCode) -> None:
+        """Answer the oldest request, and let the broker process the answer. Args: refused: by topic, partition 0."""
+        await self.controller.answer(error, {TopicPartition(topic, 0): code for topic, code in refused.items()})
+        await self.wait(5)
+
+
+Script = Callable[[AlterIsrBench], Coroutine[Any, Any, None]]
+
+
+def play(script: Script) -> AlterIsrBench:
+    bench = AlterIsrBench()
+    bench.play(lambda: script(bench))
+    return bench
+
+
+def state(*isr: BrokerId, epoch: int = 0, version: int = 0) -> LeaderAndIsr:
+    """Return a state that broker 1 asks for."""
+    return LeaderAndIsr(B1, LeaderEpoch(epoch), isr, ZkVersion(version))
+
+
+async def shrinking(bench: AlterIsrBench) -> None:
+    """Let broker 3 fall behind one record, until the leader has asked for the ISR without it."""
+    await bench.lead()
+    for follower in (B2, B3):
+        await bench.fetch(follower, {ORDERS_0: 0})
+    assert await bench.produce(1) == appended_at(0)
+    await bench.fetch(B2, {ORDERS_0: 0}, offset=1)
+    await bench.until_asked()
+    assert bench.controller.asked == [{ORDERS_0: state(B1, B2)}]
+
+
+async def expanding(bench: AlterIsrBench) -> None:
+    """Let broker 3 catch up, until the leader has asked for the ISR with it."""
+    await bench.lead(isr=(B1, B2))
+    await bench.fetch(B3, {ORDERS_0: 0})
+    await bench.until_asked()
+    assert bench.controller.asked == [{ORDERS_0: state(B1, B2, B3)}]
+
+
+def changes(bench: AlterIsrBench) -> list[tuple[EventKind, Sequence[int] | None]]:
+    kinds = (EventKind.ISR_EXPANDED, EventKind.ISR_SHRUNK, EventKind.ISR_CHANGE_FAILED)
+    return [(event.kind, event.isr) for event in bench.events(*kinds)]
+
+
+# --- requests
+
+
+def test_the_controller_is_asked_and_nothing_is_written() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await expanding(bench)
+        assert bench.partition().isr == (B1, B2)
+        await bench.answer()
+        assert (bench.partition().isr, bench.partition().zk_version) == ((B1, B2, B3), 1)
+
+    bench = play(script)
+    assert bench.controller.received[0][0] == AlterIsrRequest(B1, OWN_EPOCH, {ORDERS_0: state(B1, B2, B3)})
+    assert [event for event in bench.events(EventKind.ZK_WRITE) if event.node == "broker-1"] == []
+    (expanded,) = bench.events(EventKind.ISR_EXPANDED)
+    (received,) = bench.events(EventKind.RESPONSE_RECEIVED)
+    assert (expanded.broker_id, expanded.isr, expanded.zk_version, expanded.cause) == (3, [1, 2, 3], 1, received.seq)
+    assert (bench.isr.expands, bench.isr.failed_updates) == (1, 0)
+
+
+def test_changes_wait_for_the_request_under_way_and_then_go_together() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        for tp in (ORDERS_0, ORDERS_1, ORDERS_2):
+            await bench.lead(tp, isr=(B1, B2))
+        await bench.fetch(B3, {ORDERS_0: 0})
+        await bench.until_asked()
+        await bench.fetch(B3, {ORDERS_1: 0, ORDERS_2: 0})
+        await bench.until_asked(1)
+        await bench.answer()
+        await bench.until_asked(2)
+        await bench.answer()
+        await bench.until_asked(2)
+
+    bench = play(script)
+    isr = state(B1, B2, B3)
+    assert bench.controller.asked == [{ORDERS_0: isr}, {ORDERS_1: isr, ORDERS_2: isr}]
+    assert [bench.partition(tp).isr for tp in (ORDERS_0, ORDERS_1, ORDERS_2)] == [(B1, B2, B3)] * 3
+
+
+def test_followers_that_catch_up_while_a_change_is_under_way_join_after_it() -> None:
+    """They do not have to fetch other records first."""
+
+    async def script(bench: AlterIsrBench) -> None:
+        await bench.lead(isr=(B1,))
+        for follower in (B3, B2):
+            await bench.fetch(follower, {ORDERS_0: 0})
+        await bench.until_asked()
+        await bench.answer()
+        await bench.until_asked(2)
+        await bench.answer()
+
+    bench = play(script)
+    assert bench.controller.asked == [{ORDERS_0: state(B1, B3)}, {ORDERS_0: state(B1, B3, B2, version=1)}]
+    assert bench.partition().isr == (B1, B3, B2)
+
+
+def test_a_lagging_follower_is_removed_after_the_change_that_is_under_way() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await expanding(bench)
+        await bench.produce(1)
+        await bench.fetch(B3, {ORDERS_0: 0}, offset=1)
+        await bench.wait(2 * MAX_LAG_MS)
+        await bench.until_asked(1)
+        await bench.answer()
+        await bench.until_asked(2)
+        await bench.answer()
+
+    bench = play(script)
+    assert bench.controller.asked[1] == {ORDERS_0: state(B1, B3, version=1)}
+    assert changes(bench) == [(EventKind.ISR_EXPANDED, [1, 2, 3]), (EventKind.ISR_SHRUNK, [1, 3])]
+
+
+def test_a_follower_that_catches_up_while_it_is_being_removed_joins_again() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await shrinking(bench)
+        await bench.fetch(B3, {ORDERS_0: 0}, offset=1)
+        await bench.answer()
+        await bench.until_asked(2)
+        await bench.answer()
+
+    bench = play(script)
+    assert bench.controller.asked[1] == {ORDERS_0: state(B1, B2, B3, version=1)}
+    assert changes(bench) == [(EventKind.ISR_SHRUNK, [1, 2]), (EventKind.ISR_EXPANDED, [1, 2, 3])]
+
+
+def test_a_follower_that_is_still_behind_when_it_has_been_removed_does_not_join_again() -> None:
+    """While it is a member, the high watermark waits for it, so that it has reached that at every fetch."""
+
+    async def script(bench: AlterIsrBench) -> None:
+        await shrinking(bench)
+        await bench.produce(1, sequence=1)
+        await bench.fetch(B3, {ORDERS_0: 0}, offset=1)
+        await bench.fetch(B2, {ORDERS_0: 0}, offset=2)
+        assert bench.partition().high_watermark == 1
+        await bench.answer()
+        await bench.until_asked(1)
+        assert (bench.partition().isr, bench.partition().high_watermark) == ((B1, B2), 2)
+
+    play(script)
+
+
+# --- meanwhile
+
+
+def test_the_high_watermark_waits_for_the_follower_that_is_being_removed() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await shrinking(bench)
+        await bench.produce(1, sequence=1)
+        await bench.fetch(B2, {ORDERS_0: 0}, offset=2)
+        assert (bench.partition().isr, bench.partition().high_watermark) == ((B1, B2, B3), 0)
+        await bench.answer()
+        assert (bench.partition().isr, bench.partition().high_watermark) == ((B1, B2), 2)
+
+    bench = play(script)
+    assert changes(bench) == [(EventKind.ISR_SHRUNK, [1, 2])]
+
+
+def test_the_high_watermark_waits_for_the_follower_that_is_being_added() -> None:
+    """The follower counts also when it has not been caught up for longer than replica.lag.time.max.ms."""
+
+    async def script(bench: AlterIsrBench) -> None:
+        await expanding(bench)
+        await bench.wait(MAX_LAG_MS + 1)
+        await bench.produce(1)
+        await bench.fetch(B2, {ORDERS_0: 0}, offset=1)
+        assert bench.partition().high_watermark == 0
+        await bench.answer()
+        assert bench.partition().high_watermark == 0
+        await bench.fetch(B3, {ORDERS_0: 0}, offset=1)
+        assert bench.partition().high_watermark == 1
+
+    play(script)
+
+
+def test_records_are_written_and_fetched_while_a_change_is_under_way() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await shrinking(bench)
+        produced = bench.begun(bench.produce(1, sequence=1))
+        await bench.wait(1)
+        assert produced.is_settled
+        assert await produced.wait() == appended_at(1)
+        fetched = await bench.fetch(B2, {ORDERS_0: 0}, offset=1)
+        assert [run.count for run in fetched.partitions[ORDERS_0].runs] == [1]
+        assert (await bench.consume(0)).error is ErrorCode.NONE
+        assert bench.partition().isr == (B1, B2, B3)
+
+    play(script)
+
+
+def test_a_write_with_all_acknowledgements_is_answered_once_the_isr_has_shrunk() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await bench.lead()
+        for follower in (B2, B3):
+            await bench.fetch(follower, {ORDERS_0: 0})
+        acknowledged = bench.begun(bench.produce(1, acks=-1, timeout_ms=60_000))
+        await bench.wait(1)
+        await bench.fetch(B2, {ORDERS_0: 0}, offset=1)
+        await bench.until_asked()
+        assert not acknowledged.is_settled
+        await bench.answer()
+        assert acknowledged.is_settled
+        assert await acknowledged.wait() == appended_at(0)
+
+    play(script)
+
+
+# --- refusals
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_UPDATE_VERSION],
+    ids=lambda error: error.name,
+)
+def test_a_refused_change_stays_pending_until_the_next_leader_and_isr(error: ErrorCode) -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await expanding(bench)
+        await bench.answer(orders=error)
+        await bench.fetch(B3, {ORDERS_0: 0})
+        await bench.until_asked(1)
+        assert (bench.partition().isr, bench.partition().pending_isr) == ((B1, B2), (B1, B2, B3))
+        await bench.lead_or_follow({ORDERS_0: requested_state(B1, 1, (B1, B2), zk_version=4)})
+        assert bench.partition().pending_isr is None
+        await bench.fetch(B3, {ORDERS_0: 1})
+        await bench.answer()
+
+    bench = play(script)
+    assert bench.controller.asked[1:] == [{ORDERS_0: state(B1, B2, B3, epoch=1, version=4)}]
+    assert changes(bench) == [(EventKind.ISR_CHANGE_FAILED, [1, 2, 3]), (EventKind.ISR_EXPANDED, [1, 2, 3])]
+    assert bench.events(EventKind.ISR_CHANGE_FAILED)[0].error == error.name
+    assert (bench.isr.failed_updates, bench.isr.expands) == (1, 1)
+
+
+def test_a_partition_with_another_error_is_asked_for_again() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await expanding(bench)
+        await bench.answer(orders=ErrorCode.UNKNOWN_SERVER_ERROR)
+        await bench.until_asked(2)
+        assert changes(bench) == []
+        await bench.answer()
+
+    bench = play(script)
+    assert bench.controller.asked == [{ORDERS_0: state(B1, B2, B3)}] * 2
+    assert changes(bench) == [(EventKind.ISR_EXPANDED, [1, 2, 3])]
+
+
+def test_an_error_of_one_partition_is_none_of_another() -> None:
+    other = TopicPartition("clicks", 0)
+
+    async def script(bench: AlterIsrBench) -> None:
+        await bench.lead(ORDERS_0, isr=(B1, B2))
+        await bench.lead(other, isr=(B1, B2))
+        await bench.fetch(B3, {ORDERS_0: 0, other: 0})
+        await bench.until_asked()
+        await bench.answer(clicks=ErrorCode.FENCED_LEADER_EPOCH)
+        await bench.until_asked(1)
+
+    bench = play(script)
+    assert bench.controller.asked == [{ORDERS_0: state(B1, B2, B3), other: state(B1, B2, B3)}]
+    assert (bench.partition().isr, bench.partition(other).isr) == ((B1, B2, B3), (B1, B2))
+
+
+def test_a_request_that_is_refused_as_a_whole_is_asked_again_with_what_came_meanwhile() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await bench.lead(ORDERS_1, isr=(B1, B2))
+        await expanding(bench)
+        await bench.fetch(B3, {ORDERS_1: 0})
+        refused_ms = bench.runtime.now_ms()
+        await bench.answer(ErrorCode.STALE_BROKER_EPOCH)
+        await bench.until_asked(2)
+        assert bench.controller.received[1][1] - refused_ms >= RETRY_MS
+        await bench.answer()
+
+    bench = play(script)
+    assert bench.controller.asked[1] == {ORDERS_0: state(B1, B2, B3), ORDERS_1: state(B1, B2, B3)}
+    assert changes(bench) == [(EventKind.ISR_EXPANDED, [1, 2, 3])] * 2
+
+
+# --- answers that come too late
+
+
+def test_an_answer_from_before_a_new_leader_epoch_has_no_effect() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await expanding(bench)
+        await bench.lead_or_follow({ORDERS_0: requested_state(B1, 1, (B1, B2), zk_version=4)})
+        await bench.answer()
+        partition = bench.partition()
+        assert (partition.isr, partition.zk_version, partition.pending_isr) == ((B1, B2), 4, None)
+
+    assert changes(play(script)) == []
+
+
+def test_a_refusal_from_before_a_new_leader_epoch_does_not_keep_the_isr_from_changing() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await expanding(bench)
+        await bench.lead_or_follow({ORDERS_0: requested_state(B1, 1, (B1, B2), zk_version=4)})
+        await bench.answer(orders=ErrorCode.FENCED_LEADER_EPOCH)
+        await bench.fetch(B3, {ORDERS_0: 1})
+        await bench.until_asked(2)
+        await bench.answer()
+        assert bench.partition().isr == (B1, B2, B3)
+
+    play(script)
+
+
+def test_a_change_in_a_new_leader_epoch_is_asked_for_once_the_former_one_is_answered() -> None:
+    """Neither a further request of the controller nor a further fetch is necessary."""
+
+    async def script(bench: AlterIsrBench) -> None:
+        await expanding(bench)
+        await bench.lead_or_follow({ORDERS_0: requested_state(B1, 1, (B1, B2), zk_version=4)})
+        await bench.fetch(B3, {ORDERS_0: 1})
+        await bench.until_asked(1)
+        assert not bench.partition().is_isr_change_pending
+        await bench.answer(orders=ErrorCode.FENCED_LEADER_EPOCH)
+        await bench.until_asked(2)
+        await bench.answer()
+        assert (bench.partition().isr, bench.partition().zk_version) == ((B1, B2, B3), 5)
+
+    bench = play(script)
+    assert bench.controller.asked[1] == {ORDERS_0: state(B1, B2, B3, epoch=1, version=4)}
+
+
+def test_an_answer_to_a_broker_that_does_not_lead_any_more_has_no_effect() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await expanding(bench)
+        await bench.lead_or_follow({ORDERS_0: requested_state(B2, 1, (B1, B2), zk_version=1)})
+        await bench.answer()
+        assert not bench.partition().is_leader
+        assert (bench.partition().isr, bench.partition().zk_version) == ((), 1)
+
+    assert changes(play(script)) == []
+
+
+def test_after_closing_an_answer_has_no_effect_and_nothing_is_asked() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await bench.lead(ORDERS_1, isr=(B1, B2))
+        await expanding(bench)
+        await bench.fetch(B3, {ORDERS_1: 0})
+        bench.isr.close()
+        await bench.answer()
+        await bench.until_asked(1)
+        assert bench.partition().isr == bench.partition(ORDERS_1).isr == (B1, B2)
+
+    assert changes(play(script)) == []

@@ -1,0 +1,72 @@
+"""What a broker can do by its protocol version.
+
+Source: KIP-497, KIP-584, KIP-516, KIP-704, KIP-866; Kafka 2.8, ApiVersion; 3.9, MetadataVersion.
+"""
+
+import pytest
+
+from kcsim.controller.capabilities import (
+    DEFAULT_PROTOCOL_VERSION,
+    PROTOCOL_VERSIONS,
+    SINCE,
+    Capabilities,
+    capabilities_of,
+)
+from kcsim.controller.config import ControllerConfig
+from kcsim.controller.protections import ALL_ON, PROTECTIONS
+
+WITHOUT_ALTER_ISR = ALL_ON.without(["alter-isr"])
+
+
+@pytest.mark.parametrize(
+    ("version", "new"),
+    [
+        ("2.6", set()),
+        ("2.7", {"alter_isr", "broker_features"}),
+        ("2.8", {"topic_ids"}),
+        ("3.0", set()),
+        ("3.2", {"leader_recovery_state"}),
+        ("3.3", set()),
+        ("3.4", {"kraft_controller_epoch"}),
+        ("3.9", set()),
+    ],
+)
+def test_a_version_has_what_those_before_it_have_and_its_own(version: str, new: set[str]) -> None:
+    place = PROTOCOL_VERSIONS.index(version)
+    before = names_of(capabilities_of(PROTOCOL_VERSIONS[place - 1], ALL_ON)) if place else set()
+    assert names_of(capabilities_of(version, ALL_ON)) == before | new
+    assert ControllerConfig(inter_broker_protocol_version=version).capabilities == capabilities_of(version, ALL_ON)
+
+
+def names_of(capabilities: Capabilities) -> set[str]:
+    return {name for name, is_there in capabilities._asdict().items() if is_there}
+
+
+@pytest.mark.parametrize("version", PROTOCOL_VERSIONS)
+def test_what_is_switched_off_no_version_has(version: str) -> None:
+    assert not capabilities_of(version, WITHOUT_ALTER_ISR).alter_isr
+    config = ControllerConfig(inter_broker_protocol_version=version, protections=WITHOUT_ALTER_ISR)
+    assert not config.capabilities.alter_isr
+
+
+def test_a_protection_that_is_no_capability_decides_nothing() -> None:
+    of_all_versions = [protection.name for protection in PROTECTIONS if protection.since is None]
+    assert capabilities_of("2.8", ALL_ON.without(of_all_versions)) == capabilities_of("2.8", ALL_ON)
+
+
+def test_every_capability_came_with_a_known_version() -> None:
+    switchable = {protection.name.replace("-", "_"): protection.since for protection in PROTECTIONS if protection.since}
+    assert {*switchable, *SINCE} == set(Capabilities._fields)
+    assert switchable.keys().isdisjoint(SINCE)
+    assert {*switchable.values(), *SINCE.values()} <= set(PROTOCOL_VERSIONS)
+
+
+@pytest.mark.parametrize("version", ["2.5", "2.10", "4.0", ""])
+def test_an_unknown_version_is_an_error(version: str) -> None:
+    with pytest.raises(ValueError, match="not in tuple"):
+        capabilities_of(version, ALL_ON)
+
+
+def test_without_a_setting_leaders_write_their_isrs_themselves() -> None:
+    assert DEFAULT_PROTOCOL_VERSION == "2.6"
+    assert not ControllerConfig().capabilities.alter_isr
