@@ -123,6 +123,35 @@ def test_the_recordings_cover_what_brokers_and_controllers_write() -> None:
     assert len(BY_KAFKA) > 200
 
 
+@pytest.mark.parametrize(
+    ("path", "data", "read"),
+    [
+        (
+            "/controller",
+            b'{"version":2,"brokerid":3,"timestamp":"1795731751752","kraftControllerEpoch":-1}',
+            ControllerNode(BrokerId(3), 1795731751752, kraft_controller_epoch=-1),
+        ),
+        (
+            "/brokers/topics/orders/partitions/0/state",
+            b'{"controller_epoch":1,"leader":2,"version":1,"leader_recovery_state":1,"leader_epoch":3,"isr":[2]}',
+            PartitionState(
+                LeaderAndIsr(BrokerId(2), LeaderEpoch(3), (BrokerId(2),), V5, is_recovering=True), ControllerEpoch(1)
+            ),
+        ),
+        (
+            "/brokers/topics/orders",
+            b'{"partitions":{"0":[1,2]},"topic_id":"4HbmGsjpToWP2_7PAWaJ0Q","adding_replicas":{},"removing_replicas":{},'
+            b'"version":3}',
+            TopicState({0: ReplicaAssignment((BrokerId(1), BrokerId(2)))}, "4HbmGsjpToWP2_7PAWaJ0Q"),
+        ),
+    ],
+)
+def test_what_kafka_3_9_wrote_at_protocol_version_3_9(path: str, data: bytes, read: object) -> None:
+    """From tests/conformance/traces/protocol-3.9."""
+    assert decode(path, data) == read
+    assert encode(path, read) == data
+
+
 def test_what_was_recorded_is_read_without_leniency() -> None:
     """Lenient decoding raises here, with the path in the message."""
     for path, data in WELL_FORMED:

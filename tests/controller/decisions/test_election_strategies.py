@@ -5,6 +5,7 @@ Recorded examples are in tests/vectors/leader_election.json; the rules are teste
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
@@ -48,6 +49,26 @@ def outcome(election: Election) -> tuple[int | None, Ids, Ids] | None:
 
 def offline(isr: Ids, online: Ids, assignment: Ids, unclean: bool = False) -> Election:
     return elect_offline(assignment, stored(isr), online, unclean)
+
+
+@pytest.mark.parametrize(
+    ("isr", "marks_recovery", "was_recovering", "is_recovering"),
+    [
+        (ids(3), True, False, True),
+        (ids(3), False, False, False),
+        (ids(1), True, False, False),
+        (ids(1), True, True, True),
+    ],
+    ids=["unclean", "unclean before 3.2", "clean", "clean, and the ISR has not changed since an unclean election"],
+)
+def test_a_leader_from_outside_the_isr_is_marked(
+    isr: Ids, marks_recovery: bool, was_recovering: bool, is_recovering: bool
+) -> None:
+    """KIP-704; recorded from Kafka 3.9.1: tests/conformance/traces/protocol-3.9/unclean-by-command.json."""
+    state = replace(stored(isr), is_recovering=was_recovering)
+    elected = elect_offline(ids(1, 3), state, ids(1), unclean_allowed=True, marks_recovery=marks_recovery).elected
+    assert elected is not None
+    assert (elected.leader, elected.is_recovering) == (1, is_recovering)
 
 
 def controlled(isr: Ids, online: Ids, shutting_down: Ids, assignment: Ids) -> Election:
