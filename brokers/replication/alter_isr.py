@@ -93,8 +93,9 @@ class AlterIsrManager:
             if answer.response.error is not ErrorCode.NONE:
                 await self._runtime.sleep_ms(RETRY_MS)
                 continue
-            for tp, result in answer.response.partitions.items():
-                self._changes.pop(tp).answer.resolve(Answered(result, answer.cause))
+            for tp in asked:  # one that the response does not have is asked for again
+                if (result := answer.response.partitions.get(tp)) is not None:
+                    self._changes.pop(tp).answer.resolve(Answered(result, answer.cause))
         self._sender = None
 
     def record_change(self, tp: TopicPartition, change: int) -> None:

@@ -17,7 +17,7 @@ from kcsim.controller.handlers.reassignment import ReassignmentHandlers
 from kcsim.controller.requests import UNKNOWN_BROKER_EPOCH, AlterIsrRequest, AlterIsrResponse, ErrorCode
 from kcsim.controller.watches import ControllerWatches
 from kcsim.vocabulary import LeaderAndIsr, PartitionState, TopicPartition
-from kcsim.zk.errors import BadVersionError, ZooKeeperError
+from kcsim.zk.errors import BadVersionError, ControllerMovedError, ZooKeeperError
 from kcsim.zk.kafka.isr_changes import IsrChangeZnodes
 from kcsim.zk.kafka.partition_states import PartitionStateZnodes
 from kcsim.znodes import paths
@@ -79,8 +79,11 @@ class IsrChangeHandler:
     async def process_alter_isr(self, event: AlterIsrReceived, cause: int) -> None:
         """Write the ISRs that leaders ask for, answer, notify all brokers, and complete what reassignments can complete now.
 
-        Each state znode must have the version that the leader knows. After a refused write the controller reads the state
-        again, but the leader has to wait for the controller's next decision.
+        Each state znode must have the version that the leader knows. After a refused write the controller does not read the
+        state again, and the leader has to wait for the controller's next decision.
+
+        Raises: ControllerMovedError and EXPECTED_FAILURES, after the leader was answered. Kafka reports the former as any
+            other failure here; the controller then learns from /controller alone that it has a successor.
         """
         request = event.request
         if not self._is_known(request):
@@ -88,7 +91,7 @@ class IsrChangeHandler:
             return
         try:
             altered = await self._alter(request, cause)
-        except EXPECTED_FAILURES:
+        except (ControllerMovedError, *EXPECTED_FAILURES):
             event.answer.resolve(AlterIsrResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
             raise
         event.answer.resolve(AlterIsrResponse(partitions=altered))
@@ -121,7 +124,7 @@ class IsrChangeHandler:
                 altered[tp] = ErrorCode.INVALID_UPDATE_VERSION if is_stale else ErrorCode.UNKNOWN_SERVER_ERROR
             else:
                 altered[tp] = replace(wanted[tp].leader_and_isr, zk_version=written)
-        await self._read_again(wanted, cause)
+        await self._read_again([tp for tp in wanted if isinstance(altered[tp], LeaderAndIsr)], cause)
         await self._own.send_update_metadata(cause, request.partitions)
         return altered
 

@@ -8,6 +8,8 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from kcsim.brokers.config import PROTOCOL_VERSION
+from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION
 from kcsim.scenarios.explore.generator_state import GeneratorState, one_or_list
 from kcsim.scenarios.explore.profile import Profile
 from kcsim.scenarios.explore.step_generators import STEP_GENERATORS
@@ -80,6 +82,8 @@ def _cluster(profile: Profile, numbers: random.Random) -> tuple[Tree, GeneratorS
     racks = numbers.randint(2, 3) if numbers.random() < profile.racks else 0
     members = numbers.choice(profile.zookeeper_members)
     settings = {name: numbers.choice(values) for name, values in CLUSTER_SETTINGS.items()}
+    if profile.protocol_versions != [DEFAULT_PROTOCOL_VERSION]:
+        settings[PROTOCOL_VERSION] = numbers.choice(profile.protocol_versions)
     state = GeneratorState(numbers, brokers, min(racks, len(brokers)), members, {})
     state.up = state.names
     for name in TOPICS[: numbers.randint(*profile.topics)]:

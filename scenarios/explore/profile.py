@@ -8,6 +8,8 @@ from pydantic import Field, PlainValidator, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from kcsim.brokers.config import PROTOCOL_VERSION, SettingError, parse_setting
+from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION
 from kcsim.scenarios.explore.step_generators import STEP_GENERATORS
 from kcsim.scenarios.language.model import Model
 from kcsim.scenarios.language.network_types import Probability
@@ -53,8 +55,19 @@ def _weights(value: object) -> dict[str, int]:
 Weights = Annotated[Mapping[str, int], PlainValidator(_weights)]
 
 
+def _protocol_version(value: Any) -> str:
+    try:
+        return str(parse_setting(PROTOCOL_VERSION, value))
+    except SettingError as error:
+        raise validation_error(str(error)) from None
+
+
+ProtocolVersion = Annotated[str, PlainValidator(_protocol_version)]
+"""A value of inter.broker.protocol.version."""
+
+
 class Profile(Model):
-    """What is drawn. Each span is drawn from with equal probabilities."""
+    """What is drawn. Each span and each list is drawn from with equal probabilities."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     description: Annotated[str, Field(min_length=1)]
@@ -68,6 +81,9 @@ class Profile(Model):
     shortest_pause: Duration = 20
     longest_pause: Duration = 4_000
     zookeeper_members: Annotated[list[int], Field(min_length=1)] = Field(default_factory=lambda: [1])
+    protocol_versions: Annotated[list[ProtocolVersion], Field(min_length=1)] = Field(
+        default_factory=lambda: [DEFAULT_PROTOCOL_VERSION]
+    )
     unhealed: Probability = 0.2
     producers: Probability = 0.5
     consumers: Probability = 0.0

@@ -1,6 +1,6 @@
 """A controller that answers a broker's requests when a test says so."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from kcsim.brokers.network.network import MemoryNetwork
@@ -42,15 +42,21 @@ class ScriptedController:
         return [dict(request.partitions) for request, _ in self.received]
 
     async def answer(
-        self, error: ErrorCode = ErrorCode.NONE, refused: Mapping[TopicPartition, ErrorCode] | None = None
+        self,
+        error: ErrorCode = ErrorCode.NONE,
+        refused: Mapping[TopicPartition, ErrorCode] | None = None,
+        left_out: Collection[TopicPartition] = (),
     ) -> None:
         """Wait for a request, and answer it: with the states asked for, in the next version, except where refused.
+
+        Args:
+            left_out: partitions that the answer does not have.
 
         Raises: TimedOutError.
         """
         incoming = await self._unanswered.get(ENOUGH_MS)
         states = {} if error else {**written(incoming.request), **(refused or {})}
-        incoming.respond(AlterIsrResponse(error, states))
+        incoming.respond(AlterIsrResponse(error, {tp: one for tp, one in states.items() if tp not in left_out}))
 
     @property
     def connections(self) -> int:

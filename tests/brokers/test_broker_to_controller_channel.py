@@ -164,6 +164,21 @@ def test_another_controller_is_asked_as_soon_as_it_is_known() -> None:
     play(script)
 
 
+def test_the_next_request_goes_to_the_new_controller() -> None:
+    """Also while the connection to the former one is open."""
+
+    async def script(bench: ChannelBench) -> None:
+        former, controller = bench.listening(B2), bench.listening(B3)
+        for broker, broker_id in ((former, B2), (controller, B3)):
+            bench.learn(broker_id)
+            asked = bench.ask()
+            await broker.answer()
+            assert (await asked.wait()).response == DONE
+        assert (former.connections, controller.connections) == (0, 1)
+
+    assert EventKind.REQUEST_FAILED not in [event.kind for event in play(script).events()]
+
+
 def test_any_other_answer_is_that_of_the_controller() -> None:
     async def script(bench: ChannelBench) -> None:
         controller = bench.listening(B2)

@@ -340,6 +340,26 @@ def test_a_request_that_is_refused_as_a_whole_is_asked_again_with_what_came_mean
     assert changes(bench) == [(EventKind.ISR_EXPANDED, [1, 2, 3])] * 2
 
 
+def test_a_partition_that_the_answer_does_not_have_is_asked_for_again() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await expanding(bench)
+        await bench.controller.answer(left_out=[ORDERS_0])
+        await bench.until_asked(2)
+        await bench.answer()
+
+    bench = play(script)
+    assert bench.controller.asked == [{ORDERS_0: state(B1, B2, B3)}] * 2
+    assert changes(bench) == [(EventKind.ISR_EXPANDED, [1, 2, 3])]
+
+
+def test_a_partition_that_was_not_asked_for_is_ignored_in_an_answer() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await expanding(bench)
+        await bench.answer(clicks=ErrorCode.FENCED_LEADER_EPOCH)
+
+    assert changes(play(script)) == [(EventKind.ISR_EXPANDED, [1, 2, 3])]
+
+
 # --- answers that come too late
 
 

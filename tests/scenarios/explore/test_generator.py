@@ -103,6 +103,16 @@ def test_some_are_left_as_they_are_and_given_time() -> None:
     assert ends == {(True, False), (False, True)}
 
 
+def test_clusters_have_the_protocol_versions_of_their_profile() -> None:
+    def versions(profile: Profile) -> set[str | None]:
+        settings = [generate(profile, seed)["cluster"]["settings"] for seed in range(30)]
+        return {one.get("inter.broker.protocol.version") for one in settings}
+
+    assert versions(load_profile("all")) == {"2.6", "2.8"}
+    assert versions(load_profile("standard")) == {None}
+    assert versions(load_profile("standard").model_copy(update={"protocol_versions": ["2.7"]})) == {"2.7"}
+
+
 # --- profiles --------------------------------------------------------------------------------------------------------------
 
 
@@ -118,6 +128,11 @@ def test_every_profile_has_the_name_of_its_file() -> None:
         ("weights: {kill: 0}", "weights: all weights are 0"),
         ("brokers: [5, 3]\nweights: {kill: 1}", "brokers: [5, 3] is no span; write [least, most]"),
         ("broker: [3, 5]\nweights: {kill: 1}", "broker: unknown key; did you mean brokers?"),
+        (
+            "protocol-versions: [2.8, 2.5]\nweights: {kill: 1}",
+            "protocol-versions.1: 2.5 is no value of inter.broker.protocol.version, which is a release from 2.6 to 3.9",
+        ),
+        ("protocol-versions: []\nweights: {kill: 1}", "protocol-versions: List should have at least 1 item"),
         ("weights: {kill: 1", "not YAML: "),
     ],
 )
