@@ -31,6 +31,8 @@ from kcsim.znodes.requests import (
     encode_log_dir_event,
     encode_partitions,
     encode_reassignment,
+    isr_change_name,
+    log_dir_event_name,
 )
 from kcsim.znodes.topics import (
     decode_isr_after,
@@ -75,6 +77,8 @@ __all__ = [
     "encode_producer_id_block",
     "encode_reassignment",
     "encode_topic",
+    "isr_change_name",
+    "log_dir_event_name",
     "partition_state_text",
     "partition_state_text_before_isr",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kcsim.vocabulary import BrokerId, TopicPartition
-from kcsim.znodes import kafka_json
+from kcsim.znodes import kafka_json, paths
 from kcsim.znodes.kafka_json import JsonObject, NotJsonError, WrongJsonError, as_array, as_int, as_object, as_string, field
 from kcsim.znodes.reading import BadZnodeError, Report, broker_ids_in, object_or_report, reading
 
@@ -80,6 +80,37 @@ def decode_preferred_election(path: str, data: bytes | None, report: Report) -> 
     Data that are not JSON are reported, and the result is empty. Raises: BadZnodeError for JSON of another form.
     """
     return _decode_partitions(path, data, report)
+
+
+def isr_change_name(child: str) -> str:
+    """Return the name under which Kafka reads and deletes what a child of /isr_change_notification notifies of.
+
+    Raises: BadZnodeError for a name of fewer than 10 characters.
+    """
+    return _notification_name(paths.ISR_CHANGE_PREFIX, child)
+
+
+def log_dir_event_name(child: str) -> str:
+    """Return the name as isr_change_name does, for a child of /log_dir_event_notification.
+
+    Raises: BadZnodeError for a name of fewer than 13 characters.
+    """
+    return _notification_name(paths.LOG_DIR_EVENT_PREFIX, child)
+
+
+def _notification_name(prefix_path: str, child: str) -> str:
+    """Return the prefix and the child's number, which is to Kafka whatever follows the last occurrence of the prefix.
+
+    In a name without the prefix, the number begins where the prefix would end if it stood one character before the name: the
+    result of lastIndexOf, -1, is not checked. Source: Kafka 2.8, IsrChangeNotificationSequenceZNode.sequenceNumber,
+    LogDirEventNotificationSequenceZNode.sequenceNumber.
+    """
+    prefix = paths.name(prefix_path)
+    begin = child.rfind(prefix) + len(prefix)
+    if begin > len(child):
+        path = paths.child(paths.parent(prefix_path), child)
+        raise BadZnodeError(path, f"the name is too short for a number after {prefix}")
+    return prefix + child[begin:]
 
 
 def decode_isr_change(path: str, data: bytes | None, report: Report) -> tuple[TopicPartition, ...]:

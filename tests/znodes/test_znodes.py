@@ -528,3 +528,29 @@ def test_half_a_surrogate_pair_does_not_survive_reading() -> None:
     """It could not be written to any znode path."""
     (partition,) = decode(ISR_CHANGE, b'{"partitions":[{"topic":"\\ud800","partition":0}]}')
     assert partition == TopicPartition("?", 0)
+
+
+@pytest.mark.parametrize(
+    ("child", "name"),
+    [
+        ("isr_change_0000000007", "isr_change_0000000007"),
+        ("isr_change_7", "isr_change_7"),
+        ("isr_change_", "isr_change_"),
+        ("old_isr_change_9", "isr_change_9"),
+        ("isr_change_1_isr_change_2", "isr_change_2"),
+        ("written-by-hand", "isr_change_-hand"),
+        ("ten-letter", "isr_change_"),
+    ],
+)
+def test_a_child_that_is_no_sequential_znode_is_looked_for_under_another_name(child: str, name: str) -> None:
+    """Recordings isr-notification-with-a-long-name, log-dir-notification-with-a-long-name."""
+    assert znodes.isr_change_name(child) == name
+
+
+def test_a_child_whose_name_is_too_short_for_a_number_is_an_error() -> None:
+    """Recordings isr-notification-with-a-short-name, log-dir-notification-with-a-short-name."""
+    with pytest.raises(BadZnodeError, match="/isr_change_notification/mine: the name is too short"):
+        znodes.isr_change_name("mine")
+    with pytest.raises(BadZnodeError, match="/log_dir_event_notification/twelve-chars: the name is too short"):
+        znodes.log_dir_event_name("twelve-chars")
+    assert znodes.log_dir_event_name("thirteen-char") == "log_dir_event_"

@@ -19,8 +19,13 @@ class IsrChangeZnodes:
         self._znodes = znodes
 
     async def names(self, cause: Cause = None) -> tuple[str, ...]:
-        """Return the names of the ISR change notifications, sorted, which is their order in time; arm the child watch."""
-        return await self._znodes.get_children(paths.ISR_CHANGE_NOTIFICATION, register_watch=True, cause=cause)
+        """Return the names of the ISR change notifications, sorted, which is their order in time; arm the child watch.
+
+        For children that are no sequential znodes these are the names that Kafka looks for. Raises: BadZnodeError if a name
+        is too short.
+        """
+        children = await self._znodes.get_children(paths.ISR_CHANGE_NOTIFICATION, register_watch=True, cause=cause)
+        return tuple(sorted(set(map(znodes.isr_change_name, children))))
 
     async def read_partitions(self, names: Iterable[str], cause: Cause = None) -> list[TopicPartition]:
         """Return the partitions that ISR change notifications name, sorted."""

@@ -19,8 +19,13 @@ class LogDirEventZnodes:
         self._znodes = znodes
 
     async def names(self, cause: Cause = None) -> tuple[str, ...]:
-        """Return the names of the log directory notifications, sorted, which is their order in time; arm the child watch."""
-        return await self._znodes.get_children(paths.LOG_DIR_EVENT_NOTIFICATION, register_watch=True, cause=cause)
+        """Return the names of the log directory notifications, sorted, which is their order in time; arm the child watch.
+
+        For children that are no sequential znodes these are the names that Kafka looks for. Raises: BadZnodeError if a name
+        is too short.
+        """
+        children = await self._znodes.get_children(paths.LOG_DIR_EVENT_NOTIFICATION, register_watch=True, cause=cause)
+        return tuple(sorted(set(map(znodes.log_dir_event_name, children))))
 
     async def read_brokers(self, names: Iterable[str], cause: Cause = None) -> list[BrokerId]:
         """Return the brokers that log directory notifications name, sorted."""

@@ -38,3 +38,19 @@ def test_an_isr_change_that_is_no_json_is_ignored_and_one_of_another_form_an_err
             await bench.kafka_zk.isr_changes.read_partitions(await bench.kafka_zk.isr_changes.names())
 
     bench.runtime.run(main())
+
+
+def test_a_child_that_is_no_sequential_znode_is_neither_read_nor_deleted(bench: Bench) -> None:
+    async def main() -> None:
+        await prepared(bench)
+        by_hand = paths.child(paths.ISR_CHANGE_NOTIFICATION, "written-by-hand")
+        await bench.tree(Create(by_hand, b'{"version":1,"partitions":[{"topic":"orders","partition":0}]}'))
+        names = await bench.kafka_zk.isr_changes.names()
+        assert await bench.kafka_zk.isr_changes.read_partitions(names) == []
+        await bench.kafka_zk.isr_changes.delete(names, EPOCH_0)
+        assert await bench.by_hand.znodes.get_data(by_hand) is not None
+        await bench.tree(Create(paths.child(paths.ISR_CHANGE_NOTIFICATION, "mine")))
+        with pytest.raises(BadZnodeError, match="mine: the name is too short"):
+            await bench.kafka_zk.isr_changes.names()
+
+    bench.runtime.run(main())
