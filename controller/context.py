@@ -10,7 +10,7 @@ from kcsim.controller.decisions.leader_balance import Leadership, counts_as_imba
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.decisions.request_batch import UNASSIGNED
-from kcsim.controller.errors import no_preferred_leader
+from kcsim.controller.errors import preferred_leader
 from kcsim.vocabulary import (
     BrokerEpoch,
     BrokerId,
@@ -114,16 +114,17 @@ class ControllerContext:
         """Store a partition's assignment.
 
         Raises: IllegalStateError, after the assignment is stored, when a partition that has had a leader loses all its
-        replicas, or gets replicas again after it had none. Kafka looks for the preferred leader of both lists then, and
-        fails.
+        replicas, or gets replicas again after it had none; NoBrokerIdError, when the first replica of either list is no
+        broker id. Kafka looks for the preferred leader of both lists then, and fails.
         """
         before = self.assignments.get(tp)
         self.assignments[tp] = assignment
         self._of_topic.setdefault(tp.topic, {})[tp] = None
         self._touched.add(tp)
         had_a_leader = tp in self.leadership and tp.topic not in self.topics_to_be_deleted
-        if had_a_leader and not (assignment.replicas and (before is None or before.replicas)):
-            raise no_preferred_leader(tp)
+        if had_a_leader:
+            for each in (before, assignment) if before is not None else (assignment,):
+                preferred_leader(tp, each.replicas)
 
     def assignment(self, tp: TopicPartition) -> ReplicaAssignment:
         """Return a partition's assignment; an empty one if the partition is unknown."""
@@ -158,13 +159,13 @@ class ControllerContext:
     def put_leadership(self, tp: TopicPartition, state: PartitionState) -> None:
         """Store a partition's leadership.
 
-        Raises: IllegalStateError, after the leadership is stored, when the partition has no replicas: Kafka looks for its
-        preferred leader then, and fails.
+        Raises: IllegalStateError, after the leadership is stored, when the partition has no replicas, and NoBrokerIdError,
+        when the first one is no broker id: Kafka looks for its preferred leader then, and fails.
         """
         self.leadership[tp] = state
         self._touched.add(tp)
-        if not self.assignment(tp).replicas and tp.topic not in self.topics_to_be_deleted:
-            raise no_preferred_leader(tp)
+        if tp.topic not in self.topics_to_be_deleted:
+            preferred_leader(tp, self.assignment(tp).replicas)
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
         """Return the partitions without a leader or with an offline leader, except those of topics queued for deletion.

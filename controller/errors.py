@@ -1,6 +1,9 @@
 """The controller's own errors."""
 
-from kcsim.vocabulary import FailureReason, TopicPartition
+from collections.abc import Sequence
+
+from kcsim.controller.decisions.broker_ids import check_broker_ids
+from kcsim.vocabulary import BrokerId, FailureReason, TopicPartition
 
 
 class IllegalStateError(Exception):
@@ -9,11 +12,6 @@ class IllegalStateError(Exception):
     def __init__(self, message: str, reason: FailureReason | None = None) -> None:
         super().__init__(message)
         self.reason = reason
-
-
-def no_preferred_leader(tp: TopicPartition) -> IllegalStateError:
-    """Return the error for a partition without replicas, where its preferred leader is looked for."""
-    return IllegalStateError(f"{tp} is assigned to no broker, so it has no preferred leader", FailureReason.NO_REPLICAS)
 
 
 class StateChangeFailedError(Exception):
@@ -26,3 +24,12 @@ class StateChangeFailedError(Exception):
 
 class NotControllerError(Exception):
     """The broker that received the request is not the active controller, or not any more. Nothing was done."""
+
+
+def preferred_leader(tp: TopicPartition, replicas: Sequence[BrokerId]) -> BrokerId:
+    """Return the first of a partition's replicas. Raises: IllegalStateError if there is none; NoBrokerIdError."""
+    if not replicas:
+        message = f"{tp} is assigned to no broker, so it has no preferred leader"
+        raise IllegalStateError(message, FailureReason.NO_REPLICAS)
+    check_broker_ids(tp, replicas[:1])
+    return replicas[0]

@@ -1,5 +1,6 @@
 """The failures that the controller expects while it processes an event, and their names in the event log."""
 
+from kcsim.controller.decisions.broker_ids import NoBrokerIdError
 from kcsim.controller.errors import IllegalStateError, StateChangeFailedError
 from kcsim.vocabulary import FailureReason
 from kcsim.zk.errors import ZooKeeperError
@@ -12,6 +13,7 @@ EXPECTED_FAILURES = (
     BadZnodeError,
     IllegalStateError,
     StateChangeFailedError,
+    NoBrokerIdError,
 )
 """Failures that can occur while an event is processed, after crashes and hand-edited znodes. Any other error is a defect."""
 

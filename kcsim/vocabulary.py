@@ -9,7 +9,7 @@ Source: used throughout Kafka 2.8's controller; the fields are those of its znod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple, NewType, TypeVar
+from typing import NamedTuple, NewType, Self, TypeVar
 
 BrokerId = NewType("BrokerId", int)
 BrokerEpoch = NewType("BrokerEpoch", int)
@@ -45,6 +45,37 @@ class FailureReason(StrEnum):
     NOT_A_REPLICA = "NotAReplica"  # the ISR names a broker that is no replica of the partition
     NO_JSON_OBJECT = "NoJsonObject"  # the znode holds JSON, but no object where there must be one
     NO_JSON_ARRAY = "NoJsonArray"  # the znode holds JSON, but no array where there must be one
+
+
+class NoBrokerId(int):
+    """A replica that is no int in a reassignment written by hand. Kafka keeps and writes it, and fails where it needs an id.
+
+    It is equal to another of the same text; a number of integral value also to that broker id, as in Scala. In the event log
+    it is -2.
+
+    Args:
+        json: the replica as JSON.
+        number: its value, if it is a number that is no int of 32 bits.
+    """
+
+    def __new__(cls, json: str, number: float | None = None) -> Self:
+        return super().__new__(cls, -2)
+
+    def __init__(self, json: str, number: float | None = None) -> None:
+        self.json = json
+        self._compared: float | str = json if number is None else number
+
+    def __eq__(self, other: object) -> bool:
+        return self._compared == (other._compared if isinstance(other, NoBrokerId) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
+
+    def __str__(self) -> str:
+        return self.json
 
 
 class TopicPartition(NamedTuple):

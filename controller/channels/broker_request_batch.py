@@ -7,7 +7,7 @@ docs/kafka/requests.md 2.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import assert_never
+from typing import Concatenate, ParamSpec, assert_never
 
 from kcsim.controller.channels.channel_manager import ControllerChannelManager
 from kcsim.controller.decisions import request_recipients as recipients_of
@@ -15,6 +15,7 @@ from kcsim.controller.decisions.request_batch import (
     ClusterView,
     EndpointNotAvailableError,
     RequestBatch,
+    UnsendableReplicaError,
     add_leader_and_isr,
     add_stop_replica,
     flush,
@@ -38,6 +39,8 @@ from kcsim.controller.requests import (
 from kcsim.controller.scope import ControllerScope
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import BrokerId, FailureReason, TopicPartition
+
+P = ParamSpec("P")
 
 
 class BrokerRequestBatch:
@@ -90,28 +93,38 @@ class BrokerRequestBatch:
     # --- adding
 
     def leader_and_isr(self, recipients: Mapping[TopicPartition, Iterable[BrokerId]], is_new: bool = False) -> None:
-        self._batch = add_leader_and_isr(self._batch, self._view(), recipients, is_new)
+        self._add(add_leader_and_isr, recipients, is_new)
 
     def stop_replica(self, broker: BrokerId, partitions: Iterable[TopicPartition], delete: bool) -> None:
-        self._batch = add_stop_replica(self._batch, self._view(), broker, partitions, delete)
+        self._add(add_stop_replica, broker, partitions, delete)
 
     def replicas_to_serve(self, replicas: Mapping[TopicPartition, Iterable[BrokerId]], is_new: bool) -> None:
-        self._batch = recipients_of.add_replicas_to_serve(self._batch, self._view(), replicas, is_new)
+        self._add(recipients_of.add_replicas_to_serve, replicas, is_new)
 
     def replicas_gone_offline(self, broker: BrokerId, partitions: Iterable[TopicPartition]) -> None:
-        self._batch = recipients_of.add_replicas_gone_offline(self._batch, self._view(), broker, partitions)
+        self._add(recipients_of.add_replicas_gone_offline, broker, partitions)
 
     def epoch_bump(self, tp: TopicPartition) -> None:
-        self._batch = recipients_of.add_epoch_bump(self._batch, self._view(), tp)
+        self._add(recipients_of.add_epoch_bump, tp)
 
     def metadata_for_all(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        self._batch = recipients_of.add_metadata_for_all(self._batch, self._view(), partitions)
+        self._add(recipients_of.add_metadata_for_all, partitions)
 
     def metadata_for_existing(self, started: Iterable[BrokerId]) -> None:
-        self._batch = recipients_of.add_metadata_for_existing(self._batch, self._view(), started)
+        self._add(recipients_of.add_metadata_for_existing, started)
 
     def metadata_for_started(self, started: Iterable[BrokerId]) -> None:
-        self._batch = recipients_of.add_metadata_for_started(self._batch, self._view(), started)
+        self._add(recipients_of.add_metadata_for_started, started)
+
+    def _add(
+        self, add: Callable[Concatenate[RequestBatch, ClusterView, P], RequestBatch], *a: P.args, **k: P.kwargs
+    ) -> None:
+        """Add to the batch. Raises: NoBrokerIdError; what was added before stays in the batch."""
+        try:
+            self._batch = add(self._batch, self._view(), *a, **k)
+        except UnsendableReplicaError as error:
+            self._batch = error.gathered
+            raise
 
     def _view(self) -> ClusterView:
         """Return the context in the form that decisions on requests take."""

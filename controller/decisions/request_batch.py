@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import msgspec
 from msgspec.structs import replace
 
+from kcsim.controller.decisions.broker_ids import NoBrokerIdError, check_broker_ids
 from kcsim.controller.decisions.state_change_requests import (
     EPOCH_DURING_DELETE,
     LEADER_DURING_DELETE,
@@ -56,6 +57,18 @@ class EndpointNotAvailableError(LookupError):
         offered = ", ".join(map(str, broker.endpoints)) or "none"
         super().__init__(f"broker {broker.broker_id} has no endpoint of listener {listener}; it registered {offered}")
         self.broker_id, self.listener = broker.broker_id, listener
+
+
+class UnsendableReplicaError(NoBrokerIdError):
+    """A partition is assigned to what is no broker id, so it cannot be added.
+
+    Attributes:
+        gathered: the batch as Kafka leaves it then.
+    """
+
+    def __init__(self, error: NoBrokerIdError, gathered: "RequestBatch") -> None:
+        super().__init__(str(error))
+        self.gathered = gathered
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +141,11 @@ def add_leader_and_isr(
         recipients: per partition; dead brokers are dropped at the flush, negative ids here. The partition's metadata goes to
             all live brokers even if no recipient remains.
 
-    Raises: KeyError for a partition without leadership, for which there is nothing to send.
+    Raises: KeyError for a partition without leadership, for which there is nothing to send; UnsendableReplicaError.
     """
     if not recipients:
         return batch
+    _check_assignments(recipients, view, batch)
     touched: dict[BrokerId, dict[TopicPartition, LeaderAndIsrPartitionState]] = {}
     for tp, brokers in recipients.items():
         state = LeaderAndIsrPartitionState(view.leadership[tp], view.assignments.get(tp, UNASSIGNED), is_new)
@@ -156,13 +170,17 @@ def add_update_metadata(
 
     Args:
         partitions: those without leadership are left out.
+
+    Raises: UnsendableReplicaError; the brokers are added then.
     """
     online = frozenset(view.broker_epochs).difference(view.shutting_down)
     known = [tp for tp in partitions if tp in view.leadership]
+    addressed = batch.update_metadata_brokers | {broker for broker in brokers if broker >= 0}
+    _check_assignments(known, view, replace(batch, update_metadata_brokers=addressed))
     states = {tp: _metadata_of(tp, view, online) for tp in known}
     return replace(
         batch,
-        update_metadata_brokers=batch.update_metadata_brokers | {broker for broker in brokers if broker >= 0},
+        update_metadata_brokers=addressed,
         update_metadata_partitions={**batch.update_metadata_partitions, **states},
     )
 
@@ -182,6 +200,14 @@ def add_stop_replica(
     if not added or broker < 0:
         return batch
     return replace(batch, stop_replica={**batch.stop_replica, broker: added})
+
+
+def _check_assignments(partitions: Iterable[TopicPartition], view: ClusterView, gathered: RequestBatch) -> None:
+    for tp in partitions:
+        try:
+            check_broker_ids(tp, view.assignments.get(tp, UNASSIGNED).replicas)
+        except NoBrokerIdError as error:
+            raise UnsendableReplicaError(error, gathered) from None
 
 
 def _metadata_of(tp: TopicPartition, view: ClusterView, online: Collection[BrokerId]) -> UpdateMetadataPartitionState:

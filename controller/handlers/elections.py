@@ -9,7 +9,7 @@ from collections.abc import Collection
 from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy, preferred_choice
 from kcsim.controller.decisions.leader_balance import Leadership, imbalance_by_broker
 from kcsim.controller.decisions.partition_states import PartitionMachineState
-from kcsim.controller.errors import IllegalStateError, StateChangeFailedError, no_preferred_leader
+from kcsim.controller.errors import IllegalStateError, StateChangeFailedError, preferred_leader
 from kcsim.controller.events import (
     AutoPreferredReplicaLeaderElection,
     ElectionResults,
@@ -96,9 +96,7 @@ class ElectionHandlers:
         if election_type is ElectionType.UNCLEAN:
             return leader is not None and leader in self._context.live_broker_ids
         replicas = self._context.assignment(tp).replicas
-        if not replicas:
-            raise no_preferred_leader(tp)
-        return leader == replicas[0]
+        return leader == preferred_leader(tp, replicas)
 
     def _leader(self, tp: TopicPartition) -> BrokerId | None:
         """Return the leader in the context. Raises: IllegalStateError for a partition that never had a leader."""
@@ -165,12 +163,11 @@ class ElectionHandlers:
         for tp, assignment in context.assignments.items():
             if context.is_queued_for_deletion(tp.topic):
                 continue
-            if not assignment.replicas:
-                raise no_preferred_leader(tp)
+            preferred = preferred_leader(tp, assignment.replicas)
             known = context.leadership.get(tp)
             leaderships.append(Leadership(assignment, None if known is None else known.leader_and_isr))
-            if known is not None and known.leader_and_isr.leader != assignment.replicas[0]:
-                by_preferred.setdefault(assignment.replicas[0], []).append(tp)
+            if known is not None and known.leader_and_isr.leader != preferred:
+                by_preferred.setdefault(preferred, []).append(tp)
         percentage = self._config.leader_imbalance_per_broker_percentage
         for broker, imbalance in imbalance_by_broker(leaderships).items():
             if not imbalance.exceeds(percentage):

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kcsim.controller.channels.broker_request_batch import BrokerRequestBatch
+from kcsim.controller.decisions.broker_ids import check_broker_ids
 from kcsim.controller.decisions.election import (
     Election,
     PartitionLeaderElectionStrategy,
@@ -326,6 +327,8 @@ class PartitionStateMachine:
         alive = context.live_broker_ids
         online = context.online_brokers
         assigned = context.assignment
+        for tp in stored:
+            check_broker_ids(tp, assigned(tp).replicas)
         match strategy:
             case PartitionLeaderElectionStrategy.OFFLINE | PartitionLeaderElectionStrategy.OFFLINE_ALLOW_UNCLEAN:
                 unclean = await self._unclean_allowed(

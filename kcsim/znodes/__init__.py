@@ -22,15 +22,14 @@ from kcsim.znodes.cluster import (
 from kcsim.znodes.configs import decode_config, decode_config_change, encode_config, encode_config_change
 from kcsim.znodes.controllers import decode_controller, decode_controller_epoch, encode_controller, encode_controller_epoch
 from kcsim.znodes.reading import BadZnodeError, Report
+from kcsim.znodes.reassignments import decode_reassignment, encode_reassignment
 from kcsim.znodes.registrations import decode_broker, encode_broker
 from kcsim.znodes.requests import (
     decode_isr_change,
     decode_log_dir_event,
     decode_preferred_election,
-    decode_reassignment,
     encode_log_dir_event,
     encode_partitions,
-    encode_reassignment,
     isr_change_name,
     log_dir_event_name,
 )

@@ -1,10 +1,12 @@
 """Errors and reports for malformed znode content, shared by the decoders of all kinds of znode."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from kcsim.vocabulary import BrokerId, FailureReason
+import msgspec
+
+from kcsim.vocabulary import BrokerId, FailureReason, NoBrokerId
 from kcsim.znodes import kafka_json
 from kcsim.znodes.kafka_json import JsonObject, NotJsonError, WrongJsonError, as_ints, as_object
 
@@ -59,3 +61,10 @@ def timestamp_in(content: JsonObject) -> int:
 def broker_ids_in(value: Any) -> tuple[BrokerId, ...]:
     """Return the value as a tuple of broker ids. Raises: WrongJsonError if it is not an array of JSON ints of 32 bits."""
     return tuple(map(BrokerId, as_ints(value)))
+
+
+def replica_list(replicas: Sequence[BrokerId]) -> Sequence[Any]:
+    """Return replicas in a form that kafka_json.encode takes."""
+    if all(type(replica) is int for replica in replicas):
+        return replicas
+    return [msgspec.Raw(replica.json.encode()) if isinstance(replica, NoBrokerId) else replica for replica in replicas]

@@ -1,77 +1,11 @@
-"""Requests and notifications that tools and brokers send to the controller through znodes."""
+"""Elections that tools request from the controller, and notifications from brokers."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from kcsim.vocabulary import BrokerId, TopicPartition
 from kcsim.znodes import kafka_json, paths
-from kcsim.znodes.kafka_json import JsonObject, NotJsonError, WrongJsonError, as_array, as_int, as_object, as_string, field
-from kcsim.znodes.reading import BadZnodeError, Report, broker_ids_in, object_or_report, reading
-
-
-def decode_reassignment(path: str, data: bytes | None, report: Report) -> dict[TopicPartition, tuple[BrokerId, ...]]:
-    """Decode /admin/reassign_partitions, in its order; the last of several entries for one partition counts.
-
-    Data that are empty, not JSON or JSON of another form (also one with an unknown field) are reported, and the result is
-    empty. A missing partition number counts as 0.
-
-    Raises: BadZnodeError for null data, and when `partitions`, a topic or its `replicas` are missing: Kafka throws a
-        NullPointerException there.
-    """
-    try:
-        content = kafka_json.parse(data)
-        if content is kafka_json.MISSING:
-            raise NotJsonError("No content to map due to end-of-input")
-    except NotJsonError as error:
-        report(path, f"Ignoring partition reassignment due to invalid json: {error}")
-        return {}
-    except WrongJsonError as error:
-        raise BadZnodeError(path, str(error), error.failure) from None
-    if content is None:
-        raise BadZnodeError(path, "null, where a reassignment should be")
-    try:
-        return _reassignments(path, content)
-    except WrongJsonError as error:
-        report(path, f"Ignoring partition reassignment due to invalid json: {error}")
-        return {}
-
-
-def _reassignments(path: str, content: Any) -> dict[TopicPartition, tuple[BrokerId, ...]]:
-    plan = _bound(content, {"version", "partitions"})
-    as_int(plan.get("version", 1))
-    listed = plan.get("partitions")
-    entries = [] if listed is None else [_bound(e, {"topic", "partition", "replicas"}) for e in as_array(listed)]
-    found = [(*_named_partition(entry), _replicas(entry)) for entry in entries]
-    # Kafka binds the whole text first, so a wrong type anywhere takes precedence over a missing field.
-    if listed is None:
-        raise BadZnodeError(path, "`partitions` is missing")
-    plans: dict[TopicPartition, tuple[BrokerId, ...]] = {}
-    for topic, partition, replicas in found:
-        if topic is None or replicas is None:
-            raise BadZnodeError(path, f"`{'topic' if topic is None else 'replicas'}` is missing in an entry of `partitions`")
-        plans[TopicPartition(topic, partition)] = replicas
-    return plans
-
-
-def _bound(value: Any, fields: set[str]) -> JsonObject:
-    unknown = sorted(as_object(value).keys() - fields)
-    if unknown:
-        raise WrongJsonError(f'Unrecognized field "{unknown[0]}"')
-    return as_object(value)
-
-
-def _named_partition(entry: JsonObject) -> tuple[str | None, int]:
-    topic, partition = entry.get("topic"), entry.get("partition")
-    return None if topic is None else as_string(topic), 0 if partition is None else as_int(partition)
-
-
-def _replicas(entry: JsonObject) -> tuple[BrokerId, ...] | None:
-    return None if entry.get("replicas") is None else broker_ids_in(entry["replicas"])
-
-
-def encode_reassignment(plans: Mapping[TopicPartition, tuple[BrokerId, ...]]) -> bytes:
-    entries = [{"topic": tp.topic, "partition": tp.partition, "replicas": replicas} for tp, replicas in plans.items()]
-    return kafka_json.encode({"version": 1, "partitions": entries})
+from kcsim.znodes.kafka_json import as_array, as_int, as_object, as_string, field
+from kcsim.znodes.reading import BadZnodeError, Report, object_or_report, reading
 
 
 def decode_preferred_election(path: str, data: bytes | None, report: Report) -> tuple[TopicPartition, ...]:

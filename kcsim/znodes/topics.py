@@ -30,7 +30,7 @@ from kcsim.znodes.kafka_json import (
     field,
     parse_java_int,
 )
-from kcsim.znodes.reading import Report, broker_ids_in, object_or_report, reading
+from kcsim.znodes.reading import Report, broker_ids_in, object_or_report, reading, replica_list
 
 
 def decode_topic(path: str, data: bytes | None, report: Report) -> TopicState:
@@ -75,11 +75,11 @@ def _topic_id(value: Any) -> str:
 def encode_topic(state: TopicState) -> bytes:
     """Encode a topic in version 3, whatever version was read; the topic id is included only if there is one."""
     assignments = sorted(state.assignments.items())
-    content: dict[str, Any] = {"partitions": {str(p): a.replicas for p, a in assignments}}
+    content: dict[str, Any] = {"partitions": {str(p): replica_list(a.replicas) for p, a in assignments}}
     if state.topic_id is not None:
         content["topic_id"] = state.topic_id
-    content["adding_replicas"] = {str(p): a.adding_replicas for p, a in assignments if a.adding_replicas}
-    content["removing_replicas"] = {str(p): a.removing_replicas for p, a in assignments if a.removing_replicas}
+    content["adding_replicas"] = {str(p): replica_list(a.adding_replicas) for p, a in assignments if a.adding_replicas}
+    content["removing_replicas"] = {str(p): replica_list(a.removing_replicas) for p, a in assignments if a.removing_replicas}
     content["version"] = 3
     return kafka_json.encode(content)
 

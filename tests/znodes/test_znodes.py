@@ -464,14 +464,23 @@ def test_json_of_another_form_is_an_error(path: str, data: bytes, reason: str) -
         (REASSIGN, b'{"version":1,"partitions":[],"comment":""}', {}),
         (REASSIGN, b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1],"log_dirs":["any"]}]}', {}),
         (REASSIGN, b'{"version":1,"partitions":7}', {}),
-        (REASSIGN, b'{"version":1,"partitions":[{"topic":"t","partition":"0","replicas":[1]}]}', {}),
+        (REASSIGN, b'{"version":1,"partitions":[{"topic":"t","partition":true,"replicas":[1]}]}', {}),
+        (REASSIGN, b'{"version":1,"partitions":[{"topic":"t","partition":"1e1","replicas":[1]}]}', {}),
+        (REASSIGN, b'{"version":1,"partitions":[{"topic":"t","partition":"0.5","replicas":[1]}]}', {}),
+        (REASSIGN, b'{"version":1,"partitions":[{"topic":"t","partition":[0],"replicas":[1]}]}', {}),
+        (REASSIGN, b'{"version":1,"partitions":[{"topic":"t","partition":2147483648,"replicas":[1]}]}', {}),
+        (REASSIGN, b'{"version":1,"partitions":[{"topic":"t","partition":"2147483648","replicas":[1]}]}', {}),
+        (REASSIGN, b'{"version":1,"partitions":[{"topic":"t","partition":1e20,"replicas":[1]}]}', {}),
+        (REASSIGN, b'{"version":true,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}', {}),
+        (REASSIGN, b'{"version":1,"partitions":[{"topic":["t"],"partition":0,"replicas":[1]}]}', {}),
+        (REASSIGN, b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":"1"}]}', {}),
         (REASSIGN, b"[]", {}),
     ],
 )
 def test_settings_and_reassignments_of_another_form_count_for_nothing_and_are_reported(
     path: str, data: bytes, taken_for: Any
 ) -> None:
-    """Reassignments are parsed strictly: an unknown field is as bad as invalid JSON."""
+    """An unknown field of a reassignment is as bad as invalid JSON. Recordings reassign-bad-json, reassign-refused-types."""
     assert decoded_leniently(path, data) == (taken_for, [path])
 
 
@@ -522,6 +531,43 @@ def test_of_two_entries_for_a_partition_the_last_counts() -> None:
     entry = '{"topic":"t","partition":0,"replicas":[%d]}'
     data = f'{{"version":1,"partitions":[{entry % 1},{entry % 2}]}}'.encode()
     assert decode(REASSIGN, data) == {TopicPartition("t", 0): ids(2)}
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition"),
+    [
+        ('"7"', '"3"'),
+        ('"7"', "3.9"),
+        ("7", "3"),
+        ('"7"', '" 3 "'),
+        ('"7"', '"+3"'),
+        ('"7"', '"003"'),
+    ],
+)
+def test_in_a_reassignment_topics_and_numbers_of_other_types_are_converted(topic: str, partition: str) -> None:
+    """Recording reassign-lenient-types."""
+    data = f'{{"version":"1","partitions":[{{"topic":{topic},"partition":{partition},"replicas":[1]}}]}}'
+    assert decode(REASSIGN, data.encode()) == {TopicPartition("7", 3): ids(1)}
+
+
+@pytest.mark.parametrize("number", ["null", '""', '" "', '"null"'])
+def test_in_a_reassignment_a_number_that_is_not_given_is_0(number: str) -> None:
+    data = f'{{"version":{number},"partitions":[{{"topic":true,"partition":{number},"replicas":[1]}}]}}'
+    assert decode(REASSIGN, data.encode()) == {TopicPartition("true", 0): ids(1)}
+
+
+@pytest.mark.parametrize("replica", ['"2"', "2.0", "null", "[2]", "3000000000", "true"])
+def test_a_replica_that_is_no_int_is_kept_and_written_as_it_is(replica: str) -> None:
+    """Recordings reassign-replicas-as-strings, reassign-replicas-as-floats."""
+    data = f'{{"version":1,"partitions":[{{"topic":"t","partition":0,"replicas":[{replica},3]}}]}}'.encode()
+    plans = decode(REASSIGN, data)
+    assert znodes.encode_reassignment(plans) == data
+    replicas = plans[TopicPartition("t", 0)]
+    assert (
+        f'"partitions":{{"0":[{replica},3]}}' in znodes.encode_topic(TopicState({0: ReplicaAssignment(replicas)})).decode()
+    )
+    assert (replicas[0] == 2, 2 in replicas) == (replica == "2.0", replica == "2.0")
+    assert replicas == decode(REASSIGN, data)[TopicPartition("t", 0)]
 
 
 def test_half_a_surrogate_pair_does_not_survive_reading() -> None:

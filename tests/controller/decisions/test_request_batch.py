@@ -12,6 +12,7 @@ from kcsim.controller.decisions.request_batch import (
     ClusterView,
     EndpointNotAvailableError,
     RequestBatch,
+    UnsendableReplicaError,
     add_leader_and_isr,
     add_stop_replica,
     add_update_metadata,
@@ -38,6 +39,7 @@ from kcsim.vocabulary import (
     Endpoint,
     LeaderAndIsr,
     LeaderEpoch,
+    NoBrokerId,
     PartitionState,
     ReplicaAssignment,
     TopicPartition,
@@ -388,3 +390,15 @@ def test_an_unknown_assignment_is_an_empty_one() -> None:
     batch = add_replicas_gone_offline(EMPTY, view, BrokerId(1), [ORDERS])
     assert batch.leader_and_isr == {}
     assert batch.update_metadata_partitions[ORDERS] == UpdateMetadataPartitionState(state(1, 1, 2, 4), (), ())
+
+
+def test_a_partition_assigned_to_what_is_no_broker_id_leaves_the_batch_unsent() -> None:
+    """Recording reassign-replicas-as-strings: a broker that has started gets nothing, and the batch cannot be used again."""
+    assigned = ReplicaAssignment((BrokerId(1), BrokerId(NoBrokerId('"2"'))))
+    view = replace(CLUSTER, assignments={**CLUSTER.assignments, ORDERS: assigned})
+    with pytest.raises(UnsendableReplicaError, match='a replica of orders-0 is "2", which is no broker id') as metadata:
+        add_update_metadata(RequestBatch(), view, ids(1), [ORDERS])
+    assert metadata.value.gathered.unsent == "UpdateMetadata"
+    with pytest.raises(UnsendableReplicaError) as leader_and_isr:
+        add_leader_and_isr(RequestBatch(), view, {ORDERS: ids(1)})
+    assert leader_and_isr.value.gathered.unsent is None
