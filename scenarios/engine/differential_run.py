@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from kcsim.brokers.apache_kafka.installation import KafkaInstallation
+from kcsim.brokers.apache_kafka.installation import KafkaInstallation, Release
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
@@ -62,11 +62,20 @@ class ComparedRun:
 
 @dataclass
 class DifferentialRun:
-    """Both runs, and how ours differs from Kafka's; only the steps that both completed are compared."""
+    """Both runs, and how ours differs from Kafka's; only the steps that both completed are compared.
+
+    Attributes:
+        differences: also those between versions of Kafka, by name.
+    """
 
     kafka: ComparedRun
     ours: ComparedRun
     differences: tuple[WriteDifference, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing differs but what differs between versions of Kafka."""
+        return all(difference.of_version is not None for difference in self.differences)
 
     @property
     def is_whole(self) -> bool:
@@ -166,7 +175,7 @@ def run_differential(
     """
     theirs = _run_on_kafka(loaded, kafka, choice, seed, on_kafkas_event)
     mine = _run_ours(loaded, ours, seed, theirs, on_our_event)
-    return DifferentialRun(theirs, mine, tuple(_differences(theirs, mine)))
+    return DifferentialRun(theirs, mine, tuple(_differences(theirs, mine, kafka.release)))
 
 
 def _run_on_kafka(
@@ -207,8 +216,8 @@ def _run_ours(
     return paced.side(verdict, log.events)
 
 
-def _differences(kafka: ComparedRun, ours: ComparedRun) -> list[WriteDifference]:
-    comparison = WriteComparison()
+def _differences(kafka: ComparedRun, ours: ComparedRun, release: Release) -> list[WriteDifference]:
+    comparison = WriteComparison(release)
     found: list[WriteDifference] = []
     for number, (theirs, mine) in enumerate(zip(kafka.steps, ours.steps, strict=False), 1):
         found += comparison.of_step(number, theirs, mine)
