@@ -214,7 +214,8 @@ class Broker:
     async def startup(self, cause: Cause) -> None:
         """Start the broker: session, top-level znodes, cluster id, socket, registration, controller module, handlers.
 
-        Raises: BrokerStartError when ZooKeeper cannot be reached, the id or an address is taken, or a znode is unreadable.
+        Raises: BrokerStartError when ZooKeeper cannot be reached, the id or an address is taken, or a znode, or the
+            checkpoint of every log directory, is unreadable.
         """
         try:
             listening = await self._come_up(cause)
@@ -237,6 +238,9 @@ class Broker:
         self.metadata.cluster_id = await self.kafka_zk.cluster.get_or_create_id(cause)
         await self.dynamic_config.read_own(cause)
         self.disk.mount()
+        if not self.disk.is_readable:
+            dirs = ", ".join(self.disk.log_dirs)
+            raise BrokerStartError(f"Shutdown broker because all log dirs in {dirs} have failed: malformed checkpoint files")
         await self.replicas.read_settings(cause)
         (endpoint,) = self._info.endpoints
         self._listening = self._ports.network.listen(endpoint.host, endpoint.port)

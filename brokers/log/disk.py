@@ -92,6 +92,16 @@ class Disk:
             self.delete(tp)
         return lost
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether the checkpoint file of some directory can be read.
+
+        A line of it is made of words, so the name of a topic with a blank makes the file of its directory unreadable.
+        Source: Kafka 2.8, CheckpointFile.
+        """
+        unreadable = {log.log_dir for tp, log in self._logs.items() if " " in tp.topic}
+        return not unreadable.issuperset(self.log_dirs)
+
     def mount(self) -> None:
         """Prepare the disk for a broker start.
 

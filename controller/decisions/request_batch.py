@@ -38,6 +38,7 @@ from kcsim.vocabulary import (
     ControllerEpoch,
     LeaderAndIsr,
     LeaderEpoch,
+    NoBrokerId,
     PartitionState,
     ReplicaAssignment,
     TopicPartition,
@@ -145,7 +146,11 @@ def add_leader_and_isr(
     """
     if not recipients:
         return batch
-    _check_assignments(recipients, view, batch)
+    for tp, brokers in recipients.items():
+        try:
+            check_broker_ids(tp, view.assignments.get(tp, UNASSIGNED).replicas)
+        except NoBrokerIdError as error:
+            raise UnsendableReplicaError(error, _begun_for(batch, brokers)) from None
     touched: dict[BrokerId, dict[TopicPartition, LeaderAndIsrPartitionState]] = {}
     for tp, brokers in recipients.items():
         state = LeaderAndIsrPartitionState(view.leadership[tp], view.assignments.get(tp, UNASSIGNED), is_new)
@@ -176,7 +181,11 @@ def add_update_metadata(
     online = frozenset(view.broker_epochs).difference(view.shutting_down)
     known = [tp for tp in partitions if tp in view.leadership]
     addressed = batch.update_metadata_brokers | {broker for broker in brokers if broker >= 0}
-    _check_assignments(known, view, replace(batch, update_metadata_brokers=addressed))
+    for tp in known:
+        try:
+            check_broker_ids(tp, view.assignments.get(tp, UNASSIGNED).replicas)
+        except NoBrokerIdError as error:
+            raise UnsendableReplicaError(error, replace(batch, update_metadata_brokers=addressed)) from None
     states = {tp: _metadata_of(tp, view, online) for tp in known}
     return replace(
         batch,
@@ -202,12 +211,16 @@ def add_stop_replica(
     return replace(batch, stop_replica={**batch.stop_replica, broker: added})
 
 
-def _check_assignments(partitions: Iterable[TopicPartition], view: ClusterView, gathered: RequestBatch) -> None:
-    for tp in partitions:
-        try:
-            check_broker_ids(tp, view.assignments.get(tp, UNASSIGNED).replicas)
-        except NoBrokerIdError as error:
-            raise UnsendableReplicaError(error, gathered) from None
+def _begun_for(batch: RequestBatch, brokers: Iterable[BrokerId]) -> RequestBatch:
+    """Return the batch as Kafka leaves it when the first recipient's LeaderAndIsr fails: with one that has no partition.
+
+    If a recipient itself is no broker id, none has begun.
+    """
+    recipients = tuple(brokers)
+    if any(isinstance(broker, NoBrokerId) for broker in recipients):
+        return batch
+    begun = {broker: batch.leader_and_isr.get(broker, {}) for broker in recipients[:1]}
+    return replace(batch, leader_and_isr={**batch.leader_and_isr, **begun})
 
 
 def _metadata_of(tp: TopicPartition, view: ClusterView, online: Collection[BrokerId]) -> UpdateMetadataPartitionState:

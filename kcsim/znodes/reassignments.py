@@ -32,8 +32,8 @@ def decode_reassignment(path: str, data: bytes | None, report: Report) -> dict[T
     Data that are empty, not JSON or JSON of another form (also one with an unknown field) are reported, and the result is
     empty. A missing partition number counts as 0, and a replica that is no int becomes a NoBrokerId.
 
-    Raises: BadZnodeError for null data, and when `partitions`, a topic or its `replicas` are missing: Kafka throws a
-        NullPointerException there.
+    Raises: BadZnodeError for null data, when `partitions`, a topic or its `replicas` are missing, and when an entry is null:
+        Kafka throws a NullPointerException there.
     """
     try:
         content = kafka_json.parse(data)
@@ -57,11 +57,14 @@ def _reassignments(path: str, content: Any) -> dict[TopicPartition, tuple[Broker
     plan = _bound(content, {"version", "partitions"})
     _bound_int(plan.get("version"))
     listed = plan.get("partitions")
-    entries = [] if listed is None else [_bound(e, {"topic", "partition", "replicas"}) for e in as_array(listed)]
+    items = [] if listed is None else as_array(listed)
+    entries = [_bound(item, {"topic", "partition", "replicas"}) for item in items if item is not None]
     found = [(*_named_partition(entry), _replicas(entry)) for entry in entries]
     # Kafka binds the whole text first, so a wrong type anywhere takes precedence over a missing field.
     if listed is None:
         raise BadZnodeError(path, "`partitions` is missing")
+    if None in items:
+        raise BadZnodeError(path, "an entry of `partitions` is null")
     plans: dict[TopicPartition, tuple[BrokerId, ...]] = {}
     for topic, partition, replicas in found:
         if topic is None or replicas is None:

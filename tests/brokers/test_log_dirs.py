@@ -10,6 +10,7 @@ from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.replica_manager import in_map_order
 from kcsim.controller.requests import EPOCH_DURING_DELETE, ErrorCode
 from kcsim.eventlog.events import EventKind
+from kcsim.vocabulary import TopicPartition
 from tests.brokers.broker_bench import B1, B2, B3, ORDERS_0, ORDERS_1, ORDERS_2, BrokerBench, requested_state
 
 TWO_DIRS = BrokerConfig(log_dirs="/a,/b")
@@ -73,6 +74,17 @@ def test_a_missing_log_may_lie_in_the_failed_directory_unless_it_is_new(is_new: 
     bench.play(script)
     assert bench.disk.dir_of(ORDERS_0) == ("/b" if is_new else None)
     assert bench.hosted.offline == (set() if is_new else {ORDERS_0})
+
+
+def test_a_topic_with_a_blank_makes_the_checkpoint_of_its_directory_unreadable() -> None:
+    """Recording topic-with-a-blank: the brokers do not start again. One other directory is enough to start."""
+    disk = Disk(("/a", "/b"))
+    disk.create(TopicPartition("or ders", 0))
+    assert disk.is_readable
+    disk.create(TopicPartition("or ders", 1))
+    assert not disk.is_readable
+    disk.delete(TopicPartition("or ders", 0))
+    assert disk.is_readable
 
 
 def test_a_disk_counts_what_comes_and_goes() -> None:

@@ -465,6 +465,7 @@ def test_where_kafka_throws_text_that_is_no_json_is_an_error(path: str, data: by
         (REASSIGN, b'{"version":1}', "`partitions` is missing"),
         (REASSIGN, b'{"version":1,"partitions":[{"topic":"t","partition":0}]}', "`replicas` is missing"),
         (REASSIGN, b'{"version":1,"partitions":[{"partition":0,"replicas":[1]}]}', "`topic` is missing"),
+        (REASSIGN, b'{"version":1,"partitions":[null]}', "an entry of `partitions` is null"),
         (REASSIGN, b"null", "null, where a reassignment should be"),
         (PREFERRED, b"{}", "No such field exists: `partitions`"),
         (CONFIG_CHANGE, b"{}", "No such field exists: `version`"),

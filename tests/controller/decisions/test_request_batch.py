@@ -393,7 +393,7 @@ def test_an_unknown_assignment_is_an_empty_one() -> None:
 
 
 def test_a_partition_assigned_to_what_is_no_broker_id_leaves_the_batch_unsent() -> None:
-    """Recording reassign-replicas-as-strings: a broker that has started gets nothing, and the batch cannot be used again."""
+    """Recordings reassign-replicas-as-strings, reassign-second-replica-as-string."""
     assigned = ReplicaAssignment((BrokerId(1), BrokerId(NoBrokerId('"2"'))))
     view = replace(CLUSTER, assignments={**CLUSTER.assignments, ORDERS: assigned})
     with pytest.raises(UnsendableReplicaError, match='a replica of orders-0 is "2", which is no broker id') as metadata:
@@ -401,4 +401,7 @@ def test_a_partition_assigned_to_what_is_no_broker_id_leaves_the_batch_unsent() 
     assert metadata.value.gathered.unsent == "UpdateMetadata"
     with pytest.raises(UnsendableReplicaError) as leader_and_isr:
         add_leader_and_isr(RequestBatch(), view, {ORDERS: ids(1)})
-    assert leader_and_isr.value.gathered.unsent is None
+    assert leader_and_isr.value.gathered.unsent == "LeaderAndIsr"
+    with pytest.raises(UnsendableReplicaError) as recipients:
+        add_leader_and_isr(RequestBatch(), view, {ORDERS: assigned.replicas})
+    assert recipients.value.gathered.unsent is None
