@@ -27,6 +27,7 @@ from tests.brokers.cluster.both_clusters import (
     in_sync,
     on_kafkas_brokers,
     on_our_brokers,
+    run_together,
     until_known,
 )
 from tests.brokers.cluster.test_client_groups import Member, committed, until
@@ -302,13 +303,11 @@ async def run_step(
     kafka: KafkaInstallation, step: Step, servers: str, directory: Path | None = None
 ) -> dict[str, CommandOutcome]:
     """Run tools at the same time, and return how each of them ended."""
-    outcomes = await asyncio.gather(
-        *(
-            run_kafka_command(
-                kafka, one.main_class, one.words.format(servers=servers, directory=directory).split(), one.stdin, WITHIN_S
-            )
-            for one in step.values()
+    outcomes = await run_together(
+        run_kafka_command(
+            kafka, one.main_class, one.words.format(servers=servers, directory=directory).split(), one.stdin, WITHIN_S
         )
+        for one in step.values()
     )
     return dict(zip(step, outcomes, strict=True))
 
