@@ -1,6 +1,7 @@
 """Kafka's verifiable producer through random faults: it prints which values are acknowledged, and they are there once.
 
-By default it does not send a record again. With acks=1 records may be lost, as many as the ledger says.
+By default it does not send a record again. With acks=1 records may be lost, as many as the ledger says. The ledger also
+knows acknowledgements that were written to a connection whose end the producer saw before it had read them.
 """
 
 import asyncio
@@ -167,4 +168,6 @@ def test_the_ledger_counts_what_only_the_leader_had_acknowledged_and_is_lost(see
     require("java", "kafka")
     outcome = play_random(seed, DELIVERIES["leader"])
     assert outcome.acknowledged
-    assert (outcome.counts.lost, outcome.counts.duplicated, outcome.copies) == (len(outcome.lost), 0, 0)
+    unread = outcome.counts.acknowledged - len(outcome.acknowledged)
+    assert 0 <= outcome.counts.lost - len(outcome.lost) <= unread
+    assert (outcome.counts.duplicated, outcome.copies) == (0, 0)
