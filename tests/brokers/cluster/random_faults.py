@@ -107,10 +107,17 @@ async def until_in_sync(cluster: Cluster) -> None:
 
 
 async def read_all(cluster: Cluster, servers: str) -> dict[tuple[int, int], int]:
-    """Return the number that each record has as its value, by the record's partition and offset."""
-    logs = {p: cluster.replica_logs(Partition("orders", p)) for p in range(PARTITIONS)}
-    ends = {p: max(log.log_end_offset for log in of.values()) for p, of in logs.items()}
-    return await asyncio.to_thread(_read, servers, ends)
+    """Return the number that each record has as its value, by the record's partition and offset.
+
+    A former leader may have to truncate its log first, so this waits until all replicas of a partition end alike.
+    """
+
+    def ends() -> dict[int, set[int]]:
+        logs = {p: cluster.replica_logs(Partition("orders", p)).values() for p in range(PARTITIONS)}
+        return {p: {log.log_end_offset for log in of} for p, of in logs.items()}
+
+    await cluster.wait_until(lambda: f"logs end at {ends()}" if max(map(len, ends().values())) > 1 else None, WITHIN_MS)
+    return await asyncio.to_thread(_read, servers, {p: max(of) for p, of in ends().items()})
 
 
 def _read(servers: str, ends: dict[int, int]) -> dict[tuple[int, int], int]:
