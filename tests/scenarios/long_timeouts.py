@@ -9,17 +9,25 @@ WITHIN_MS = 300_000
 SESSION_SETTING = "zookeeper.session.timeout.ms"
 
 
-def patient(loaded: LoadedScenario, session_timeout_ms: int = SESSION_MS) -> LoadedScenario:
+def patient(
+    loaded: LoadedScenario, session_timeout_ms: int = SESSION_MS, longer_claims: int | None = None
+) -> LoadedScenario:
     """Return the scenario with long sessions and long bounds for its waits. Its steps and expectations stay the same.
 
     Args:
         session_timeout_ms: the session timeout to set; a scenario in which a session expires by itself takes this long.
+        longer_claims: how many expectations, from the first on, get long bounds; None means all. One that does not hold is
+            observed until its bound.
     """
     scenario = loaded.scenario
     cluster = scenario.cluster.model_copy(
         update={"settings": {**scenario.cluster.settings, SESSION_SETTING: session_timeout_ms}}
     )
-    expect = [one if one.within is None else one.model_copy(update={"within": WITHIN_MS}) for one in scenario.expect]
+    count = len(scenario.expect) if longer_claims is None else longer_claims
+    expect = [
+        one.model_copy(update={"within": WITHIN_MS}) if place < count and one.within is not None else one
+        for place, one in enumerate(scenario.expect)
+    ]
     timetable = [_patient_step(step) for step in scenario.timetable]
     return loaded._replace(
         scenario=scenario.model_copy(update={"cluster": cluster, "timetable": timetable, "expect": expect})

@@ -1,8 +1,8 @@
 """Work of clients on three of our brokers and on three of Kafka's, to compare what they see."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
@@ -32,6 +32,10 @@ SETTINGS: Settings = {
 
 METADATA_VERSION = 8
 WITHIN_S = 180.0
+COMMANDS_AT_ONCE = 4
+"""Each command of Kafka starts a JVM, with some 150 MB."""
+
+Outcome = TypeVar("Outcome")
 
 
 def on_our_brokers(work: Work, settings: Settings) -> None:
@@ -81,3 +85,14 @@ async def _until_broker_knows(client: RawClient, broker: int, holds: Callable[[T
 def in_sync(topics: Topics) -> dict[str, list[int]]:
     """Return the number of replicas in sync of each partition."""
     return {topic: [len(partition.isr_nodes) for partition in partitions] for topic, partitions in topics.items()}
+
+
+async def run_together(commands: Iterable[Awaitable[Outcome]]) -> list[Outcome]:
+    """Await commands that do not depend on each other, a few at a time, and return their outcomes in this order."""
+    limit = asyncio.Semaphore(COMMANDS_AT_ONCE)
+
+    async def limited(command: Awaitable[Outcome]) -> Outcome:
+        async with limit:
+            return await command
+
+    return await asyncio.gather(*map(limited, commands))

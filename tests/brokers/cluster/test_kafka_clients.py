@@ -27,6 +27,7 @@ from tests.brokers.cluster.both_clusters import (
     in_sync,
     on_kafkas_brokers,
     on_our_brokers,
+    run_together,
     until_known,
 )
 from tests.brokers.cluster.test_client_groups import Member, committed, until
@@ -129,9 +130,18 @@ WITHOUT_MEMBERS: Step = {
     "groups --delete-offsets": groups("--delete-offsets --group perf --topic load"),
     "groups --delete": groups("--delete --group verifying --group nosuch"),
 }
+STORED_OFFSETS, STORED_GROUPS = "console-consumer of stored offsets", "console-consumer of stored groups"
+# Of a partition, because with --from-beginning the consumer would be a member of a group that is stored there, too.
+STORED = (
+    "--topic __consumer_offsets --partition 0 --offset earliest --timeout-ms 20000 "
+    "--consumer-property exclude.internal.topics=false"
+)
+FORMATTER = "--formatter kafka.coordinator.group.GroupMetadataManager"
 AFTERWARDS: Step = {
     "groups --describe, all": groups("--describe --all-groups"),
     "groups --describe, unknown": groups("--describe --group nosuch"),
+    STORED_OFFSETS: tool(CONSOLE_CONSUMER, f"{STORED} {FORMATTER}$OffsetsMessageFormatter"),
+    STORED_GROUPS: tool(CONSOLE_CONSUMER, f"{STORED} {FORMATTER}$GroupMetadataMessageFormatter"),
 }
 OF_ORDERS = "--entity-type topics --entity-name orders"
 CHANGES: Step = {
@@ -205,6 +215,20 @@ ANSWERS: Mapping[str, Sequence[str]] = {
         f"{GROUP} orders 1 12 12 0 - - -",
     ],
     "groups --describe, unknown": ["Error: Consumer group 'nosuch' does not exist."],
+    STORED_OFFSETS: [
+        "[perf,load,0]::NULL",
+        "[readers,orders,0]::OffsetAndMetadata(offset=0, leaderEpoch=Optional.empty, metadata=, commitTimestamp=TIME, "
+        "expireTimestamp=None)",
+        "[verifying,numbers,0]::NULL",
+        f"[{GROUP},orders,1]::OffsetAndMetadata(offset=12, leaderEpoch=Optional[0], metadata=, commitTimestamp=TIME, "
+        "expireTimestamp=None)",
+    ],
+    STORED_GROUPS: [
+        "perf::NULL",
+        "readers::GroupMetadata(groupId=readers, generation=2, protocolType=Some(consumer), currentState=Empty, "
+        "members=HashMap())",
+        "verifying::NULL",
+    ],
 }
 """Lines that both versions must print, among others."""
 
@@ -254,7 +278,8 @@ RULES = (
     (r'"timestamp":\d+', '"timestamp":TIME'),
     (r"CreateTime:\d+", "CreateTime:TIME"),
     (r'"avg_throughput":[\d.E-]+', '"avg_throughput":N'),
-    (r"shop-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "shop-ID"),
+    (r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "-ID"),
+    (r"commitTimestamp=\d+", "commitTimestamp=TIME"),
     (r"127\.0\.0\.1:\d+ +\(\d\)", "COORDINATOR"),
     (r'"logDir":"[^"]*"', '"logDir":DIRECTORY'),
     (r"[\d.]+ (records/sec|MB/sec|ms)\b", r"N \1"),
@@ -302,13 +327,11 @@ async def run_step(
     kafka: KafkaInstallation, step: Step, servers: str, directory: Path | None = None
 ) -> dict[str, CommandOutcome]:
     """Run tools at the same time, and return how each of them ended."""
-    outcomes = await asyncio.gather(
-        *(
-            run_kafka_command(
-                kafka, one.main_class, one.words.format(servers=servers, directory=directory).split(), one.stdin, WITHIN_S
-            )
-            for one in step.values()
+    outcomes = await run_together(
+        run_kafka_command(
+            kafka, one.main_class, one.words.format(servers=servers, directory=directory).split(), one.stdin, WITHIN_S
         )
+        for one in step.values()
     )
     return dict(zip(step, outcomes, strict=True))
 
@@ -316,13 +339,26 @@ async def run_step(
 def lines_of(name: str, outcome: CommandOutcome) -> list[str]:
     """Return the lines that a tool printed, without what RULES replaces, and with single blanks between their words.
 
-    Which of two partitions a consumer reads first is left to chance.
+    Which of two partitions a consumer reads first is left to chance; so are the order in which groups are stored, and how
+    often offsets are committed.
     """
     text = outcome.out + outcome.err
     for pattern, replacement in RULES:
         text = re.sub(pattern, replacement, text)
     lines = [" ".join(line.split()) for line in text.splitlines()]
+    if name in (STORED_OFFSETS, STORED_GROUPS):
+        return stored(lines, latest_only=name == STORED_OFFSETS)
     return sorted(lines) if name == "console-consumer in a group" else lines
+
+
+def stored(lines: Sequence[str], latest_only: bool) -> list[str]:
+    """Return the records of __consumer_offsets among these lines by key: each key's in their order, or only the latest."""
+    by_key: dict[str, list[str]] = {}
+    for line in lines:
+        key, separator, _ = line.partition("::")
+        if separator:
+            by_key.setdefault(key, []).append(line)
+    return [line for key in sorted(by_key) for line in (by_key[key][-1:] if latest_only else by_key[key])]
 
 
 def missing(found: Mapping[str, CommandOutcome], answers: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

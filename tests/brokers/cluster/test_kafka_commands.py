@@ -23,7 +23,7 @@ from kcsim.brokers.wire.apis.metadata import METADATA
 from kcsim.brokers.wire.apis.registry import APIS
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.vocabulary import BrokerId, TopicPartition
-from tests.brokers.cluster.both_clusters import METADATA_VERSION, WITHIN_S, in_sync, until_known
+from tests.brokers.cluster.both_clusters import METADATA_VERSION, WITHIN_S, in_sync, run_together, until_known
 from tests.brokers.cluster.environments import WITHIN_MS, spec_of
 from tests.brokers.differential.raw_client import ALL_BROKERS, raw_client
 from tests.requirements import require
@@ -77,7 +77,7 @@ class Seen:
 
 
 async def look(cluster: Cluster | KafkaCluster, bootstrap: Callable[[], str], seen: Seen) -> None:
-    """Set a cluster up, and run the commands on it, one after the other."""
+    """Set a cluster up, and run the commands on it. None of them changes anything."""
     await cluster.topics.change_broker_defaults(SHARED)
     started = ["broker-1", "broker-2", "broker-3"]
     await cluster.start(started)
@@ -89,10 +89,11 @@ async def look(cluster: Cluster | KafkaCluster, bootstrap: Callable[[], str], se
     await cluster.topics.reassign({TopicPartition("orders", 0): (ONE, NEVER_STARTED)})
     await until_known(servers, lambda topics: {1, 2, 4} in map(set, replicas(topics["orders"])))
     kafka = find_kafka(None)
-    for name, (main_class, *arguments) in COMMANDS.items():
-        words = [*arguments, "--bootstrap-server", servers]
-        outcome = await run_kafka_command(kafka, main_class, words, None, WITHIN_S)
-        seen.printed[name] = outcome.out + outcome.err
+    outcomes = await run_together(
+        run_kafka_command(kafka, main_class, [*arguments, "--bootstrap-server", servers], None, WITHIN_S)
+        for main_class, *arguments in COMMANDS.values()
+    )
+    seen.printed |= {name: outcome.out + outcome.err for name, outcome in zip(COMMANDS, outcomes, strict=True)}
     async with raw_client(servers) as client:
         seen.cluster_id = (await client.call(ONE, METADATA, METADATA_VERSION, **ALL_BROKERS)).cluster_id
 

@@ -11,7 +11,7 @@ from kcsim.brokers.apache_kafka.commands import run_kafka_command
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
-from tests.brokers.cluster.both_clusters import WITHIN_S, on_kafkas_brokers, on_our_brokers
+from tests.brokers.cluster.both_clusters import WITHIN_S, on_kafkas_brokers, on_our_brokers, run_together
 from tests.brokers.cluster.environments import SETTINGS
 from tests.requirements import require
 
@@ -23,30 +23,42 @@ REASSIGNMENTS = "kafka.admin.ReassignPartitionsCommand"
 OF_ORDERS = ("--entity-type", "topics", "--entity-name", "orders")
 MOVES = ("--reassignment-json-file", "{directory}/moves.json")
 
-COMMANDS: Sequence[tuple[str, ...]] = [
-    (TOPICS, "--create", "--topic", "orders", "--replica-assignment", "1:2:3,2:3:1"),
-    (TOPICS, "--create", "--topic", "orders", "--partitions", "2"),
-    (TOPICS, "--create", "--topic", "more", "--replication-factor", "4"),
-    (TOPICS, "--create", "--topic", "a b"),
-    (TOPICS, "--create", "--topic", "defaults"),
-    (TOPICS, "--alter", "--topic", "orders", "--partitions", "4"),
-    (TOPICS, "--alter", "--topic", "orders", "--partitions", "1"),
-    (TOPICS, "--delete", "--topic", "defaults"),
-    (TOPICS, "--list"),
-    (RECORDS, "--offset-json-file", "{directory}/offsets.json"),
-    (ELECTIONS, "--election-type", "preferred", "--topic", "orders", "--partition", "0"),
-    (ELECTIONS, "--election-type", "preferred", "--all-topic-partitions"),
-    (CONFIGS, "--alter", *OF_ORDERS, "--add-config", "retention.ms=1000,cleanup.policy=[compact,delete]"),
-    (CONFIGS, "--alter", *OF_ORDERS, "--delete-config", "retention.ms"),
-    (CONFIGS, "--alter", *OF_ORDERS, "--add-config", "retention.ms=soon"),
-    (CONFIGS, "--describe", *OF_ORDERS),
-    (CONFIGS, "--alter", "--entity-type", "brokers", "--entity-default", "--add-config", "broker.id=3"),
-    (REASSIGNMENTS, "--execute", "--throttle", "1000000", *MOVES),
-    (REASSIGNMENTS, "--verify", *MOVES),
-    (REASSIGNMENTS, "--list"),
-    (REASSIGNMENTS, "--cancel", *MOVES),
-    (TOPICS, "--describe", "--topic", "orders"),
+Command = tuple[str, ...]
+STEPS: Sequence[Sequence[Command]] = [
+    [
+        (TOPICS, "--create", "--topic", "orders", "--replica-assignment", "1:2:3,2:3:1"),
+        (TOPICS, "--create", "--topic", "more", "--replication-factor", "4"),
+        (TOPICS, "--create", "--topic", "a b"),
+        (TOPICS, "--create", "--topic", "defaults"),
+    ],
+    [
+        (TOPICS, "--create", "--topic", "orders", "--partitions", "2"),
+        (TOPICS, "--alter", "--topic", "orders", "--partitions", "4"),
+        (TOPICS, "--delete", "--topic", "defaults"),
+        (RECORDS, "--offset-json-file", "{directory}/offsets.json"),
+        (CONFIGS, "--alter", *OF_ORDERS, "--add-config", "retention.ms=1000,cleanup.policy=[compact,delete]"),
+        (CONFIGS, "--alter", "--entity-type", "brokers", "--entity-default", "--add-config", "broker.id=3"),
+    ],
+    [
+        (TOPICS, "--alter", "--topic", "orders", "--partitions", "1"),
+        (TOPICS, "--list"),
+        (ELECTIONS, "--election-type", "preferred", "--topic", "orders", "--partition", "0"),
+        (CONFIGS, "--alter", *OF_ORDERS, "--delete-config", "retention.ms"),
+    ],
+    [
+        (ELECTIONS, "--election-type", "preferred", "--all-topic-partitions"),
+        (CONFIGS, "--alter", *OF_ORDERS, "--add-config", "retention.ms=soon"),
+        (CONFIGS, "--describe", *OF_ORDERS),
+    ],
+    [(REASSIGNMENTS, "--execute", "--throttle", "1000000", *MOVES)],
+    [(REASSIGNMENTS, "--verify", *MOVES)],
+    [
+        (REASSIGNMENTS, "--list"),
+        (REASSIGNMENTS, "--cancel", *MOVES),
+        (TOPICS, "--describe", "--topic", "orders"),
+    ],
 ]
+"""The commands of a step do not depend on each other."""
 OFFSETS = {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "offset": 0}]}
 TARGETS = {"version": 1, "partitions": [{"topic": "orders", "partition": 1, "replicas": [3, 1]}]}
 UNDER_WAY = "still in progress"
@@ -60,7 +72,7 @@ EXCEPTION = ("java.", "org.apache.kafka.")
 class Printed(NamedTuple):
     """How a command ended, and what it printed: on its standard output, and the lines about exceptions besides."""
 
-    command: tuple[str, ...]
+    command: Command
     rc: int
     out: str
     exceptions: list[str]
@@ -71,15 +83,20 @@ async def run_all(bootstrap: str, directory: Path) -> list[Printed]:
     (directory / "offsets.json").write_text(json.dumps(OFFSETS))
     (directory / "moves.json").write_text(json.dumps(TARGETS))
     printed = []
-    for command in COMMANDS:
-        main_class, *words = (word.format(directory=directory) for word in command)
-        arguments = ["--bootstrap-server", bootstrap, *words]
-        outcome = await run_kafka_command(find_kafka(None), main_class, arguments, None, WITHIN_S)
-        while UNDER_WAY in outcome.out:
-            outcome = await run_kafka_command(find_kafka(None), main_class, arguments, None, WITHIN_S)
-        exceptions = [line for line in outcome.err.splitlines() if line.startswith(EXCEPTION)]
-        printed.append(Printed(command, outcome.rc, outcome.out, exceptions))
+    for step in STEPS:
+        printed += await run_together(run(command, bootstrap, directory) for command in step)
     return printed
+
+
+async def run(command: Command, bootstrap: str, directory: Path) -> Printed:
+    """Run a command; one that reports a reassignment is repeated until that is completed."""
+    main_class, *words = (word.format(directory=directory) for word in command)
+    arguments = ["--bootstrap-server", bootstrap, *words]
+    outcome = await run_kafka_command(find_kafka(None), main_class, arguments, None, WITHIN_S)
+    while UNDER_WAY in outcome.out:
+        outcome = await run_kafka_command(find_kafka(None), main_class, arguments, None, WITHIN_S)
+    exceptions = [line for line in outcome.err.splitlines() if line.startswith(EXCEPTION)]
+    return Printed(command, outcome.rc, outcome.out, exceptions)
 
 
 def test_commands_print_what_they_print_on_kafka(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import pytest
 from kio.schema.errors import ErrorCode as KafkaErrorCode
 from msgspec.structs import replace
 
+from kcsim.brokers.error_responses import REFUSABLE, name_of
 from kcsim.brokers.groups.requests import LeaveGroupMembersRequest
-from kcsim.brokers.injected_errors import INJECTABLE, REFUSALS, ErrorInjection, InjectedErrors, is_of_broker, name_of
+from kcsim.brokers.injected_errors import INJECTABLE, ErrorInjection, InjectedErrors, is_of_broker
 from kcsim.brokers.network.link_conditions import EVERYWHERE, Links
 from kcsim.brokers.requests import (
     ANY_LEADER_EPOCH,
@@ -66,7 +67,7 @@ def requests_of_clients() -> list[tuple[RequestFrame, Any]]:
                 found.append((frame, request_of(frame)))
         except (UnknownVersionError, AnsweredRequestError, MalformedFrameError):
             continue  # brokers' own requests, and those that are answered without the broker
-    return [(frame, request) for frame, request in found if type(request) in REFUSALS and not is_of_broker(request)]
+    return [(frame, request) for frame, request in found if type(request) in REFUSABLE and not is_of_broker(request)]
 
 
 def error_codes(message: Any) -> set[KafkaErrorCode]:
@@ -88,7 +89,7 @@ def test_every_recorded_request_is_answered_with_the_error(name: str) -> None:
         errors = InjectedErrors()
         answered = Mock()
         errors.arm(ErrorInjection(name, ERROR, EVERYWHERE), FAULT, answered)
-        if not REFUSALS[type(request)].parts(request, ErrorInjection(name, ERROR, EVERYWHERE)):
+        if not REFUSABLE[type(request)].parts(request, ErrorInjection(name, ERROR, EVERYWHERE).concerns):
             continue  # it names no part
         response = asyncio.run(errors.at(BROKER).answer(Arrived(request), never))
         answer = response_frame(response, frame)
@@ -103,9 +104,9 @@ def test_every_recorded_request_is_answered_with_the_error(name: str) -> None:
 
 def test_all_requests_of_clients_but_two_can_be_answered_with_an_error() -> None:
     """ApiVersions and DescribeCluster have no errors that a broker of ours answers; both classes of LeaveGroup are one."""
-    assert {name_of(one) for one in REFUSALS} == set(INJECTABLE)
+    assert {name_of(one) for one in REFUSABLE} == set(INJECTABLE)
     assert name_of(LeaveGroupMembersRequest) == "LeaveGroup"
-    assert len(INJECTABLE) == len(REFUSALS) - 1
+    assert len(INJECTABLE) == len(REFUSABLE) - 1
 
 
 def play(
