@@ -17,7 +17,7 @@ from kcsim.runtime.ports import Promise, Runtime, Task
 from kcsim.vocabulary import BrokerEpoch, BrokerId, LeaderAndIsr, TopicPartition
 
 RETRY_MS = 50
-"""How long the next request waits after the controller has refused a whole one."""
+"""How long the next request waits after the controller has failed at a whole one, or at a partition."""
 FINAL_ERRORS = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.FENCED_LEADER_EPOCH,
@@ -75,6 +75,7 @@ class AlterIsrManager:
             if answered.result in FINAL_ERRORS:
                 error = answered.result.name
                 raise IsrRefusedError(error, f"the controller has refused ISR {list(isr)}: {error}", answered.cause)
+            await self._runtime.sleep_ms(RETRY_MS)
 
     async def _submit(self, tp: TopicPartition, proposed: LeaderAndIsr, cause: int) -> Answered:
         if tp in self._changes:
