@@ -1,6 +1,6 @@
 """The check that the replicas of an assignment are broker ids: those that a person wrote need not be."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from kcsim.vocabulary import BrokerId, NoBrokerId, TopicPartition
 
@@ -9,8 +9,8 @@ class NoBrokerIdError(Exception):
     """A replica is no int where a broker id is needed: Java's ClassCastException. The current event is aborted."""
 
 
-def check_broker_ids(tp: TopicPartition, replicas: Iterable[BrokerId]) -> None:
+def check_broker_ids(tp: TopicPartition, replicas: Sequence[BrokerId]) -> None:
     """Raises: NoBrokerIdError."""
-    for replica in replicas:
-        if isinstance(replica, NoBrokerId):
-            raise NoBrokerIdError(f"a replica of {tp} is {replica}, which is no broker id")
+    if NoBrokerId in map(type, replicas):
+        wrong = next(replica for replica in replicas if isinstance(replica, NoBrokerId))
+        raise NoBrokerIdError(f"a replica of {tp} is {wrong}, which is no broker id")

@@ -32,6 +32,21 @@ from kcsim.znodes.kafka_json import (
 )
 from kcsim.znodes.reading import Report, broker_ids_in, object_or_report, reading, replica_list
 
+_JavaInt = Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)]
+_Replicas = dict[str, tuple[_JavaInt, ...]]
+"""Partition -> broker ids."""
+
+
+class _TopicJson(msgspec.Struct):
+    partitions: _Replicas = {}
+    adding_replicas: _Replicas = {}
+    removing_replicas: _Replicas = {}
+    topic_id: str | msgspec.UnsetType = msgspec.UNSET
+    version: int = 1
+
+
+_TOPIC_DECODER = msgspec.json.Decoder(_TopicJson)
+
 
 def decode_topic(path: str, data: bytes | None, report: Report) -> TopicState:
     """Decode a topic of any version.
@@ -39,6 +54,28 @@ def decode_topic(path: str, data: bytes | None, report: Report) -> TopicState:
     Data that are not JSON are reported, and the result is a topic without partitions. Raises: BadZnodeError for JSON of
     another form.
     """
+    try:
+        # As with the states of partitions below: what this decoder accepts, the lenient one decodes to the same value.
+        content = _TOPIC_DECODER.decode(data if data is not None and data.isascii() else b"")
+    except msgspec.MsgspecError:
+        return _read_topic(path, data, report)
+    adding, removing = content.adding_replicas, content.removing_replicas
+    with reading(path):
+        return TopicState(
+            {
+                parse_java_int(partition): ReplicaAssignment(
+                    replicas,  # type: ignore[arg-type]  # ints and BrokerIds are the same at run time
+                    adding.get(partition, ()),  # type: ignore[arg-type]
+                    removing.get(partition, ()),  # type: ignore[arg-type]
+                )
+                for partition, replicas in content.partitions.items()
+            },
+            topic_id=None if isinstance(content.topic_id, msgspec.UnsetType) else _topic_id(content.topic_id),
+            version=content.version,
+        )
+
+
+def _read_topic(path: str, data: bytes | None, report: Report) -> TopicState:
     content = object_or_report(path, data, report)
     if content is None:
         return TopicState({})
@@ -82,9 +119,6 @@ def encode_topic(state: TopicState) -> bytes:
     content["removing_replicas"] = {str(p): replica_list(a.removing_replicas) for p, a in assignments if a.removing_replicas}
     content["version"] = 3
     return kafka_json.encode(content)
-
-
-_JavaInt = Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)]
 
 
 RECOVERED: Literal[0] = 0
