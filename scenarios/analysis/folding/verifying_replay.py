@@ -388,12 +388,17 @@ class VerifyingReplay:
         self._on_others_write(fact, version)
 
     def _on_others_write(self, fact: ReplayFact, version: int) -> None:
-        """Process a leader's change of the ISR, or a write by hand."""
+        """Process a change of the ISR by a leader, or by the controller for it (AlterIsr), or a write by hand."""
         before = self._log.stored
         now = self._with_other_isr(before, fact.data, version) or _read(fact, version)
         owner = self._timeline.owners.get(fact.session_id or "")
         kind, trigger = str(fact.kind), Trigger.WRITTEN
-        if before is not None and now is not None and _is_of_leader(before, now) and owner in (None, before.leader):
+        if (
+            before is not None
+            and now is not None
+            and _is_of_leader(before, now)
+            and (owner in (None, before.leader) or self._is_by_controller(fact, owner, now))
+        ):
             kind, trigger = _isr_kind(before, now), Trigger.LEADER
         elif owner is not None and self._timeline.has_decisions:
             computed = [d.stored.text for d in self._decided if d.stored.zk_version == version]
@@ -404,6 +409,10 @@ class VerifyingReplay:
         self._remember(fact.seq)
         self._log.stored = now
         self._log.append(fact.seq, fact.t_ms, kind, trigger, fact.cause)
+
+    def _is_by_controller(self, fact: ReplayFact, owner: int, now: StateZnode) -> bool:
+        """Return whether a broker has written a state as the controller of that epoch."""
+        return self._timeline.view(f"broker-{owner}", fact.seq).epoch == now.controller_epoch
 
     def _with_other_isr(self, before: StateZnode | None, data: str | None, version: int) -> StateZnode | None:
         """Return the written state if only its ISR is new, as in nearly all writes of leaders; None: decode the data."""
