@@ -15,13 +15,15 @@ def patient(
     """Return the scenario with long sessions and long bounds for its waits. Its steps and expectations stay the same.
 
     Args:
-        session_timeout_ms: the session timeout to set; a scenario in which a session expires by itself takes this long.
+        session_timeout_ms: the session timeout to set, unless the scenario's own is longer; a scenario in which a session
+            expires by itself takes this long.
         longer_claims: how many expectations, from the first on, get long bounds; None means all. One that does not hold is
             observed until its bound.
     """
     scenario = loaded.scenario
+    own_ms = int(scenario.cluster.settings.get(SESSION_SETTING, 0))
     cluster = scenario.cluster.model_copy(
-        update={"settings": {**scenario.cluster.settings, SESSION_SETTING: session_timeout_ms}}
+        update={"settings": {**scenario.cluster.settings, SESSION_SETTING: max(own_ms, session_timeout_ms)}}
     )
     count = len(scenario.expect) if longer_claims is None else longer_claims
     expect = [

@@ -137,7 +137,11 @@ def a_leader_taken_out_of_the_isr_goes_on_leading() -> Iterator[None]:
 @contextmanager
 def the_isr_is_not_asked_when_a_leader_is_lost() -> Iterator[None]:
     def elect_offline(
-        assignment: Sequence[BrokerId], stored: LeaderAndIsr, online: Collection[BrokerId], unclean_allowed: bool
+        assignment: Sequence[BrokerId],
+        stored: LeaderAndIsr,
+        online: Collection[BrokerId],
+        unclean_allowed: bool,
+        marks_recovery: bool,
     ) -> Election:
         anybody = elect_offline_rightly(assignment, stored, online, unclean_allowed=True)
         return replace(anybody, rule=ElectionRule.ALIVE_AND_IN_ISR)

@@ -94,6 +94,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     "fault-registration-deleted": _with_topics(1, 2),
     "fault-state-deleted": _with_topics(1, 3),
     "follower-leads-before-it-hears": _with_topics(1, 4),
+    "isr-shrinks-without-zookeeper": _with_topics(1, 3),
     "last-isr-member-lost": _with_topics(1, 3),
     "leader-crash-acks-all": _with_topics(1, 3, crashed="broker-2"),
     "leader-crash-acks-one": _with_topics(1, 3),
@@ -145,6 +146,7 @@ SURVIVING: Mapping[str, list[str]] = {
     "consumer-crash-cooperative-sticky": ["No member gives up a partition"],
     "controller-failover": ["Nothing that it wrote after its freeze was applied."],
     "controller-race": ["One broker wins, and its controller epoch is 1.", "/controller names the winner"],
+    "isr-shrinks-without-zookeeper": ["Nobody has lost a session"],
     "leader-cut-off-from-followers": ["Where nothing is written", "No session expired and no leader was elected."],
     "preferred-election-after-rolling-restart": [
         "Every partition is led by the first of its replicas again.",

@@ -148,7 +148,12 @@ class TopicTool:
         config = effective_config(topic.config, self._reach.settings)
         min_insync = int(config.get(MIN_INSYNC_REPLICAS, topic.min_insync_replicas))
         return replace(
-            topic, config=config, min_insync_replicas=min_insync, is_marked_for_deletion=False, partitions=partitions
+            topic,
+            config=config,
+            min_insync_replicas=min_insync,
+            is_marked_for_deletion=False,
+            partitions=partitions,
+            topic_id=topic.topic_id if self._reach.has_topic_ids else None,
         )
 
     # --- changing
