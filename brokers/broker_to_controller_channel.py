@@ -1,4 +1,4 @@
-"""A broker's way to the controller: requests that go to whoever is the controller, until it answers.
+"""A broker's way to the controller: a request goes to the present controller, and to its successor, until one answers.
 
 The broker knows the controller from UpdateMetadata, and not from ZooKeeper: a broker that the new controller does not reach
 goes on asking the old one.

@@ -15,7 +15,6 @@ PROTOCOL_VERSIONS = ("2.6", "2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.
 """The values of inter.broker.protocol.version that are known, the oldest first."""
 DEFAULT_PROTOCOL_VERSION = "2.6"
 
-
 SINCE = {
     "broker_features": "2.7",
     "topic_ids": "2.8",

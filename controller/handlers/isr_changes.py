@@ -120,8 +120,8 @@ class IsrChangeHandler:
                 wanted[tp] = PartitionState(asked, context.epoch)
         for tp, written in (await self._states.set(wanted, context.epoch_zk_version, cause)).items():
             if isinstance(written, ZooKeeperError):
-                is_stale = isinstance(written, BadVersionError)
-                altered[tp] = ErrorCode.INVALID_UPDATE_VERSION if is_stale else ErrorCode.UNKNOWN_SERVER_ERROR
+                has_other_version = isinstance(written, BadVersionError)
+                altered[tp] = ErrorCode.INVALID_UPDATE_VERSION if has_other_version else ErrorCode.UNKNOWN_SERVER_ERROR
             else:
                 altered[tp] = replace(wanted[tp].leader_and_isr, zk_version=written)
         await self._read_again([tp for tp in wanted if isinstance(altered[tp], LeaderAndIsr)], cause)

@@ -1,4 +1,6 @@
-"""Differences between what Kafka's versions write, of which the simulator writes only what 2.8 does.
+"""Differences between what Kafka's releases write at the same inter.broker.protocol.version.
+
+The simulator has no release: it writes what the protocol version decides.
 
 A comparison with a later Kafka names them, and keeps them apart from all other differences. In one with a Kafka that does
 not have them, they are differences like any other.
