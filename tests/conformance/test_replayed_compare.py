@@ -158,6 +158,13 @@ def test_replicas_may_join_in_another_order() -> None:
     assert found([kafka], [(CREATED, joined([1, 3]), joined([1, 3, 2]))]) == []
 
 
+def test_replicas_may_join_in_another_order_through_the_controller() -> None:
+    """From inter.broker.protocol.version 2.7 on the controller writes the ISR that a leader asks for."""
+    kafka = (CREATED, decided([1, 2]), decided([1, 2, 3]))
+    assert found([kafka], [(CREATED, decided([1, 3]), decided([1, 3, 2]))]) == []
+    assert found([kafka], [(CREATED, decided([1, 3]), decided([1, 3]))]) == [(1, STATE)]
+
+
 def test_the_order_of_joining_shows_in_every_later_list() -> None:
     kafka = [(CREATED, joined([1, 2]), joined([1, 2, 3])), (decided([2, 3], leader=2, epoch=1),)]
     ours = [(CREATED, joined([1, 3]), joined([1, 3, 2])), (decided([3, 2], leader=2, epoch=1),)]

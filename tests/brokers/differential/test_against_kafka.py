@@ -27,6 +27,8 @@ from tests.requirements import require
 EMBEDDED = ZooKeeperChoice.parse("embedded")
 BROKERS = (1, 2, 3)
 WITHIN_S = 120.0
+KEPT = {"retention.ms": "-1"}
+"""The records' timestamps are of 2023: Kafka would delete them 30 s after the start of a broker."""
 TOPICS: Mapping[str, Mapping[str, str]] = {
     record_operations.TOPIC: {},
     record_operations.STRICT: {"min.insync.replicas": "4"},
@@ -54,7 +56,7 @@ async def answers_of(cluster: Cluster | KafkaCluster, servers: str) -> dict[str,
     """Create the topics, play all scripts, and return the answers."""
     for topic, config in TOPICS.items():
         replicas = tuple(map(BrokerId, BROKERS))
-        await cluster.topics.create(NewTopic(topic, assignment=[replicas], config=config), random.Random(1))
+        await cluster.topics.create(NewTopic(topic, assignment=[replicas], config={**KEPT, **config}), random.Random(1))
     async with raw_client(servers) as client:
         await until_known_everywhere(client)
         recorder = Recorder(client)

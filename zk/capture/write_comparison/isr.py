@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kcsim.zk.capture.write_comparison.content import content, json_of
-from kcsim.zk.capture.write_comparison.writes import ZnodeWrite
+from kcsim.zk.capture.write_comparison.writes import ADMIN, ZnodeWrite
 
 Isr = tuple[int, ...]
 
@@ -82,5 +82,8 @@ def _match(kafka: ZnodeWrite, ours: ZnodeWrite, history: IsrHistory) -> IsrHisto
 
 
 def _is_join(write: ZnodeWrite, before: Isr, after: Isr) -> bool:
-    """Return whether a leader's write, which is never fenced, added one replica."""
-    return write.by.startswith("broker-") and len(after) == len(before) + 1 and {*before} < {*after}
+    """Return whether the write added one replica: by the leader itself, or by the controller that the leader asked.
+
+    The controller never adds a replica of its own accord, and the leader that it elects is no addition to the old ISR.
+    """
+    return write.by != ADMIN and len(after) == len(before) + 1 and {*before} < {*after}
