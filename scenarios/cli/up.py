@@ -362,6 +362,7 @@ class _UpCommand:
         from kcsim.scenarios.cli.up_cluster.control_commands import ControlCommands
         from kcsim.scenarios.cli.up_cluster.control_server import serve_control
         from kcsim.scenarios.engine.single_steps import SingleSteps
+        from kcsim.scenarios.engine.untriggered_faults import no_effect_text, untriggered_faults
 
         cluster.log.keep_latest(EVENTS_IN_MEMORY)
         on_tick = (lambda: None) if kept is None else kept.flush
@@ -379,6 +380,9 @@ class _UpCommand:
         verbs = ControlCommands(cluster, self.connect_string, lambda event: narrate(event.seq), self.followed, steps)
         async with serve_control(listening, cluster.runtime, verbs.answer):
             await lifecycle.run()
+        for fault in untriggered_faults(cluster.log.events):
+            if fault.seq not in steps.may_have_no_effect:
+                print(f"warning: {no_effect_text(fault)}", file=sys.stderr)
         if (records := verbs.records()) is not None:
             print(f"records of producers: {records.in_words()}", file=sys.stderr)
 

@@ -1,6 +1,6 @@
 """Steps of the scenario language on a cluster that runs without a timetable: each is read, checked and executed at once."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
@@ -33,11 +33,17 @@ class SingleSteps:
         self._context = EvaluationContext(cluster.log.events, cluster.state, cluster.broker_names, aliases)
         self._steps = StepRunner(cluster, scenario, self._context, aliases, self._wait)
         self._naming: list[str] = []  # the texts of earlier steps that have given names
+        self._may_have_no_effect: set[int] = set()  # seqs of faults that were armed "if possible"
 
     @property
     def simulated(self) -> SimulatedParts | None:
         """What only simulated brokers have: producers and consumers among it."""
         return self._steps.simulated
+
+    @property
+    def may_have_no_effect(self) -> Collection[int]:
+        """The seqs of armed faults whose steps have if-possible: it is no error if nothing triggers them."""
+        return self._may_have_no_effect
 
     async def do(self, texts: Sequence[str]) -> None:
         """Execute steps, each given as in a timetable, without the hyphen before it: `kill: controller`.
@@ -53,7 +59,10 @@ class SingleSteps:
             for time in range(step.times):
                 if time and step.every:
                     await self._cluster.runtime.sleep_ms(step.every)
+                armed_before = {*self._steps.armed}
                 await self._steps.do(place, step)
+                if step.if_possible:
+                    self._may_have_no_effect |= {*self._steps.armed} - armed_before
             if isinstance(step, NamingStep) and step.as_ is not None:
                 self._naming.append(text)
 

@@ -11,6 +11,7 @@ from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationCon
 from kcsim.scenarios.engine.simulated_parts import SimulatedParts
 from kcsim.scenarios.engine.steps.registry import spec_of
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
+from kcsim.scenarios.engine.untriggered_faults import untriggered_faults
 from kcsim.scenarios.language.conditions_model import WaitFor
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.step import ScenarioStep
@@ -46,10 +47,17 @@ class StepRunner:
         self.simulated = None if cluster.simulated is None else SimulatedParts(cluster.simulated, scenario)
         self._execution = StepExecution(cluster, scenario, context, aliases, wait, self.simulated)
 
+    @property
+    def armed(self) -> Collection[int]:
+        """The seqs of the faults that steps have armed so far, whether or not they have been triggered."""
+        return self._execution.armed.keys()
+
     def untriggered_faults(self) -> list[tuple[int, str]]:
         """Return the armed faults that have not triggered and so had no effect: the index of the step, and the reason."""
-        triggered = {event.cause for event in self._execution.context.of_kind(EventKind.FAULT_CONFIRMED)}
-        return [pending for seq, pending in self._execution.armed.items() if seq not in triggered]
+        of_kind = self._execution.context.of_kind
+        faults = [*of_kind(EventKind.FAULT), *of_kind(EventKind.FAULT_CONFIRMED)]
+        untriggered = {event.seq for event in untriggered_faults(faults)}
+        return [pending for seq, pending in self._execution.armed.items() if seq in untriggered]
 
     def skip(self, step: ScenarioStep, why: str) -> None:
         """Log that a step, or a part of it, was skipped because it could not be executed."""

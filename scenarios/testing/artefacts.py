@@ -24,6 +24,7 @@ class Artefacts:
         directory: does not exist unless something was collected.
         notes: commands that run the test again, for the report and for repro.txt.
         keeps_data: whether the data directories of servers are kept as well.
+        test_has_failed: whether the test has failed, or ended early in another way.
     """
 
     def __init__(self, root: Path, test: str, keeps_data: bool = False) -> None:
@@ -31,6 +32,7 @@ class Artefacts:
         self.keeps_data = keeps_data
         self.directory = root / directory_name(test)
         self.notes: list[str] = []
+        self.test_has_failed = False
         self._root = root
         self._offers: list[Write] = []
         self._is_collected = False

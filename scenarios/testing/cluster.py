@@ -20,12 +20,14 @@ from kcsim.eventlog.events import Event, EventKind
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.scenarios.engine.single_steps import SingleSteps
 from kcsim.scenarios.engine.steps.brokers import restart
+from kcsim.scenarios.engine.untriggered_faults import no_effect_text, untriggered_faults
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.value_types import CONTROLLER, ROLES
 from kcsim.scenarios.testing.action_history import TimelineEntry
 from kcsim.scenarios.testing.artefacts import TIMELINE, TRACE, unused
 from kcsim.scenarios.testing.background import check_condition, condition_text, wall_clock_ms
 from kcsim.scenarios.testing.cluster_run import ClusterRun, Work
+from kcsim.scenarios.testing.errors import UntriggeredFaultError
 from kcsim.scenarios.testing.failure_timeline import RefusedWrites, refusal_text
 from kcsim.scenarios.testing.run_text import timeline_of, write_trace
 from kcsim.scenarios.testing.zookeeper import ZooKeeperForTest
@@ -382,6 +384,15 @@ class ClusterForTest:
         self.call(delete)
 
     # --- end of the run
+
+    def check_that_faults_had_an_effect(self) -> None:
+        """Raise UntriggeredFaultError if an armed fault has not been triggered so far; steps with `if-possible` may.
+
+        Called at the end of a test that has passed.
+        """
+        left_out = () if self._steps is None else self._steps.may_have_no_effect
+        if faults := [event for event in untriggered_faults(self.events) if event.seq not in left_out]:
+            raise UntriggeredFaultError("; ".join(map(no_effect_text, faults)))
 
     def write_artefacts(self, directory: Path) -> None:
         """Write the timeline, the event log and the violated invariants. Raises: OSError."""

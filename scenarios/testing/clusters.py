@@ -63,10 +63,18 @@ class ClusterFactory:
             else:
                 cluster = live_cluster(spec.with_free_client_ports(), self._name, drawn, root, self._artefacts)
         self._ends.callback(cluster.close)
+        self._ends.callback(self._check_faults, cluster)
         if start:
             cluster.start()
             cluster.wait_for_controller()
         return cluster
+
+    def _check_faults(self, cluster: ClusterForTest) -> None:
+        """Fail the test for an armed fault that nothing has triggered, unless it has failed before."""
+        if self._artefacts.test_has_failed:
+            return
+        with self._skip_or_fail():
+            cluster.check_that_faults_had_an_effect()
 
     def _root(self, requested: str | ZooKeeperForTest | None) -> ZooKeeperForTest | None:
         """Return the ZooKeeper root for a cluster; None: the cluster is in virtual time."""

@@ -9,6 +9,10 @@ class FixtureUnavailableError(Exception):
     """The chosen ZooKeeper cannot serve this fixture: the test is skipped, with this as the reason."""
 
 
+class UntriggeredFaultError(Exception):
+    """Nothing has triggered a fault that was armed. The message is one line that names it."""
+
+
 class RunEndedError(Exception):
     """A cluster was given work after its run had ended. The cause is the error that ended the run, if there was one."""
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kcsim.scenarios.testing.artefacts import Artefacts
-from kcsim.scenarios.testing.errors import BadOptionError, FixtureUnavailableError
+from kcsim.scenarios.testing.errors import BadOptionError, FixtureUnavailableError, UntriggeredFaultError
 from kcsim.scenarios.testing.options import PluginOptions, read_options
 
 if TYPE_CHECKING:
@@ -94,8 +94,10 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Write a failed test's artefacts while its fixtures still exist."""
     artefacts = item.stash.get(ARTEFACTS, None)
-    if artefacts is not None and call.excinfo is not None and not item.config.option.fulltrace:
-        _trim_traceback(call.excinfo.value)
+    if artefacts is not None and call.excinfo is not None:
+        artefacts.test_has_failed = True
+        if not item.config.option.fulltrace:
+            _trim_traceback(call.excinfo.value)
     report = yield
     is_kept = report.passed and report.when == "call" and item.config.stash[OPTIONS].keep
     is_wanted = report.when != "teardown" and (report.failed or is_kept)
@@ -128,16 +130,19 @@ def _kcsim_artefacts(request: pytest.FixtureRequest, _kcsim_options: PluginOptio
 
 @contextmanager
 def _skip_or_fail() -> Iterator[None]:
-    """Skip or fail the test, with one line, for what this machine or the chosen ZooKeeper lacks."""
+    """Skip or fail the test, with one line: what the machine or the chosen ZooKeeper lacks, or a fault without effect."""
     from kcsim.zk.errors import ZooKeeperUnavailableError
     from kcsim.zk.servers.errors import ServerError
 
+    problem = None
     try:
         yield
     except FixtureUnavailableError as error:
         pytest.skip(str(error))
-    except (BadOptionError, ServerError, ZooKeeperUnavailableError) as error:
-        pytest.fail(f"kcsim: {error}", pytrace=False)
+    except (BadOptionError, ServerError, UntriggeredFaultError, ZooKeeperUnavailableError) as error:
+        problem = str(error)
+    if problem is not None:  # outside of the handler, so that pytest shows the line once
+        pytest.fail(f"kcsim: {problem}", pytrace=False)
 
 
 @pytest.fixture(scope="session")

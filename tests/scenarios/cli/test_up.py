@@ -126,10 +126,12 @@ def test_a_cluster_is_played_with_from_another_terminal(tmp_path: Path, runtime_
             "the cause",
             PATIENCE_S,
         )
+        assert kcsim("step", "inject-error: {request: Produce, error: NOT_ENOUGH_REPLICAS}").exit_code == 0
         terminal.signal(signal.SIGINT)
         assert terminal.end() == 0
         output = terminal.output()
     assert output.endswith("stopped; nothing is left of it\n")
+    assert "warning: inject-error had no effect (armed: the next answer to Produce" in output
     assert "Traceback" not in output
     assert list(runtime_directory.iterdir()) == []
     assert_nothing_left(terminal.process.pid, patience_s=0)

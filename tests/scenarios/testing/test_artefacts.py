@@ -93,6 +93,31 @@ def test_a_failed_wait_is_shown_as_a_line_of_the_test(pytester: pytest.Pytester)
     assert "cluster_run.py" in pytester.runpytest_inprocess("--kcsim-zookeeper=simulated", "--full-trace").stdout.str()
 
 
+NEVER_TRIGGERED = """
+    INJECT = "inject-error: {{request: Produce, error: NOT_ENOUGH_REPLICAS}}"
+
+    def test_it(kcsim_cluster):
+        kcsim_cluster.kill_at_write("controller", "/brokers/topics/orders/partitions")
+        kcsim_cluster.step(INJECT + '\\nif-possible: {if_possible}')
+        {rest}
+"""
+
+
+def test_an_armed_fault_that_nothing_triggered_is_an_error_of_a_test_that_passed(pytester: pytest.Pytester) -> None:
+    def run(name: str, rest: str, if_possible: str = "false") -> pytest.RunResult:
+        pytester.makepyfile(**{name: NEVER_TRIGGERED.format(rest=rest, if_possible=if_possible)})
+        return pytester.runpytest_inprocess("--kcsim-zookeeper=simulated", name + ".py")
+
+    result = run("test_neither", "")
+    result.assert_outcomes(passed=1, errors=1)
+    output = result.stdout.str()
+    assert "had no effect (armed: before a write to /brokers/topics/orders/partitions); inject-error had no" in output
+    triggered = "kcsim_cluster.create_topic('orders', replication_factor=3)"
+    assert "kcsim: inject-error had no effect (armed: the next answer to Produce" in run("test_one", triggered).stdout.str()
+    run("test_excused", triggered, if_possible="true").assert_outcomes(passed=1)
+    run("test_failed", "assert False").assert_outcomes(failed=1)
+
+
 def test_an_error_of_the_test_s_own_is_shown_whole(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
