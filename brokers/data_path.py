@@ -15,6 +15,7 @@ from kcsim.brokers.api.produce_handler import ProduceHandler
 from kcsim.brokers.api.producer_ids import ProducerIdManager
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.log.disk import Disk
+from kcsim.brokers.log.log_topic_ids import LogTopicIds
 from kcsim.brokers.log.retention_task import RetentionTask
 from kcsim.brokers.log.topic_settings import TopicSettings
 from kcsim.brokers.metadata_cache import MetadataCache
@@ -47,6 +48,7 @@ class DataPath:
         requests: answers the requests of clients and followers.
         reads: finds the partitions that this broker leads, or the error that refuses a request.
         produce: appends records, including the broker's own records of internal topics.
+        topic_ids: compares the ids of topics in requests with those in logs.
         settings: the settings of topics; other components pass changes to it.
     """
 
@@ -62,6 +64,7 @@ class DataPath:
         runtime, sink = ports.runtime, ports.sink
         max_lag_ms, events = config.replica_lag_time_max_ms, LogEvents(sink)
         self.hosted = HostedPartitions(broker_id)
+        self.topic_ids = LogTopicIds(disk, config.controller.capabilities.log_topic_ids)
         self.settings = TopicSettings(config.min_insync_replicas, config.log_config)
         self.retention = RetentionTask(runtime, disk, sink, ports.epoch_ms, config.log_retention_check_interval_ms)
         self.checkpoint = HighWatermarkCheckpoint(runtime, config.replica_high_watermark_checkpoint_interval_ms)

@@ -122,7 +122,8 @@ class ReplicaManager:
         async with self._state_change_lock:
             if self._is_stale(request, "LeaderAndIsr", cause):
                 return all_refused(request, ErrorCode.STALE_CONTROLLER_EPOCH)
-            errors = {tp: self._check(tp, requested) for tp, requested in request.partitions.items()}
+            ids = request.topic_ids or {}
+            errors = {tp: self._check(tp, requested, ids.get(tp.topic)) for tp, requested in request.partitions.items()}
             accepted = [tp for tp, error in errors.items() if error is ErrorCode.NONE]
             events = ReplicaEvents(self._sink, cause, len(request.partitions))
             self._data.checkpoint.start()
@@ -138,10 +139,13 @@ class ReplicaManager:
             events.refused("LeaderAndIsr", errors)
             return LeaderAndIsrResponse(ErrorCode.NONE, errors)
 
-    def _check(self, tp: TopicPartition, requested: LeaderAndIsrPartitionState) -> ErrorCode:
+    def _check(self, tp: TopicPartition, requested: LeaderAndIsrPartitionState, topic_id: str | None) -> ErrorCode:
         if tp in self.hosted.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        return leader_and_isr_error(self._broker_id, self.hosted.get_or_add(tp).leader_epoch, requested)
+        partition = self.hosted.get_or_add(tp)
+        if not self._data.topic_ids.is_same_topic(tp, partition.log, topic_id):
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        return leader_and_isr_error(self._broker_id, partition.leader_epoch, requested)
 
     def _has_log(self, tp: TopicPartition) -> bool:
         partition = self.hosted.get(tp)
@@ -167,7 +171,10 @@ class ReplicaManager:
         # A new leader must not fetch any more; records of a late response would be taken for its own.
         self._fetchers.remove(to_lead)
         errors = await self._make_leaders(to_lead, events, cause)
-        return {**errors, **await self._make_followers(to_follow, events, cause)}
+        errors.update(await self._make_followers(to_follow, events, cause))
+        if request.topic_ids:
+            self._data.topic_ids.keep({tp: request.topic_ids.get(tp.topic) for tp in requested})
+        return errors
 
     async def _make_leaders(
         self, requested: RequestedStates, events: ReplicaEvents, cause: int

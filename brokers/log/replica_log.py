@@ -109,6 +109,7 @@ class ReplicaLog:
         "log_dir",
         "log_end_offset",
         "log_start_offset",
+        "topic_id",
         "tp",
     )
 
@@ -122,6 +123,7 @@ class ReplicaLog:
         self.tp = tp
         self.config = config
         self.log_dir = log_dir
+        self.topic_id: str | None = None
         self.log_start_offset = 0
         self.log_end_offset = 0
         self.high_watermark = 0

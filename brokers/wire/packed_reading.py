@@ -8,7 +8,7 @@ Source: Kafka 2.8, LeaderAndIsrRequest, UpdateMetadataRequest, LeaderAndIsrRespo
 
 import struct
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from kcsim.brokers.wire.frames import ReadPacked
@@ -21,6 +21,9 @@ from kcsim.brokers.wire.packed_requests import (
     SECURITY_PROTOCOLS,
     SENDER_AND_RECIPIENT,
 )
+from kcsim.controller.decisions.state_change_requests import LEADER_AND_ISR_WITH_IDS, LEADER_AND_ISR_WITHOUT_IDS
+from kcsim.controller.decisions.topic_ids import BYTES as TOPIC_ID_BYTES
+from kcsim.controller.decisions.topic_ids import topic_id_of
 from kcsim.controller.requests import (
     ErrorCode,
     LeaderAndIsrPartitionState,
@@ -45,12 +48,18 @@ T = TypeVar("T")
 ReadOne = Callable[[bytes, int], tuple[T, int]]
 
 _STATE = struct.Struct(">iiii")
+_NO_TOPIC_ID = bytes(TOPIC_ID_BYTES)
 _ERRORS = {error.value: error for error in ErrorCode}
 
 
 def read_leader_and_isr(frame: bytes, at: int) -> LeaderAndIsrRequest:
     """Return the LeaderAndIsr request whose body is at this offset of a frame. Raises: MalformedFrameError."""
     return _whole(_leader_and_isr, frame, at)
+
+
+def read_leader_and_isr_with_ids(frame: bytes, at: int) -> LeaderAndIsrRequest:
+    """Return the LeaderAndIsr request of version 5 whose body is at this offset of a frame. Raises: MalformedFrameError."""
+    return _whole(_leader_and_isr_with_ids, frame, at)
 
 
 def read_update_metadata(frame: bytes, at: int) -> UpdateMetadataRequest:
@@ -61,6 +70,17 @@ def read_update_metadata(frame: bytes, at: int) -> UpdateMetadataRequest:
 def read_leader_and_isr_response(frame: bytes, at: int) -> LeaderAndIsrResponse:
     """Return the response whose body is at this offset of a frame. Raises: MalformedFrameError."""
     return _whole(_leader_and_isr_response, frame, at)
+
+
+def read_leader_and_isr_response_by_id(topics: Mapping[str, str], frame: bytes, at: int) -> LeaderAndIsrResponse:
+    """Return the response of version 5 whose body is at this offset of a frame; a topic that was not asked for is left out.
+
+    Args:
+        topics: id -> name, of those in the request.
+
+    Raises: MalformedFrameError.
+    """
+    return _whole(partial(_leader_and_isr_response_by_id, topics), frame, at)
 
 
 def error_of(number: int) -> ErrorCode:
@@ -83,6 +103,16 @@ def _leader_and_isr(frame: bytes, at: int) -> tuple[LeaderAndIsrRequest, int]:
     return LeaderAndIsrRequest(controller_id, controller_epoch, broker_epoch, partitions, live_leaders), at
 
 
+def _leader_and_isr_with_ids(frame: bytes, at: int) -> tuple[LeaderAndIsrRequest, int]:
+    controller_id, controller_epoch, broker_epoch = SENDER_AND_RECIPIENT.unpack_from(frame, at)
+    topic_ids: dict[str, str] = {}
+    after_type = at + SENDER_AND_RECIPIENT.size + 1
+    partitions, at = _topics(frame, after_type, _led, topic_ids)
+    live_leaders, at = _each(frame, at, _live_leader)
+    at = _tags(frame, at)
+    return LeaderAndIsrRequest(controller_id, controller_epoch, broker_epoch, partitions, live_leaders, topic_ids), at
+
+
 def _update_metadata(frame: bytes, at: int) -> tuple[UpdateMetadataRequest, int]:
     controller_id, controller_epoch, broker_epoch = SENDER_AND_RECIPIENT.unpack_from(frame, at)
     partitions, at = _topics(frame, at + SENDER_AND_RECIPIENT.size, _metadata)
@@ -98,6 +128,22 @@ def _leader_and_isr_response(frame: bytes, at: int) -> tuple[LeaderAndIsrRespons
     while left > 0:
         read, at = _errors_of_topic(frame, at, left, errors)
         left -= read
+    return LeaderAndIsrResponse(error_of(error), errors), _tags(frame, at)
+
+
+def _leader_and_isr_response_by_id(names: Mapping[str, str], frame: bytes, at: int) -> tuple[LeaderAndIsrResponse, int]:
+    (error,) = INT16.unpack_from(frame, at)
+    topics, at = _length(frame, at + INT16.size)
+    errors: dict[TopicPartition, ErrorCode] = {}
+    for _ in range(topics):
+        name = names.get(topic_id_of(frame[at : at + TOPIC_ID_BYTES]))
+        count, at = _length(frame, at + TOPIC_ID_BYTES)
+        for _ in range(count):
+            number, code = PARTITION_ERROR.unpack_from(frame, at)
+            at = _tags(frame, at + PARTITION_ERROR.size)
+            if name is not None:
+                errors[TopicPartition(name, number)] = error_of(code)
+        at = _tags(frame, at)
     return LeaderAndIsrResponse(error_of(error), errors), _tags(frame, at)
 
 
@@ -126,11 +172,21 @@ def _errors_of_topic(frame: bytes, at: int, most: int, errors: dict[TopicPartiti
 # --- partitions ------------------------------------------------------------------------------------------------------------
 
 
-def _topics(frame: bytes, at: int, read: Callable[[bytes, int], tuple[int, T, int]]) -> tuple[dict[TopicPartition, T], int]:
+def _topics(
+    frame: bytes,
+    at: int,
+    read: Callable[[bytes, int], tuple[int, T, int]],
+    topic_ids: dict[str, str] | None = None,
+) -> tuple[dict[TopicPartition, T], int]:
+    """Read the topics with their partitions. Args: topic_ids: gets the topics' ids; None: the version has none."""
     partitions: dict[TopicPartition, T] = {}
     topics, at = _length(frame, at)
     for _ in range(topics):
         topic, at = _text(frame, at)
+        if topic_ids is not None:
+            if (topic_id := frame[at : at + TOPIC_ID_BYTES]) != _NO_TOPIC_ID:
+                topic_ids[topic] = topic_id_of(topic_id)
+            at += TOPIC_ID_BYTES
         count, at = _length(frame, at)
         for _ in range(count):
             number, partition, at = read(frame, at)
@@ -246,10 +302,11 @@ def _tags(frame: bytes, at: int) -> int:
 
 
 PACKED_REQUESTS: Mapping[tuple[int, int], ReadPacked] = {
-    (LeaderAndIsrRequest.api_key, LeaderAndIsrRequest.version): read_leader_and_isr,
+    (LeaderAndIsrRequest.api_key, LEADER_AND_ISR_WITHOUT_IDS): read_leader_and_isr,
+    (LeaderAndIsrRequest.api_key, LEADER_AND_ISR_WITH_IDS): read_leader_and_isr_with_ids,
     (UpdateMetadataRequest.api_key, UpdateMetadataRequest.version): read_update_metadata,
 }
 PACKED_RESPONSES: Mapping[tuple[int, int], ReadPacked] = {
-    (LeaderAndIsrRequest.api_key, LeaderAndIsrRequest.version): read_leader_and_isr_response,
+    (LeaderAndIsrRequest.api_key, LEADER_AND_ISR_WITHOUT_IDS): read_leader_and_isr_response,
 }
 """What is read without kio, by API key and version."""

@@ -1,4 +1,4 @@
-"""The messages that grow with the cluster, packed without kio: LeaderAndIsr 4, its response, and UpdateMetadata 6.
+"""The messages that grow with the cluster, packed without kio: LeaderAndIsr 4 and 5, the responses, and UpdateMetadata 6.
 
 kio needs seconds for those of a cluster of a hundred thousand partitions. The bytes are the same.
 
@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
+from kcsim.controller.decisions.topic_ids import BYTES as TOPIC_ID_BYTES
+from kcsim.controller.decisions.topic_ids import number_of
 from kcsim.controller.requests import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
@@ -32,6 +34,9 @@ _DECIDED = struct.Struct(">iii")
 PARTITION_ERROR = struct.Struct(">ih")
 INT16, INT32 = struct.Struct(">h"), struct.Struct(">i")
 _NO_TAGS = b"\0"
+_NO_TOPIC_ID = bytes(TOPIC_ID_BYTES)
+_UNKNOWN_TYPE = b"\0"
+"""Whether a request names all partitions of the recipient: a controller on ZooKeeper does not say it."""
 LISTS_KEPT = 1 << 16
 """How many different lists of brokers are kept packed: partitions share them."""
 
@@ -44,6 +49,21 @@ def pack_leader_and_isr_response(response: LeaderAndIsrResponse) -> bytes:
         if topic not in names:
             names[topic] = _text(topic)
         packed.append(names[topic] + PARTITION_ERROR.pack(number, error) + _NO_TAGS)
+    packed.append(_NO_TAGS)
+    return b"".join(packed)
+
+
+def pack_leader_and_isr_response_by_id(response: LeaderAndIsrResponse, topic_ids: Mapping[str, str]) -> bytes:
+    """Return the body of a response to LeaderAndIsr in version 5, which names topics by their ids.
+
+    Raises: struct.error for a number that a field cannot have.
+    """
+    topics: dict[str, list[bytes]] = {}
+    for (topic, number), error in response.partition_errors.items():
+        topics.setdefault(topic, []).append(PARTITION_ERROR.pack(number, error) + _NO_TAGS)
+    packed = [INT16.pack(response.error), _length(len(topics))]
+    for topic, errors in topics.items():
+        packed += [_topic_id(topic_ids.get(topic)), _length(len(errors)), *errors, _NO_TAGS]
     packed.append(_NO_TAGS)
     return b"".join(packed)
 
@@ -62,8 +82,11 @@ class StateChangePacker:
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> bytes:
         """Return the body of a LeaderAndIsr request. Raises: struct.error for a number that a field cannot have."""
-        topics = _pack_topics(request.partitions, self._pack_led)
-        return b"".join((_pack_head(request), topics, _pack_each(request.live_leaders, _pack_live_leader), _NO_TAGS))
+        ids = request.topic_ids
+        pack_id = _no_topic_id if ids is None else lambda topic: _topic_id(ids.get(topic))
+        topics = _pack_topics(request.partitions, self._pack_led, pack_id)
+        kind = b"" if ids is None else _UNKNOWN_TYPE
+        return b"".join((_pack_head(request), kind, topics, _pack_each(request.live_leaders, _pack_live_leader), _NO_TAGS))
 
     def _pack_led(self, partition: LeaderAndIsrPartitionState) -> bytes:
         kept = self._led.get(id(partition))
@@ -88,13 +111,15 @@ def _pack_head(request: LeaderAndIsrRequest | UpdateMetadataRequest) -> bytes:
 def _pack_shared(
     partitions: Mapping[TopicPartition, UpdateMetadataPartitionState], live_brokers: tuple[UpdateMetadataBroker, ...]
 ) -> bytes:
-    return _pack_topics(partitions, _pack_metadata) + _pack_each(live_brokers, _pack_broker) + _NO_TAGS
+    return _pack_topics(partitions, _pack_metadata, _no_topic_id) + _pack_each(live_brokers, _pack_broker) + _NO_TAGS
 
 
 # --- partitions ------------------------------------------------------------------------------------------------------------
 
 
-def _pack_topics(partitions: Mapping[TopicPartition, T], pack: Callable[[T], bytes]) -> bytes:
+def _pack_topics(
+    partitions: Mapping[TopicPartition, T], pack: Callable[[T], bytes], pack_id: Callable[[str], bytes]
+) -> bytes:
     """Return the array of topics, in the order in which they occur first, each with its partitions."""
     topics: dict[str, list[bytes]] = {}
     for (topic, number), state in partitions.items():
@@ -103,8 +128,20 @@ def _pack_topics(partitions: Mapping[TopicPartition, T], pack: Callable[[T], byt
             topics[topic].append(packed)
         else:
             topics[topic] = [packed]
-    whole = (_text(topic) + _length(len(packed)) + b"".join(packed) + _NO_TAGS for topic, packed in topics.items())
+    whole = (
+        _text(topic) + pack_id(topic) + _length(len(packed)) + b"".join(packed) + _NO_TAGS
+        for topic, packed in topics.items()
+    )
     return _length(len(topics)) + b"".join(whole)
+
+
+def _topic_id(topic_id: str | None) -> bytes:
+    return _NO_TOPIC_ID if topic_id is None else number_of(topic_id)
+
+
+def _no_topic_id(topic: str) -> bytes:
+    """Return what a version without ids has in the place of a topic's id."""
+    return b""
 
 
 def _pack_led(partition: LeaderAndIsrPartitionState) -> bytes:

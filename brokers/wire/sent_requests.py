@@ -8,6 +8,7 @@ Source: Kafka 2.8, ControllerChannelManager, RequestSendThread, KafkaServer.cont
 
 import struct
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, assert_never
 
 from kio.index import load_request_schema
@@ -15,7 +16,7 @@ from kio.index import load_request_schema
 from kcsim.brokers.wire.apis.api import Values, by_topic, sorted_by_topic
 from kcsim.brokers.wire.frames import decode_response, encode_request, encode_request_header
 from kcsim.brokers.wire.message_building import message_of
-from kcsim.brokers.wire.packed_reading import PACKED_RESPONSES, error_of
+from kcsim.brokers.wire.packed_reading import PACKED_RESPONSES, error_of, read_leader_and_isr_response_by_id
 from kcsim.brokers.wire.packed_requests import StateChangePacker
 from kcsim.controller.requests import (
     AlterIsrRequest,
@@ -72,7 +73,11 @@ class RequestEncoder:
 
 def decode_answer(frame: bytes, request: BrokerRequest) -> tuple[int, BrokerResponse]:
     """Return correlation id and content of the response to a request. Raises: MalformedFrameError."""
-    correlation_id, message = decode_response(frame, request.api_key, request.version, PACKED_RESPONSES)
+    packed = PACKED_RESPONSES
+    if isinstance(request, LeaderAndIsrRequest) and request.topic_ids is not None:
+        topics = {topic_id: topic for topic, topic_id in request.topic_ids.items()}
+        packed = {(request.api_key, request.version): partial(read_leader_and_isr_response_by_id, topics)}
+    correlation_id, message = decode_response(frame, request.api_key, request.version, packed)
     if isinstance(request, LeaderAndIsrRequest):
         return correlation_id, message
     error = error_of(message.error_code.value)

@@ -141,6 +141,7 @@ class BrokerRequestBatch:
             context.shutting_down,
             context.replicas_on_offline_dirs,
             self._config.inter_broker_listener_name,
+            context.topic_ids if self._config.capabilities.topic_ids else None,
         )
 
     # --- responses

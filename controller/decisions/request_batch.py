@@ -81,6 +81,7 @@ class ClusterView:
         shutting_down: brokers whose controlled shutdown has begun.
         replicas_on_offline_dirs: per broker, the partitions whose replica there is in a failed log directory.
         inter_broker_listener: name of the listener by which brokers reach each other.
+        topic_ids: by topic; None if requests do not carry them.
     """
 
     controller_id: BrokerId
@@ -93,6 +94,7 @@ class ClusterView:
     shutting_down: Collection[BrokerId] = frozenset()
     replicas_on_offline_dirs: Mapping[BrokerId, Collection[TopicPartition]] = field(default_factory=dict)
     inter_broker_listener: str = "PLAINTEXT"
+    topic_ids: Mapping[str, str] | None = None
 
     def is_queued_for_deletion(self, tp: TopicPartition) -> bool:
         return tp.topic in self.topics_to_be_deleted
@@ -265,7 +267,8 @@ def _leader_and_isr_requests(batch: RequestBatch, view: ClusterView) -> Iterable
             _live_leader(view.live_brokers[leader], view) for leader in sorted(view.live_brokers.keys() & leaders)
         )
         epoch = view.broker_epochs[broker]
-        yield broker, LeaderAndIsrRequest(view.controller_id, view.controller_epoch, epoch, states, live_leaders)
+        ids = view.topic_ids and {tp.topic: view.topic_ids[tp.topic] for tp in states if tp.topic in view.topic_ids}
+        yield broker, LeaderAndIsrRequest(view.controller_id, view.controller_epoch, epoch, states, live_leaders, ids)
 
 
 def _update_metadata_requests(batch: RequestBatch, view: ClusterView) -> Iterable[Addressed]:

@@ -1,10 +1,10 @@
 """The three requests by which the controller notifies brokers of its decisions: LeaderAndIsr, UpdateMetadata, StopReplica.
 
 They are in this package because decisions fill them; controller/requests.py adds the responses, and the request that brokers
-send. Fields are those of the versions that inter.broker.protocol.version 2.6 speaks. A request's content for a partition
-consists of the values that the controller caches anyway, not of copies of their fields: with a hundred thousand partitions,
-these dominate memory and time. No leader is leader None, as everywhere in memory; -1 is its encoding on the wire, which
-simulated brokers do not have.
+send. Fields are those of the versions that inter.broker.protocol.version 2.6 speaks, and in LeaderAndIsr those of 2.8, which
+adds topic ids. A request's content for a partition consists of the values that the controller caches anyway, not of copies
+of their fields: with a hundred thousand partitions, these dominate memory and time. No leader is leader None, as everywhere
+in memory; -1 is its encoding on the wire, which simulated brokers do not have.
 
 Source: Kafka 2.8, LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest; docs/kafka/requests.md 1.
 """
@@ -27,6 +27,8 @@ from kcsim.vocabulary import (
 
 UNKNOWN_BROKER_EPOCH = BrokerEpoch(-1)
 """A request with this broker epoch is never refused because of its broker epoch."""
+LEADER_AND_ISR_WITHOUT_IDS, LEADER_AND_ISR_WITH_IDS = 4, 5
+"""The versions of LeaderAndIsr that are sent: from inter.broker.protocol.version 2.8 on with the ids of topics."""
 LEADER_DURING_DELETE = BrokerId(-2)
 """Leader of a partition in UpdateMetadata when its topic is about to be deleted: the recipient removes the partition."""
 EPOCH_DURING_DELETE = LeaderEpoch(-2)
@@ -65,15 +67,20 @@ class LeaderAndIsrRequest(msgspec.Struct, frozen=True):
         controller_epoch: of the sender.
         broker_epoch: of the recipient, as the sender knows it.
         live_leaders: the leaders named here that are registered; by id.
+        topic_ids: by topic, of those in `partitions`; None before inter.broker.protocol.version 2.8.
     """
 
     api_key: ClassVar[int] = 4
-    version: ClassVar[int] = 4
     controller_id: BrokerId
     controller_epoch: ControllerEpoch
     broker_epoch: BrokerEpoch
     partitions: Mapping[TopicPartition, LeaderAndIsrPartitionState]
     live_leaders: tuple[LiveLeader, ...]
+    topic_ids: Mapping[str, str] | None = None
+
+    @property
+    def version(self) -> int:
+        return LEADER_AND_ISR_WITHOUT_IDS if self.topic_ids is None else LEADER_AND_ISR_WITH_IDS
 
 
 class UpdateMetadataPartitionState(msgspec.Struct, frozen=True):

@@ -73,6 +73,8 @@ class ReassignmentHandlers:
     ) -> None:
         self._context = scope.context
         self._sink = scope.sink
+        # Otherwise the controller writes them, and knows of every change without a watch.
+        self._leaders_write_isrs = not scope.config.capabilities.alter_isr
         self._watches = watches
         self._znodes = znodes
         self._partitions = machines.partitions
@@ -205,7 +207,8 @@ class ReassignmentHandlers:
             unneeded = without(current.replicas, reassignment.replicas)
             if unneeded:
                 await self._stop_replicas(tp, unneeded, cause)
-        self._watches.watch_data(paths.topic_partition_state(tp), PartitionReassignmentIsrChange(tp))
+        if self._leaders_write_isrs:
+            self._watches.watch_data(paths.topic_partition_state(tp), PartitionReassignmentIsrChange(tp))
         context.partitions_being_reassigned.add(tp)
 
     async def _is_complete(self, tp: TopicPartition, reassignment: ReplicaAssignment, cause: int) -> bool:

@@ -24,6 +24,7 @@ LIVE = (
     "reassign-many",  # moves that overtake each other
     "zombie-controller",  # a controller that was replaced while it was frozen
     "protocol-2.8/reassign-grow",  # ISRs that the controller writes for the leader
+    "protocol-3.9/topic-recreated-while-a-broker-was-away",  # ids of topics in requests and logs
     "protocol-3.9/unclean-by-command",  # a leader from outside the ISR, whose state says so
 )
 

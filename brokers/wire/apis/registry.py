@@ -31,7 +31,7 @@ from kcsim.brokers.wire.apis import (
 from kcsim.brokers.wire.apis.api import Api, Values
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response, encode_response_header
 from kcsim.brokers.wire.message_building import message_of
-from kcsim.brokers.wire.packed_requests import pack_leader_and_isr_response
+from kcsim.brokers.wire.packed_requests import pack_leader_and_isr_response, pack_leader_and_isr_response_by_id
 from kcsim.controller.requests import ErrorCode, LeaderAndIsrRequest, LeaderAndIsrResponse
 
 
@@ -68,10 +68,13 @@ def response_values(response: Any, frame: RequestFrame) -> Values | None:
 
 def packed_response(response: Any, frame: RequestFrame) -> bytes | None:
     """Return the frame of a response that is packed without kio, because it may be large; None: it is not packed."""
-    if not isinstance(response, LeaderAndIsrResponse) or frame.version != LeaderAndIsrRequest.version:
+    request = frame.message
+    if not isinstance(response, LeaderAndIsrResponse) or not isinstance(request, LeaderAndIsrRequest):
         return None
     header = encode_response_header(frame.api_key, frame.version, frame.correlation_id)
-    return header + pack_leader_and_isr_response(response)
+    if request.topic_ids is None:
+        return header + pack_leader_and_isr_response(response)
+    return header + pack_leader_and_isr_response_by_id(response, request.topic_ids)
 
 
 def answer_frame(values: Values, frame: RequestFrame) -> bytes:

@@ -1,6 +1,6 @@
 """What the controller asks of brokers: LeaderAndIsr, UpdateMetadata, StopReplica.
 
-Simulated brokers know topics by their names only: the ids of topics in the latest versions are not passed on to the broker.
+The ids of topics in UpdateMetadata are not passed on to the broker.
 
 Source: Kafka 2.8, LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest; docs/kafka/requests.md 1.
 """
@@ -13,6 +13,7 @@ from kcsim.brokers.wire.apis.api import Api, Values
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.brokers.wire.packed_reading import security_protocol
 from kcsim.brokers.wire.packed_requests import SECURITY_PROTOCOLS
+from kcsim.controller.decisions.topic_ids import topic_id_of
 from kcsim.controller.requests import (
     NO_LEADER_EPOCH,
     UNKNOWN_BROKER_EPOCH,
@@ -59,6 +60,9 @@ def _leader_and_isr_request(frame: RequestFrame) -> LeaderAndIsrRequest:
             for tp, one in _partitions(message)
         },
         tuple(LiveLeader(leader.broker_id, leader.host_name, leader.port) for leader in message.live_leaders),
+        {topic.topic_name: topic_id_of(topic.topic_id.bytes) for topic in message.topic_states if topic.topic_id}
+        if frame.version >= FIRST_VERSION_OF_LEADER_AND_ISR_WITH_TOPIC_IDS
+        else None,
     )
 
 

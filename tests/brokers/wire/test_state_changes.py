@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -14,12 +15,13 @@ from kcsim.brokers.wire.apis.api import by_topic
 from kcsim.brokers.wire.apis.controller_requests import ALTER_ISR, CONTROLLED_SHUTDOWN
 from kcsim.brokers.wire.apis.registry import APIS, answer_frame, request_of
 from kcsim.brokers.wire.apis.state_changes import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
-from kcsim.brokers.wire.frames import RequestFrame, decode_request, decode_response, encode_request
+from kcsim.brokers.wire.frames import decode_request, decode_response, encode_request
 from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.brokers.wire.packed_reading import PACKED_REQUESTS, error_of
 from kcsim.brokers.wire.packed_requests import PARTITION_ERROR, SECURITY_PROTOCOLS
 from kcsim.brokers.wire.sent_requests import RequestEncoder, decode_answer
+from kcsim.controller.decisions.topic_ids import number_of, topic_id_of
 from kcsim.controller.requests import (
     UNKNOWN_BROKER_EPOCH,
     AlterIsrRequest,
@@ -41,13 +43,13 @@ from kcsim.controller.requests import (
     UpdateMetadataResponse,
 )
 from kcsim.vocabulary import NO_LEADER, Endpoint, LeaderAndIsr, PartitionState, ReplicaAssignment, TopicPartition
-from tests.brokers.wire.recorded_frames import Exchange, recorded_exchanges
+from tests.brokers.wire.recorded_frames import recorded_exchanges
 from tests.brokers.wire.response_frames import response_frame
 
 T = TypeVar("T")
 KEYS = (LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, CONTROLLED_SHUTDOWN, ALTER_ISR)
 RECORDED = [one for one in recorded_exchanges() if one.api_key in KEYS]
-SENT = {LEADER_AND_ISR: 4, UPDATE_METADATA: 6, STOP_REPLICA: 3, CONTROLLED_SHUTDOWN: 3, ALTER_ISR: 0}
+SENT = {LEADER_AND_ISR: (4, 5), UPDATE_METADATA: (6,), STOP_REPLICA: (3,), CONTROLLED_SHUTDOWN: (3,), ALTER_ISR: (0,)}
 """The versions that are sent."""
 OUTSIDE = 1 << 40
 """A number that no field of 32 bits can have."""
@@ -57,7 +59,7 @@ OUTSIDE = 1 << 40
 
 
 def test_requests_of_kafkas_controller_and_brokers_are_written_byte_for_byte() -> None:
-    recorded = [one for one in RECORDED if one.version == SENT[one.api_key]]
+    recorded = [one for one in RECORDED if one.version in SENT[one.api_key]]
     for exchange in recorded:
         for packed in ({}, PACKED_REQUESTS):
             frame = decode_request(exchange.request, packed=packed)
@@ -68,34 +70,13 @@ def test_requests_of_kafkas_controller_and_brokers_are_written_byte_for_byte() -
 
 
 def test_responses_of_kafkas_brokers_are_read_and_written_byte_for_byte() -> None:
-    recorded = [one for one in RECORDED if one.version == SENT[one.api_key]]
+    recorded = [one for one in RECORDED if one.version in SENT[one.api_key]]
     for exchange in recorded:
         assert exchange.response is not None
         frame = decode_request(exchange.request)
         correlation_id, response = decode_answer(exchange.response, request_of(frame))
         assert correlation_id == frame.correlation_id
         assert response_frame(response, frame) == exchange.response
-
-
-def test_responses_by_topic_ids_are_written_byte_for_byte() -> None:
-    recorded = [one for one in RECORDED if (one.api_key, one.version) == (LEADER_AND_ISR, 5)]
-    for exchange in recorded:
-        frame = decode_request(exchange.request)
-        assert response_frame(leader_and_isr_response(exchange, frame), frame) == exchange.response
-    assert recorded
-
-
-def leader_and_isr_response(exchange: Exchange, frame: RequestFrame) -> LeaderAndIsrResponse:
-    """Return the broker's response that a recorded one of version 5 was made of."""
-    assert exchange.response is not None
-    _, message = decode_response(exchange.response, LEADER_AND_ISR, 5)
-    names = {topic.topic_id: topic.topic_name for topic in frame.message.topic_states}
-    errors = {
-        TopicPartition(names[topic.topic_id], one.partition_index): error_of(one.error_code.value)
-        for topic in message.topics
-        for one in topic.partition_errors
-    }
-    return LeaderAndIsrResponse(error_of(message.error_code.value), errors)
 
 
 # --- generated -------------------------------------------------------------------------------------------------------------
@@ -124,7 +105,7 @@ def each_partition(states: st.SearchStrategy[T]) -> st.SearchStrategy[Mapping[To
     return topics.map(lambda of: {TopicPartition(topic, n): one for topic, those in of.items() for n, one in those.items()})
 
 
-leader_and_isr_requests = st.builds(
+leader_and_isr_requests_without_ids = st.builds(
     LeaderAndIsrRequest,
     *sender,
     each_partition(
@@ -137,6 +118,18 @@ leader_and_isr_requests = st.builds(
     ),
     st.lists(st.builds(LiveLeader, int32s, names, int32s), max_size=4).map(tuple),
 )
+topic_ids = st.integers(1, (1 << 128) - 1).map(lambda number: topic_id_of(number.to_bytes(16)))
+
+
+def with_ids(request: LeaderAndIsrRequest) -> st.SearchStrategy[LeaderAndIsrRequest]:
+    """Return the request with ids of some of its topics."""
+    topics = sorted({tp.topic for tp in request.partitions})
+    some = st.sets(st.sampled_from(topics)) if topics else st.just(set())
+    drawn = some.flatmap(lambda of: st.fixed_dictionaries(dict.fromkeys(sorted(of), topic_ids)))
+    return drawn.map(lambda ids: msgspec.structs.replace(request, topic_ids=ids))
+
+
+leader_and_isr_requests = leader_and_isr_requests_without_ids | leader_and_isr_requests_without_ids.flatmap(with_ids)
 update_metadata_requests = st.builds(
     UpdateMetadataRequest,
     *sender,
@@ -174,8 +167,13 @@ def by_kio(request: LeaderAndIsrRequest | UpdateMetadataRequest, correlation_id:
         values["live_leaders"] = [
             {"broker_id": one.broker_id, "host_name": one.host, "port": one.port} for one in request.live_leaders
         ]
+        values["type_"] = 0
         values["topic_states"] = [
-            {"topic_name": topic, "partition_states": [led_values(number, one) for number, one in partitions]}
+            {
+                "topic_name": topic,
+                "topic_id": id_value(request, topic),
+                "partition_states": [led_values(number, one) for number, one in partitions],
+            }
             for topic, partitions in by_topic(request.partitions)
         ]
     else:
@@ -185,6 +183,11 @@ def by_kio(request: LeaderAndIsrRequest | UpdateMetadataRequest, correlation_id:
             for topic, partitions in by_topic(request.partitions)
         ]
     return encode_request(message_of(load_request_schema(request.api_key, request.version), values), correlation_id, "1")
+
+
+def id_value(request: LeaderAndIsrRequest, topic: str) -> UUID | None:
+    topic_id = (request.topic_ids or {}).get(topic)
+    return None if topic_id is None else UUID(bytes=number_of(topic_id))
 
 
 def state_values(number: int, state: PartitionState) -> dict[str, Any]:
@@ -240,7 +243,7 @@ def test_a_request_arrives_as_it_was_sent(request: BrokerRequest) -> None:
     sent = RequestEncoder("1").encode(request, 7)
     for packed in ({}, PACKED_REQUESTS):
         frame = decode_request(sent, packed=packed)
-        assert (frame.correlation_id, frame.client_id, frame.version) == (7, "1", SENT[frame.api_key])
+        assert (frame.correlation_id, frame.client_id, frame.version) == (7, "1", request.version)
         assert request_of(frame) == request
 
 
@@ -329,6 +332,46 @@ answered = st.one_of(
 )
 
 
+def by_ids(response: LeaderAndIsrResponse) -> st.SearchStrategy[tuple[LeaderAndIsrRequest, LeaderAndIsrResponse]]:
+    """Return the response with a request that has an id for each of its topics."""
+    topics = sorted({tp.topic for tp in response.partition_errors})
+    ids = st.lists(topic_ids, min_size=len(topics), max_size=len(topics), unique=True)
+    state = made(PartitionState, made(LeaderAndIsr, 1, 2, (1,), 3), 4)
+    led = made(LeaderAndIsrPartitionState, state, made(ReplicaAssignment, (1,)), True)
+    states = dict.fromkeys(response.partition_errors, led)
+    return ids.map(
+        lambda drawn: (
+            made(LeaderAndIsrRequest, 1, 1, 1, states, (), dict(zip(topics, drawn, strict=True))),
+            response,
+        )
+    )
+
+
+@given(st.builds(LeaderAndIsrResponse, st.sampled_from(ErrorCode), errors_of_partitions).flatmap(by_ids))
+def test_a_packed_response_by_topic_ids_is_that_of_kio(exchange: tuple[LeaderAndIsrRequest, LeaderAndIsrResponse]) -> None:
+    request, response = exchange
+    sent = RequestEncoder("1").encode(request, 7)
+    plain, packed = decode_request(sent), decode_request(sent, packed=PACKED_REQUESTS)
+    answer = response_frame(response, packed)
+    assert answer == answer_frame(APIS[LEADER_AND_ISR].values(response, plain) or {}, plain)
+    assert answer is not None
+    assert decode_answer(answer, request) == (7, response)
+
+
+def test_a_topic_that_was_not_asked_for_is_left_out_of_a_response() -> None:
+    asked = {"orders": topic_id_of(bytes(15) + b"\1"), "bills": topic_id_of(bytes(15) + b"\2")}
+    state = made(PartitionState, made(LeaderAndIsr, 1, 2, (1,), 3), 4)
+    led = made(LeaderAndIsrPartitionState, state, made(ReplicaAssignment, (1,)), True)
+    errors = {TopicPartition(topic, 0): ErrorCode.INCONSISTENT_TOPIC_ID for topic in asked}
+    request = made(LeaderAndIsrRequest, 1, 1, 1, dict.fromkeys(errors, led), (), asked)
+    frame = decode_request(RequestEncoder("1").encode(request, 7), packed=PACKED_REQUESTS)
+    answer = response_frame(LeaderAndIsrResponse(ErrorCode.NONE, errors), frame)
+    assert answer is not None
+    only = made(LeaderAndIsrRequest, 1, 1, 1, {}, (), {"bills": asked["bills"]})
+    expected = {TopicPartition("bills", 0): ErrorCode.INCONSISTENT_TOPIC_ID}
+    assert decode_answer(answer, only) == (7, LeaderAndIsrResponse(ErrorCode.NONE, expected))
+
+
 @given(answered)
 def test_a_response_arrives_as_it_was_sent(exchange: tuple[Any, Any]) -> None:
     request, response = exchange
@@ -394,7 +437,13 @@ def test_leader_and_isr_is_read_in_every_version(version: int) -> None:
     changes = ((4,), (2,)) if version >= 3 else ((), ())
     expected = made(LeaderAndIsrPartitionState, STATE, made(ReplicaAssignment, (2, 3, 4), *changes), version >= 1)
     assert request == made(
-        LeaderAndIsrRequest, 1, 8, epoch_of(version, 2), {TP: expected}, (made(LiveLeader, 2, "b2", 9092),)
+        LeaderAndIsrRequest,
+        1,
+        8,
+        epoch_of(version, 2),
+        {TP: expected},
+        (made(LiveLeader, 2, "b2", 9092),),
+        {} if version >= 5 else None,
     )
 
 
