@@ -207,18 +207,37 @@ def test_requests_over_tcp_need_ports() -> None:
         run_in_environment(ZooKeeperChoice.parse("model"), spec, RunInfo("test", 0, "model"), script)
 
 
+def until_answered(log: EventLog, controller: str) -> Callable[[], str | None]:
+    """Return a condition: every request that the controller has sent has its response, or has failed."""
+
+    def condition() -> str | None:
+        sent = {event.seq for event in find(log, EventKind.REQUEST_SENT, node=controller)}
+        ended = (EventKind.RESPONSE_RECEIVED, EventKind.REQUEST_FAILED)
+        left = sent - {event.cause for kind in ended for event in find(log, kind, node=controller)}
+        return f"{len(left)} requests of {controller} are on their way" if left else None
+
+    return condition
+
+
 def test_faults_of_links_act_on_the_controllers_requests() -> None:
     async def script(cluster: Cluster) -> None:
         await start_and_elect(cluster)
         controller = controller_of(cluster)
         other = next(name for name in cluster.broker_names if name != controller)
+        # A broker gets one request after the other: the controller must know all brokers, and wait for no answer.
+        everywhere = NewTopic("everywhere", assignment=[(BrokerId(number),) for number in (1, 2, 3)])
+        await cluster.topics.create(everywhere, random.Random(1))
+        await cluster.wait_until(until_found(cluster.log, EventKind.BECAME_LEADER, 3, topic="everywhere"), WITHIN_MS)
+        await cluster.wait_until(until_idle(cluster.log), WITHIN_MS)
+        await cluster.wait_until(until_answered(cluster.log, controller), WITHIN_MS)
         cluster.network_faults.partition(Links(frozenset({controller}), frozenset({other})))
         broker = BrokerId(int(other.removeprefix("broker-")))
         await cluster.topics.create(NewTopic("orders", assignment=[(broker,)]), random.Random(1))
         stalled = until_found(cluster.log, EventKind.NETWORK_STALLED, node=controller, target=other, event="LeaderAndIsr")
         await cluster.wait_until(stalled, WITHIN_MS)
-        assert not find(cluster.log, EventKind.BECAME_LEADER, node=other)
+        leads = until_found(cluster.log, EventKind.BECAME_LEADER, node=other, topic="orders")
+        assert leads() is not None
         cluster.network_faults.heal()
-        await cluster.wait_until(until_found(cluster.log, EventKind.BECAME_LEADER, node=other), WITHIN_MS)
+        await cluster.wait_until(leads, WITHIN_MS)
 
     play_over_tcp(script, "model")
