@@ -17,7 +17,6 @@ DEFAULT_PROTOCOL_VERSION = "2.6"
 
 SINCE = {
     "broker_features": "2.7",
-    "topic_ids": "2.8",
     "log_topic_ids": "3.0",
     "leader_recovery_state": "3.2",
     "kraft_controller_epoch": "3.4",

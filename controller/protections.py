@@ -64,6 +64,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A leader writes its ISR to ZooKeeper, without a fence; the controller learns it seconds later.",
         since="2.7",
     ),
+    Protection(
+        "topic-ids",
+        "KIP-516",
+        "A topic has an id; from 3.0 on a broker refuses a replica whose log is of an earlier topic of the same name.",
+        "A broker takes up the log of an earlier topic of the same name.",
+        since="2.8",
+    ),
 )
 """All protections."""
 
@@ -78,6 +85,7 @@ class Protections:
     expiry_clears_queue: bool = True
     isr_shrink_at_failover: bool = True
     alter_isr: bool = True
+    topic_ids: bool = True
 
     def without(self, names: Iterable[str]) -> "Protections":
         """Return a copy with these protections switched off. Raises: ValueError for an unknown name."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kcsim.controller.protections import PROTECTION_NAMES
+from kcsim.controller.protections import PROTECTION_NAMES, PROTECTIONS
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.kafka_argument import BrokersKind, check_for_real_brokers, chosen_kafka
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
@@ -74,6 +74,7 @@ def prepare(
     elif options.kafka_home is not None:
         fail("--kafka-home: only with --brokers kafka", ExitStatus.USAGE)
     loaded = with_settings(loaded, options.settings)
+    check_capabilities(options.without, loaded.scenario.cluster.settings)
     spec = cluster_spec(loaded.scenario, options.without)
     if options.client is not None:
         if choice.kind is ZooKeeperKind.SIMULATED:
@@ -135,6 +136,19 @@ def check_protections(names: Sequence[str]) -> None:
         if name not in PROTECTION_NAMES:
             hint = did_you_mean(name, PROTECTION_NAMES) or f"; there are {comma_separated(PROTECTION_NAMES)}"
             fail(f"--without: unknown protection {name!r}{hint}", ExitStatus.USAGE)
+
+
+def check_capabilities(names: Sequence[str], settings: "Mapping[str, Value]") -> None:
+    """Reject protections that came with a later inter.broker.protocol.version than that of the cluster."""
+    from kcsim.brokers.config import PROTOCOL_VERSION
+    from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, PROTOCOL_VERSIONS
+
+    version = settings.get(PROTOCOL_VERSION, DEFAULT_PROTOCOL_VERSION)
+    for protection in PROTECTIONS:
+        since = protection.since
+        if protection.name in names and since and PROTOCOL_VERSIONS.index(since) > PROTOCOL_VERSIONS.index(str(version)):
+            why = f"{protection.name} came with {PROTOCOL_VERSION} {since}, and this cluster has {version}"
+            fail(f"--without: {why}; raise it with --setting {PROTOCOL_VERSION}={since}", ExitStatus.USAGE)
 
 
 def check_trace(trace: Path | None) -> None:

@@ -118,6 +118,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     "session-expiry": [{"start": "all"}, READY, {"reconnect": "controller", "as": "victim"}],
     "slow-follower-leaves-and-rejoins": _with_topics(1, 4),
     "stale-event-after-expiry": _with_topics(1, 2),
+    "topic-recreated-while-a-broker-was-away": _with_topics(1, 3),
     "two-racks-lost": _with_topics(1, 6),
     "unclean-election-loses-counted-records": _with_topics(1, 3),
     "zombie-controller": [

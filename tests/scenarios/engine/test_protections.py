@@ -48,6 +48,7 @@ SHOWN = (
     Shown("stale-event-after-expiry", "expiry-clears-queue", ("no-other-replica-leads",), ("isr-shrink-at-failover",)),
     Shown("controller-lost-with-its-replicas", "isr-shrink-at-failover", ("isrs-hold-live-replicas-only",)),
     Shown("isr-shrinks-without-zookeeper", "alter-isr", ()),
+    Shown("topic-recreated-while-a-broker-was-away", "topic-ids", ()),
 )
 SEEDS = tiered([1, 2, 3, 4], fast=4)
 each_of_them = pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.protection)

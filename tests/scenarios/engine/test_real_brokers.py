@@ -76,6 +76,7 @@ NOT_RUN = {
     "segments-rolled",
     "slow-follower-leaves-and-rejoins",
     "stale-event-after-expiry",
+    "topic-recreated-while-a-broker-was-away",
     "two-racks-lost",
     "unclean-election-loses-counted-records",
 }

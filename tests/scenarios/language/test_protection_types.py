@@ -17,7 +17,8 @@ from tests.scenarios.language.json_schema import accepts, scenario_schema
 from tests.scenarios.scenario_files import BASE, written
 
 NAMES = (
-    "controller-epoch-fence, broker-epoch, leader-epoch-truncation, expiry-clears-queue, isr-shrink-at-failover, alter-isr"
+    "controller-epoch-fence, broker-epoch, leader-epoch-truncation, expiry-clears-queue, isr-shrink-at-failover, alter-isr, "
+    "topic-ids"
 )
 
 
@@ -117,6 +118,15 @@ def test_several_can_be_done_without_and_json_names_those_of_the_file_as_well(tm
 def test_an_unknown_one_is_a_matter_of_usage(given: str, message: str) -> None:
     result = kcsim("run", "controller-race", "--zookeeper", "simulated", "--without", given)
     assert (result.exit_code, result.stderr, result.stdout) == (64, message + "\n", "")
+
+
+def test_one_that_the_protocol_version_of_the_cluster_does_not_have_is_a_matter_of_usage() -> None:
+    run = ("run", "controller-race", "--zookeeper", "simulated", "--without", "alter-isr")
+    version = "inter.broker.protocol.version"
+    message = f"alter-isr came with {version} 2.7, and this cluster has 2.6; raise it with --setting {version}=2.7"
+    refused = kcsim(*run)
+    assert (refused.exit_code, refused.stderr, refused.stdout) == (64, f"--without: {message}\n", "")
+    assert kcsim(*run, "--setting", f"{version}=2.7").exit_code == 0
 
 
 def test_the_help_names_them_all() -> None:

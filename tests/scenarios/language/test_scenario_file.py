@@ -457,6 +457,7 @@ def test_the_library_has_what_it_should_have() -> None:
         "session-expiry",
         "slow-follower-leaves-and-rejoins",
         "stale-event-after-expiry",
+        "topic-recreated-while-a-broker-was-away",
         "two-racks-lost",
         "unclean-election-loses-counted-records",
         "zombie-controller",
