@@ -13,6 +13,7 @@ from kcsim.brokers.wire.apis.api import Api, Values
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.brokers.wire.packed_reading import security_protocol
 from kcsim.brokers.wire.packed_requests import SECURITY_PROTOCOLS
+from kcsim.controller.decisions.state_change_requests import LEADER_AND_ISR_WITH_IDS
 from kcsim.controller.decisions.topic_ids import topic_id_of
 from kcsim.controller.requests import (
     NO_LEADER_EPOCH,
@@ -40,7 +41,6 @@ from kcsim.vocabulary import (
 )
 
 LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA = 4, 5, 6
-FIRST_VERSION_OF_LEADER_AND_ISR_WITH_TOPIC_IDS = 5
 
 
 def _leader_and_isr_request(frame: RequestFrame) -> LeaderAndIsrRequest:
@@ -61,14 +61,14 @@ def _leader_and_isr_request(frame: RequestFrame) -> LeaderAndIsrRequest:
         },
         tuple(LiveLeader(leader.broker_id, leader.host_name, leader.port) for leader in message.live_leaders),
         {topic.topic_name: topic_id_of(topic.topic_id.bytes) for topic in message.topic_states if topic.topic_id}
-        if frame.version >= FIRST_VERSION_OF_LEADER_AND_ISR_WITH_TOPIC_IDS
+        if frame.version >= LEADER_AND_ISR_WITH_IDS
         else None,
     )
 
 
 def _leader_and_isr_values(response: LeaderAndIsrResponse, frame: RequestFrame) -> Values:
     errors = response.partition_errors
-    if frame.version < FIRST_VERSION_OF_LEADER_AND_ISR_WITH_TOPIC_IDS:
+    if frame.version < LEADER_AND_ISR_WITH_IDS:
         return {"error_code": response.error, "partition_errors": list(_partition_errors(errors))}
     ids = {topic.topic_name: topic.topic_id for topic in frame.message.topic_states}
     return {
