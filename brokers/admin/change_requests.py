@@ -91,7 +91,7 @@ class CreateTopicsResponse(msgspec.Struct, frozen=True):
 
 
 class DeletableTopic(msgspec.Struct, frozen=True):
-    """A topic to delete, by its name or by an id. No topic has an id here."""
+    """A topic to delete, by its name or by an id. No topic is found by its id yet."""
 
     name: str | None
     topic_id: UUID | None = None
