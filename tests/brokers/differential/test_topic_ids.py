@@ -56,6 +56,10 @@ async def deleted(client: RawClient, name: str | None, topic_id: UUID | None) ->
 async def ask(cluster: Cluster | KafkaCluster, servers: str) -> dict[str, Any]:
     """Return what a cluster says of ids; an id is compared with that which the creation has returned."""
     async with raw_client(servers) as client:
+        async with asyncio.timeout(WITHIN_S):
+            while OTHER not in client.addresses:
+                await asyncio.sleep(0.1)
+                await client.discover(servers)
         validated = await created(client, "orders", validate_only=True)
         topic_id = (await created(client, "orders")).topic_id
         answers: dict[str, Any] = {
