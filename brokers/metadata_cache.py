@@ -38,7 +38,7 @@ class MetadataCache:
         self._live_brokers = {broker.broker_id: broker for broker in request.live_brokers}
         forgotten: Collection[TopicPartition] = ()
         if request.partitions:
-            self.partitions = self.partitions.after(request.partitions)
+            self.partitions = self.partitions.after(request.partitions, request.topic_ids)
             forgotten = self.partitions.forgotten
         for listener in self._listeners:
             listener()

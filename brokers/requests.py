@@ -283,6 +283,7 @@ class MetadataResponse(msgspec.Struct, frozen=True):
         topic_errors: the requested topics without a known partition, and why.
         racks: of the brokers that have one.
         cluster_id: as in ZooKeeper; None before the broker has read it.
+        topic_ids: of the topics in `partitions` that have one.
     """
 
     brokers: Mapping[BrokerId, Endpoint]
@@ -291,6 +292,7 @@ class MetadataResponse(msgspec.Struct, frozen=True):
     topic_errors: Mapping[str, ErrorCode] = msgspec.field(default_factory=dict)
     racks: Mapping[BrokerId, str] = msgspec.field(default_factory=dict)
     cluster_id: str | None = None
+    topic_ids: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 # --- versions ----------------------------------------------------------------------------------------------------------

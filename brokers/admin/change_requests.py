@@ -8,7 +8,6 @@ AlterPartitionReassignmentsRequest, ElectLeadersRequest.
 
 from collections.abc import Mapping
 from enum import IntEnum
-from uuid import UUID
 
 import msgspec
 
@@ -77,6 +76,7 @@ class CreatableTopicResult(msgspec.Struct, frozen=True):
     Attributes:
         partitions, replication_factor: of the topic; -1 with an error.
         configs: all settings of the topic; none with an error.
+        topic_id: None with an error, for a topic that was not to be created, and where topics have no ids.
     """
 
     name: str
@@ -84,6 +84,7 @@ class CreatableTopicResult(msgspec.Struct, frozen=True):
     partitions: int = -1
     replication_factor: int = -1
     configs: tuple[ConfigEntry, ...] = ()
+    topic_id: str | None = None
 
 
 class CreateTopicsResponse(msgspec.Struct, frozen=True):
@@ -91,10 +92,10 @@ class CreateTopicsResponse(msgspec.Struct, frozen=True):
 
 
 class DeletableTopic(msgspec.Struct, frozen=True):
-    """A topic to delete, by its name or by an id. No topic is found by its id yet."""
+    """A topic to delete, by its name or by its id; in a response both, if a request by id found the topic."""
 
     name: str | None
-    topic_id: UUID | None = None
+    topic_id: str | None = None
 
 
 class DeleteTopicsRequest(msgspec.Struct, frozen=True):

@@ -90,13 +90,14 @@ class TopicChanges:
                 results.append(CreatableTopicResult(topic.name, twice))
                 continue
             try:
-                placed = await self._create(topic, request.validate_only, cause)
+                placed, topic_id = await self._create(topic, request.validate_only, cause)
             except REFUSALS as error:
                 results.append(CreatableTopicResult(topic.name, api_error(error)))
                 continue
             created[topic.name] = placed
             entries = self.settings.entries_of_topic(_without_nulls(topic.configs))
-            results.append(CreatableTopicResult(topic.name, SUCCESS, len(placed), len(next(iter(placed.values()))), entries))
+            replication_factor = len(next(iter(placed.values())))
+            results.append(CreatableTopicResult(topic.name, SUCCESS, len(placed), replication_factor, entries, topic_id))
         if request.validate_only:
             return CreateTopicsResponse(tuple(results))
         late = await self._without_leader(created, request.timeout_ms)
@@ -104,7 +105,8 @@ class TopicChanges:
             tuple(CreatableTopicResult(one.name, TIMED_OUT) if one.name in late else one for one in results)
         )
 
-    async def _create(self, topic: CreatableTopic, validate_only: bool, cause: int) -> Assignment:
+    async def _create(self, topic: CreatableTopic, validate_only: bool, cause: int) -> tuple[Assignment, str | None]:
+        """Return the placement and the id of a new topic; it has no id if it was only validated."""
         _refuse_too_many(topic.partitions)
         if topic.name in self.metadata.partitions.topics:
             raise topic_exists(topic.name)
@@ -123,10 +125,12 @@ class TopicChanges:
             self.settings.config.default_replication_factor,
         )
         check_topic_config(configs)
-        if not validate_only:
-            requested = self._log_act("create-topic", topic.name, cause)
-            await write_new_topic(self.kafka_zk, topic.name, placed, configs, requested, self.numbers.topic_id())
-        return placed
+        if validate_only:
+            return placed, None
+        topic_id = self.numbers.topic_id()
+        requested = self._log_act("create-topic", topic.name, cause)
+        await write_new_topic(self.kafka_zk, topic.name, placed, configs, requested, topic_id)
+        return placed, topic_id
 
     # --- growth
 
@@ -195,8 +199,13 @@ class TopicChanges:
             return _all_refused(request, ErrorCode.TOPIC_DELETION_DISABLED)
         if any(topic.name is not None and topic.topic_id is not None for topic in request.topics):
             return _all_refused(request, ErrorCode.INVALID_REQUEST)
+        names = {topic_id: name for name, topic_id in self.metadata.partitions.topic_ids.items()}
+        topics = [
+            topic if topic.name is not None else DeletableTopic(names.get(topic.topic_id or ""), topic.topic_id)
+            for topic in request.topics
+        ]
         outcomes: dict[DeletableTopic, ApiError] = {}
-        for topic in dict.fromkeys(request.topics):
+        for topic in dict.fromkeys(topics):
             try:
                 outcomes[topic] = await self._delete(topic, cause)
             except REFUSALS as error:
@@ -206,7 +215,7 @@ class TopicChanges:
         for topic in going:
             if request.timeout_ms <= 0 or self._is_known(topic):
                 outcomes[topic] = TIMED_OUT
-        return DeleteTopicsResponse(tuple((topic, outcomes[topic]) for topic in request.topics))
+        return DeleteTopicsResponse(tuple((topic, outcomes[topic]) for topic in topics))
 
     async def _delete(self, topic: DeletableTopic, cause: int) -> ApiError:
         if topic.name is None:

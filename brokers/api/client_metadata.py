@@ -27,6 +27,7 @@ def metadata_for(request: MetadataRequest, cache: MetadataCache, listener: str) 
         },
         racks=cache.racks,
         cluster_id=cache.cluster_id,
+        topic_ids={topic: cache.partitions.topic_ids[topic] for topic in wanted if topic in cache.partitions.topic_ids},
     )
 
 

@@ -21,7 +21,12 @@ from kcsim.brokers.wire.packed_requests import (
     SECURITY_PROTOCOLS,
     SENDER_AND_RECIPIENT,
 )
-from kcsim.controller.decisions.state_change_requests import LEADER_AND_ISR_WITH_IDS, LEADER_AND_ISR_WITHOUT_IDS
+from kcsim.controller.decisions.state_change_requests import (
+    LEADER_AND_ISR_WITH_IDS,
+    LEADER_AND_ISR_WITHOUT_IDS,
+    UPDATE_METADATA_WITH_IDS,
+    UPDATE_METADATA_WITHOUT_IDS,
+)
 from kcsim.controller.decisions.topic_ids import BYTES as TOPIC_ID_BYTES
 from kcsim.controller.decisions.topic_ids import topic_id_of
 from kcsim.controller.requests import (
@@ -65,6 +70,11 @@ def read_leader_and_isr_with_ids(frame: bytes, at: int) -> LeaderAndIsrRequest:
 def read_update_metadata(frame: bytes, at: int) -> UpdateMetadataRequest:
     """Return the UpdateMetadata request whose body is at this offset of a frame. Raises: MalformedFrameError."""
     return _whole(_update_metadata, frame, at)
+
+
+def read_update_metadata_with_ids(frame: bytes, at: int) -> UpdateMetadataRequest:
+    """Return the UpdateMetadata request of version 7 at this offset of a frame. Raises: MalformedFrameError."""
+    return _whole(partial(_update_metadata, has_ids=True), frame, at)
 
 
 def read_leader_and_isr_response(frame: bytes, at: int) -> LeaderAndIsrResponse:
@@ -113,12 +123,13 @@ def _leader_and_isr_with_ids(frame: bytes, at: int) -> tuple[LeaderAndIsrRequest
     return LeaderAndIsrRequest(controller_id, controller_epoch, broker_epoch, partitions, live_leaders, topic_ids), at
 
 
-def _update_metadata(frame: bytes, at: int) -> tuple[UpdateMetadataRequest, int]:
+def _update_metadata(frame: bytes, at: int, has_ids: bool = False) -> tuple[UpdateMetadataRequest, int]:
     controller_id, controller_epoch, broker_epoch = SENDER_AND_RECIPIENT.unpack_from(frame, at)
-    partitions, at = _topics(frame, at + SENDER_AND_RECIPIENT.size, _metadata)
+    topic_ids: dict[str, str] | None = {} if has_ids else None
+    partitions, at = _topics(frame, at + SENDER_AND_RECIPIENT.size, _metadata, topic_ids)
     live_brokers, at = _each(frame, at, _broker)
     at = _tags(frame, at)
-    return UpdateMetadataRequest(controller_id, controller_epoch, broker_epoch, partitions, live_brokers), at
+    return UpdateMetadataRequest(controller_id, controller_epoch, broker_epoch, partitions, live_brokers, topic_ids), at
 
 
 def _leader_and_isr_response(frame: bytes, at: int) -> tuple[LeaderAndIsrResponse, int]:
@@ -304,7 +315,8 @@ def _tags(frame: bytes, at: int) -> int:
 PACKED_REQUESTS: Mapping[tuple[int, int], ReadPacked] = {
     (LeaderAndIsrRequest.api_key, LEADER_AND_ISR_WITHOUT_IDS): read_leader_and_isr,
     (LeaderAndIsrRequest.api_key, LEADER_AND_ISR_WITH_IDS): read_leader_and_isr_with_ids,
-    (UpdateMetadataRequest.api_key, UpdateMetadataRequest.version): read_update_metadata,
+    (UpdateMetadataRequest.api_key, UPDATE_METADATA_WITHOUT_IDS): read_update_metadata,
+    (UpdateMetadataRequest.api_key, UPDATE_METADATA_WITH_IDS): read_update_metadata_with_ids,
 }
 PACKED_RESPONSES: Mapping[tuple[int, int], ReadPacked] = {
     (LeaderAndIsrRequest.api_key, LEADER_AND_ISR_WITHOUT_IDS): read_leader_and_isr_response,

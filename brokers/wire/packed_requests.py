@@ -1,4 +1,4 @@
-"""The messages that grow with the cluster, packed without kio: LeaderAndIsr 4 and 5, the responses, and UpdateMetadata 6.
+"""The messages that grow with the cluster, packed without kio: LeaderAndIsr 4 and 5, the responses, UpdateMetadata 6 and 7.
 
 kio needs seconds for those of a cluster of a hundred thousand partitions. The bytes are the same.
 
@@ -76,16 +76,13 @@ class StateChangePacker:
     """
 
     def __init__(self) -> None:
-        self._shared: tuple[Mapping[TopicPartition, UpdateMetadataPartitionState], tuple[UpdateMetadataBroker, ...], bytes]
-        self._shared = {}, (), _pack_shared({}, ())
+        self._shared: tuple[UpdateMetadataRequest, bytes] | None = None
         self._led: dict[int, tuple[LeaderAndIsrPartitionState, bytes]] = {}  # by the identity of the state
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> bytes:
         """Return the body of a LeaderAndIsr request. Raises: struct.error for a number that a field cannot have."""
-        ids = request.topic_ids
-        pack_id = _no_topic_id if ids is None else lambda topic: _topic_id(ids.get(topic))
-        topics = _pack_topics(request.partitions, self._pack_led, pack_id)
-        kind = b"" if ids is None else _UNKNOWN_TYPE
+        topics = _pack_topics(request.partitions, self._pack_led, _packer_of(request.topic_ids))
+        kind = b"" if request.topic_ids is None else _UNKNOWN_TYPE
         return b"".join((_pack_head(request), kind, topics, _pack_each(request.live_leaders, _pack_live_leader), _NO_TAGS))
 
     def _pack_led(self, partition: LeaderAndIsrPartitionState) -> bytes:
@@ -96,22 +93,24 @@ class StateChangePacker:
 
     def update_metadata(self, request: UpdateMetadataRequest) -> bytes:
         """Return the body of an UpdateMetadata request. Raises: struct.error for a number that a field cannot have."""
-        partitions, brokers, packed = self._shared
-        if partitions is not request.partitions or brokers is not request.live_brokers:
-            packed = _pack_shared(request.partitions, request.live_brokers)
-            self._shared = request.partitions, request.live_brokers, packed
+        if self._shared is None or not _is_shared(self._shared[0], request):
+            self._shared = request, _pack_shared(request)
             self._led.clear()
-        return _pack_head(request) + packed
+        return _pack_head(request) + self._shared[1]
 
 
 def _pack_head(request: LeaderAndIsrRequest | UpdateMetadataRequest) -> bytes:
     return SENDER_AND_RECIPIENT.pack(request.controller_id, request.controller_epoch, request.broker_epoch)
 
 
-def _pack_shared(
-    partitions: Mapping[TopicPartition, UpdateMetadataPartitionState], live_brokers: tuple[UpdateMetadataBroker, ...]
-) -> bytes:
-    return _pack_topics(partitions, _pack_metadata, _no_topic_id) + _pack_each(live_brokers, _pack_broker) + _NO_TAGS
+def _is_shared(one: UpdateMetadataRequest, other: UpdateMetadataRequest) -> bool:
+    """Return whether two requests are of one change, and so are alike but for the recipient."""
+    return one.partitions is other.partitions and one.live_brokers is other.live_brokers and one.topic_ids is other.topic_ids
+
+
+def _pack_shared(request: UpdateMetadataRequest) -> bytes:
+    topics = _pack_topics(request.partitions, _pack_metadata, _packer_of(request.topic_ids))
+    return topics + _pack_each(request.live_brokers, _pack_broker) + _NO_TAGS
 
 
 # --- partitions ------------------------------------------------------------------------------------------------------------
@@ -139,9 +138,9 @@ def _topic_id(topic_id: str | None) -> bytes:
     return _NO_TOPIC_ID if topic_id is None else number_of(topic_id)
 
 
-def _no_topic_id(topic: str) -> bytes:
-    """Return what a version without ids has in the place of a topic's id."""
-    return b""
+def _packer_of(topic_ids: Mapping[str, str] | None) -> Callable[[str], bytes]:
+    """Return the function that packs the id of a topic; it packs nothing in a version without ids."""
+    return (lambda topic: b"") if topic_ids is None else lambda topic: _topic_id(topic_ids.get(topic))
 
 
 def _pack_led(partition: LeaderAndIsrPartitionState) -> bytes:

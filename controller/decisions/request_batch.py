@@ -267,22 +267,30 @@ def _leader_and_isr_requests(batch: RequestBatch, view: ClusterView) -> Iterable
             _live_leader(view.live_brokers[leader], view) for leader in sorted(view.live_brokers.keys() & leaders)
         )
         epoch = view.broker_epochs[broker]
-        ids = view.topic_ids and {tp.topic: view.topic_ids[tp.topic] for tp in states if tp.topic in view.topic_ids}
+        ids = _ids_of(states, view)
         yield broker, LeaderAndIsrRequest(view.controller_id, view.controller_epoch, epoch, states, live_leaders, ids)
 
 
 def _update_metadata_requests(batch: RequestBatch, view: ClusterView) -> Iterable[Addressed]:
     known = (view.live_brokers[broker] for broker in sorted(view.live_brokers))
     live_brokers = tuple(UpdateMetadataBroker(info.broker_id, info.endpoints, info.rack) for info in known)
+    states = batch.update_metadata_partitions
+    ids = _ids_of(states, view)
     for broker in _reachable(batch.update_metadata_brokers, view):
-        epoch, states = view.broker_epochs[broker], batch.update_metadata_partitions
-        yield broker, UpdateMetadataRequest(view.controller_id, view.controller_epoch, epoch, states, live_brokers)
+        epoch = view.broker_epochs[broker]
+        yield broker, UpdateMetadataRequest(view.controller_id, view.controller_epoch, epoch, states, live_brokers, ids)
 
 
 def _stop_requests(batch: RequestBatch, view: ClusterView) -> Iterable[Addressed]:
     for broker in _reachable(batch.stop_replica, view):
         epoch, states = view.broker_epochs[broker], batch.stop_replica[broker]
         yield broker, StopReplicaRequest(view.controller_id, view.controller_epoch, epoch, states)
+
+
+def _ids_of(partitions: Iterable[TopicPartition], view: ClusterView) -> Mapping[str, str] | None:
+    """Return the known ids of the partitions' topics; None if requests do not carry ids."""
+    known = view.topic_ids
+    return known and {tp.topic: known[tp.topic] for tp in partitions if tp.topic in known}
 
 
 def _reachable(brokers: Iterable[BrokerId], view: ClusterView) -> list[BrokerId]:

@@ -1,10 +1,10 @@
 """The three requests by which the controller notifies brokers of its decisions: LeaderAndIsr, UpdateMetadata, StopReplica.
 
 They are in this package because decisions fill them; controller/requests.py adds the responses, and the request that brokers
-send. Fields are those of the versions that inter.broker.protocol.version 2.6 speaks, and in LeaderAndIsr those of 2.8, which
-adds topic ids. A request's content for a partition consists of the values that the controller caches anyway, not of copies
-of their fields: with a hundred thousand partitions, these dominate memory and time. No leader is leader None, as everywhere
-in memory; -1 is its encoding on the wire, which simulated brokers do not have.
+send. Fields are those of the versions that inter.broker.protocol.version 2.6 speaks, and those of 2.8 with topic ids. A
+request's content for a partition consists of the values that the controller caches anyway, not of copies of their fields:
+with a hundred thousand partitions, these dominate memory and time. No leader is leader None, as everywhere in memory; -1 is
+its encoding on the wire, which simulated brokers do not have.
 
 Source: Kafka 2.8, LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest; docs/kafka/requests.md 1.
 """
@@ -28,7 +28,8 @@ from kcsim.vocabulary import (
 UNKNOWN_BROKER_EPOCH = BrokerEpoch(-1)
 """A request with this broker epoch is never refused because of its broker epoch."""
 LEADER_AND_ISR_WITHOUT_IDS, LEADER_AND_ISR_WITH_IDS = 4, 5
-"""The versions of LeaderAndIsr that are sent: from inter.broker.protocol.version 2.8 on with the ids of topics."""
+UPDATE_METADATA_WITHOUT_IDS, UPDATE_METADATA_WITH_IDS = 6, 7
+"""The versions that are sent: from inter.broker.protocol.version 2.8 on with the ids of topics."""
 LEADER_DURING_DELETE = BrokerId(-2)
 """Leader of a partition in UpdateMetadata when its topic is about to be deleted: the recipient removes the partition."""
 EPOCH_DURING_DELETE = LeaderEpoch(-2)
@@ -118,15 +119,20 @@ class UpdateMetadataRequest(msgspec.Struct, frozen=True):
     Attributes:
         partitions: the partitions to update; the recipient's metadata of all others does not change.
         live_brokers: all that are registered, shutting down or not; by id. They replace the recipient's list.
+        topic_ids: by topic, of those in `partitions`; None before inter.broker.protocol.version 2.8.
     """
 
     api_key: ClassVar[int] = 6
-    version: ClassVar[int] = 6
     controller_id: BrokerId
     controller_epoch: ControllerEpoch
     broker_epoch: BrokerEpoch
     partitions: Mapping[TopicPartition, UpdateMetadataPartitionState]
     live_brokers: tuple[UpdateMetadataBroker, ...]
+    topic_ids: Mapping[str, str] | None = None
+
+    @property
+    def version(self) -> int:
+        return UPDATE_METADATA_WITHOUT_IDS if self.topic_ids is None else UPDATE_METADATA_WITH_IDS
 
 
 class StopReplicaPartitionState(msgspec.Struct, frozen=True):

@@ -52,6 +52,18 @@ def test_topics_are_those_with_partitions_and_their_partitions_come_in_order() -
     assert image.of_topic("unknown") == []
 
 
+def test_a_topic_keeps_its_id_until_another_one_comes_or_its_last_partition_goes() -> None:
+    image = EMPTY_IMAGE.after(
+        {ORDERS_0: led_by(B1), ORDERS_1: led_by(B1), CARTS_0: led_by(B1)}, {"orders": "A", "carts": "B"}
+    )
+    assert image.topic_ids == {"orders": "A", "carts": "B"}
+    image = image.after({ORDERS_0: GONE, CARTS_0: led_by(B2)}, {"carts": "C"})
+    assert image.topic_ids == {"orders": "A", "carts": "C"}
+    image = image.after({ORDERS_1: GONE}, {"orders": "A"})
+    assert image.topic_ids == {"carts": "C"}
+    assert image.after({CARTS_0: led_by(B1)}).topic_ids == {"carts": "C"}, "an update without ids changes none"
+
+
 def test_two_brokers_that_receive_the_same_share_one_value() -> None:
     """Otherwise hundreds of brokers would keep a million entries each."""
     first, second = {ORDERS_0: led_by(B1)}, {ORDERS_1: led_by(B2)}

@@ -20,11 +20,13 @@ def test_the_error_codes_are_kafkas() -> None:
 
 
 def test_requests_have_kafkas_keys_and_the_versions_of_protocol_2_6() -> None:
-    requests = (StopReplicaRequest, UpdateMetadataRequest, ControlledShutdownRequest)
-    assert [(request.api_key, request.version) for request in requests] == [(5, 3), (6, 6), (7, 3)]
-    leader_and_isr = LeaderAndIsrRequest(BrokerId(1), ControllerEpoch(1), BrokerEpoch(1), {}, ())
-    assert (leader_and_isr.api_key, leader_and_isr.version) == (4, 4)
+    sender = (BrokerId(1), ControllerEpoch(1), BrokerEpoch(1))
+    leader_and_isr, update_metadata = LeaderAndIsrRequest(*sender, {}, ()), UpdateMetadataRequest(*sender, {}, ())
+    requests = (leader_and_isr, StopReplicaRequest, update_metadata, ControlledShutdownRequest)
+    assert [(request.api_key, request.version) for request in requests] == [(4, 4), (5, 3), (6, 6), (7, 3)]
 
 
-def test_leader_and_isr_with_topic_ids_has_the_version_of_protocol_2_8() -> None:
-    assert LeaderAndIsrRequest(BrokerId(1), ControllerEpoch(1), BrokerEpoch(1), {}, (), {}).version == 5
+def test_requests_with_topic_ids_have_the_versions_of_protocol_2_8() -> None:
+    sender = (BrokerId(1), ControllerEpoch(1), BrokerEpoch(1))
+    assert LeaderAndIsrRequest(*sender, {}, (), {}).version == 5
+    assert UpdateMetadataRequest(*sender, {}, (), {}).version == 7

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
 
 from kcsim.brokers.requests import ANY_LEADER_EPOCH
 from kcsim.brokers.wire.frames import RequestFrame
+from kcsim.controller.decisions.topic_ids import number_of, topic_id_of
 from kcsim.vocabulary import LeaderEpoch, TopicPartition
 
 V = TypeVar("V")
@@ -66,3 +68,13 @@ def milliseconds(span: timedelta) -> int:
 def known_epoch(leader_epoch: int) -> LeaderEpoch:
     """Return the leader epoch that a client knows; negative numbers mean that it knows none."""
     return LeaderEpoch(leader_epoch) if leader_epoch >= 0 else ANY_LEADER_EPOCH
+
+
+def uuid_of(topic_id: str | None) -> UUID | None:
+    """Return a topic's id as a field of a message has it."""
+    return None if topic_id is None else UUID(bytes=number_of(topic_id))
+
+
+def topic_id_in(field: UUID | None) -> str | None:
+    """Return the topic's id in a field of a message."""
+    return None if field is None else topic_id_of(field.bytes)

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 
 from kcsim.brokers.requests import MetadataRequest, MetadataResponse, PartitionMetadata
-from kcsim.brokers.wire.apis.api import Api, Values, sorted_by_topic
+from kcsim.brokers.wire.apis.api import Api, Values, sorted_by_topic, uuid_of
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.controller.requests import ErrorCode
@@ -47,10 +47,10 @@ def _metadata_values(response: MetadataResponse, frame: RequestFrame) -> Values:
     is_asked = getattr(frame.message, "include_topic_authorized_operations", False)
     operations = ALL_TOPIC_OPERATIONS if is_asked else NOT_ASKED_FOR
     known = [
-        _topic(topic, ErrorCode.NONE, itertools.starmap(_partition, partitions), operations)
+        _topic(topic, response.topic_ids.get(topic), ErrorCode.NONE, itertools.starmap(_partition, partitions), operations)
         for topic, partitions in sorted_by_topic(response.partitions)
     ]
-    unknown = [_topic(topic, error, (), NOT_ASKED_FOR) for topic, error in response.topic_errors.items()]
+    unknown = [_topic(topic, None, error, (), NOT_ASKED_FOR) for topic, error in response.topic_errors.items()]
     return {
         "throttle_time": 0,
         "brokers": [
@@ -64,11 +64,11 @@ def _metadata_values(response: MetadataResponse, frame: RequestFrame) -> Values:
     }
 
 
-def _topic(name: str, error: ErrorCode, partitions: Iterable[Values], operations: int) -> Values:
+def _topic(name: str, topic_id: str | None, error: ErrorCode, partitions: Iterable[Values], operations: int) -> Values:
     return {
         "error_code": error,
         "name": name,
-        "topic_id": None,
+        "topic_id": uuid_of(topic_id),
         "is_internal": name in INTERNAL_TOPICS,
         "partitions": list(partitions),
         "topic_authorized_operations": operations,

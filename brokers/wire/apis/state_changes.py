@@ -1,7 +1,5 @@
 """What the controller asks of brokers: LeaderAndIsr, UpdateMetadata, StopReplica.
 
-The ids of topics in UpdateMetadata are not passed on to the broker.
-
 Source: Kafka 2.8, LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest; docs/kafka/requests.md 1.
 """
 
@@ -13,7 +11,7 @@ from kcsim.brokers.wire.apis.api import Api, Values
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.brokers.wire.packed_reading import security_protocol
 from kcsim.brokers.wire.packed_requests import SECURITY_PROTOCOLS
-from kcsim.controller.decisions.state_change_requests import LEADER_AND_ISR_WITH_IDS
+from kcsim.controller.decisions.state_change_requests import LEADER_AND_ISR_WITH_IDS, UPDATE_METADATA_WITH_IDS
 from kcsim.controller.decisions.topic_ids import topic_id_of
 from kcsim.controller.requests import (
     NO_LEADER_EPOCH,
@@ -60,9 +58,7 @@ def _leader_and_isr_request(frame: RequestFrame) -> LeaderAndIsrRequest:
             for tp, one in _partitions(message)
         },
         tuple(LiveLeader(leader.broker_id, leader.host_name, leader.port) for leader in message.live_leaders),
-        {topic.topic_name: topic_id_of(topic.topic_id.bytes) for topic in message.topic_states if topic.topic_id}
-        if frame.version >= LEADER_AND_ISR_WITH_IDS
-        else None,
+        _topic_ids(message) if frame.version >= LEADER_AND_ISR_WITH_IDS else None,
     )
 
 
@@ -95,6 +91,7 @@ def _update_metadata_request(frame: RequestFrame) -> UpdateMetadataRequest:
         tuple(
             UpdateMetadataBroker(one.id_, tuple(_endpoints(one)), getattr(one, "rack", None)) for one in message.live_brokers
         ),
+        _topic_ids(message) if frame.version >= UPDATE_METADATA_WITH_IDS else None,
     )
 
 
@@ -136,6 +133,10 @@ def _stop_replica_values(response: StopReplicaResponse, _: RequestFrame) -> Valu
 
 def _broker_epoch(message: Any) -> Any:
     return getattr(message, "broker_epoch", UNKNOWN_BROKER_EPOCH)
+
+
+def _topic_ids(message: Any) -> Mapping[str, str]:
+    return {topic.topic_name: topic_id_of(topic.topic_id.bytes) for topic in message.topic_states if topic.topic_id}
 
 
 def _partitions(message: Any) -> Iterator[tuple[TopicPartition, Any]]:

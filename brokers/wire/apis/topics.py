@@ -19,7 +19,7 @@ from kcsim.brokers.admin.change_requests import (
     DeleteTopicsResponse,
     GrowableTopic,
 )
-from kcsim.brokers.wire.apis.api import Api, Values, milliseconds
+from kcsim.brokers.wire.apis.api import Api, Values, milliseconds, topic_id_in, uuid_of
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.controller.requests import ErrorCode
 
@@ -55,7 +55,7 @@ def _create_values(response: CreateTopicsResponse, _: RequestFrame) -> Values:
 def _created(result: CreatableTopicResult) -> Values:
     return {
         "name": result.name,
-        "topic_id": None,
+        "topic_id": uuid_of(result.topic_id),
         **outcome_values(result.outcome),
         "topic_config_error_code": ErrorCode.NONE,
         "num_partitions": result.partitions,
@@ -76,7 +76,7 @@ def _created(result: CreatableTopicResult) -> Values:
 def _delete_request(frame: RequestFrame) -> DeleteTopicsRequest:
     message = frame.message
     if hasattr(message, "topics"):
-        topics = tuple(DeletableTopic(topic.name, topic.topic_id) for topic in message.topics)
+        topics = tuple(DeletableTopic(topic.name, topic_id_in(topic.topic_id)) for topic in message.topics)
     else:
         topics = tuple(map(DeletableTopic, message.topic_names))
     return DeleteTopicsRequest(topics, milliseconds(message.timeout))
@@ -86,7 +86,7 @@ def _delete_values(response: DeleteTopicsResponse, frame: RequestFrame) -> Value
     return {
         "throttle_time": 0,
         "responses": [
-            {"name": topic.name, "topic_id": topic.topic_id, **outcome_values(_known_to(frame.version, outcome))}
+            {"name": topic.name, "topic_id": uuid_of(topic.topic_id), **outcome_values(_known_to(frame.version, outcome))}
             for topic, outcome in response.topics
         ],
     }

@@ -3,29 +3,21 @@
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
-from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
-from kcsim.brokers.cluster.run_setup import RunInfo
-from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.brokers.wire.apis.metadata import METADATA
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.vocabulary import BrokerId
-from kcsim.zk.servers.free_ports import free_ports
-from tests.brokers.cluster.environments import SETTINGS, WITHIN_MS, spec_of
 from tests.brokers.differential import metadata_operations, record_operations
 from tests.brokers.differential.operations import Operations, Recorder
 from tests.brokers.differential.raw_client import ALL_BROKERS, RawClient, raw_client
+from tests.brokers.differential.two_clusters import BROKERS, kafkas, ours
 from tests.requirements import require
 
-EMBEDDED = ZooKeeperChoice.parse("embedded")
-BROKERS = (1, 2, 3)
 WITHIN_S = 120.0
 KEPT = {"retention.ms": "-1"}
 """The records' timestamps are of 2023: Kafka would delete them 30 s after the start of a broker."""
@@ -65,14 +57,6 @@ async def answers_of(cluster: Cluster | KafkaCluster, servers: str) -> dict[str,
         return recorder.answers
 
 
-async def start(cluster: Cluster | KafkaCluster) -> None:
-    """Start the brokers, of which the first becomes the controller."""
-    first, *others = cluster.broker_names
-    await cluster.start([first])
-    await cluster.wait_until(lambda: None if cluster.state.controller_id == BROKERS[0] else "no controller", WITHIN_MS)
-    await cluster.start(others)
-
-
 async def until_known_everywhere(client: RawClient) -> None:
     """Wait until every broker knows all topics, with their leaders and full ISRs."""
     wanted = {**ALL_BROKERS, "topics": [{"name": topic, "topic_id": None} for topic in TOPICS]}
@@ -87,35 +71,9 @@ async def until_known_everywhere(client: RawClient) -> None:
                 await asyncio.sleep(0.1)
 
 
-def ours() -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    ports = dict(zip(BROKERS, free_ports(3), strict=True))
-
-    async def script(cluster: Cluster) -> None:
-        await start(cluster)
-        found.update(await answers_of(cluster, ",".join(f"{host}:{port}" for host, port in cluster.bootstrap)))
-
-    spec = replace(spec_of(BROKERS, SETTINGS, "embedded"), client_ports=ports)
-    run_in_environment(EMBEDDED, spec, RunInfo("test", 0, "embedded"), script)
-    return found
-
-
-def kafkas() -> dict[str, Any]:
-    found: dict[str, Any] = {}
-
-    async def script(cluster: KafkaCluster) -> None:
-        await start(cluster)
-        found.update(await answers_of(cluster, cluster.bootstrap()))
-
-    run_with_kafka(
-        find_kafka(None), EMBEDDED, spec_of(BROKERS, SETTINGS, "embedded"), RunInfo("test", 0, "embedded"), script
-    )
-    return found
-
-
 def test_clients_are_answered_as_by_kafka() -> None:
     require("java", "kafka")
-    theirs, mine = kafkas(), ours()
+    theirs, mine = kafkas(answers_of), ours(answers_of)
     assert list(mine) == list(theirs)
     different = {name for name in theirs if mine[name] != theirs[name]}
     assert {name: (theirs[name], mine[name]) for name in different - DEVIATIONS.keys()} == {}

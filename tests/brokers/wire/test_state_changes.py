@@ -47,9 +47,10 @@ from tests.brokers.wire.recorded_frames import recorded_exchanges
 from tests.brokers.wire.response_frames import response_frame
 
 T = TypeVar("T")
+R = TypeVar("R", LeaderAndIsrRequest, UpdateMetadataRequest)
 KEYS = (LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, CONTROLLED_SHUTDOWN, ALTER_ISR)
 RECORDED = [one for one in recorded_exchanges() if one.api_key in KEYS]
-SENT = {LEADER_AND_ISR: (4, 5), UPDATE_METADATA: (6,), STOP_REPLICA: (3,), CONTROLLED_SHUTDOWN: (3,), ALTER_ISR: (0,)}
+SENT = {LEADER_AND_ISR: (4, 5), UPDATE_METADATA: (6, 7), STOP_REPLICA: (3,), CONTROLLED_SHUTDOWN: (3,), ALTER_ISR: (0,)}
 """The versions that are sent."""
 OUTSIDE = 1 << 40
 """A number that no field of 32 bits can have."""
@@ -121,7 +122,7 @@ leader_and_isr_requests_without_ids = st.builds(
 topic_ids = st.integers(1, (1 << 128) - 1).map(lambda number: topic_id_of(number.to_bytes(16)))
 
 
-def with_ids(request: LeaderAndIsrRequest) -> st.SearchStrategy[LeaderAndIsrRequest]:
+def with_ids(request: R) -> st.SearchStrategy[R]:
     """Return the request with ids of some of its topics."""
     topics = sorted({tp.topic for tp in request.partitions})
     some = st.sets(st.sampled_from(topics)) if topics else st.just(set())
@@ -130,12 +131,13 @@ def with_ids(request: LeaderAndIsrRequest) -> st.SearchStrategy[LeaderAndIsrRequ
 
 
 leader_and_isr_requests = leader_and_isr_requests_without_ids | leader_and_isr_requests_without_ids.flatmap(with_ids)
-update_metadata_requests = st.builds(
+update_metadata_requests_without_ids = st.builds(
     UpdateMetadataRequest,
     *sender,
     each_partition(st.builds(UpdateMetadataPartitionState, partition_states, broker_lists, broker_lists)),
     st.lists(metadata_brokers, max_size=4).map(tuple),
 )
+update_metadata_requests = update_metadata_requests_without_ids | update_metadata_requests_without_ids.flatmap(with_ids)
 stop_replica_requests = st.builds(
     StopReplicaRequest, *sender, each_partition(st.builds(StopReplicaPartitionState, int32s, st.booleans()))
 )
@@ -179,13 +181,17 @@ def by_kio(request: LeaderAndIsrRequest | UpdateMetadataRequest, correlation_id:
     else:
         values["live_brokers"] = list(map(broker_values, request.live_brokers))
         values["topic_states"] = [
-            {"topic_name": topic, "partition_states": [metadata_values(number, one) for number, one in partitions]}
+            {
+                "topic_name": topic,
+                "topic_id": id_value(request, topic),
+                "partition_states": [metadata_values(number, one) for number, one in partitions],
+            }
             for topic, partitions in by_topic(request.partitions)
         ]
     return encode_request(message_of(load_request_schema(request.api_key, request.version), values), correlation_id, "1")
 
 
-def id_value(request: LeaderAndIsrRequest, topic: str) -> UUID | None:
+def id_value(request: LeaderAndIsrRequest | UpdateMetadataRequest, topic: str) -> UUID | None:
     topic_id = (request.topic_ids or {}).get(topic)
     return None if topic_id is None else UUID(bytes=number_of(topic_id))
 
@@ -458,7 +464,8 @@ def test_update_metadata_is_read_in_every_version(version: int) -> None:
     names = ("PLAINTEXT", "PLAINTEXT") if version == 0 else ("SSL", "SSL") if version < 3 else ("INTERNAL", "SSL")
     expected = made(UpdateMetadataBroker, 2, (Endpoint(*names, "b2", 9093),), "east" if version >= 2 else None)
     state = made(UpdateMetadataPartitionState, STATE, (2, 3, 4), (4,) if version >= 4 else ())
-    assert request == made(UpdateMetadataRequest, 1, 8, epoch_of(version, 5), {TP: state}, (expected,))
+    ids: dict[str, str] | None = {} if version >= 7 else None
+    assert request == made(UpdateMetadataRequest, 1, 8, epoch_of(version, 5), {TP: state}, (expected,), ids)
 
 
 @pytest.mark.parametrize("version", APIS[STOP_REPLICA].versions)
