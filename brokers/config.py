@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Literal, get_type_hints
 
-from kcsim.controller.capabilities import PROTOCOL_VERSIONS
+from kcsim.controller.capabilities import PROTOCOL_VERSIONS, Release, is_known_to
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.protections import ALL_ON, Protections
 
 SettingType = Literal["boolean", "int", "string"]
 Value = str | int | bool
+NO_SETTINGS: Mapping[str, Value] = MappingProxyType({})
 MAX_INT = 2**31 - 1
 """The largest value of a setting of type INT, as in Kafka."""
 TRUE, FALSE = "true", "false"
@@ -111,12 +112,24 @@ class BrokerConfig:
     given: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, settings: Mapping[str, Value], protections: Protections = ALL_ON) -> "BrokerConfig":
-        """Create it from Kafka's dotted names. Raises: SettingError, a ValueError, for a setting that Kafka refuses."""
+    def of(
+        cls, settings: Mapping[str, Value], protections: Protections = ALL_ON, release: Release | None = None
+    ) -> "BrokerConfig":
+        """Create it from Kafka's dotted names.
+
+        Args:
+            release: of Kafka; without a protocol version among the settings, that is the release's own.
+
+        Raises: SettingError, a ValueError, for a setting that Kafka refuses.
+        """
         parsed = {name: parse_setting(name, given) for name, given in settings.items()}
+        if release is not None:
+            version = str(parsed.setdefault(PROTOCOL_VERSION, release))
+            if not is_known_to(version, release):
+                raise SettingError(f"Kafka {release} does not know {PROTOCOL_VERSION} {version}")
         own = {KAFKA_NAMES[name]: value for name, value in parsed.items() if name in _BROKER_SETTINGS}
         of_controller = {KAFKA_NAMES[name]: value for name, value in parsed.items() if name in _CONTROLLER_SETTINGS}
-        controller = ControllerConfig(**of_controller, protections=protections)  # type: ignore[arg-type]
+        controller = ControllerConfig(**of_controller, protections=protections, release=release)  # type: ignore[arg-type]
         return cls(**own, controller=controller, given=frozenset(settings))  # type: ignore[arg-type]
 
     def named_values(self) -> dict[str, Value]:

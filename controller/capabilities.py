@@ -1,13 +1,14 @@
-"""What inter.broker.protocol.version decides: each difference between versions is one capability, with a name.
+"""What inter.broker.protocol.version and the release decide: each difference is one capability, with a name.
 
-A cluster has a capability if its protocol version is that of the capability or a later one, and if no scenario switches the
-capability off (protections.py has the switches: those of capabilities have `since`).
+A broker has a capability if its protocol version is that of the capability or a later one, and if no scenario switches the
+capability off (protections.py has the switches: those of capabilities have `since`). A few depend on the release instead,
+whatever the protocol version.
 
 Source: Kafka 2.8 and 3.9, ApiVersion and MetadataVersion.
 """
 
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 
 from kcsim.controller.protections import PROTECTIONS, Protections
 
@@ -15,13 +16,15 @@ PROTOCOL_VERSIONS = ("2.6", "2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.
 """The values of inter.broker.protocol.version that are known, the oldest first."""
 DEFAULT_PROTOCOL_VERSION = "2.6"
 
-SINCE = {
-    "broker_features": "2.7",
-    "log_topic_ids": "3.0",
-    "leader_recovery_state": "3.2",
-    "kraft_controller_epoch": "3.4",
-}
+Release = NewType("Release", str)
+"""A release of Kafka: its first two numbers, as in 3.9."""
+RELEASES = tuple(Release(version) for version in PROTOCOL_VERSIONS if version not in ("2.6", "2.7"))
+"""The releases that are simulated, the oldest first. 2.6 and 2.7 are known as protocol versions of newer releases only."""
+
+SINCE = {"broker_features": "2.7", "leader_recovery_state": "3.2"}
 """The first protocol version with each capability that cannot be switched off; PROTECTIONS has the others."""
+SINCE_RELEASE = {"log_topic_ids": "3.0", "kraft_controller_epoch": "3.4"}
+"""The first release with each capability that does not depend on the protocol version."""
 
 
 class Capabilities(NamedTuple):
@@ -32,11 +35,10 @@ class Capabilities(NamedTuple):
         broker_features: a registration names the broker's features (KIP-584).
         topic_ids: a topic has an id; the controller gives one to a topic that has none (KIP-516).
         log_topic_ids: the first request for a replica gives its log the topic's id, and is refused if the log has another;
-            before, only later requests do. In Kafka this depends on the release, 3.0 and newer.
+            before, only later requests do. By the release.
         leader_recovery_state: a state znode tells that the leader was elected from outside the ISR, until the ISR changes
             (KIP-704).
-        kraft_controller_epoch: /controller has a place for the epoch of a KRaft controller (KIP-866). In Kafka this depends
-            on the release, 3.4 and newer, whatever the protocol version.
+        kraft_controller_epoch: /controller has a place for the epoch of a KRaft controller (KIP-866). By the release.
     """
 
     alter_isr: bool
@@ -47,13 +49,34 @@ class Capabilities(NamedTuple):
     kraft_controller_epoch: bool
 
 
+def default_release(protocol_version: str) -> Release:
+    """Return the oldest simulated release that knows this protocol version."""
+    return RELEASES[0] if protocol_version in ("2.6", "2.7") else Release(protocol_version)
+
+
 @cache
-def capabilities_of(protocol_version: str, protections: Protections) -> Capabilities:
+def capabilities_of(protocol_version: str, protections: Protections, release: Release | None = None) -> Capabilities:
     """Return what a broker with this inter.broker.protocol.version can do.
 
-    Raises: ValueError for an unknown version.
+    Args:
+        release: that of the broker; None: default_release.
+
+    Raises: ValueError for an unknown version, or one that the release does not know.
     """
-    reached = PROTOCOL_VERSIONS.index(protocol_version)
+    own = default_release(protocol_version) if release is None else release
+    if not is_known_to(protocol_version, own):
+        raise ValueError(f"Kafka {own} does not know inter.broker.protocol.version {protocol_version}")
     switchable = {p.name.replace("-", "_"): p.since for p in PROTECTIONS if p.since is not None}
-    has = {name: PROTOCOL_VERSIONS.index(since) <= reached for name, since in {**SINCE, **switchable}.items()}
-    return Capabilities(**{name: on and (name in SINCE or getattr(protections, name)) for name, on in has.items()})
+    by_protocol = {name: _reaches(protocol_version, since) for name, since in {**SINCE, **switchable}.items()}
+    by_release = {name: _reaches(own, since) for name, since in SINCE_RELEASE.items()}
+    off = {name for name in switchable if not getattr(protections, name)}
+    return Capabilities(**{name: has and name not in off for name, has in {**by_protocol, **by_release}.items()})
+
+
+def is_known_to(protocol_version: str, release: Release) -> bool:
+    """Tell whether a release can be given this protocol version: its own, or an older one."""
+    return _reaches(release, protocol_version)
+
+
+def _reaches(version: str, since: str) -> bool:
+    return PROTOCOL_VERSIONS.index(version) >= PROTOCOL_VERSIONS.index(since)

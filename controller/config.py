@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, Capabilities, capabilities_of
+from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, Capabilities, Release, capabilities_of
 from kcsim.controller.protections import ALL_ON, Protections
 
 
@@ -12,6 +12,8 @@ class ControllerConfig:
 
     Attributes:
         protections: not a setting of Kafka's. Kafka always has these protections; this simulator can switch them off.
+        release: no setting either: the release of Kafka whose behaviour the broker has; None: that of the protocol version,
+            but at least 2.8.
 
     Source: Kafka 2.8, KafkaConfig.
     """
@@ -26,8 +28,9 @@ class ControllerConfig:
     inter_broker_listener_name: str = "PLAINTEXT"
     inter_broker_protocol_version: str = DEFAULT_PROTOCOL_VERSION
     protections: Protections = ALL_ON
+    release: Release | None = None
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the protocol version decides, less what is switched off."""
-        return capabilities_of(self.inter_broker_protocol_version, self.protections)
+        """What protocol version and release decide, less what is switched off."""
+        return capabilities_of(self.inter_broker_protocol_version, self.protections, self.release)

@@ -6,7 +6,8 @@ broker's files stay in its directory, which belongs to the caller, so that a lat
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from kcsim.brokers.apache_kafka.errors import BrokerExitedError
@@ -20,7 +21,14 @@ from kcsim.brokers.apache_kafka.log_files import (
     reason_in,
 )
 from kcsim.brokers.apache_kafka.process_exit import exit_status
-from kcsim.brokers.apache_kafka.properties import HOST, KafkaBrokerSpec, properties_text, server_properties
+from kcsim.brokers.apache_kafka.properties import (
+    HOST,
+    NO_SETTINGS,
+    KafkaBrokerSpec,
+    Value,
+    properties_text,
+    server_properties,
+)
 from kcsim.errors import TimedOutError
 from kcsim.zk.servers.errors import MemberStateError, PortTakenError
 from kcsim.zk.servers.free_ports import free_ports, is_free
@@ -68,11 +76,15 @@ class KafkaBroker:
         self.log_dirs = tuple(self.directory / f"data-{number}" for number in range(1, spec.log_dirs + 1))
         self.logs = self.directory / "logs"
         self._installation = installation
-        self._properties = server_properties(spec, self.port, self.log_dirs, installation.version)
+        self._spec = spec
+        self._properties()  # raises early
         self._guarded = guarded
         self._has_own_guard = guarded is None
         self._last_state: State | None = None
         self._log_starts: dict[Path, int] = {}
+
+    def _properties(self) -> dict[str, str]:
+        return server_properties(self._spec, self.port, self.log_dirs, self._installation.version)
 
     # --- state ------------------------------------------------------------------------------------------------------------
 
@@ -110,12 +122,16 @@ class KafkaBroker:
 
     # --- starting ---------------------------------------------------------------------------------------------------------
 
-    async def start(self) -> None:
+    async def start(self, settings: Mapping[str, Value] = NO_SETTINGS) -> None:
         """Start the process, for the first time or again. Return when the process runs, long before the broker is up.
 
-        Raises: PortTakenError.
+        Args:
+            settings: changes of server.properties, which stay for later starts.
+
+        Raises: PortTakenError, OwnSettingError.
         """
         self._require("start", lambda state: state not in (UP, PAUSED))
+        self._spec = replace(self._spec, settings={**self._spec.settings, **settings})
         await asyncio.to_thread(self._start)
 
     def _start(self) -> None:
@@ -123,7 +139,7 @@ class KafkaBroker:
             raise PortTakenError(self.port, self.name)
         self.logs.mkdir(parents=True, exist_ok=True)
         properties, log4j = self.directory / "server.properties", self.directory / "log4j.properties"
-        properties.write_text(properties_text(self._properties))
+        properties.write_text(properties_text(self._properties()))
         log4j.write_text(BROKER_LOG4J)
         console = self.logs / CONSOLE
         self._log_starts = {path: path.stat().st_size for path in (self.log_path, console) if path.is_file()}

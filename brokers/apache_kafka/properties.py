@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from kcsim.brokers.apache_kafka.errors import OwnSettingError, UnusableDirectoryError
 from kcsim.brokers.apache_kafka.installation import Release, release_of
@@ -45,6 +46,7 @@ OWN = frozenset(
 """Settings whose values are determined here, under the same or another name."""
 
 Value = str | int | bool
+NO_SETTINGS: Mapping[str, Value] = MappingProxyType({})
 
 IN_NAMES, IN_VALUES = re.compile(r"[\\:=#! ]"), re.compile(r"^ |\\")
 """Characters with a special meaning in names and in values; of a value's spaces, only a leading one would be lost."""

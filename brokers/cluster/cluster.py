@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from kcsim.brokers.broker import Broker, BrokerStartError, broker_info
@@ -19,7 +19,7 @@ from kcsim.brokers.cluster.state_watch import StateWatch
 from kcsim.brokers.cluster.tool_session import open_tool
 from kcsim.brokers.cluster.topic_admin import TopicAdmin
 from kcsim.brokers.cluster.znode_edits import ZnodeEdits
-from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.config import NO_SETTINGS, BrokerConfig, SettingError, Value
 from kcsim.brokers.injected_errors import InjectedErrors
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.log.record_memory import RecordMemory, RecordMemoryError, limit_mib
@@ -29,6 +29,7 @@ from kcsim.brokers.network.network import MemoryNetwork
 from kcsim.brokers.network.process import Process, WriteBreakpoint, WriteMoment
 from kcsim.brokers.network.process_states import ProcessState
 from kcsim.brokers.ports import BrokerPorts
+from kcsim.controller.capabilities import Release
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
 from kcsim.controller.protections import Protections
 from kcsim.controller.requests import ErrorCode
@@ -65,6 +66,8 @@ class _BrokerSlot:
     process: Process | None = None
     broker: Broker | None = None
     paused_by: int | None = None  # seq of the fault that has frozen it last
+    settings: dict[str, Value] = field(default_factory=dict)  # its own, beside those of the cluster
+    release: Release | None = None
 
 
 class Cluster:
@@ -86,15 +89,21 @@ class Cluster:
         self.topics = TopicAdmin(self._actions, tool)
         self.znodes = ZnodeEdits(self._actions, environment.admin)
         self._is_disarmed = False
-        self._config = BrokerConfig.of(spec.settings, spec.protections)
+        self._spec = spec
         self._client_ports = spec.client_ports
         self.acknowledged_records = environment.acknowledged_records
         self._observed_clients = environment.clients
         # Each broker, and the network, has its own random generator, so that its draws do not depend on the others'.
         seed = log.events[RUN_STARTED_SEQ].seed
-        dirs = self._config.log_dir_names
+        dirs = BrokerConfig.of(spec.settings, release=spec.release).log_dir_names
         self._slots = {
-            b.name: _BrokerSlot(b, Disk(dirs, random.Random(f"{seed} {b.name} disk")), random.Random(f"{seed} {b.name}"))
+            b.name: _BrokerSlot(
+                b,
+                Disk(dirs, random.Random(f"{seed} {b.name} disk")),
+                random.Random(f"{seed} {b.name}"),
+                settings=dict(b.settings),
+                release=spec.release,
+            )
             for b in spec.brokers
         }
         self._record_memory = None if spec.client_ports is None else self._bounded_memory()
@@ -177,12 +186,22 @@ class Cluster:
 
     # --- brokers' processes
 
-    async def start(self, names: Sequence[str]) -> int:
+    async def start(
+        self, names: Sequence[str], settings: Mapping[str, Value] = NO_SETTINGS, release: Release | None = None
+    ) -> int:
         """Start brokers, all at once, and wait until each has registered.
+
+        Args:
+            settings: changes of these brokers' server.properties, which stay for later starts.
+            release: the release of Kafka that they have from now on; None leaves it as it is.
 
         Raises: ClusterError when a broker already runs or refuses to start.
         """
-        cause = self._actions.act("start", ", ".join(names))
+        cause = self._actions.act_on_settings("start", ", ".join(names), settings, release)
+        for name in names:
+            slot = self._slot(name)
+            slot.settings.update(settings)
+            slot.release = release or slot.release
         boots = [self._boot(self._slot(name), cause) for name in names]
         failures = [str(error) for boot in boots if (error := await boot.wait()) is not None]
         if failures:
@@ -195,7 +214,10 @@ class Cluster:
             raise ClusterError(f"{name} runs already")
         process = Process(name, self.runtime, self._zookeeper, self._network)
         sink = self.log.sink(name)
-        config = self._config_of(slot)
+        try:
+            config = self._config_of(slot)
+        except SettingError as error:
+            raise ClusterError(f"{name} refuses to start: {error}") from None
         info = broker_info(BrokerId(slot.spec.broker_id), slot.spec.rack, config)
         errors, control_plane = self._injected_errors.at(name), process.control_plane
         memory = self._record_memory
@@ -236,7 +258,7 @@ class Cluster:
 
         process.spawn("shutdown", shut_down(slot.broker))
         try:
-            await stopped.wait(FAULT_WITHIN_MS + self._config.longest_controlled_shutdown_ms)
+            await stopped.wait(FAULT_WITHIN_MS + self._config_of(slot).longest_controlled_shutdown_ms)
         except TimedOutError:
             self.runtime.spawn(f"stop {name}", end_once_stopped())  # it may be frozen: its process ends after its shutdown
             raise
@@ -421,10 +443,12 @@ class Cluster:
         return None if self._client_ports is None else ",".join(f"{host}:{port}" for host, port in self.bootstrap)
 
     def _config_of(self, slot: _BrokerSlot) -> BrokerConfig:
+        """Return the broker's settings at its next start."""
+        config = BrokerConfig.of({**self._spec.settings, **slot.settings}, self._spec.protections, slot.release)
         if self._client_ports is None:
-            return self._config
-        given = self._config.given | {"host.name", "port"}
-        return replace(self._config, host_name=CLIENT_HOST, port=self._client_ports[slot.spec.broker_id], given=given)
+            return config
+        given = config.given | {"host.name", "port"}
+        return replace(config, host_name=CLIENT_HOST, port=self._client_ports[slot.spec.broker_id], given=given)
 
     def client_process(self, name: str) -> Process:
         """Return a new process for a client, on the same network as the brokers; it ends with the run."""

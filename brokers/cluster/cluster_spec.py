@@ -1,9 +1,10 @@
 """The description of a cluster: its brokers, their settings, and the limits of its ZooKeeper."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.config import BrokerConfig, Value
+from kcsim.controller.capabilities import Release
 from kcsim.controller.protections import ALL_ON, Protections
 from kcsim.zk.servers.free_ports import free_ports
 
@@ -14,8 +15,11 @@ TICKS_OF_THE_LONGEST_SESSION = 20
 
 @dataclass(frozen=True, slots=True)
 class BrokerSpec:
+    """One broker. `settings` are its own: they take precedence over those of the cluster."""
+
     broker_id: int
     rack: str | None = None
+    settings: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -24,22 +28,24 @@ class BrokerSpec:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """The description of a cluster. `settings` has Kafka's dotted names; settings and protections hold for every broker.
+    """The description of a cluster. `settings` has Kafka's dotted names; protections hold for every broker.
 
     Attributes:
         max_session_timeout_ms: ZooKeeper's maxSessionTimeout; None leaves it at 20 ticks.
         client_ports: by broker id, the TCP port of 127.0.0.1 on which Kafka's clients reach the broker; only in live runs.
             None: no broker is reached from outside the run.
         control_plane_over_tcp: whether controller and brokers reach each other at the client ports, with requests as bytes.
+        release: the release of Kafka whose behaviour the brokers have; None: that of the protocol version, but at least 2.8.
     """
 
     brokers: tuple[BrokerSpec, ...]
-    settings: Mapping[str, str | int | bool]
+    settings: Mapping[str, Value]
     tick_time_ms: int = TICK_TIME_MS
     protections: Protections = ALL_ON
     max_session_timeout_ms: int | None = None
     client_ports: Mapping[int, int] | None = None
     control_plane_over_tcp: bool = False
+    release: Release | None = None
 
     @property
     def session_timeout_ms(self) -> int:
@@ -54,7 +60,7 @@ class ClusterSpec:
         return replace(self, client_ports={b.broker_id: port for b, port in zip(self.brokers, ports, strict=True)})
 
 
-def max_session_timeout_ms(settings: Mapping[str, str | int | bool], tick_time_ms: int) -> int | None:
+def max_session_timeout_ms(settings: Mapping[str, Value], tick_time_ms: int) -> int | None:
     """Return a maxSessionTimeout of ZooKeeper that grants the brokers' requested time; None if the settings have none."""
     requested = settings.get("zookeeper.session.timeout.ms")
     return max(TICKS_OF_THE_LONGEST_SESSION * tick_time_ms, requested) if isinstance(requested, int) else None

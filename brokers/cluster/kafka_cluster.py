@@ -27,6 +27,8 @@ from kcsim.brokers.cluster.state_watch import StateWatch
 from kcsim.brokers.cluster.tool_session import open_tool
 from kcsim.brokers.cluster.topic_admin import TopicAdmin
 from kcsim.brokers.cluster.znode_edits import ZnodeEdits
+from kcsim.brokers.config import NO_SETTINGS, Value
+from kcsim.controller.capabilities import Release
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
 from kcsim.controller.requests import ErrorCode
 from kcsim.errors import TimedOutError
@@ -147,18 +149,29 @@ class KafkaCluster:
 
     # --- brokers' processes
 
-    async def start(self, names: Sequence[str]) -> int:
-        """Start brokers, all at once, and wait until each is up and registered. Raises: ClusterError."""
+    async def start(
+        self, names: Sequence[str], settings: Mapping[str, Value] = NO_SETTINGS, release: Release | None = None
+    ) -> int:
+        """Start brokers, all at once, and wait until each is up and registered.
+
+        Args:
+            settings: changes of these brokers' server.properties, which stay for later starts.
+            release: None; all brokers are of the one installation.
+
+        Raises: ClusterError.
+        """
+        if release is not None:
+            raise ClusterError("all real brokers are of one release, that of their installation")
         for name in names:
             if (self._slot(name).state, KafkaProcessInput.START) not in KAFKA_PROCESS_TRANSITIONS:
                 raise ClusterError(f"{name} runs already")
-        cause = self._actions.act("start", ", ".join(names))
+        cause = self._actions.act_on_settings("start", ", ".join(names), settings)
         before = {name: self.state.registered.get(self._slots[name].process.broker_id) for name in names}
         for name in names:
             slot = self._slots[name]
             slot.proxy.allow()
             slot.proxy.release()  # it may have been frozen when it was killed
-            await slot.process.start()
+            await slot.process.start(settings)
             self._report(slot, KafkaProcessInput.START, cause)
             slot.watch = self.runtime.spawn(f"{name} watch", self._watch(slot))
         for name in names:

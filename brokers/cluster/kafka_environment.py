@@ -121,7 +121,8 @@ async def _slots(
         proxy = ZooKeeperProxy(connect_string)
         await proxy.start()
         directory = guarded.directory / broker.name
-        broker_spec = KafkaBrokerSpec(broker.broker_id, proxy.connect_string, settings, broker.rack, log_dirs)
+        own = {**settings, **broker.settings}
+        broker_spec = KafkaBrokerSpec(broker.broker_id, proxy.connect_string, own, broker.rack, log_dirs)
         process = KafkaBroker(kafka, broker_spec, directory, guarded=guarded)
         slots.append(KafkaBrokerSlot(process, proxy))
     return slots

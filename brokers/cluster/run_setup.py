@@ -54,7 +54,7 @@ def begin_run(log: EventLog, info: RunInfo, spec: ClusterSpec, subscribers: Subs
 def _record(info: RunInfo, spec: ClusterSpec) -> RunRecord:
     return RunRecord(
         versions=versions(),
-        settings=spec.settings if info.brokers else BrokerConfig.of(spec.settings).named_values(),
+        settings=spec.settings if info.brokers else BrokerConfig.of(spec.settings, release=spec.release).named_values(),
         tick_time_ms=spec.tick_time_ms,
         session_timeout_ms=spec.session_timeout_ms,
         protections_off=tuple(protection.name for protection in spec.protections.off),

@@ -16,8 +16,10 @@ from kcsim.brokers.cluster.network_faults import NetworkFaults
 from kcsim.brokers.cluster.server_faults import ServerFaults
 from kcsim.brokers.cluster.topic_admin import TopicAdmin
 from kcsim.brokers.cluster.znode_edits import ZnodeEdits
+from kcsim.brokers.config import NO_SETTINGS, Value
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.network.process import Process
+from kcsim.controller.capabilities import Release
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.cluster_state import ClusterState
@@ -64,8 +66,15 @@ class ObservedCluster(Protocol):
 class BrokerActions(Protocol):
     """What is done to brokers. Each raises ClusterError when it is impossible, and returns the seq of its act or fault."""
 
-    async def start(self, names: Sequence[str]) -> int:
-        """Start brokers, all at once, and wait until each has registered."""
+    async def start(
+        self, names: Sequence[str], settings: Mapping[str, Value] = NO_SETTINGS, release: Release | None = None
+    ) -> int:
+        """Start brokers, all at once, and wait until each has registered.
+
+        Args:
+            settings: changes of these brokers' server.properties, which stay for later starts.
+            release: the release of Kafka that they have from now on; None leaves it as it is.
+        """
         ...
 
     async def stop(self, name: str) -> int:

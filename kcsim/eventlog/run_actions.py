@@ -1,6 +1,7 @@
 """Events for what is done to a run from outside: admin actions, faults, and the observed effects of faults."""
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from kcsim.eventlog.event_log import EventLog
@@ -65,6 +66,15 @@ class RunActionLog:
         if target is not None:
             fields["target"] = target
         return self._act(fields, detail)
+
+    def act_on_settings(self, op: str, target: str, settings: Mapping[str, object], release: str | None = None) -> int:
+        """Log an operator's action on brokers that may change their settings, by Kafka's dotted names, or their release."""
+        changes = {**({} if release is None else {"release": release}), **settings}
+        fields = EventFields(op=op, target=target)
+        if not changes:
+            return self._act(fields, None)
+        fields["data"] = json.dumps(changes, separators=(",", ":"))
+        return self._act(fields, "with " + ", ".join(f"{name} {value}" for name, value in changes.items()))
 
     def act_on_topic(self, op: str, topic: str, detail: str | None = None) -> int:
         """Log an operator's action on a topic."""

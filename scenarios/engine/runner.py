@@ -45,10 +45,11 @@ def cluster_spec(scenario: Scenario, without: Iterable[str] = ()) -> ClusterSpec
     Args:
         without: names of protections to switch off in addition. Raises: ValueError for an unknown name.
     """
-    brokers = tuple(BrokerSpec(broker.id, broker.rack) for broker in scenario.cluster.members())
+    brokers = tuple(BrokerSpec(broker.id, broker.rack, broker.settings) for broker in scenario.cluster.members())
     protections = scenario.protections.without(without)
     tick_time_ms, longest_ms = scenario.zookeeper.tick_time, _max_session_timeout_ms(scenario)
-    return ClusterSpec(brokers, scenario.cluster.settings, tick_time_ms, protections, longest_ms)
+    cluster = scenario.cluster
+    return ClusterSpec(brokers, cluster.settings, tick_time_ms, protections, longest_ms, release=cluster.release)
 
 
 def _max_session_timeout_ms(scenario: Scenario) -> int | None:

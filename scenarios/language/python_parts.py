@@ -62,9 +62,13 @@ def cluster(
     racks: int | None = None,
     settings: ScenarioPart | None = None,
     topics: Mapping[str, ScenarioPart] | None = None,
+    release: str | None = None,
 ) -> ScenarioPart:
-    """Return a cluster: a number of brokers, or a list of {"id": …, "rack": …}; settings have Kafka's dotted names."""
-    return given(brokers=brokers, racks=racks, settings=settings, topics=topics)
+    """Return a cluster: a number of brokers, or a list of {"id": …, "rack": …, "settings": …}.
+
+    Settings have Kafka's dotted names.
+    """
+    return given(brokers=brokers, racks=racks, settings=settings, topics=topics, release=release)
 
 
 def topic(

@@ -8,22 +8,13 @@ engine/expectations/conditions.py, scenarios are run in engine/runner.py.
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from kcsim.brokers.config import (
-    INT_SETTINGS,
-    KAFKA_NAMES,
-    LEAST_VALUES,
-    MAX_INT,
-    PROTOCOL_VERSION,
-    SETTING_TYPES,
-    SettingError,
-    parse_setting,
-)
-from kcsim.controller.capabilities import PROTOCOL_VERSIONS
+from kcsim.brokers.config import MAX_INT, BrokerConfig, SettingError
 from kcsim.controller.decisions.kafka_refusals import InvalidTopicError
 from kcsim.controller.decisions.topic_creation import check_topic_name
 from kcsim.controller.protections import ALL_ON
+from kcsim.scenarios.language.broker_settings import KafkaRelease, Settings
 from kcsim.scenarios.language.conditions_model import Expectation
 from kcsim.scenarios.language.invariant_types import ALL_INVARIANTS, InvariantChoice
 from kcsim.scenarios.language.known_names import MAX_BROKERS
@@ -35,58 +26,9 @@ from kcsim.scenarios.language.topic_types import TOPIC
 from kcsim.scenarios.language.value_types import Duration, TickTime, validation_error
 from kcsim.scenarios.language.workload_model import WorkloadModel
 from kcsim.scenarios.language.yaml_text import yaml_text
-from kcsim.text import did_you_mean
 
 SCENARIO_NAME = r"^[a-z0-9][a-z0-9-]*$"
 DEFAULT_RECOVERY_MS = 60_000
-
-
-def _settings(value: object) -> dict[str, str | int | bool]:
-    if not isinstance(value, dict):
-        raise validation_error(f"{value!r} is no mapping of Kafka's settings")
-    for name, given in value.items():
-        if name not in KAFKA_NAMES:
-            raise validation_error(f"unknown setting {name!r}{did_you_mean(name, KAFKA_NAMES)}", name)
-        if isinstance(given, str) and SETTING_TYPES[name] != "string":  # a properties file has text only; YAML has types
-            raise validation_error(f"{given!r} is no value of {name}, which is {_in_words(name)}", name)
-        try:
-            parse_setting(name, given)
-        except SettingError as error:
-            raise validation_error(str(error), name) from None
-    return {name: str(given) if isinstance(given, float) else given for name, given in value.items()}
-
-
-def _in_words(name: str) -> str:
-    least = LEAST_VALUES.get(name, 1)
-    if name.endswith(".ms"):
-        return f"a whole number of milliseconds from {least} to {MAX_INT}"
-    return f"a whole number from {least} to {MAX_INT}" if name in INT_SETTINGS else "true or false"
-
-
-def _setting_schema(name: str) -> dict[str, Any]:
-    if name == PROTOCOL_VERSION:
-        return {"enum": [*PROTOCOL_VERSIONS, *map(float, PROTOCOL_VERSIONS)]}
-    match SETTING_TYPES[name]:
-        case "int":
-            return {"type": "integer", "minimum": LEAST_VALUES.get(name, 1), "maximum": MAX_INT}
-        case "boolean":
-            return {"type": "boolean"}
-        case "string":
-            return {"type": "string", "minLength": 1}
-
-
-Settings = Annotated[
-    Mapping[str, str | int | bool],
-    PlainValidator(_settings),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "properties": {name: _setting_schema(name) for name in KAFKA_NAMES},
-            "additionalProperties": False,
-        }
-    ),
-]
-"""Setting of a broker, under Kafka's dotted name -> its value."""
 
 
 class BrokerItem(Model):
@@ -94,6 +36,7 @@ class BrokerItem(Model):
 
     id: Annotated[int, Field(ge=0, le=MAX_INT)] = Field(description="The broker's id; its name is broker-ID.")
     rack: Annotated[str, Field(min_length=1)] | None = Field(None, description="The broker's rack.")
+    settings: Settings = Field(default_factory=dict, description="Settings of this broker alone.")
 
 
 Brokers = Annotated[
@@ -123,6 +66,11 @@ class ClusterModel(Model):
         None, description="The number of racks: brokers are put into rack-1, rack-2, … in turn."
     )
     settings: Settings = Field(default_factory=dict, description="Settings of every broker.")
+    release: KafkaRelease | None = Field(
+        None,
+        description="The release of Kafka whose behaviour the brokers have, from 2.8 to 3.9; also the default of "
+        "inter.broker.protocol.version. If it is not given, it is that setting's value, but at least 2.8.",
+    )
     topics: Topics = Field(
         default_factory=dict,
         description="Name -> topic. A declared topic is created by a create-topic step.",
@@ -137,6 +85,11 @@ class ClusterModel(Model):
                 raise validation_error(f"broker id {twice[0]} is given twice", "brokers")
             if self.racks is not None:
                 raise validation_error("racks goes with a number of brokers; in a list each has its own rack", "racks")
+        for broker in self.members():
+            try:
+                BrokerConfig.of({**self.settings, **broker.settings}, release=self.release)
+            except SettingError as error:
+                raise validation_error(str(error), "release") from None
         brokers = len(self.members())
         for name, topic in self.topics.items():
             if topic.replication_factor is not None and topic.replication_factor > brokers:

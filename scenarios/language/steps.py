@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Union, Unpack
 
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, GetPydanticSchema, Tag, model_validator
 
+from kcsim.scenarios.language.broker_settings import KafkaRelease, Settings
 from kcsim.scenarios.language.conditions_model import WaitFor
 from kcsim.scenarios.language.consumer_steps import CONSUMER_STEPS
 from kcsim.scenarios.language.model import Model
@@ -31,14 +32,26 @@ from kcsim.text import comma_separated, did_you_mean, suggestion
 ROLLING_RESTART_WITHIN_MS = 60_000
 
 
+CHANGED_SETTINGS = "Changes of their server.properties, which stay for later starts."
+NEW_RELEASE = "The release of Kafka that they have from now on."
+
+
 class StartStep(ScenarioStep):
     """Start brokers, all at once."""
 
     start: BrokerNames
+    settings: Settings = Field(default_factory=dict, description=CHANGED_SETTINGS)
+    release: KafkaRelease | None = Field(None, description=NEW_RELEASE)
 
     @classmethod
-    def part(cls, who: Names, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
-        return cls._part(who, timing)
+    def part(
+        cls,
+        who: Names,
+        settings: ScenarioPart | None = None,
+        release: str | None = None,
+        **timing: Unpack[TimingKeywords],
+    ) -> ScenarioPart:
+        return cls._part(who, timing, settings=settings, release=release)
 
 
 class StopStep(PlainBrokersStep):
@@ -49,12 +62,24 @@ class StopStep(PlainBrokersStep):
     stop: BrokerNames
 
 
-class RestartStep(PlainBrokersStep):
+class RestartStep(NamingStep):
     """Restart brokers one after the other: stop each in order, as SIGTERM does, and start it again."""
 
     other_words = ("bounce", "reboot")
 
     restart: BrokerNames
+    settings: Settings = Field(default_factory=dict, description=CHANGED_SETTINGS)
+    release: KafkaRelease | None = Field(None, description=NEW_RELEASE)
+
+    @classmethod
+    def part(
+        cls,
+        who: Names,
+        settings: ScenarioPart | None = None,
+        release: str | None = None,
+        **timing: Unpack[NamingStepKeywords],
+    ) -> ScenarioPart:
+        return cls._part(who, timing, settings=settings, release=release)
 
 
 class RollingRestartStep(ScenarioStep):
@@ -64,10 +89,19 @@ class RollingRestartStep(ScenarioStep):
     within: Duration = Field(
         ROLLING_RESTART_WITHIN_MS, description="How long the replicas may take to be in sync, for each broker."
     )
+    settings: Settings = Field(default_factory=dict, description=CHANGED_SETTINGS)
+    release: KafkaRelease | None = Field(None, description=NEW_RELEASE)
 
     @classmethod
-    def part(cls, who: Names, within: str | None = None, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
-        return cls._part(who, timing, within=within)
+    def part(
+        cls,
+        who: Names,
+        within: str | None = None,
+        settings: ScenarioPart | None = None,
+        release: str | None = None,
+        **timing: Unpack[TimingKeywords],
+    ) -> ScenarioPart:
+        return cls._part(who, timing, within=within, settings=settings, release=release)
 
 
 class MidWriteStep(NamingStep):

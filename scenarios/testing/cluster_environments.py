@@ -22,7 +22,7 @@ from kcsim.zk.files.log_writer import LogWriter
 from kcsim.zk.files.transactions import Transaction
 
 Brokers = int | Sequence[Mapping[str, Any]]
-"""The number of brokers (ids 1, 2, …), or a list of {"id": …, "rack": …}."""
+"""The number of brokers (ids 1, 2, …), or a list of {"id": …, "rack": …, "settings": …}."""
 OWN_DEFAULTS = {"controlled.shutdown.retry.backoff.ms": 500, "zookeeper.session.timeout.ms": 4_000}
 """Defaults that differ from Kafka's: the last brokers to stop have no broker to move their leaders to; and the session of a
 killed broker need not keep a test waiting."""
@@ -38,7 +38,7 @@ def checked_spec(brokers: Brokers, racks: int | None, settings: Mapping[str, str
         model = ClusterModel.model_validate(described)
     except ValidationError as error:
         raise BadOptionError("; ".join(_problem(detail) for detail in error.errors(include_url=False))) from None
-    members = tuple(BrokerSpec(broker.id, broker.rack) for broker in model.members())
+    members = tuple(BrokerSpec(broker.id, broker.rack, broker.settings) for broker in model.members())
     longest_ms = max_session_timeout_ms(model.settings, TICK_TIME_MS)
     return ClusterSpec(members, model.settings, max_session_timeout_ms=longest_ms)
 

@@ -9,7 +9,9 @@ from kcsim.controller.capabilities import (
     DEFAULT_PROTOCOL_VERSION,
     PROTOCOL_VERSIONS,
     SINCE,
+    SINCE_RELEASE,
     Capabilities,
+    Release,
     capabilities_of,
 )
 from kcsim.controller.config import ControllerConfig
@@ -38,6 +40,23 @@ def test_a_version_has_what_those_before_it_have_and_its_own(version: str, new: 
     assert ControllerConfig(inter_broker_protocol_version=version).capabilities == capabilities_of(version, ALL_ON)
 
 
+@pytest.mark.parametrize(
+    ("release", "protocol_version", "has"),
+    [
+        ("2.8", "2.6", set()),
+        ("3.9", "2.6", {"log_topic_ids", "kraft_controller_epoch"}),
+        ("3.0", "2.7", {"alter_isr", "broker_features", "log_topic_ids"}),
+    ],
+)
+def test_some_capabilities_depend_on_the_release(release: Release, protocol_version: str, has: set[str]) -> None:
+    assert names_of(capabilities_of(protocol_version, ALL_ON, release)) == has
+
+
+def test_a_release_knows_no_newer_protocol_version() -> None:
+    with pytest.raises(ValueError, match=r"Kafka 2\.8 does not know inter\.broker\.protocol\.version 3\.0"):
+        capabilities_of("3.0", ALL_ON, Release("2.8"))
+
+
 def names_of(capabilities: Capabilities) -> set[str]:
     return {name for name, is_there in capabilities._asdict().items() if is_there}
 
@@ -56,8 +75,7 @@ def test_a_protection_that_is_no_capability_decides_nothing() -> None:
 
 def test_every_capability_came_with_a_known_version() -> None:
     switchable = {protection.name.replace("-", "_"): protection.since for protection in PROTECTIONS if protection.since}
-    assert {*switchable, *SINCE} == set(Capabilities._fields)
-    assert switchable.keys().isdisjoint(SINCE)
+    assert sorted([*switchable, *SINCE, *SINCE_RELEASE]) == sorted(Capabilities._fields)
     assert {*switchable.values(), *SINCE.values()} <= set(PROTOCOL_VERSIONS)
 
 

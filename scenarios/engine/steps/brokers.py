@@ -7,7 +7,9 @@ from typing import TypeVar
 
 from kcsim.brokers.cluster.scenario_cluster import BrokerActions, Moment
 from kcsim.brokers.cluster.server_faults import ServerFaults
+from kcsim.brokers.config import NO_SETTINGS, Value
 from kcsim.brokers.network.process_states import ProcessState
+from kcsim.controller.capabilities import Release
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.scenarios.engine.recovery import Recovery, Undo
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
@@ -53,13 +55,24 @@ async def _start(on: StepExecution, step: StartStep) -> None:
             on.skip(step, ", ".join(f"{node} runs already" for node in running))
         nodes = [node for node in nodes if node not in running]
     if nodes:
-        await on.cluster.start(nodes)
+        await on.cluster.start(nodes, step.settings, step.release)
 
 
-async def restart(cluster: BrokerActions, name: str) -> int:
-    """Stop a broker in order, and start it again. Returns: seq of the start. Raises: ClusterError."""
+async def restart(
+    cluster: BrokerActions, name: str, settings: Mapping[str, Value] = NO_SETTINGS, release: Release | None = None
+) -> int:
+    """Stop a broker in order, and start it again with these changes of its server.properties, and of its release.
+
+    Returns: seq of the start.
+
+    Raises: ClusterError.
+    """
     await cluster.stop(name)
-    return await cluster.start([name])
+    return await cluster.start([name], settings, release)
+
+
+async def _restart(on: StepExecution, step: RestartStep) -> None:
+    await on.to_each(step, step.restart, lambda node: restart(on.cluster, node, step.settings, step.release))
 
 
 async def _rolling_restart(on: StepExecution, step: RollingRestartStep) -> None:
@@ -73,7 +86,7 @@ async def _rolling_restart(on: StepExecution, step: RollingRestartStep) -> None:
 
     for node in on.nodes(step.rolling_restart):
         try:
-            await restart(on.cluster, node)
+            await restart(on.cluster, node, step.settings, step.release)
             await on.cluster.wait_until(still_behind, step.within)
         except ClusterError as error:  # the next broker may still be restarted
             if not step.if_possible:
@@ -120,6 +133,10 @@ async def _fail_log_dir(on: StepExecution, step: FailLogDirStep) -> None:
     await on.to_each(step, step.fail_log_dir, lambda node: on.cluster.fail_log_dir(node, step.partitions or None))
 
 
+def _why_not_this_release(step: StartStep | RestartStep | RollingRestartStep) -> str | None:
+    return None if step.release is None else "all real brokers are of one release, that of their installation"
+
+
 def _why_not_these_partitions(step: FailLogDirStep) -> str | None:
     if step.partitions == ALL_PARTITIONS:
         return None
@@ -157,16 +174,23 @@ def _plain(step: type[N], kind: StepKind, undone_by: Undo | Absent, act: BrokerA
 
 
 BROKER_SPECS = (
-    _spec(StartStep, StepKind.SETUP, _start, IS_REPAIR, lambda cluster, name: cluster.start([name])),
+    _spec(
+        StartStep,
+        StepKind.SETUP,
+        _start,
+        IS_REPAIR,
+        lambda cluster, name: cluster.start([name]),
+        _why_not_this_release,
+    ),
     _plain(StopStep, StepKind.ACTION, Recovery.start_dead_brokers, lambda cluster, name: cluster.stop(name)),
-    _plain(RestartStep, StepKind.ACTION, STARTS_AGAIN, restart),
+    _spec(RestartStep, StepKind.ACTION, _restart, STARTS_AGAIN, restart, _why_not_this_release),
     StepSpec(
         RollingRestartStep,
         StepKind.ACTION,
         _rolling_restart,
         STARTS_AGAIN,
         Absent("a command acts on one broker: restart"),
-        SUPPORTED,
+        _why_not_this_release,
     ),
     _spec(KillStep, StepKind.FAULT, _kill, Recovery.start_dead_brokers, lambda cluster, name: cluster.kill(name)),
     _spec(PauseStep, StepKind.FAULT, _pause, Recovery.resume_brokers, lambda cluster, name: cluster.pause(name)),

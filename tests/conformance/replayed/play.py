@@ -32,7 +32,7 @@ def play(recording: Recording, zookeeper: str) -> Recording:
     """
     source = f"played by kcsim, {zookeeper} ZooKeeper"
     try:
-        spec = ClusterSpec(every_broker(recording), settings_of(recording), TICK_TIME_MS)
+        spec = ClusterSpec(every_broker(recording), settings_of(recording), TICK_TIME_MS, release=recording.release)
     except NotSupportedError as error:
         first = Step(recording.steps[0].do, not_supported=str(error))
         return replace(recording, source=source, steps=(first,), alive=None, final=None, directory=None)

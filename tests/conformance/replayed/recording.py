@@ -5,11 +5,13 @@ in tests/conformance/traces/README.md.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kcsim.controller.capabilities import RELEASES, Release
 from kcsim.zk.capture.write_comparison.writes import WITH_DATA, StepWrites, Writes, ZnodeWrite
 from tests.conformance.replayed.shapes import BadShapeError, check_recording
 
@@ -114,6 +116,12 @@ class Recording:
             final=given.get("final"),
             directory=directory,
         )
+
+    @property
+    def release(self) -> Release | None:
+        """The release of Kafka from which it was recorded; None if the source does not say."""
+        found = re.search(r"Apache Kafka (\d+\.\d+)", self.source)
+        return Release(found[1]) if found is not None and found[1] in RELEASES else None
 
     @property
     def not_supported(self) -> str | None:

@@ -112,6 +112,7 @@ CIRCUMSTANCES: Mapping[str, Shape] = {
     "partitions": ASSIGNMENT,
     "config": MAP,
     "files": MAP,
+    "settings": MAP,
     "wait_state": FLAG,
     "settle": FLAG,
     "sleep": Shape(lambda value: isinstance(value, int | float) and value >= 0, "a number of seconds"),

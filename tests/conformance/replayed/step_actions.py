@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
+from kcsim.brokers.config import NO_SETTINGS
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.vocabulary import TopicPartition
 from kcsim.zk.capture.write_comparison.content import json_of
@@ -59,7 +60,7 @@ class StepActions:
         self._placed: Mapping[str, Placed] = {}
         self._verbs: dict[str, Callable[[Any, Mapping[str, Any]], Awaitable[Outcome]]] = {
             "topic": self._topic,
-            "start": lambda broker, _: self._start(broker),
+            "start": lambda broker, do: self._start(broker, do.get("settings", {})),
             "kill": lambda broker, _: self._kill_together([broker]),
             "kill_together": lambda brokers, _: self._kill_together(brokers),
             "term": lambda broker, _: self._term_together([broker]),
@@ -165,11 +166,11 @@ class StepActions:
     async def _until_closed(self, sessions: Sequence[str]) -> None:
         await self._until(lambda: looks.all_closed(self._cluster.state, sessions))
 
-    async def _start(self, broker: int) -> Outcome:
-        """Start a broker. Returns: None; the way the broker ended, if it did not start."""
+    async def _start(self, broker: int, settings: Mapping[str, Any] = NO_SETTINGS) -> Outcome:
+        """Start a broker, with these changes of its settings. Returns: None; the way it ended, if it did not start."""
         ran_already = self._cluster.state.processes.get(_node(broker)) in RUNNING
         try:
-            await self._cluster.start([_node(broker)])
+            await self._cluster.start([_node(broker)], settings)
         except ClusterError as refusal:
             if ran_already:
                 raise

@@ -106,6 +106,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     # The hand-made write changes nothing. It is there because afterwards the loader cannot know which partitions exist.
     "partition-expansion": [*_with_topics(1, 6), {"zk-set": {"path": "/brokers/topics/orders", "data": _PLACED}}],
     "preferred-election-after-rolling-restart": _with_topics(1, 3),
+    "protocol-version-lowered": _with_topics(1, 3),
     "rack-loss": _with_topics(3, 6),
     "reassignment-cancelled": _with_topics(1, 4),
     "reassignment-controller-killed": _with_topics(1, 4, first="broker-1"),
@@ -114,6 +115,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     "rolling-restart": _with_topics(1, 3),
     "rolling-restart-without-controlled-shutdown": _with_topics(1, 3),
     "rolling-restart-of-twelve": _with_topics(1, 12),
+    "rolling-upgrade": _with_topics(1, 3),
     "segments-rolled": _with_topics(1, 2),
     "session-expiry": [{"start": "all"}, READY, {"reconnect": "controller", "as": "victim"}],
     "slow-follower-leaves-and-rejoins": _with_topics(1, 4),
@@ -155,6 +157,7 @@ SURVIVING: Mapping[str, list[str]] = {
     ],
     "rack-loss": ["Placed by racks, no partition has both replicas in one", "All brokers are back and in sync."],
     "rolling-restart-of-twelve": ["All are in sync again."],
+    "rolling-upgrade": ["In the end all brokers run"],
     "two-racks-lost": ["All brokers are back and in sync"],
     "slow-follower-leaves-and-rejoins": ["No broker died and no leader was elected for it"],
     "regex-subscription-meets-new-topic": [

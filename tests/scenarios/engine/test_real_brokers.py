@@ -70,9 +70,11 @@ NOT_RUN = {
     "lost-answer-duplicates",
     "min-insync-replicas-refuse",
     "one-way-partition",
+    "protocol-version-lowered",
     "regex-subscription-meets-new-topic",
     "restart-unseen",
     "rolling-restart-of-twelve",
+    "rolling-upgrade",
     "segments-rolled",
     "slow-follower-leaves-and-rejoins",
     "stale-event-after-expiry",
@@ -80,7 +82,7 @@ NOT_RUN = {
     "two-racks-lost",
     "unclean-election-loses-counted-records",
 }
-"""Scenarios with a step that needs producers, consumers or a network between brokers."""
+"""Scenarios with a step that needs producers, consumers, a network between brokers, or another release for one of them."""
 
 REFUSED = "ZkWriteRefused but for BADVERSION of /controller_epoch"
 RUN_IN_PART = {

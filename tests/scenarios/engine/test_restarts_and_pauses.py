@@ -57,6 +57,45 @@ def test_a_rolling_restart_waits_for_the_replicas_of_each_broker() -> None:
     assert all(any(first < seq < second for seq in expanded) for first, second in pairwise(stops))
 
 
+VERSION = "inter.broker.protocol.version"
+
+
+def test_changes_of_server_properties_stay_for_later_starts() -> None:
+    """A broker at 3.9 asks the controller for its ISR; one at 2.6 writes it itself."""
+    change = f"    settings: {{{VERSION}: 3.9}}\n"
+    result = result_of(f"  - rolling-restart: [broker-2, broker-3]\n{change}  - restart: broker-2\n  - restart: broker-1\n")
+    assert result.held, str(result)
+    starts = [event.data for event in result.events if event.kind is EventKind.ADMIN_ACT and event.op == "start"]
+    changed = f'{{"{VERSION}":"3.9"}}'
+    assert starts == [None, changed, changed, None, None]
+    asking = {e.node for e in result.events if e.kind is EventKind.REQUEST_SENT and e.event == "AlterIsr"}
+    assert asking == {"broker-2", "broker-3"}
+
+
+def test_one_broker_may_have_settings_of_its_own_from_the_start() -> None:
+    text = HEAD.replace("brokers: 3", f"brokers: [{{id: 1}}, {{id: 2, settings: {{{VERSION}: 3.9}}}}, {{id: 3}}]")
+    result = run(load_text(f"{text}  - restart: broker-1\n{EXPECT}", "restarts.yaml").scenario)
+    assert result.held, str(result)
+    assert {e.node for e in result.events if e.kind is EventKind.REQUEST_SENT and e.event == "AlterIsr"} == {"broker-2"}
+
+
+def test_a_broker_does_not_start_with_a_protocol_version_that_its_release_does_not_know() -> None:
+    text = HEAD.replace("brokers: 3", "brokers: 3\n  release: 3.0")
+    steps = f"  - restart: broker-2\n    settings: {{{VERSION}: 3.4}}\n"
+    result = run(load_text(f"{text}{steps}{EXPECT}", "restarts.yaml").scenario)
+    assert result.verdict.failure is not None
+    assert f"Kafka 3.0 does not know {VERSION} 3.4" in result.verdict.failure.reason
+
+
+def test_a_new_release_brings_its_own_protocol_version_unless_that_is_set() -> None:
+    text = HEAD.replace("brokers: 3", "brokers: 3\n  release: 2.8")
+    result = run(load_text(f"{text}  - rolling-restart: all\n    release: 3.9\n{EXPECT}", "restarts.yaml").scenario)
+    assert result.held, str(result)
+    elected = [e.data for e in result.events if e.kind is EventKind.ZNODE_CREATED and e.path == "/controller"]
+    assert ["kraftControllerEpoch" in (data or "") for data in elected] == [False] + [True] * (len(elected) - 1)
+    assert len(elected) > 1
+
+
 def test_partitions_that_were_behind_before_do_not_hold_up_a_rolling_restart() -> None:
     steps = "  - kill: broker-3\n  - wait: {under-replicated: 3, within: 30s}\n  - rolling-restart: [broker-1, broker-2]\n"
     result = result_of(steps, "expect:\n  - {under-replicated: 3, as-recorded: true, within: 60s}\n")
