@@ -21,7 +21,7 @@ from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind, hexadecimal
 from kcsim.eventlog.run_actions import SCENARIO
 from kcsim.eventlog.step_names import TopicDeletionStep
-from kcsim.vocabulary import SessionId, ZkVersion
+from kcsim.vocabulary import NO_LEADER, SessionId, ZkVersion
 from kcsim.zk.capture.cause_inference import CauseInference
 from kcsim.zk.capture.partition_event_inference import InferredEvent, infer_reassignment_events, infer_state_event
 from kcsim.zk.capture.transaction_events import (
@@ -195,7 +195,7 @@ class ZooKeeperTrace:
         self._causes.path_changed(path, seq, is_deleted)
         for inferred in inferred_events:
             if not inferred.is_decision:
-                self._emit(by, inferred.kind, seq, **inferred.fields)
+                self._emit(_changed_by(inferred, by), inferred.kind, seq, **inferred.fields)
         self._emit_role_events(
             path, event, seq, by, holder, is_own_action=not isinstance(transaction.ops[0], CloseSessionTxn)
         )
@@ -286,3 +286,9 @@ class ZooKeeperTrace:
 
     def _emit(self, node: str, kind: EventKind, cause: int | None, **fields: Unpack[EventFields]) -> int:
         return self._put(Event(seq=UNNUMBERED, t_ms=self._t_ms, node=node, kind=kind, cause=cause, **fields))
+
+
+def _changed_by(isr_change: InferredEvent, writer: str) -> str:
+    """Return who changed an ISR: the leader, also where the controller writes it for the leader (Kafka 2.7 and newer)."""
+    leader = isr_change.fields.get("leader", NO_LEADER)
+    return writer if writer == SCENARIO or leader == NO_LEADER else f"broker-{leader}"

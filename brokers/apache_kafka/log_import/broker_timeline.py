@@ -167,6 +167,8 @@ class _Timeline:
         return last is not None and last.is_registered and last.shown is Visibility.AT_ONCE and len(self._changes) > 1
 
     def _begin(self, evidence: RegistrationEvidence, shown: Visibility) -> None:
+        if evidence.epoch is not None:
+            self._take_back_end(evidence.epoch)
         last = self._changes[-1] if self._changes else None
         if self._is_there and last is not None and self._is_same(last, evidence):
             self._changes[-1] = _completed(last, evidence, shown)
@@ -189,6 +191,19 @@ class _Timeline:
             self._known.add(evidence.epoch)
         if evidence.kind is RegistrationEvidenceKind.REGISTERED:
             self._registered_ms = evidence.t_ms
+
+    def _take_back_end(self, epoch: int) -> None:
+        """Remove an end that no line shows, with what follows it, if a later line has the broker epoch from before that end.
+
+        The broker had then registered between the moment when a new controller read the brokers and the line about them.
+        """
+        ends = [place for place, change in enumerate(self._changes) if not change.is_registered]
+        if not ends:
+            return
+        end, after = self._changes[ends[-1]], self._changes[ends[-1] + 1 :]
+        if end.shown is Visibility.NOT and end.epoch == epoch and all(change.epoch is None for change in after):
+            del self._changes[ends[-1] :]
+            self._is_there = True
 
     def _is_same(self, last: RegistrationChange, evidence: RegistrationEvidence) -> bool:
         """Return whether evidence can be of the last registration: by epochs or, if one has none, by the broker's own lines.

@@ -51,8 +51,9 @@ class StateWrite(HistoryEntry):
     """A partition's state was written. `leader` -1: no leader. None: not shown.
 
     `version_is_shown` False: the version was counted, not read. `why` is the reason that the controller logged just before.
-    `is_unclean`: the new leader was not in the ISR before. `by_zombie`: written with an epoch that was no longer the
-    highest, by the clocks of the files.
+    `is_unclean`: the new leader was not in the ISR before. `is_recovering`: the state itself names its leader as elected
+    so (protocol version 3.2 and newer). `by_zombie`: written with an epoch that was no longer the highest, by the clocks of
+    the files.
     """
 
     tp: TopicPartition
@@ -65,6 +66,7 @@ class StateWrite(HistoryEntry):
     role: WriterRole | None
     version_is_shown: bool = True
     is_unclean: bool = False
+    is_recovering: bool = False
     by_zombie: bool = False
     why: str | None = None
 

@@ -69,6 +69,7 @@ class Evidence(msgspec.Struct):
     controller_epoch: ControllerEpoch | None
     zk_version: int | None
     is_first: bool = False
+    is_recovering: bool = False
 
 
 class TimedMessage(msgspec.Struct, frozen=True):
@@ -190,5 +191,15 @@ def _evidence(
     controller_epoch = state.controller_epoch if epoch is None else epoch
     known = None if controller_epoch is None else ControllerEpoch(controller_epoch)
     return Evidence(
-        kind, t_ms, place, speaker, state.leader, state.leader_epoch, state.isr, known, state.zk_version, is_first
+        kind,
+        t_ms,
+        place,
+        speaker,
+        state.leader,
+        state.leader_epoch,
+        state.isr,
+        known,
+        state.zk_version,
+        is_first,
+        state.is_recovering,
     )

@@ -290,7 +290,7 @@ RANKS: dict[type[HistoryEntry], int] = {
 
 
 def _merged(lines: list[list[HistoryEntry]]) -> Iterator[HistoryEntry]:
-    """Merge by time, keeping the order of each list. At the same time, entries that no line shows come before the others."""
+    """Merge by time, keeping the order of each list."""
     return (
         entry for _, entry in merge(*(_keyed(line, number) for number, line in enumerate(lines)), key=lambda one: one[0])
     )
@@ -301,4 +301,12 @@ def _keyed(line: list[HistoryEntry], number: int) -> Iterator[tuple[tuple[int, b
     t_ms = NEVER
     for place, entry in enumerate(line):
         t_ms = max(t_ms, entry.t_ms)
-        yield (t_ms, entry.shown is not Visibility.NOT, RANKS[type(entry)], number, place), entry
+        yield (t_ms, not _comes_first(entry), RANKS[type(entry)], number, place), entry
+
+
+def _comes_first(entry: HistoryEntry) -> bool:
+    """Return whether an entry comes before the others of its time: no line shows it, or it is the end of a session that is
+    seen later; that of a controller has the time of the next election (ControllerTimeline), which it comes before.
+    """
+    is_end = isinstance(entry, RegistrationChange) and not entry.is_registered
+    return entry.shown is Visibility.NOT or (is_end and entry.shown is Visibility.LATER)

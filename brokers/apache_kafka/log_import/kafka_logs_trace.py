@@ -170,7 +170,8 @@ class KafkaLogsTrace(ZooKeeperTrace):
         if entry.leader is None or entry.leader_epoch is None or entry.isr is None or entry.controller_epoch is None:
             return []  # named in not_shown
         leader = None if entry.leader < 0 else BrokerId(entry.leader)
-        state = LeaderAndIsr(leader, LeaderEpoch(entry.leader_epoch), entry.isr, ZkVersion(entry.zk_version))
+        epoch, version = LeaderEpoch(entry.leader_epoch), ZkVersion(entry.zk_version)
+        state = LeaderAndIsr(leader, epoch, entry.isr, version, entry.is_recovering)
         data = encode_partition_state(PartitionState(state, entry.controller_epoch))
         return [self._write(paths.topic_partition_state(entry.tp), data, entry.zk_version)]
 

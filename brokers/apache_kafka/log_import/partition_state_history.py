@@ -65,9 +65,10 @@ class PartitionStateHistory:
         by_controller = next((one for one in group if one.kind in WITHOUT_CONTROLLER_EPOCH), None)
         follows = before if before is not None and before.zk_version == version - 1 else None
         leader, isr = (one := complete or own or group[0]).leader, one.isr
+        is_recovering = any(evidence.is_recovering for evidence in group)
         epoch, controller_epoch = one.leader_epoch, one.controller_epoch
         if leader is None and follows is not None:
-            leader, isr = follows.leader, follows.isr
+            leader, isr, is_recovering = follows.leader, follows.isr, follows.is_recovering
         if own is not None and epoch is None:
             epoch = follows.leader_epoch if follows else self._leads(own.speaker, own.t_ms)
         if by_controller is not None:
@@ -90,6 +91,7 @@ class PartitionStateHistory:
             by=self._author(role, leader, first, controller_epoch),
             role=role,
             is_unclean=_is_unclean(group, leader, isr, before),
+            is_recovering=is_recovering,
         )
 
     def _role(self, group: list[Evidence], epoch: int | None, version: int, before: StateWrite | None) -> WriterRole | None:

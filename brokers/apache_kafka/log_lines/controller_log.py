@@ -234,6 +234,7 @@ PATTERNS = (
         "Shutting down",
         "Shutdown completed",
         "Unclean leader election has been enabled ",
+        "Controller has already moved ",
         # brokers and channels
         "Register BrokerModifications handler ",
         "Unregister BrokerModifications handler ",

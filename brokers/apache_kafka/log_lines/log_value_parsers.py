@@ -17,10 +17,10 @@ REMEMBERED = 100_000
 IDS = r"\[?[\d, ]*\]?"
 LEADER_AND_ISR = re.compile(
     r"LeaderAndIsr\(leader=(?P<leader>-?\d+), leaderEpoch=(?P<epoch>\d+), isr(?:WithBrokerEpoch)?=\w+\((?P<isr>.*)\)"
-    r"(?:, leaderRecoveryState=\w+)?, (?:zkVersion|partitionEpoch)=(?P<version>\d+)\)"
+    r"(?:, leaderRecoveryState=(?P<recovery>\w+))?, (?:zkVersion|partitionEpoch)=(?P<version>\d+)\)"
 )
 LEADER_ISR_AND_CONTROLLER_EPOCH = re.compile(
-    r"\(Leader:(?P<leader>-?\d+),ISR:(?P<isr>[\d,]*)(?:,LeaderRecoveryState:\w+)?,LeaderEpoch:(?P<epoch>\d+)"
+    r"\(Leader:(?P<leader>-?\d+),ISR:(?P<isr>[\d,]*)(?:,LeaderRecoveryState:(?P<recovery>\w+))?,LeaderEpoch:(?P<epoch>\d+)"
     r"(?:,(?:ZkVersion|PartitionEpoch):(?P<version>\d+))?,ControllerEpoch:(?P<controller_epoch>\d+)\)"
 )
 REQUEST_STATE = re.compile(
@@ -28,6 +28,9 @@ REQUEST_STATE = re.compile(
     rf"leader=(?P<leader>-?\d+), leaderEpoch=(?P<epoch>\d+), isr=(?P<isr>{IDS}), "
     rf"(?:zkVersion|partitionEpoch)=(?P<version>\d+), "
 )
+IS_RECOVERING = re.compile(r"leaderRecoveryState=1\b")
+"""In the state of a request, which has a number for it."""
+RECOVERING = "RECOVERING"
 BROKER_STATE = re.compile(r"BrokerState\((?:brokerId=)?(\d+)")
 ASSIGNMENT = re.compile(
     r"ReplicaAssignment\(replicas=([\d, ]*), addingReplicas=([\d, ]*), removingReplicas=([\d, ]*)\)|\w+\(([\d, ]*)\)"
@@ -39,7 +42,8 @@ BROKER_EPOCH = re.compile(r"(\d+) -> (-?\d+)")
 class LoggedState(msgspec.Struct, frozen=True):
     """A partition's state as a message prints it. `leader` -1: no leader. None: this format does not contain the value.
 
-    `controller_epoch` is that of the state, where the format has one.
+    `controller_epoch` is that of the state, where the format has one. `is_recovering`: the leader was elected from outside
+    the ISR, which has not changed since; only states that were written at protocol version 3.2 and newer tell.
     """
 
     leader: int
@@ -47,6 +51,7 @@ class LoggedState(msgspec.Struct, frozen=True):
     isr: tuple[BrokerId, ...]
     zk_version: int | None
     controller_epoch: int | None
+    is_recovering: bool = False
 
 
 @lru_cache(REMEMBERED)
@@ -91,7 +96,8 @@ def leader_and_isr_in(text: str) -> LoggedState:
         raise ValueError(f"{text!r} is no LeaderAndIsr")
     isr = found["isr"]
     ids = tuple(BrokerId(int(one)) for one in BROKER_STATE.findall(isr)) if "BrokerState" in isr else ids_in(isr)
-    return LoggedState(int(found["leader"]), int(found["epoch"]), ids, int(found["version"]), None)
+    is_recovering = found["recovery"] == RECOVERING
+    return LoggedState(int(found["leader"]), int(found["epoch"]), ids, int(found["version"]), None, is_recovering)
 
 
 @lru_cache(REMEMBERED)
@@ -101,12 +107,14 @@ def state_in(text: str) -> LoggedState:
     if found is None:
         raise ValueError(f"{text!r} is no state of a partition")
     version = found["version"]
+    is_recovering = found.groupdict().get("recovery") == RECOVERING or IS_RECOVERING.search(text) is not None
     return LoggedState(
         int(found["leader"]),
         int(found["epoch"]),
         ids_in(found["isr"]),
         None if version is None else int(version),
         int(found["controller_epoch"]),
+        is_recovering,
     )
 
 

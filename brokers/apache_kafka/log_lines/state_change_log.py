@@ -346,6 +346,11 @@ BY_BROKER = (
         rf".* for partition {TP} .*but cannot become follower .*",
         LeaderUnknown,
     ),
+    reads(  # B27
+        "Topic ID in memory: ",
+        rf"\S+ does not match the topic ID for partition {TP} received: .*",
+        LeaderAndIsrIgnored,
+    ),
     reads("Skipped the ", rf"become-\w+ state change with correlation id .* for partition {TP} .*", LeaderAndIsrIgnored),
     # B13 up to 2.5
     reads("Handling stop replica ", rf"\(delete=(?P<deletes>\w+)\) for partition {TP}", ReplicaStops),
@@ -373,5 +378,6 @@ BY_BROKER = (
         "Deleted partition ",  # B17
         "Received update metadata request ",  # B24
         "Error while processing LeaderAndIsr request ",  # B25
+        "The topic partition ",  # B26
     ),
 )

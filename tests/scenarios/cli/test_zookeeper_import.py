@@ -15,10 +15,13 @@ from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from kcsim.brokers.config import PROTOCOL_VERSION
+from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.eventlog.state_changes import Znode
+from kcsim.scenarios.engine.run_source import with_settings
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.views.narration.causes import ROOTS
 from kcsim.vocabulary import SessionId, ZkVersion, Zxid
@@ -47,8 +50,8 @@ LAST_WRITE = "the last write"
 SESSION_MS = 6_000
 
 
-def library_run(name: str, directory: Path) -> EventLog:
-    loaded = of_library(name)
+def library_run(name: str, directory: Path, version: str = DEFAULT_PROTOCOL_VERSION) -> EventLog:
+    loaded = with_settings(of_library(name), {PROTOCOL_VERSION: version})
 
     async def script(cluster: Cluster) -> None:
         await run_scenario(loaded, cluster)
@@ -100,6 +103,15 @@ def test_elections_and_registrations_are_found_again(tmp_path: Path, name: str) 
     assert columns_of(found, *WON) == columns_of(run, *WON)
     assert sorted(columns_of(found, *REGISTERED)) == sorted(columns_of(run, *REGISTERED))
     assert partition_histories(found) == partition_histories(run)
+
+
+@pytest.mark.parametrize("version", ["2.6", "3.9"])
+def test_a_leader_has_changed_the_isr_also_where_the_controller_writes_it(tmp_path: Path, version: str) -> None:
+    run = library_run("broker-crash-and-return", tmp_path, version).events
+    expanded = (EventKind.ISR_EXPANDED, "node", "topic", "partition", "leader", "leader_epoch", "broker_id")
+    found = sorted(columns_of(imported(tmp_path), *expanded))
+    assert found == sorted(columns_of(run, *expanded))
+    assert len(found) == 3
 
 
 def test_times_are_the_real_ones(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.brokers.apache_kafka.log_feed.test_log_events import TAKE_OVER
 every_version = pytest.mark.parametrize("version", ["2.4.1", "3.9.1"])
 
 
-@every_version
+@pytest.mark.parametrize("version", ["2.4.1", "3.9.1", "3.9.1-session-expiry"])
 def test_every_failover_goes_through_all_its_steps(version: str) -> None:
     steps = of(recorded(version), EventKind.CONTROLLER_FAILOVER, "controller_epoch", "step", "node")
     epochs = sorted({epoch for epoch, _, _ in steps if epoch is not None})

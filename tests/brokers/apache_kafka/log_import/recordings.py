@@ -98,6 +98,7 @@ def _fact(entry: HistoryEntry) -> Fact | None:
                 "leader_epoch": entry.leader_epoch,
                 "controller_epoch": entry.controller_epoch,
                 "zk_version": entry.zk_version,
+                **({"recovering": True} if entry.is_recovering else {}),
             }
         case StateGone():
             return {"path": paths.topic_partition_state(entry.tp), "by": f"broker-{entry.by}", "deleted": True}

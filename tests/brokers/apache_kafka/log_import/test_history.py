@@ -373,6 +373,32 @@ def test_a_session_that_expired_unseen_is_the_next_controller_s_finding() -> Non
     assert str(ended.place) == f"{K2}:2"
 
 
+def test_the_session_of_the_last_controller_ends_before_the_next_is_elected() -> None:
+    """Otherwise the end of that session would delete the /controller of the next one."""
+    expired = line(30, "[ZooKeeperClient Kafka server] Session expired.", "kafka.zookeeper.ZooKeeperClient")
+    alive = line(20.5, "[Controller id=1] Initialized broker epochs cache: HashMap(1 -> 20)", CONTROLLER)
+    files = {C2: [won(1, 2, 7)], K2: [registered(0, 2, 25), expired], C1: [won(20, 1, 8), alive]}
+    entries = shown(files).entries
+    ended = next(place for place, e in enumerate(entries) if isinstance(e, RegistrationChange) and not e.is_registered)
+    elected_again = next(
+        place for place, e in enumerate(entries) if isinstance(e, ControllerRoleChange) and e.controller == 1
+    )
+    assert ended < elected_again
+
+
+def test_a_broker_that_registers_while_a_new_controller_reads_the_brokers_was_never_gone() -> None:
+    """The controller read the brokers before, logs them after, and finds the broker a moment later, with the same epoch."""
+    read = [
+        epochs(20.5, "1 -> 20", "Initialized"),
+        line(20.6, "[Controller id=1] Currently active brokers in the cluster: Set(1)", CONTROLLER),
+    ]
+    found = [looked(21, "2", ""), epochs(21.1, "1 -> 20, 2 -> 25")]
+    files = {C1: [won(20, 1, 8), *read, *found], K2: [registered(20.4, 2, 25)]}
+    assert changes_of(files) == [(True, 25, Visibility.AT_ONCE)]
+    again = {C1: [won(20, 1, 8), *read, looked(21, "2", ""), epochs(21.1, "1 -> 20, 2 -> 30")], K2: [registered(10, 2, 25)]}
+    assert changes_of(again) == [(True, 25, Visibility.AT_ONCE), (False, 25, Visibility.NOT), (True, 30, Visibility.LATER)]
+
+
 def test_an_end_is_not_put_to_an_election_before_its_registration() -> None:
     """Broker 2 lost the role once; the session whose end was not logged, much later, is another one."""
     files = {

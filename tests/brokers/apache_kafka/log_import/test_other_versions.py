@@ -7,18 +7,29 @@ from pathlib import Path
 
 import pytest
 
-from kcsim.brokers.apache_kafka.log_import.kafka_logs_import import LogSurvey, survey
+from kcsim.brokers.apache_kafka.log_import.kafka_logs_import import LogSurvey, import_kafka_logs, survey
 from kcsim.brokers.apache_kafka.log_import.log_files import log_files
+from kcsim.brokers.apache_kafka.log_import.zone import zone_named
+from kcsim.eventlog.cluster_state import ClusterState
+from kcsim.eventlog.events import Event, EventKind
 from tests.brokers.apache_kafka.log_import.recordings import Fact, copied_from, facts, facts_only
 
 RECORDINGS = Path(__file__).parents[3] / "vectors" / "kafka-logs-of-versions"
 OLD, USUAL, NEW = "2.4.1", "2.8.2", "3.9.1"
+NEWER = ("3.4.1", NEW, "3.9.1-session-expiry", "3.9.1-unclean")
+UNCLEAN = ("3.4.1", "3.9.1-unclean")
 NOT_COMPARED = ("as", "because")
 INFO_AND_UP = (" INFO ", " WARN ", " ERROR ")
 
 
 def recorded(version: str) -> LogSurvey:
     return survey(log_files([RECORDINGS / version]))
+
+
+def imported(version: str) -> list[Event]:
+    found: list[Event] = []
+    import_kafka_logs(recorded(version), zone_named("UTC"), found.append, version)
+    return found
 
 
 def truth(version: str) -> dict[str, list[Fact]]:
@@ -48,10 +59,34 @@ def while_deleting(truth_of_one: Iterable[Fact]) -> list[Fact]:
     ]
 
 
-@pytest.mark.parametrize("version", [USUAL, NEW])
+@pytest.mark.parametrize("version", [USUAL, *NEWER])
 def test_newer_versions_show_their_whole_history(version: str) -> None:
-    """In the newest version the controller writes the ISRs, on behalf of the leaders."""
+    """From 2.7 on, with that protocol version, the controller writes the ISRs, on behalf of the leaders."""
     assert facts_by_path(recorded(version)) == truth(version)
+
+
+@pytest.mark.parametrize("version", NEWER)
+def test_the_events_of_newer_versions_are_of_those_who_decided(version: str) -> None:
+    """Each controller is elected once and is there in the end; ISRs are changed by the leaders, whoever writes them."""
+    events = imported(version)
+    won = [(event.controller_id, event.controller_epoch) for event in events if event.kind is EventKind.ELECTION_WON]
+    roles = [fact for fact in truth(version)["/controller"] if fact["controller"] is not None]
+    assert won == [(fact["controller"], fact["controller_epoch"]) for fact in roles]
+    state = ClusterState()
+    for event in events:
+        state.apply(event)
+    assert state.controller_id == won[-1][0]
+    changed = [event for event in events if event.kind in (EventKind.ISR_EXPANDED, EventKind.ISR_SHRUNK)]
+    assert [event.node for event in changed] == [f"broker-{event.leader}" for event in changed]
+    assert bool(changed) == (version != "3.9.1-session-expiry")
+
+
+@pytest.mark.parametrize("version", UNCLEAN)
+def test_the_state_after_an_unclean_election_says_so(version: str) -> None:
+    """At protocol version 3.2 and newer the state itself has that, until the ISR changes."""
+    states = [e.data or "" for e in imported(version) if e.path == "/brokers/topics/clicks/partitions/0/state"]
+    assert ['"leader_recovery_state":1' in data for data in states].count(True) == 1
+    assert '"leader":2' in next(data for data in states if "leader_recovery_state" in data)
 
 
 def test_a_controller_that_was_paused_too_long_is_a_zombie_and_is_named() -> None:
@@ -75,7 +110,7 @@ def test_before_2_6_only_the_end_of_a_topic_is_missing_and_that_is_reported() ->
             assert any(f"how orders-{number} lost its leader" in one for one in names), path
 
 
-@pytest.mark.parametrize("version", [OLD, USUAL, NEW])
+@pytest.mark.parametrize("version", [OLD, USUAL, *NEWER])
 def test_nothing_of_the_controller_is_unknown(version: str) -> None:
     tally = recorded(version).statistics
     assert [name for name in tally.unknown if name.startswith(("kafka.controller", "state.change", "kafka.cluster"))] == []
