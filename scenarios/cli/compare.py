@@ -50,7 +50,7 @@ def compare(
     kcsim compare broker-crash-and-return
     kcsim compare my-scenario.yaml --kafka-home ~/kafka_2.12-2.5.1
 
-    What only another version of Kafka writes is named as such: it is no difference of the simulator.
+    Our brokers have the release of that Kafka, from 2.8 on.
 
     \b
     Exit status: 0 they agree, 2 one of them could not do every step, or there is no Kafka, 3 they differ, 64 the
@@ -89,7 +89,6 @@ def _status(both: "DifferentialRun") -> ExitStatus:
 def _lines(loaded: "LoadedScenario", both: "DifferentialRun") -> Iterator[str]:
     from kcsim.scenarios.engine.differential_run import action_places
     from kcsim.scenarios.engine.expectations.verdict import summary
-    from kcsim.zk.capture.write_comparison.version_differences import VERSION_DIFFERENCES
 
     titles, actions = _titles(loaded), action_places(loaded)
     compared = min(len(both.kafka.steps), len(both.ours.steps))
@@ -97,37 +96,23 @@ def _lines(loaded: "LoadedScenario", both: "DifferentialRun") -> Iterator[str]:
         found = [difference for difference in both.differences if difference.step == number]
         result = _result(found, _counted(len(kafka.writes or ()), "write"))
         yield f"  {loaded.step_lines[place]:>4}  {titles[place]:<{STEP_WIDTH}}  {result}"
-        for difference in _unexplained(found):
+        for difference in found:
             yield from _difference_lines(difference)
     if both.is_whole:
         found = [difference for difference in both.differences if difference.step is None]
         result = _result(found, _counted(len(both.kafka.final), "znode"))
         yield f"        {'the end':<{STEP_WIDTH}}  {result}"
-        for difference in _unexplained(found):
+        for difference in found:
             yield from _difference_lines(difference)
-    differ = len({difference.step for difference in _unexplained(both.differences)})
+    differ = len({difference.step for difference in both.differences})
     writes = f"writes: {both.kafka.writes} of Kafka's, {both.ours.writes} of ours"
     yield f"{compared} of {_counted(len(actions), 'action')} compared, {differ} with differences; {writes}"
-    for name in _version_differences(both.differences):
-        since = ".".join(map(str, VERSION_DIFFERENCES[name].since))
-        yield f"{name}, a difference between versions: from Kafka {since} on {VERSION_DIFFERENCES[name].words}"
     yield f"on Kafka: {summary(both.kafka.verdict)}"
     yield f"on ours:  {summary(both.ours.verdict)}"
 
 
 def _result(found: Sequence["WriteDifference"], compared: str) -> str:
-    if _unexplained(found):
-        return "DIFFERS"
-    names = _version_differences(found)
-    return f"agrees  {compared}" + (f", but for {', '.join(names)}" if names else "")
-
-
-def _unexplained(found: Sequence["WriteDifference"]) -> list["WriteDifference"]:
-    return [difference for difference in found if difference.of_version is None]
-
-
-def _version_differences(found: Sequence["WriteDifference"]) -> list[str]:
-    return sorted({difference.of_version for difference in found if difference.of_version is not None})
+    return "DIFFERS" if found else f"agrees  {compared}"
 
 
 def _difference_lines(difference: "WriteDifference") -> Iterator[str]:
@@ -165,7 +150,6 @@ def _as_json(loaded: "LoadedScenario", both: "DifferentialRun") -> dict[str, Any
                 "what": difference.what,
                 "kafka": difference.kafka,
                 "ours": difference.ours,
-                "of_version": difference.of_version,
             }
             for difference in both.differences
         ],

@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from kcsim.brokers.apache_kafka.installation import KafkaInstallation, Release
+from kcsim.brokers.apache_kafka.installation import KafkaInstallation
 from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.cluster_spec import ClusterSpec
 from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from kcsim.brokers.config import PROTOCOL_VERSION
+from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, RELEASES, Release
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import TRANSACTIONS, Event
 from kcsim.scenarios.engine.expectations.verdict import Verdict
@@ -62,11 +65,7 @@ class ComparedRun:
 
 @dataclass
 class DifferentialRun:
-    """Both runs, and how ours differs from Kafka's; only the steps that both completed are compared.
-
-    Attributes:
-        differences: also those between versions of Kafka, by name.
-    """
+    """Both runs, and how ours differs from Kafka's; only the steps that both completed are compared."""
 
     kafka: ComparedRun
     ours: ComparedRun
@@ -74,8 +73,7 @@ class DifferentialRun:
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing differs but what differs between versions of Kafka."""
-        return all(difference.of_version is not None for difference in self.differences)
+        return not self.differences
 
     @property
     def is_whole(self) -> bool:
@@ -174,8 +172,17 @@ def run_differential(
     Raises: NoQuiescenceError; otherwise as run_in_environment and run_with_kafka.
     """
     theirs = _run_on_kafka(loaded, kafka, choice, seed, on_kafkas_event)
-    mine = _run_ours(loaded, ours, seed, theirs, on_our_event)
-    return DifferentialRun(theirs, mine, tuple(_differences(theirs, mine, kafka.release)))
+    mine = _run_ours(loaded, spec_like(kafka, cluster_spec(loaded.scenario)), ours, seed, theirs, on_our_event)
+    return DifferentialRun(theirs, mine, tuple(_differences(theirs, mine)))
+
+
+def spec_like(kafka: KafkaInstallation, spec: ClusterSpec) -> ClusterSpec:
+    """Return the cluster with the release of this Kafka, as far as that is simulated, and the protocol version it gets."""
+    release = Release(".".join(map(str, kafka.release)))
+    if spec.release is not None or release not in RELEASES:
+        return spec
+    settings = {PROTOCOL_VERSION: DEFAULT_PROTOCOL_VERSION, **spec.settings}
+    return replace(spec, settings=settings, release=release)
 
 
 def _run_on_kafka(
@@ -194,7 +201,12 @@ def _run_on_kafka(
 
 
 def _run_ours(
-    loaded: LoadedScenario, choice: ZooKeeperChoice, seed: int, kafka: ComparedRun, on_event: OnEvent
+    loaded: LoadedScenario,
+    spec: ClusterSpec,
+    choice: ZooKeeperChoice,
+    seed: int,
+    kafka: ComparedRun,
+    on_event: OnEvent,
 ) -> ComparedRun:
     runs: list[tuple[_PacedRun, Verdict]] = []
     actions = action_places(loaded)
@@ -211,13 +223,13 @@ def _run_ours(
         runs.append((paced, await paced.run()))
 
     info = scenario_run_info(loaded, seed, choice.kind.value)
-    log = run_in_environment(choice, cluster_spec(loaded.scenario), info, script, on_event)
+    log = run_in_environment(choice, spec, info, script, on_event)
     paced, verdict = runs[0]
     return paced.side(verdict, log.events)
 
 
-def _differences(kafka: ComparedRun, ours: ComparedRun, release: Release) -> list[WriteDifference]:
-    comparison = WriteComparison(release)
+def _differences(kafka: ComparedRun, ours: ComparedRun) -> list[WriteDifference]:
+    comparison = WriteComparison()
     found: list[WriteDifference] = []
     for number, (theirs, mine) in enumerate(zip(kafka.steps, ours.steps, strict=False), 1):
         found += comparison.of_step(number, theirs, mine)

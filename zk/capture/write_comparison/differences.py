@@ -10,13 +10,6 @@ from dataclasses import dataclass
 from kcsim.zk.capture.write_comparison.content import content
 from kcsim.zk.capture.write_comparison.isr import IsrHistory, match_final_state, match_states
 from kcsim.zk.capture.write_comparison.reassignment_order import differs_only_in_completion_order
-from kcsim.zk.capture.write_comparison.version_differences import (
-    Release,
-    VersionDifference,
-    earlier_data,
-    earlier_write,
-    of_release,
-)
 from kcsim.zk.capture.write_comparison.writes import StepWrites, Writes, ZnodeWrite, by_znode, is_below
 from kcsim.znodes import paths
 
@@ -33,26 +26,18 @@ class WriteDifference:
         step: its number, from 1; None for a difference at the end.
         what: the znode's path, or sessions_closed, controller, alive.
         kafka, ours: the values on both sides, one line each.
-        of_version: the name of the difference between versions of Kafka (version_differences.py) that is all there is;
-            None for any other difference.
     """
 
     step: int | None
     what: str
     kafka: tuple[str, ...]
     ours: tuple[str, ...]
-    of_version: str | None = None
 
 
 class WriteComparison:
-    """The comparison of two runs, in the order of their steps: state of earlier steps is needed for later ones.
+    """The comparison of two runs, in the order of their steps: state of earlier steps is needed for later ones."""
 
-    Args:
-        release: Kafka's; None for one that writes what the simulator writes.
-    """
-
-    def __init__(self, release: Release | None = None) -> None:
-        self._of_release = of_release(release)
+    def __init__(self) -> None:
         self._isrs: dict[str, IsrHistory] = {}
         self._last_of_others: dict[str, ZnodeWrite | None] = {}  # znode -> last write of the alternative that matched ours
 
@@ -84,7 +69,7 @@ class WriteComparison:
             if with_notifications or not is_below(path, [paths.ISR_CHANGE_NOTIFICATION]):
                 wanted, found = theirs.get(path, ()), mine.get(path, ())
                 if not self._is_any_of(path, [wanted, *others.get(path, ())], found):
-                    yield WriteDifference(number, path, _lines(wanted), _lines(found), self._of_version(path, wanted, found))
+                    yield WriteDifference(number, path, _lines(wanted), _lines(found))
 
     def _is_any_of(self, path: str, alternatives: Sequence[Writes], ours: Writes) -> bool:
         for place, kafka in enumerate(alternatives):
@@ -97,23 +82,6 @@ class WriteComparison:
         # Where runs of Kafka differ from each other and ours from all of them, ours may differ only in the order in which
         # reassignments completed.
         return len(alternatives) > 1 and differs_only_in_completion_order(alternatives[0], ours)
-
-    def _of_version(self, path: str, kafka: Writes, ours: Writes) -> str | None:
-        """Return the name of the difference between versions that alone explains these writes; None if none does."""
-        for name, version_difference in self._at_path(path):
-            if self._is(path, tuple(earlier_write(version_difference, write) for write in kafka), ours):
-                return name
-        return None
-
-    def _final_of_version(self, path: str, kafka: str | None, ours: str | None) -> str | None:
-        """Return the name of the difference that alone explains a znode's final data, as _of_version does."""
-        for name, version_difference in self._at_path(path):
-            if self._is_final(path, earlier_data(version_difference, kafka), ours):
-                return name
-        return None
-
-    def _at_path(self, path: str) -> Iterator[tuple[str, VersionDifference]]:
-        return ((name, each) for name, each in self._of_release.items() if each.path == path)
 
     def _is(self, path: str, kafka: Writes, ours: Writes) -> bool:
         if not path.endswith(STATE):
@@ -139,11 +107,8 @@ class WriteComparison:
             return
         theirs = self._final(kafka)
         for path in sorted(theirs.keys() | ours.keys()):
-            if (path in theirs) != (path in ours):
+            if (path in theirs) != (path in ours) or not self._is_final(path, theirs[path], ours[path]):
                 yield WriteDifference(None, path, _at_end(path, theirs), _at_end(path, ours))
-            elif not self._is_final(path, theirs[path], ours[path]):
-                named = self._final_of_version(path, theirs[path], ours[path])
-                yield WriteDifference(None, path, _at_end(path, theirs), _at_end(path, ours), named)
 
     def _final(self, recorded: Final) -> dict[str, str | None]:
         """Return Kafka's final znodes, adjusted to the alternatives that matched our writes in the steps."""
