@@ -9,8 +9,9 @@ import typer
 
 from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.kafka_argument import check_for_real_brokers, chosen_kafka
+from kcsim.scenarios.cli.kafka_argument import check_for_real_brokers, check_protocol_version, chosen_kafka
 from kcsim.scenarios.cli.run_options import MAX_SEED, load
+from kcsim.scenarios.cli.setting_option import parse_settings
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
 
 if TYPE_CHECKING:
@@ -37,6 +38,14 @@ def compare(
     ours: Annotated[
         str, typer.Option(metavar="WHICH", help="The ZooKeeper of our run: simulated, embedded, ensemble, docker or model.")
     ] = "simulated",
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            autocompletion=completion.settings,
+            help="A setting of the brokers of both runs, instead of the scenario's; may be repeated.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of our run.", min=-MAX_SEED - 1, max=MAX_SEED)] = 1,
     output: Annotated[OutputFormat, typer.Option(help="How to print it.")] = OutputFormat.TABLE,
 ) -> None:
@@ -49,6 +58,7 @@ def compare(
     \b
     kcsim compare broker-crash-and-return
     kcsim compare my-scenario.yaml --kafka-home ~/kafka_2.12-2.5.1
+    kcsim compare controller-failover --kafka-home .kafka/3.9.1 --setting inter.broker.protocol.version=3.9
 
     Our brokers have the release of that Kafka, from 2.8 on.
 
@@ -57,15 +67,17 @@ def compare(
     scenario or the command makes no sense (nothing was started then).
     """
     from kcsim.scenarios.engine.differential_run import NoQuiescenceError, run_differential
+    from kcsim.scenarios.engine.run_source import with_settings
     from kcsim.zk.errors import ZooKeeperUnavailableError
     from kcsim.zk.servers.errors import ServerError
 
-    loaded = load(scenario)
+    loaded = with_settings(load(scenario), parse_settings(setting))
     choice, our_choice = (zookeeper_choice(text, loaded.scenario.zookeeper.members) for text in (zookeeper, ours))
     check_for_real_brokers(loaded, choice)
     if our_choice.connect is not None:
         fail("--ours: simulated, embedded, ensemble, docker or model, not an external ZooKeeper", ExitStatus.USAGE)
     kafka = chosen_kafka(kafka_home)
+    check_protocol_version(loaded, kafka)
     if output is OutputFormat.TABLE:
         where = f"on Apache Kafka {kafka.version} with {zookeeper} ZooKeeper, then on ours ({ours})"
         print(f"{loaded.scenario.name}: {where}", flush=True)

@@ -30,6 +30,17 @@ def chosen_kafka(home: Path | None) -> "KafkaInstallation":
         fail(f"--kafka-home: {error}" if home else str(error), ExitStatus.USAGE if home else ExitStatus.UNDECIDED)
 
 
+def check_protocol_version(loaded: "LoadedScenario", kafka: "KafkaInstallation") -> None:
+    """Reject a scenario whose inter.broker.protocol.version is later than this Kafka."""
+    from kcsim.brokers.apache_kafka.installation import release_of
+    from kcsim.brokers.config import PROTOCOL_VERSION
+
+    wanted = loaded.scenario.cluster.settings.get(PROTOCOL_VERSION)
+    if wanted is not None and release_of(str(wanted)) > kafka.release:
+        why = f"Apache Kafka {kafka.version} does not have it; name a later one with --kafka-home"
+        fail(f"{PROTOCOL_VERSION} {wanted}: {why}", ExitStatus.USAGE)
+
+
 def check_for_real_brokers(loaded: "LoadedScenario", choice: "ZooKeeperChoice") -> None:
     """Check that real brokers on this ZooKeeper can execute a scenario. Report what they cannot, line by line."""
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind

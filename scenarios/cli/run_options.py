@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kcsim.controller.protections import PROTECTION_NAMES, PROTECTIONS
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.kafka_argument import BrokersKind, check_for_real_brokers, chosen_kafka
+from kcsim.scenarios.cli.kafka_argument import BrokersKind, check_for_real_brokers, check_protocol_version, chosen_kafka
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ def prepare(
     elif options.kafka_home is not None:
         fail("--kafka-home: only with --brokers kafka", ExitStatus.USAGE)
     loaded = with_settings(loaded, options.settings)
+    if kafka is not None:
+        check_protocol_version(loaded, kafka)
     check_capabilities(options.without, loaded.scenario.cluster.settings)
     spec = cluster_spec(loaded.scenario, options.without)
     if options.client is not None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.requirements import require
 from tests.scenarios.cli.live_cluster import kcsim
 from tests.scenarios.scenario_files import BASE, WITH_WORKLOAD, written
 
@@ -42,6 +43,19 @@ def test_a_folder_without_a_kafka_that_can_be_run(tmp_path: Path, command: str, 
     assert message in result.stderr
     assert result.stderr.startswith("--kafka-home: ")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_a_protocol_version_that_the_kafka_does_not_have(tmp_path: Path, command: str) -> None:
+    require("java")
+    brokers = ["--brokers", "kafka"] if command == "run" else []
+    home = str(home_with(tmp_path, "kafka_2.13-3.4.1.jar"))
+    setting = ["--setting", "inter.broker.protocol.version=3.5"]
+    result = kcsim(command, str(written(tmp_path, BASE)), *brokers, "--kafka-home", home, *setting)
+    assert (result.exit_code, result.stdout) == (64, "")
+    assert result.stderr == (
+        "inter.broker.protocol.version 3.5: Apache Kafka 3.4.1 does not have it; name a later one with --kafka-home\n"
+    )
 
 
 def test_everything_that_no_real_broker_can_do_or_show_is_named_with_its_line(tmp_path: Path) -> None:

@@ -11,12 +11,14 @@ import pytest
 
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from kcsim.brokers.config import PROTOCOL_VERSION, Value
 from kcsim.eventlog.event_log import read_trace
 from kcsim.eventlog.events import Event, EventKind
-from kcsim.scenarios.engine.differential_run import run_differential
+from kcsim.scenarios.engine.differential_run import DifferentialRun, run_differential
 from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome
+from kcsim.scenarios.engine.run_source import with_settings
 from kcsim.scenarios.language.scenario_file import find_scenario, load_scenario
-from tests.requirements import require
+from tests.requirements import KAFKA_3_9_1, require
 from tests.scenarios.cli.live_cluster import kcsim
 from tests.scenarios.scenario_files import written
 
@@ -69,6 +71,19 @@ def test_a_scenario_of_the_library_goes_on_real_brokers_as_it_does_on_ours(
     loaded = load_scenario(written(tmp_path, text))
     theirs, simulated = ZooKeeperChoice.parse(zookeeper), ZooKeeperChoice.parse("simulated")
     both = run_differential(loaded, find_kafka(None), theirs, simulated, seed=1)
+    assert_agrees(both)
+
+
+def test_kafka_3_9_at_its_own_protocol_version_goes_as_ours_does_at_that_version() -> None:
+    """The controller writes the ISRs that leaders ask for; the events about them are the leaders' all the same."""
+    require("kafka-3.9.1")
+    settings: dict[str, Value] = {PROTOCOL_VERSION: "3.9", "zookeeper.session.timeout.ms": 6_000}
+    loaded = with_settings(load_scenario(find_scenario("broker-crash-and-return")), settings)
+    theirs, simulated = ZooKeeperChoice.parse("embedded"), ZooKeeperChoice.parse("simulated")
+    assert_agrees(run_differential(loaded, find_kafka(KAFKA_3_9_1), theirs, simulated, seed=1))
+
+
+def assert_agrees(both: DifferentialRun) -> None:
     assert both.kafka.verdict.failure is None
     assert {judged.outcome for judged in both.kafka.verdict.results} <= {
         ExpectationOutcome.HELD,
