@@ -28,24 +28,24 @@ class FeatureVersioning:
     async def set_up(self, cause: int) -> None:
         """Enable the features that /feature holds; those of a disabled znode are dropped.
 
-        Then wait until this controller's own broker has read them.
+        After a write, wait until this controller's own broker has read it.
 
         Raises: NodeExistsError when another controller has created the znode meanwhile; TimedOutError when the broker does
             not see it, as after a deletion by hand.
         """
         if self._is_supported:
             epoch = await self._enable(cause)
-            if self._features is not None:
+            if epoch is not None and self._features is not None:
                 await self._features.wait_until_epoch(epoch)
 
-    async def _enable(self, cause: int) -> ZkVersion:
-        """Return the epoch of the finalized features, the version of the znode's data."""
+    async def _enable(self, cause: int) -> ZkVersion | None:
+        """Return the epoch of the features that were written, the version of the znode's data; None: nothing to write."""
         found = await self._znodes.read(cause)
         if found is None:
             await self._znodes.create(FeatureNode(True, {}, self._version), cause)
             return FIRST_EPOCH
-        node, epoch = found
+        node = found.node
         kept = node.features if node.is_enabled else {}
         if node.is_enabled and (node.version == self._version or self._version == 1):
-            return epoch
+            return None
         return await self._znodes.set(FeatureNode(True, kept, self._version), cause)
