@@ -35,6 +35,7 @@ from kcsim.brokers.config_change_listener import ConfigChangeListener
 from kcsim.brokers.controlled_shutdown import ControlledShutdownClient
 from kcsim.brokers.data_path import DataPath, OutsideWrites
 from kcsim.brokers.dynamic_config import DynamicConfig
+from kcsim.brokers.finalized_features import FinalizedFeatures, UnsupportedFeaturesError
 from kcsim.brokers.groups.admin_requests import GroupAdminRequest
 from kcsim.brokers.groups.coordinator import GroupCoordinator, GroupStorage
 from kcsim.brokers.groups.group_log import ReplicatedGroupLog, follow_roles
@@ -49,7 +50,7 @@ from kcsim.brokers.replication.alter_isr import AlterIsrManager
 from kcsim.brokers.replication.isr_writes import UNAVAILABLE, WritesIsr
 from kcsim.brokers.replication.zk_isr import ZkIsrManager
 from kcsim.brokers.request_handlers import Answer, RequestHandlers
-from kcsim.brokers.requests import MetadataRequest
+from kcsim.brokers.requests import ApiVersionsRequest, MetadataRequest
 from kcsim.controller.decisions.placement import RandomNumbers
 from kcsim.controller.decisions.topic_ids import TopicNumbers
 from kcsim.controller.kafka_controller import KafkaController
@@ -76,6 +77,7 @@ EXPECTED_FAILURES = (
     ZooKeeperClientExpiredError,
     BadZnodeError,
     AddressInUseError,
+    UnsupportedFeaturesError,
 )
 """Failures that can occur at a start, with ids that are taken and hand-edited znodes. Any other error is a defect."""
 
@@ -117,10 +119,19 @@ class Broker:
             ports.runtime, zookeeper, ports.sink, config.zookeeper_session_timeout_ms, config.connect_timeout_ms
         )
         self.kafka_zk = gateways_on(self.client, ports.epoch_ms)
+        self._has_features = config.controller.capabilities.finalized_features
+        self.features = FinalizedFeatures(
+            ports.runtime,
+            self.client,
+            self.kafka_zk.features,
+            ports.sink,
+            config.connect_timeout_ms,
+            ports.exit_process,
+        )
         self.controller = KafkaController(
             self.broker_id,
             config.controller,
-            ControllerPorts(ports.runtime, ports.control_plane, ports.sink, numbers),
+            ControllerPorts(ports.runtime, ports.control_plane, ports.sink, numbers, self.features),
             self.client,
             self.kafka_zk,
             self._register,
@@ -183,6 +194,7 @@ class Broker:
             **dict.fromkeys(get_args(DataRequest), self.data.requests.handle),
             **dict.fromkeys((*get_args(GroupRequest), *get_args(GroupAdminRequest)), of_groups),
             AlterIsrRequest: self.controller.alter_isr,
+            ApiVersionsRequest: self.features.api_versions,
             ControlledShutdownRequest: self._handle_controlled_shutdown,
             MetadataRequest: MetadataHandler(self.metadata, listener, creation).handle,
             DescribeConfigsRequest: configs.describe,
@@ -235,6 +247,8 @@ class Broker:
     async def _come_up(self, cause: Cause) -> Listening:
         await self.client.connect(cause)
         await self.kafka_zk.cluster.create_top_level_paths(cause)
+        if self._has_features:
+            await self.features.startup(cause)
         self.metadata.cluster_id = await self.kafka_zk.cluster.get_or_create_id(cause)
         await self.dynamic_config.read_own(cause)
         self.disk.mount()
@@ -303,6 +317,7 @@ class Broker:
         self.data.close()
         self._config_changes.close()
         await self.controller.shutdown(cause)
+        self.features.close()
         await self.client.close(cause)
 
     def _controlled_shutdown(self) -> ControlledShutdownClient:

@@ -151,6 +151,10 @@ class Network(BrokerTransport, Protocol):
         ...
 
 
+def _cannot_exit(why: str, _: int) -> None:
+    raise AssertionError(f"this process cannot end itself: {why}")
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerPorts:
     """What one broker reaches outside itself, besides ZooKeeper and its disk.
@@ -160,6 +164,7 @@ class BrokerPorts:
         epoch_ms: wall-clock time at the start of the run, in ms since 1970.
         injected_errors: None: nobody injects any.
         record_memory: None: nothing bounds it.
+        exit_process: shuts the broker down and ends its process, because of this and after this event; returns at once.
         separate_control_plane: the way of the requests between controller and brokers; None: they go over the network.
     """
 
@@ -170,6 +175,7 @@ class BrokerPorts:
     injected_errors: InjectsErrors | None = None
     separate_control_plane: BrokerTransport | None = None
     record_memory: BoundsRecords | None = None
+    exit_process: Callable[[str, int], None] = _cannot_exit
 
     @property
     def control_plane(self) -> BrokerTransport:

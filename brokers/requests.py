@@ -303,7 +303,13 @@ class ApiVersionsRequest(msgspec.Struct, frozen=True):
 
 
 class ApiVersionsResponse(msgspec.Struct, frozen=True):
-    """The broker serves. Which versions it serves is known where requests become bytes: wire/apis/registry.py."""
+    """The broker serves. Which versions it serves is known where requests become bytes: wire/apis/registry.py.
+
+    Attributes:
+        finalized_features_epoch: -1: the broker knows of no finalized features. No feature is supported or finalized.
+    """
+
+    finalized_features_epoch: int = -1
 
 
 ReplicaResponse = FetchResponse | OffsetsForLeaderEpochResponse

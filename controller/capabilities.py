@@ -21,7 +21,12 @@ Release = NewType("Release", str)
 RELEASES = tuple(Release(version) for version in PROTOCOL_VERSIONS if version not in ("2.6", "2.7"))
 """The releases that are simulated, the oldest first. 2.6 and 2.7 are known as protocol versions of newer releases only."""
 
-SINCE = {"broker_features": "2.7", "leader_recovery_state": "3.2"}
+SINCE = {
+    "broker_features": "2.7",
+    "finalized_features": "2.7",
+    "leader_recovery_state": "3.2",
+    "feature_version_2": "3.3",
+}
 """The first protocol version with each capability that cannot be switched off; PROTECTIONS has the others."""
 SINCE_RELEASE = {"log_topic_ids": "3.0", "kraft_controller_epoch": "3.4"}
 """The first release with each capability that does not depend on the protocol version."""
@@ -33,19 +38,23 @@ class Capabilities(NamedTuple):
     Attributes:
         alter_isr: leaders ask the controller for ISRs, and do not write them (KIP-497).
         broker_features: a registration names the broker's features (KIP-584).
+        finalized_features: a new controller creates or mends /feature, and brokers read it (KIP-584).
         topic_ids: a topic has an id; the controller gives one to a topic that has none (KIP-516).
         log_topic_ids: the first request for a replica gives its log the topic's id, and is refused if the log has another;
             before, only later requests do. By the release.
         leader_recovery_state: a state znode tells that the leader was elected from outside the ISR, until the ISR changes
             (KIP-704).
+        feature_version_2: /feature has version 2, without the lowest levels (KIP-778).
         kraft_controller_epoch: /controller has a place for the epoch of a KRaft controller (KIP-866). By the release.
     """
 
     alter_isr: bool
     broker_features: bool
+    finalized_features: bool
     topic_ids: bool
     log_topic_ids: bool
     leader_recovery_state: bool
+    feature_version_2: bool
     kraft_controller_epoch: bool
 
 

@@ -2,6 +2,7 @@
 
 from kcsim.controller.decisions.broker_ids import NoBrokerIdError
 from kcsim.controller.errors import IllegalStateError, StateChangeFailedError
+from kcsim.errors import TimedOutError
 from kcsim.vocabulary import FailureReason
 from kcsim.zk.errors import ZooKeeperError
 from kcsim.zk.kafka.zookeeper_client import ZooKeeperClientExpiredError
@@ -14,6 +15,7 @@ EXPECTED_FAILURES = (
     IllegalStateError,
     StateChangeFailedError,
     NoBrokerIdError,
+    TimedOutError,
 )
 """Failures that can occur while an event is processed, after crashes and hand-edited znodes. Any other error is a defect."""
 

@@ -56,6 +56,7 @@ from kcsim.controller.handlers.broker_availability import BrokerAvailability
 from kcsim.controller.handlers.brokers import BrokerHandlers
 from kcsim.controller.handlers.controlled_shutdown import ControlledShutdownHandler
 from kcsim.controller.handlers.elections import ElectionHandlers
+from kcsim.controller.handlers.features import FeatureVersioning
 from kcsim.controller.handlers.isr_changes import IsrChangeHandler
 from kcsim.controller.handlers.log_dirs import LogDirHandlers
 from kcsim.controller.handlers.reassignment import ReassignedPartitionZnodes, ReassignmentHandlers
@@ -126,6 +127,7 @@ class KafkaController:
         self._scope = ControllerScope(config, self.context, ports.sink)
         self._watches = ControllerWatches(client, self.event_manager)
         self._unclean = UncleanElectionSetting(kafka_zk.configs, config.unclean_leader_election_enable)
+        self._feature_versioning = FeatureVersioning(config.capabilities, kafka_zk.features, ports.features)
         self._build_machines()
         self._build_handlers()
 
@@ -481,6 +483,7 @@ class KafkaController:
 
         Source: Kafka 2.8, KafkaController.onControllerFailover; docs/kafka/controller.md 5.1.
         """
+        await self._feature_versioning.set_up(won)
         self._sink.emit(
             EventKind.CONTROLLER_FAILOVER,
             won,

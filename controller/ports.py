@@ -11,6 +11,7 @@ from kcsim.controller.decisions.state_change_requests import StateChangeRequest
 from kcsim.controller.requests import StateChangeResponse
 from kcsim.eventlog.sink import EventSink
 from kcsim.runtime.ports import Runtime
+from kcsim.vocabulary import ZkVersion
 
 
 class BrokerConnectionError(Exception):
@@ -52,6 +53,14 @@ class Transport(Protocol):
         ...
 
 
+class KnowsFeatures(Protocol):
+    """What a broker has read of /feature."""
+
+    async def wait_until_epoch(self, epoch: ZkVersion) -> None:
+        """Wait until the broker has read features of this epoch or a later one. Raises: TimedOutError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ControllerPorts:
     """What one controller module reaches outside itself, besides ZooKeeper.
@@ -59,9 +68,11 @@ class ControllerPorts:
     Args:
         transport: opens connections to all brokers, including the module's own.
         numbers: the source of random numbers for the ids of topics.
+        features: what the module's own broker knows of them; None: the controller does not wait for it.
     """
 
     runtime: Runtime
     transport: Transport
     sink: EventSink
     numbers: RandomNumbers
+    features: KnowsFeatures | None = None

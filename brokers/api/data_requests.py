@@ -13,8 +13,6 @@ from kcsim.brokers.api.produce_handler import ProduceHandler
 from kcsim.brokers.api.producer_ids import ProducerIdManager
 from kcsim.brokers.requests import (
     CONSUMER,
-    ApiVersionsRequest,
-    ApiVersionsResponse,
     FetchRequest,
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -26,15 +24,8 @@ from kcsim.brokers.requests import (
     ReplicaResponse,
 )
 
-DataRequest = (
-    FetchRequest
-    | ProduceRequest
-    | ListOffsetsRequest
-    | OffsetsForLeaderEpochRequest
-    | InitProducerIdRequest
-    | ApiVersionsRequest
-)
-DataResponse = ReplicaResponse | ProduceResponse | ListOffsetsResponse | InitProducerIdResponse | ApiVersionsResponse
+DataRequest = FetchRequest | ProduceRequest | ListOffsetsRequest | OffsetsForLeaderEpochRequest | InitProducerIdRequest
+DataResponse = ReplicaResponse | ProduceResponse | ListOffsetsResponse | InitProducerIdResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +50,5 @@ class DataRequests:
                 return self.offsets.ends_of_epochs(request)
             case InitProducerIdRequest():
                 return await self.producer_ids.handle(request, cause)
-            case ApiVersionsRequest():
-                return ApiVersionsResponse()
             case _:
                 assert_never(request)

@@ -221,7 +221,8 @@ class Cluster:
         info = broker_info(BrokerId(slot.spec.broker_id), slot.spec.rack, config)
         errors, control_plane = self._injected_errors.at(name), process.control_plane
         memory = self._record_memory
-        ports = BrokerPorts(process, process.network, sink, self.epoch_ms, errors, control_plane, memory)
+        exit_process = partial(self._exit_process, slot, process)
+        ports = BrokerPorts(process, process.network, sink, self.epoch_ms, errors, control_plane, memory, exit_process)
         broker = Broker(info, config, ports, process, slot.disk, slot.numbers)
         slot.process, slot.broker = process, broker
         started = sink.emit(EventKind.PROCESS_STATE, cause, state=process.state.value)
@@ -246,32 +247,48 @@ class Cluster:
         slot, process = self._running(name)
         assert slot.broker is not None
         cause = self._actions.act("stop", name)
-        stopped: Promise[None] = self.runtime.promise()
-
-        async def shut_down(broker: Broker) -> None:
-            await broker.shutdown(cause)
-            stopped.resolve(None)
-
-        async def end_once_stopped() -> None:
-            await stopped.wait()
-            self._end_process(slot, process, cause)
-
-        process.spawn("shutdown", shut_down(slot.broker))
+        stopped = self._shut_down(slot.broker, process, cause)
         try:
             await stopped.wait(FAULT_WITHIN_MS + self._config_of(slot).longest_controlled_shutdown_ms)
         except TimedOutError:
-            self.runtime.spawn(f"stop {name}", end_once_stopped())  # it may be frozen: its process ends after its shutdown
+            # It may be frozen: its process ends after its shutdown.
+            self.runtime.spawn(f"stop {name}", self._end_once_stopped(slot, process, stopped, cause))
             raise
         self._end_process(slot, process, cause)
         return cause
 
-    def _end_process(self, slot: _BrokerSlot, process: Process, cause: int) -> None:
+    def _shut_down(self, broker: Broker, process: Process, cause: int) -> "Promise[None]":
+        """Begin to shut a broker down. The promise is resolved when it has."""
+        stopped: Promise[None] = self.runtime.promise()
+
+        async def shut_down() -> None:
+            await broker.shutdown(cause)
+            stopped.resolve(None)
+
+        process.spawn("shutdown", shut_down())
+        return stopped
+
+    def _exit_process(self, slot: _BrokerSlot, process: Process, why: str, cause: int) -> None:
+        """Shut a broker down, and end its process, because of something that it has read itself."""
+        assert slot.broker is not None
+        if not slot.broker.replicas.is_shutting_down:
+            stopped = self._shut_down(slot.broker, process, cause)
+            detail = f"it ended by itself: {why}"
+            self.runtime.spawn(f"exit {process.name}", self._end_once_stopped(slot, process, stopped, cause, detail))
+
+    async def _end_once_stopped(
+        self, slot: _BrokerSlot, process: Process, stopped: "Promise[None]", cause: int, detail: str = ""
+    ) -> None:
+        await stopped.wait()
+        self._end_process(slot, process, cause, detail)
+
+    def _end_process(self, slot: _BrokerSlot, process: Process, cause: int, detail: str = "") -> None:
         """End the process of a broker that has shut down."""
         if slot.process is not process:
             return  # it was killed meanwhile
         process.kill(cause)
         slot.process = slot.broker = None
-        self.log.append(process.name, EventKind.PROCESS_STATE, cause, EventFields(state="stopped"))
+        self.log.append(process.name, EventKind.PROCESS_STATE, cause, process_state_fields("stopped", detail))
 
     async def kill(self, name: str) -> int:
         """Kill a broker as SIGKILL does; its session is left to expire. Raises: ClusterError."""

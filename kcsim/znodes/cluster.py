@@ -25,11 +25,13 @@ def encode_cluster_id(cluster_id: str) -> bytes:
 class FeatureNode:
     """Content of /feature: finalized features, name -> (min, max) version level.
 
-    Kafka uses it from inter.broker.protocol.version 2.7 on.
+    Kafka uses it from inter.broker.protocol.version 2.7 on. `version` is the format version; version 2, of protocol version
+    3.3 and later, has no minimum.
     """
 
     is_enabled: bool = False
     features: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    version: int = 1
 
 
 def decode_feature(path: str, data: bytes | None) -> FeatureNode:
@@ -40,18 +42,16 @@ def decode_feature(path: str, data: bytes | None) -> FeatureNode:
         if version < 1 or status not in (0, 1):
             raise WrongJsonError(f"Unsupported version {version} or status {status} of the feature information")
         levels = {name: as_object(r) for name, r in as_object(content.get("features", {})).items()}
-        return FeatureNode(
-            status == 1,
-            {
-                name: (as_int(field(r, "min_version_level")), as_int(field(r, "max_version_level")))
-                for name, r in levels.items()
-            },
-        )
+        lowest = "min_version_level" if version == 1 else "max_version_level"
+        ranges = {name: (as_int(field(r, lowest)), as_int(field(r, "max_version_level"))) for name, r in levels.items()}
+        return FeatureNode(status == 1, ranges, version)
 
 
 def encode_feature(node: FeatureNode) -> bytes:
     features = {n: {"min_version_level": lo, "max_version_level": hi} for n, (lo, hi) in node.features.items()}
-    return kafka_json.encode({"version": 1, "status": int(node.is_enabled), "features": features})
+    if node.version > 1:
+        features = {n: {"max_version_level": hi} for n, (_, hi) in node.features.items()}
+    return kafka_json.encode({"version": node.version, "status": int(node.is_enabled), "features": features})
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ from kcsim.brokers.request_handlers import Answer, RequestHandlers
 from kcsim.brokers.requests import (
     ANY_LEADER_EPOCH,
     CONSUMER,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
     FetchedPartition,
     FetchPartition,
     FetchRequest,
@@ -164,6 +166,7 @@ class BrokerBench(Bench):
         answers: dict[type, Answer] = {
             **dict.fromkeys(get_args(DataRequest), self.data.requests.handle),
             **dict.fromkeys((*get_args(GroupRequest), *get_args(GroupAdminRequest)), of_groups),
+            ApiVersionsRequest: self._answer_api_versions,
             ControlledShutdownRequest: self._answer_controlled_shutdown,
             MetadataRequest: MetadataHandler(self.metadata, "PLAINTEXT", self._creation(config)).handle,
             **self._cluster_changes(config, ports).answers(),
@@ -212,6 +215,9 @@ class BrokerBench(Bench):
         partitions, replication_factor = config.offsets_topic_num_partitions, config.offsets_topic_replication_factor
         offsets_topic = OffsetsTopic(zk.brokers, zk.topics, zk.configs, partitions, replication_factor, numbers)
         return AutoTopicCreation(config, self.metadata, zk, offsets_topic, numbers)
+
+    async def _answer_api_versions(self, request: ApiVersionsRequest, cause: int) -> ApiVersionsResponse:
+        return ApiVersionsResponse()
 
     async def _answer_controlled_shutdown(
         self, request: ControlledShutdownRequest, cause: int

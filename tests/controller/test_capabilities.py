@@ -24,11 +24,11 @@ WITHOUT_ALTER_ISR = ALL_ON.without(["alter-isr"])
     ("version", "new"),
     [
         ("2.6", set()),
-        ("2.7", {"alter_isr", "broker_features"}),
+        ("2.7", {"alter_isr", "broker_features", "finalized_features"}),
         ("2.8", {"topic_ids"}),
         ("3.0", {"log_topic_ids"}),
         ("3.2", {"leader_recovery_state"}),
-        ("3.3", set()),
+        ("3.3", {"feature_version_2"}),
         ("3.4", {"kraft_controller_epoch"}),
         ("3.9", set()),
     ],

@@ -16,6 +16,7 @@ from kcsim.zk.kafka.cluster import ClusterZnodes
 from kcsim.zk.kafka.config_changes import ConfigChangeZnodes
 from kcsim.zk.kafka.configs import ConfigZnodes
 from kcsim.zk.kafka.controller import ControllerZnodes
+from kcsim.zk.kafka.features import FeatureZnodes
 from kcsim.zk.kafka.isr_changes import IsrChangeZnodes
 from kcsim.zk.kafka.log_dir_events import LogDirEventZnodes
 from kcsim.zk.kafka.partition_states import PartitionStateZnodes
@@ -46,6 +47,7 @@ class KafkaZk:
     configs: ConfigZnodes
     config_changes: ConfigChangeZnodes
     producer_ids: ProducerIdZnodes
+    features: FeatureZnodes
 
 
 def gateways_on(client: ZooKeeperClient, epoch_ms: int = 0) -> KafkaZk:
@@ -70,4 +72,5 @@ def gateways_on(client: ZooKeeperClient, epoch_ms: int = 0) -> KafkaZk:
         ConfigZnodes(znodes),
         ConfigChangeZnodes(znodes),
         ProducerIdZnodes(znodes),
+        FeatureZnodes(znodes),
     )

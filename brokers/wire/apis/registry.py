@@ -10,7 +10,7 @@ from typing import Any
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode as KafkaErrorCode
 
-from kcsim.brokers.requests import ApiVersionsRequest
+from kcsim.brokers.requests import ApiVersionsRequest, ApiVersionsResponse
 from kcsim.brokers.wire.apis import (
     cluster,
     config_changes,
@@ -101,8 +101,13 @@ def _api_versions_request(_: RequestFrame) -> ApiVersionsRequest:
     return ApiVersionsRequest()
 
 
-def _api_versions_values(_: Any, frame: RequestFrame) -> Values:
-    return {"error_code": ErrorCode.NONE, "api_keys": _listed(APIS), "throttle_time": 0}
+def _api_versions_values(response: ApiVersionsResponse, frame: RequestFrame) -> Values:
+    return {
+        "error_code": ErrorCode.NONE,
+        "api_keys": _listed(APIS),
+        "throttle_time": 0,
+        "finalized_features_epoch": response.finalized_features_epoch,
+    }
 
 
 APIS: Mapping[int, Api] = {

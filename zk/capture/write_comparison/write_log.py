@@ -18,7 +18,8 @@ from kcsim.zk.capture.write_comparison.writes import (
 )
 from kcsim.znodes import paths
 
-ELECTION_PLACES = (paths.CONTROLLER, paths.CONTROLLER_EPOCH)
+UNFENCED_PLACES = (paths.CONTROLLER, paths.CONTROLLER_EPOCH, paths.FEATURE)
+"""What a controller writes in its role without a check of its epoch."""
 
 _OPS = {
     EventKind.ZNODE_CREATED: "create",
@@ -84,7 +85,7 @@ class WriteLog:
         op = _OPS[event.kind]
         if is_registration and op == "create":
             op = "register"
-        in_role = writer == f"broker-{holder}" and (fenced or event.path in ELECTION_PLACES)
+        in_role = writer == f"broker-{holder}" and (fenced or event.path in UNFENCED_PLACES)
         return ZnodeWrite(
             by=CONTROLLER if in_role else writer,
             op=op,

@@ -18,6 +18,7 @@ PLACES = (
     "/admin",
     paths.ISR_CHANGE_NOTIFICATION,
     paths.LOG_DIR_EVENT_NOTIFICATION,
+    paths.FEATURE,
 )
 """Writes to these znodes and below them are compared."""
 FINAL_PLACES = (paths.CONTROLLER, paths.CONTROLLER_EPOCH, paths.BROKER_TOPICS)
