@@ -132,6 +132,7 @@ class PathKind(StrEnum):
     CONTROLLER_EPOCH = "/controller_epoch"
     CLUSTER = "/cluster"
     CLUSTER_ID = "/cluster/id"
+    MIGRATION = "/migration"
     BROKERS = "/brokers"
     BROKER_IDS = "/brokers/ids"
     BROKER_ID = "/brokers/ids/<broker>"
