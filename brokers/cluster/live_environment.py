@@ -40,10 +40,10 @@ from kcsim.zk.operations import DataRead, GetData
 from kcsim.zk.ports import ZooKeeper
 from kcsim.zk.servers.configuration import ServerSettings
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
-from kcsim.zk.servers.errors import OccupiedError
+from kcsim.zk.servers.errors import InMigrationError, OccupiedError
 from kcsim.zk.servers.external import ExternalZooKeeper, children_of, require_chroot
 from kcsim.zk.servers.ports import ZooKeeperServers
-from kcsim.znodes import paths
+from kcsim.znodes import kraft_controller_in, paths
 
 if TYPE_CHECKING:
     from kcsim.brokers.cluster.client_observer import ClientObservers
@@ -69,8 +69,8 @@ def run_live(
     Args:
         zk_log: a data directory to copy its transaction log to; only with one server that the run started.
 
-    Raises: what the script raises; ServerError (NoChrootError and OccupiedError before anything is written),
-        ZooKeeperUnavailableError.
+    Raises: what the script raises; ServerError (NoChrootError, InMigrationError and OccupiedError before anything is
+        written), ZooKeeperUnavailableError.
     """
     runtime = WallClockRuntime()
     log = EventLog(runtime.now_ms)
@@ -175,13 +175,17 @@ async def _run_on(
 async def _check_external(servers: ExternalZooKeeper) -> str:
     """Check that a run may begin on this ZooKeeper. Return what a reader must know about it, as text.
 
-    Raises: NoChrootError (a run never creates a chroot); OccupiedError.
+    Raises: NoChrootError (a run never creates a chroot); InMigrationError; OccupiedError.
     """
     above = LiveZooKeeper(servers.connect_string.removesuffix(servers.chroot), security=servers.security)
     session = await above.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS)
 
     try:
         await require_chroot(servers.chroot, session)
+        replies = await session.call([GetData(servers.chroot + path) for path in (paths.CONTROLLER, paths.MIGRATION)])
+        found = [reply.data if isinstance(reply, DataRead) else None for reply in replies]
+        if (kraft_controller := kraft_controller_in(*found)) is not None:
+            raise InMigrationError(servers.connect_string, kraft_controller)
         if registered := await children_of(session, servers.chroot + paths.BROKER_IDS):
             raise OccupiedError(servers.connect_string, registered)
         (epoch,) = await session.call([GetData(servers.chroot + paths.CONTROLLER_EPOCH)])

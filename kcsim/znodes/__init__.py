@@ -20,7 +20,13 @@ from kcsim.znodes.cluster import (
     encode_producer_id_block,
 )
 from kcsim.znodes.configs import decode_config, decode_config_change, encode_config, encode_config_change
-from kcsim.znodes.controllers import decode_controller, decode_controller_epoch, encode_controller, encode_controller_epoch
+from kcsim.znodes.controllers import (
+    decode_controller,
+    decode_controller_epoch,
+    encode_controller,
+    encode_controller_epoch,
+    kraft_controller_in,
+)
 from kcsim.znodes.reading import BadZnodeError, Report
 from kcsim.znodes.reassignments import decode_reassignment, encode_reassignment
 from kcsim.znodes.registrations import decode_broker, encode_broker
@@ -77,6 +83,7 @@ __all__ = [
     "encode_reassignment",
     "encode_topic",
     "isr_change_name",
+    "kraft_controller_in",
     "log_dir_event_name",
     "partition_state_text",
     "partition_state_text_before_isr",

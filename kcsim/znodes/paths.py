@@ -11,6 +11,7 @@ from kcsim.vocabulary import BrokerId, TopicPartition
 
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
+MIGRATION = "/migration"
 CLUSTER_ID = "/cluster/id"
 BROKER_IDS = "/brokers/ids"
 BROKER_TOPICS = "/brokers/topics"
@@ -131,6 +132,7 @@ class PathKind(StrEnum):
     CONTROLLER_EPOCH = "/controller_epoch"
     CLUSTER = "/cluster"
     CLUSTER_ID = "/cluster/id"
+    MIGRATION = "/migration"
     BROKERS = "/brokers"
     BROKER_IDS = "/brokers/ids"
     BROKER_ID = "/brokers/ids/<broker>"

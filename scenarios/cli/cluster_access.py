@@ -18,7 +18,7 @@ def query_cluster(zookeeper: str, look: "Callable[[KafkaZk], Awaitable[T]]", *, 
     """Return what a function reads from a cluster. A ZooKeeper error ends the command.
 
     Args:
-        writes: whether it writes, too: then no member without quorum will do.
+        writes: whether it writes, too: then neither a member without quorum nor a cluster in migration to KRaft will do.
     """
     from kcsim.runtime.wallclock import WallClockRuntime
     from kcsim.scenarios.cli.kafka_tools.cluster_session import cluster_session
@@ -26,7 +26,7 @@ def query_cluster(zookeeper: str, look: "Callable[[KafkaZk], Awaitable[T]]", *, 
 
     async def work() -> T:
         where, security = parse_connect_string(zookeeper), security_of(zookeeper)
-        async with cluster_session(runtime, where, security, accepts_read_only=not writes) as kafka_zk:
+        async with cluster_session(runtime, where, security, writes=writes) as kafka_zk:
             return await look(kafka_zk)
 
     runtime = WallClockRuntime()
@@ -90,7 +90,7 @@ def exit_on_zookeeper_errors() -> Iterator[None]:
     from kcsim.zk.errors import ZooKeeperError, ZooKeeperUnavailableError
     from kcsim.zk.kafka.zookeeper_client import ZooKeeperClientExpiredError
     from kcsim.zk.security import SecurityError
-    from kcsim.zk.servers.errors import BadConnectStringError, NoChrootError, ServerError
+    from kcsim.zk.servers.errors import BadConnectStringError, InMigrationError, NoChrootError, ServerError
     from kcsim.znodes import BadZnodeError
 
     try:
@@ -99,6 +99,8 @@ def exit_on_zookeeper_errors() -> Iterator[None]:
         fail(f"--zookeeper: {error}", ExitStatus.USAGE)
     except SecurityError as error:
         fail(str(error), ExitStatus.USAGE)
+    except InMigrationError as error:
+        fail(str(error), ExitStatus.REFUSED)
     except (
         ServerError,
         ZooKeeperUnavailableError,

@@ -211,7 +211,7 @@ def _run(
     from kcsim.scenarios.engine.runner import run_scenario
     from kcsim.scenarios.views.narration.timeline import ConsoleTimeline, console_on
     from kcsim.zk.errors import ZooKeeperUnavailableError
-    from kcsim.zk.servers.errors import NoChrootError, OccupiedError, ServerError
+    from kcsim.zk.servers.errors import InMigrationError, NoChrootError, OccupiedError, ServerError
 
     trace, zk_log = options.trace, options.zk_log
     timeline = ConsoleTimeline(
@@ -233,7 +233,7 @@ def _run(
             log = run_with_kafka(kafka, choice, spec, info, script, timeline, trace, zk_log)
         else:
             log = run_in_environment(choice, spec, info, script, timeline, trace, zk_log)
-    except (NoChrootError, OccupiedError) as error:
+    except (InMigrationError, NoChrootError, OccupiedError) as error:
         fail(f"--zookeeper: {error}", ExitStatus.USAGE)
     except TraceWriteError as error:
         fail(f"--trace: {error}", ExitStatus.UNDECIDED if verdicts else ExitStatus.USAGE)

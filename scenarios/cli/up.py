@@ -266,7 +266,7 @@ class _UpCommand:
         )
         from kcsim.scenarios.cli.up_cluster.user_directory import UserDirectoryError
         from kcsim.zk.errors import ZooKeeperUnavailableError
-        from kcsim.zk.servers.errors import NoChrootError, OccupiedError, ServerError
+        from kcsim.zk.servers.errors import InMigrationError, NoChrootError, OccupiedError, ServerError
 
         try:
             with claim_cluster_name(self.name) as listening:
@@ -275,7 +275,7 @@ class _UpCommand:
             pass  # Ctrl-C before the brokers were started
         except (BadClusterNameError, ClusterIsUpError) as error:
             fail(f"--cluster: {error}", ExitStatus.USAGE)
-        except (NoChrootError, OccupiedError) as error:
+        except (InMigrationError, NoChrootError, OccupiedError) as error:
             fail(f"--zookeeper: {error}", ExitStatus.USAGE)
         except TraceWriteError as error:
             fail(f"--trace: {error}", ExitStatus.UNDECIDED if self.lifecycle else ExitStatus.USAGE)

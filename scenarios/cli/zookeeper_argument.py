@@ -45,6 +45,11 @@ def print_read_only_note() -> None:
     print("note: answered by a ZooKeeper member that has lost its quorum; what it says may be old", file=sys.stderr)
 
 
+def print_migration_note(kraft_controller: int) -> None:
+    what = f"this cluster is in migration to KRaft, with the KRaft controller {kraft_controller}"
+    print(f"note: {what}; it can be read here, but not changed", file=sys.stderr)
+
+
 def security_of(connect: str) -> "ClientSecurity":
     """Return SASL and TLS for a running ZooKeeper: those of the environment, unless this user's kcsim runs it.
 

@@ -49,6 +49,7 @@ fail_log_dir = steps.FailLogDirStep.part
 zookeeper = steps.ServersStep.part
 zk_create = steps.ZkCreateStep.part
 zk_set = steps.ZkSetStep.part
+zk_recreate = steps.ZkRecreateStep.part
 zk_delete = steps.ZkDeleteStep.part
 wait = steps.WaitStep.part
 

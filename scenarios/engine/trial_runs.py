@@ -22,13 +22,13 @@ from kcsim.scenarios.engine.steps.step_spec import StepKind
 from kcsim.scenarios.language.conditions_model import WaitFor
 from kcsim.scenarios.language.scenario_file import LoadedScenario
 from kcsim.scenarios.language.step import ScenarioStep
-from kcsim.scenarios.language.steps import StartStep, WaitStep, ZkCreateStep, ZkDeleteStep, ZkSetStep
+from kcsim.scenarios.language.steps import StartStep, WaitStep, ZkCreateStep, ZkDeleteStep, ZkRecreateStep, ZkSetStep
 from kcsim.scenarios.language.topic_steps import CreateTopicStep
 from kcsim.scenarios.language.value_types import ALL
 from kcsim.scenarios.language.yaml_reader import FileProblem
 from kcsim.text import comma_separated
 
-BY_HAND = (ZkCreateStep, ZkSetStep, ZkDeleteStep)
+BY_HAND = (ZkCreateStep, ZkRecreateStep, ZkSetStep, ZkDeleteStep)
 SEED = 1
 
 

@@ -362,6 +362,7 @@ GENERATORS_OF: Mapping[type[ScenarioStep], Mapping[str, StepGenerator] | Absent]
     steps.ZkDeleteStep: {"zk-delete-controller": zk_delete_controller},
     steps.ZkSetStep: {"zk-wrong-znode": corrupt_znode},
     steps.ZkCreateStep: Absent("zk-wrong-znode draws it as well"),
+    steps.ZkRecreateStep: Absent("zk-wrong-znode overwrites znodes, with the same effect on those that Kafka reads"),
     workload_steps.ProduceStep: {"produce": produce},
     workload_steps.StartWorkloadStep: {"start-workload": start_workload},
     workload_steps.StopWorkloadStep: {"stop-workload": stop_workload},

@@ -47,7 +47,7 @@ def collect_known_names(tree: Mapping[str, Any], report: Callable[[Any, str, str
 
 def _znodes(timetable: Any) -> Iterator[str]:
     for step in _steps(timetable):
-        for by_hand in (step.get("zk-create"), step.get("zk-set")):
+        for by_hand in (step.get(verb) for verb in ("zk-create", "zk-recreate", "zk-set")):
             if isinstance(by_hand, dict) and isinstance(by_hand.get("path"), str):
                 yield by_hand["path"]
 

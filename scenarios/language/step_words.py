@@ -99,6 +99,7 @@ STEP_WORDS: Mapping[str, StepWords] = MappingProxyType(
         "resume-consumers": StepWords("wakes"),
         "stall-consumers": StepWords("keeps {target}'s application busy: it {detail}", logged_as="stall"),
         "zk-create": StepWords("creates", logged_as="create"),
+        "zk-recreate": StepWords("replaces", logged_as="recreate"),
         "zk-set": StepWords("sets", logged_as="set"),
         "zk-delete": StepWords("deletes", logged_as="delete"),
         "wait": StepWords("waits"),

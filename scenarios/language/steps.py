@@ -273,6 +273,22 @@ class ZkCreateStep(ScenarioStep):
         return cls._part(given(path=path, data=data, ephemeral=ephemeral or None, sequential=sequential or None), timing)
 
 
+class RecreatedZnode(Model):
+    path: ZnodePath
+    data: ZnodeText = Field(None, description="Text, or a mapping or list that is written as JSON.")
+    ephemeral: bool = False
+
+
+class ZkRecreateStep(ScenarioStep):
+    """Delete a znode and create it again by hand, in one transaction: nobody can create it in between."""
+
+    zk_recreate: RecreatedZnode
+
+    @classmethod
+    def part(cls, path: str, data: Any = None, *, ephemeral: bool = False, **timing: Unpack[TimingKeywords]) -> ScenarioPart:
+        return cls._part(given(path=path, data=data, ephemeral=ephemeral or None), timing)
+
+
 class ZkSetStep(ScenarioStep):
     """Overwrite a znode by hand."""
 
@@ -324,7 +340,7 @@ STEPS: tuple[type[ScenarioStep], ...] = (
     *TOPIC_STEPS,
     *WORKLOAD_STEPS,
     *CONSUMER_STEPS,
-    *(ZkCreateStep, ZkSetStep, ZkDeleteStep, WaitStep),
+    *(ZkCreateStep, ZkRecreateStep, ZkSetStep, ZkDeleteStep, WaitStep),
 )
 """All steps. What a step does, and how it is undone and described, stands in engine/steps/."""
 VERBS = tuple(step.verb() for step in STEPS)

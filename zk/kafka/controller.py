@@ -33,6 +33,11 @@ class ControllerZnodes:
             node = znodes.decode_controller(found.path, found.data, report)
         return node.broker_id if node else None
 
+    async def read_kraft_controller(self, cause: Cause = None) -> BrokerId | None:
+        """Return the id of the KRaft controller to which the cluster is in migration; None if it is in none."""
+        found = [await self._znodes.get_data(path, cause) for path in (paths.CONTROLLER, paths.MIGRATION)]
+        return znodes.kraft_controller_in(*(None if read is None else read.data for read in found))
+
     async def read_epoch(self, cause: Cause = None) -> Elected | None:
         """Return the controller epoch and the data version of its znode; None if the znode does not exist yet."""
         found = await self._znodes.get_data(paths.CONTROLLER_EPOCH, cause)

@@ -142,6 +142,18 @@ class OccupiedError(ServerError):
         self.broker_ids = tuple(broker_ids)
 
 
+class InMigrationError(ServerError):
+    """The Kafka cluster on a ZooKeeper is in migration to KRaft (KIP-866): what is written there by others is lost."""
+
+    def __init__(self, connect_string: str, kraft_controller: int) -> None:
+        super().__init__(
+            f"nothing is written to {connect_string}: its cluster is in migration to KRaft, whose controller "
+            f"{kraft_controller} decides now and overwrites what others write there; use Kafka's own command with "
+            "--bootstrap-server, or delete /migration if the migration was given up"
+        )
+        self.kraft_controller = kraft_controller
+
+
 class NoChrootError(ServerError):
     """The chroot of a connect string does not exist. It is not created: a mistyped chroot would be an empty cluster."""
 

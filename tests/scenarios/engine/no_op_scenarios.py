@@ -101,6 +101,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     "leader-cut-off-from-followers": _with_topics(1, 4),
     "leader-cut-off-from-zookeeper": _with_topics(1, 3),
     "lost-answer-duplicates": _with_topics(1, 3),
+    "migration-to-kraft": _with_topics(1, 3),
     "min-insync-replicas-refuse": _with_topics(1, 3),
     "one-way-partition": _with_topics(1, 3, crashed="broker-2"),
     # The hand-made write changes nothing. It is there because afterwards the loader cannot know which partitions exist.

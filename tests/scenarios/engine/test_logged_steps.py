@@ -57,6 +57,7 @@ timetable:
   - set-config: {topics: {orders: {unclean.leader.election.enable: true}}}
   - zk-create: {path: /mine, data: x}
   - zk-set: {path: /mine, data: y}
+  - zk-recreate: {path: /mine, data: z}
   - zk-delete: /mine
   - disconnect: broker-4
   - reconnect: broker-4

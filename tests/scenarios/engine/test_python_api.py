@@ -151,6 +151,7 @@ THERE: Mapping[str, Mapping[str, Any]] = {
     "set_config": {"topics": {"orders": {"retention.ms": None}}, "broker_defaults": None},
     "stall_consumers": {"consumers": "c1", "for_": "1s"},
     "zk_create": {"path": "/x", "data": {"a": [1]}, "ephemeral": True},
+    "zk_recreate": {"path": "/x", "data": {"a": [1]}},
     "zk_set": {"path": "/x", "data": None},
     "zk_delete": {"path": "/x"},
     "wait": {"controller": "any", "within": "10s"},

@@ -441,6 +441,7 @@ def test_the_library_has_what_it_should_have() -> None:
         "leader-cut-off-from-followers",
         "leader-cut-off-from-zookeeper",
         "lost-answer-duplicates",
+        "migration-to-kraft",
         "min-insync-replicas-refuse",
         "one-way-partition",
         "partition-expansion",

@@ -100,6 +100,7 @@ STEPS = [
     "stall-consumers: c2\n    for: 6m",
     "zk-create: {path: /x, data: {a: [1, null]}, ephemeral: true}",
     "zk-create: {path: /x}",
+    "zk-recreate: {path: /x, data: {a: [1, null]}, ephemeral: true}",
     "zk-set: {path: /x, data: text}",
     "zk-delete: /x",
     "wait: {controller: not broker-1}",
