@@ -10,11 +10,12 @@ import typer
 from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.kafka_argument import check_for_real_brokers, check_protocol_version, chosen_kafka
-from kcsim.scenarios.cli.run_options import MAX_SEED, load
+from kcsim.scenarios.cli.run_options import MAX_SEED, load, with_setting_options
 from kcsim.scenarios.cli.setting_option import parse_settings
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
 
 if TYPE_CHECKING:
+    from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
     from kcsim.scenarios.engine.differential_run import DifferentialRun
     from kcsim.scenarios.language.scenario_file import LoadedScenario
     from kcsim.zk.capture.write_comparison.differences import WriteDifference
@@ -28,10 +29,17 @@ def compare(
         typer.Argument(autocompletion=completion.scenarios, help="A scenario file, or a name from `kcsim scenario list`."),
     ],
     kafka_home: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="Where Kafka is, with its jars in DIR/libs; else KAFKA_HOME, else what `make kafka` has fetched.",
+            help="Where Kafka is, with its jars in DIR/libs; else KAFKA_HOME, else what `make kafka` has fetched. With "
+            "--protocol-version it may be repeated, and without it only ours are run.",
+        ),
+    ] = None,
+    protocol_version: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="V", help="Run at this inter.broker.protocol.version; repeated, to see all of them side by side."
         ),
     ] = None,
     zookeeper: Annotated[str, typer.Option(metavar="WHICH", help="Of Kafka's run: embedded, or ensemble.")] = "embedded",
@@ -59,6 +67,10 @@ def compare(
     kcsim compare broker-crash-and-return
     kcsim compare my-scenario.yaml --kafka-home ~/kafka_2.12-2.5.1
     kcsim compare controller-failover --kafka-home .kafka/3.9.1 --setting inter.broker.protocol.version=3.9
+    kcsim compare leader-cut-off-from-zookeeper --protocol-version 2.6 --protocol-version 3.9
+
+    With --protocol-version, a table has what became of each expectation at each version, on the oldest of the given Kafkas
+    that knows it, and on ours.
 
     Our brokers have the release of that Kafka, from 2.8 on.
 
@@ -67,16 +79,21 @@ def compare(
     scenario or the command makes no sense (nothing was started then).
     """
     from kcsim.scenarios.engine.differential_run import NoQuiescenceError, run_differential
-    from kcsim.scenarios.engine.run_source import with_settings
     from kcsim.zk.errors import ZooKeeperUnavailableError
     from kcsim.zk.servers.errors import ServerError
 
-    loaded = with_settings(load(scenario), parse_settings(setting))
+    loaded = with_setting_options(load(scenario), parse_settings(setting))
+    homes, versions = kafka_home or [], protocol_version or []
     choice, our_choice = (zookeeper_choice(text, loaded.scenario.zookeeper.members) for text in (zookeeper, ours))
-    check_for_real_brokers(loaded, choice)
+    if homes or not versions:
+        check_for_real_brokers(loaded, choice)
     if our_choice.connect is not None:
         fail("--ours: simulated, embedded, ensemble, docker or model, not an external ZooKeeper", ExitStatus.USAGE)
-    kafka = chosen_kafka(kafka_home)
+    if versions:
+        raise CommandExit(_compare_versions(loaded, versions, homes, (choice, our_choice), seed, output))
+    if len(homes) > 1:
+        fail("--kafka-home: several only with --protocol-version", ExitStatus.USAGE)
+    kafka = chosen_kafka(homes[0] if homes else None)
     check_protocol_version(loaded, kafka)
     if output is OutputFormat.TABLE:
         where = f"on Apache Kafka {kafka.version} with {zookeeper} ZooKeeper, then on ours ({ours})"
@@ -90,6 +107,29 @@ def compare(
     else:
         print("\n".join(_lines(loaded, both)))
     raise CommandExit(_status(both))
+
+
+def _compare_versions(
+    loaded: "LoadedScenario",
+    versions: Sequence[str],
+    homes: Sequence[Path],
+    choices: "tuple[ZooKeeperChoice, ZooKeeperChoice]",
+    seed: int,
+    output: OutputFormat,
+) -> ExitStatus:
+    from kcsim.scenarios.cli.compare_versions import check_versions, kafka_for, print_versions, run_at, status_of
+    from kcsim.scenarios.engine.differential_run import NoQuiescenceError
+    from kcsim.zk.errors import ZooKeeperUnavailableError
+    from kcsim.zk.servers.errors import ServerError
+
+    check_versions(versions)
+    kafkas = [chosen_kafka(home) for home in homes]
+    try:
+        runs = [run_at(loaded, version, kafka_for(version, kafkas), choices, seed) for version in versions]
+    except (ServerError, ZooKeeperUnavailableError, NoQuiescenceError) as error:
+        fail(str(error), ExitStatus.UNDECIDED)
+    print_versions(loaded.scenario.name, runs, output)
+    return status_of(runs)
 
 
 def _status(both: "DifferentialRun") -> ExitStatus:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kcsim.brokers.config import Value
     from kcsim.scenarios.cli.client_program import ClientProgram
     from kcsim.scenarios.language.scenario_file import LoadedScenario
+    from kcsim.scenarios.language.schema import ClusterModel
 
 MAX_SEED = 2**63 - 1
 """The largest value that a column of the event log holds."""
@@ -58,7 +59,6 @@ def prepare(
 ) -> "tuple[LoadedScenario, ClusterSpec, ZooKeeperChoice, KafkaInstallation | None]":
     """Check the options of a run; return the scenario with its settings, the cluster, the ZooKeeper and the real Kafka."""
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
-    from kcsim.scenarios.engine.run_source import with_settings
     from kcsim.scenarios.engine.runner import cluster_spec
 
     check_protections(options.without)
@@ -73,10 +73,10 @@ def prepare(
         kafka = chosen_kafka(options.kafka_home)
     elif options.kafka_home is not None:
         fail("--kafka-home: only with --brokers kafka", ExitStatus.USAGE)
-    loaded = with_settings(loaded, options.settings)
+    loaded = with_setting_options(loaded, options.settings)
     if kafka is not None:
         check_protocol_version(loaded, kafka)
-    check_capabilities(options.without, loaded.scenario.cluster.settings)
+    check_capabilities(options.without, loaded.scenario.cluster)
     spec = cluster_spec(loaded.scenario, options.without)
     if options.client is not None:
         if choice.kind is ZooKeeperKind.SIMULATED:
@@ -130,6 +130,21 @@ def chosen_zookeeper(text: str, loaded: "LoadedScenario") -> "ZooKeeperChoice":
     return choice
 
 
+def with_setting_options(loaded: "LoadedScenario", settings: "Mapping[str, Value]") -> "LoadedScenario":
+    """Return the scenario with the settings of --setting, which its release must know."""
+    from kcsim.brokers.config import BrokerConfig, SettingError
+    from kcsim.scenarios.engine.run_source import with_settings
+
+    changed = with_settings(loaded, settings)
+    cluster = changed.scenario.cluster
+    try:
+        for broker in cluster.members():
+            BrokerConfig.of({**cluster.settings, **broker.settings}, release=cluster.release)
+    except SettingError as error:
+        fail(f"--setting: {error}", ExitStatus.USAGE)
+    return changed
+
+
 def check_protections(names: Sequence[str]) -> None:
     """Reject unknown protection names."""
     from kcsim.text import comma_separated, did_you_mean
@@ -140,15 +155,15 @@ def check_protections(names: Sequence[str]) -> None:
             fail(f"--without: unknown protection {name!r}{hint}", ExitStatus.USAGE)
 
 
-def check_capabilities(names: Sequence[str], settings: "Mapping[str, Value]") -> None:
+def check_capabilities(names: Sequence[str], cluster: "ClusterModel") -> None:
     """Reject protections that came with a later inter.broker.protocol.version than that of the cluster."""
-    from kcsim.brokers.config import PROTOCOL_VERSION
-    from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, PROTOCOL_VERSIONS
+    from kcsim.brokers.config import PROTOCOL_VERSION, BrokerConfig
+    from kcsim.controller.capabilities import PROTOCOL_VERSIONS
 
-    version = settings.get(PROTOCOL_VERSION, DEFAULT_PROTOCOL_VERSION)
+    version = BrokerConfig.of(cluster.settings, release=cluster.release).controller.inter_broker_protocol_version
     for protection in PROTECTIONS:
         since = protection.since
-        if protection.name in names and since and PROTOCOL_VERSIONS.index(since) > PROTOCOL_VERSIONS.index(str(version)):
+        if protection.name in names and since and PROTOCOL_VERSIONS.index(since) > PROTOCOL_VERSIONS.index(version):
             why = f"{protection.name} came with {PROTOCOL_VERSION} {since}, and this cluster has {version}"
             fail(f"--without: {why}; raise it with --setting {PROTOCOL_VERSION}={since}", ExitStatus.USAGE)
 

@@ -14,7 +14,7 @@ import typer
 from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
 from kcsim.scenarios.cli.ports_option import parse_ports
-from kcsim.scenarios.cli.run_options import MAX_SEED, check_trace, load
+from kcsim.scenarios.cli.run_options import MAX_SEED, check_trace, load, with_setting_options
 from kcsim.scenarios.cli.setting_option import parse_settings
 from kcsim.scenarios.cli.stop_signals import on_stop_signals, stop_signals_as_ctrl_c
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
@@ -153,10 +153,9 @@ def _choice(zookeeper: str, members: int = 1) -> "ZooKeeperChoice":
 
 def _of_file(name: str, settings: list[str]) -> "Scenario":
     """Return the scenario of a file or of the library, with settings that override its own."""
-    from kcsim.scenarios.engine.run_source import with_settings
-
     loaded = load(name)
-    return with_settings(loaded, {**OWN_DEFAULTS, **loaded.scenario.cluster.settings, **parse_settings(settings)}).scenario
+    own = loaded.scenario.cluster.settings
+    return with_setting_options(loaded, {**OWN_DEFAULTS, **own, **parse_settings(settings)}).scenario
 
 
 def _described(brokers: int, racks: int | None, settings: list[str], topics: list[str]) -> "Scenario":

@@ -176,6 +176,17 @@ def run_differential(
     return DifferentialRun(theirs, mine, tuple(_differences(theirs, mine)))
 
 
+def run_ours_alone(loaded: LoadedScenario, choice: ZooKeeperChoice, seed: int) -> Verdict:
+    """Run a scenario on our brokers only. Raises: as run_in_environment."""
+    verdicts: list[Verdict] = []
+
+    async def script(cluster: Cluster) -> None:
+        verdicts.append(await run_scenario(loaded, cluster))
+
+    run_in_environment(choice, cluster_spec(loaded.scenario), scenario_run_info(loaded, seed, choice.kind.value), script)
+    return verdicts[0]
+
+
 def spec_like(kafka: KafkaInstallation, spec: ClusterSpec) -> ClusterSpec:
     """Return the cluster with the release of this Kafka, as far as that is simulated, and the protocol version it gets."""
     release = Release(".".join(map(str, kafka.release)))
