@@ -45,7 +45,7 @@ def test_a_version_has_what_those_before_it_have_and_its_own(version: str, new: 
     [
         ("2.8", "2.6", set()),
         ("3.9", "2.6", {"log_topic_ids", "kraft_controller_epoch"}),
-        ("3.0", "2.7", {"alter_isr", "broker_features", "log_topic_ids"}),
+        ("3.0", "2.7", {"alter_isr", "broker_features", "finalized_features", "log_topic_ids"}),
     ],
 )
 def test_some_capabilities_depend_on_the_release(release: Release, protocol_version: str, has: set[str]) -> None:
