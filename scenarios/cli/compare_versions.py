@@ -110,10 +110,9 @@ def print_versions(name: str, runs: Sequence[VersionRun], output: OutputFormat) 
     table = Table(show_lines=True)
     table.add_column("Expected", max_width=CLAIM_WIDTH)
     for run in runs:
-        for heading, _ in run.columns:
-            table.add_column(heading)
+        table.add_column(run.version if run.kafka is None else f"{run.version}, Kafka {run.kafka.version}")
     for claim, cells in outcomes(runs).items():
-        table.add_row(claim, *cells)
+        table.add_row(claim, *_cells(runs, cells))
     Console().print(table)
     for run in runs:
         for heading, verdict in run.columns:
@@ -121,6 +120,14 @@ def print_versions(name: str, runs: Sequence[VersionRun], output: OutputFormat) 
                 print(f"{heading}: undecided: {verdict.failure}")
         if run.both is not None:
             print(f"{run.version}: {_differing(run.both)}")
+
+
+def _cells(runs: Sequence[VersionRun], found: Sequence[str]) -> Iterator[str]:
+    """Yield one cell for each version: the outcome on ours or, beside a real Kafka, both, a line each."""
+    left = iter(found)
+    for run in runs:
+        first = next(left)
+        yield first if run.kafka is None else f"Kafka {first}\nours  {next(left)}"
 
 
 def _differing(both: "DifferentialRun") -> str:
