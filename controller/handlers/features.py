@@ -13,7 +13,7 @@ FIRST_EPOCH = ZkVersion(0)
 
 
 class FeatureVersioning:
-    """Sees to /feature at a failover.
+    """Creates or enables /feature at a failover.
 
     Args:
         features: what the broker of this controller knows of the znode; None: the controller does not wait for it.

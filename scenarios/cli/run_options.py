@@ -132,14 +132,12 @@ def chosen_zookeeper(text: str, loaded: "LoadedScenario") -> "ZooKeeperChoice":
 
 def with_setting_options(loaded: "LoadedScenario", settings: "Mapping[str, Value]") -> "LoadedScenario":
     """Return the scenario with the settings of --setting, which its release must know."""
-    from kcsim.brokers.config import BrokerConfig, SettingError
+    from kcsim.brokers.config import SettingError
     from kcsim.scenarios.engine.run_source import with_settings
 
     changed = with_settings(loaded, settings)
-    cluster = changed.scenario.cluster
     try:
-        for broker in cluster.members():
-            BrokerConfig.of({**cluster.settings, **broker.settings}, release=cluster.release)
+        changed.scenario.cluster.check_release()
     except SettingError as error:
         fail(f"--setting: {error}", ExitStatus.USAGE)
     return changed

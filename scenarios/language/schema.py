@@ -85,11 +85,10 @@ class ClusterModel(Model):
                 raise validation_error(f"broker id {twice[0]} is given twice", "brokers")
             if self.racks is not None:
                 raise validation_error("racks goes with a number of brokers; in a list each has its own rack", "racks")
-        for broker in self.members():
-            try:
-                BrokerConfig.of({**self.settings, **broker.settings}, release=self.release)
-            except SettingError as error:
-                raise validation_error(str(error), "release") from None
+        try:
+            self.check_release()
+        except SettingError as error:
+            raise validation_error(str(error), "release") from None
         brokers = len(self.members())
         for name, topic in self.topics.items():
             if topic.replication_factor is not None and topic.replication_factor > brokers:
@@ -97,6 +96,12 @@ class ClusterModel(Model):
                     f"topic {name!r} wants {topic.replication_factor} replicas of {brokers} brokers", "topics"
                 )
         return self
+
+    def check_release(self) -> None:
+        """Check that the release knows the protocol version of every broker. Raises: SettingError."""
+        listed = self.brokers if isinstance(self.brokers, list) else []
+        for own in ({}, *(broker.settings for broker in listed if broker.settings)):
+            BrokerConfig.of({**self.settings, **own}, release=self.release)
 
     def members(self) -> list[BrokerItem]:
         """Return every broker with its rack."""

@@ -45,7 +45,7 @@ def test_a_run_that_cannot_do_every_step_is_undecided_and_says_why() -> None:
         (["--kafka-home", "a", "--kafka-home", "b"], "--kafka-home: several only with --protocol-version"),
     ],
 )
-def test_what_makes_no_sense_is_said_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_invalid_arguments_are_reported_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
     result = kcsim("compare", str(written(tmp_path, BASE)), *arguments)
     assert (result.exit_code, result.stdout) == (64, "")
     assert result.stderr.startswith(message)
