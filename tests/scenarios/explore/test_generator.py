@@ -17,8 +17,11 @@ from kcsim.scenarios.language.steps import VERBS, verb_of
 from kcsim.scenarios.language.yaml_text import yaml_text
 
 PATIENCE_S = 600
-NEVER_DRAWN = {"wait", "rolling-restart"}
-"""A wait is no action, and a rolling restart waits for replicas that other faults may keep out of sync."""
+NEVER_DRAWN = {"wait", "rolling-restart", "zk-recreate"}
+"""A wait is no action; a rolling restart waits for replicas that other faults may keep out of sync.
+
+Znodes are deleted and created anew in one transaction by a KRaft controller that takes a cluster over, and by no operator.
+"""
 
 
 def trees(profile: str, seeds: int) -> list[Tree]:

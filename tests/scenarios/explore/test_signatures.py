@@ -33,8 +33,13 @@ BEGIN_WITH = {
         "elections-without-end-of-a-reassignment",
     },
     "fault-elections-without-end-reassigned": {"reassignment-of-a-partition-without-state"},
+    "migration-to-kraft": {TOUCHED},
+    "protocol-version-lowered": {"deleted-topic-stays-in-the-metadata", "stray-replica"},
 }
-"""Scenarios that show the consequence of another bug, and so show that bug as well."""
+"""Scenarios that show the consequence of another bug, and so show that bug as well.
+
+A KRaft controller raises the epoch as any other hand does. A topic is deleted while a broker that left it is dead.
+"""
 MAY_PASS = {
     "reassignment-outlives-its-topic",
     "isr-change-stays-pending",
