@@ -1,6 +1,9 @@
-"""The znode of finalized features, which a new controller creates, or mends, before all else: from protocol version 2.7 on.
+"""The znode of finalized features, which a new controller creates, or mends, before all else.
 
-Source: Kafka 2.8, KafkaController.maybeSetupFeatureVersioning, enableFeatureVersioning; docs/kafka/controller.md 5.1.
+From protocol version 2.7 on it is enabled; before, disabled, and then no broker reads it.
+
+Source: Kafka 2.8, KafkaController.maybeSetupFeatureVersioning, enableFeatureVersioning, disableFeatureVersioning;
+docs/kafka/controller.md 5.1.
 """
 
 from kcsim.controller.capabilities import Capabilities
@@ -13,7 +16,7 @@ FIRST_EPOCH = ZkVersion(0)
 
 
 class FeatureVersioning:
-    """Creates or enables /feature at a failover.
+    """Creates, enables or disables /feature at a failover.
 
     Args:
         features: what the broker of this controller knows of the znode; None: the controller does not wait for it.
@@ -26,17 +29,27 @@ class FeatureVersioning:
         self._features = features
 
     async def set_up(self, cause: int) -> None:
-        """Enable the features that /feature holds; those of a disabled znode are dropped.
+        """Enable the features that /feature holds, or disable them; those of a disabled znode are dropped.
 
-        After a write, wait until this controller's own broker has read it.
+        After features were enabled, wait until this controller's own broker has read them.
 
         Raises: NodeExistsError when another controller has created the znode meanwhile; TimedOutError when the broker does
             not see it, as after a deletion by hand.
         """
-        if self._is_supported:
-            epoch = await self._enable(cause)
-            if epoch is not None and self._features is not None:
-                await self._features.wait_until_epoch(epoch)
+        if not self._is_supported:
+            await self._disable(cause)
+            return
+        epoch = await self._enable(cause)
+        if epoch is not None and self._features is not None:
+            await self._features.wait_until_epoch(epoch)
+
+    async def _disable(self, cause: int) -> None:
+        disabled = FeatureNode(False, {}, self._version)
+        found = await self._znodes.read(cause)
+        if found is None:
+            await self._znodes.create(disabled, cause)
+        elif found.node != disabled:
+            await self._znodes.set(disabled, cause)
 
     async def _enable(self, cause: int) -> ZkVersion | None:
         """Return the epoch of the features that were written, the version of the znode's data; None: nothing to write."""

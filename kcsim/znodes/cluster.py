@@ -25,8 +25,8 @@ def encode_cluster_id(cluster_id: str) -> bytes:
 class FeatureNode:
     """Content of /feature: finalized features, name -> (min, max) version level.
 
-    Kafka uses it from inter.broker.protocol.version 2.7 on. `version` is the format version; version 2, of protocol version
-    3.3 and later, has no minimum.
+    Kafka enables it from inter.broker.protocol.version 2.7 on. `version` is the format version; version 2, of protocol
+    version 3.3 and later, has no minimum.
     """
 
     is_enabled: bool = False

@@ -4,7 +4,7 @@ Both runs wait between two steps until ZooKeeper has been quiet for QUIET_MS, so
 it. Kafka runs first. Our run then lets the same brokers win the elections, since which of several brokers wins is chance.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
-from kcsim.brokers.config import PROTOCOL_VERSION, BrokerConfig
+from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, RELEASES, Release
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import TRANSACTIONS, Event
@@ -36,8 +36,6 @@ ANY_BROKER = "a broker"
 MADE_SURE_OF = frozenset(
     {paths.CONTROLLER_EPOCH, *(above for path in paths.TOP_LEVEL_PATHS for above in paths.lineage(path))}
 )
-WITHOUT_FEATURES = frozenset({paths.FEATURE})
-"""Before protocol version 2.7 Kafka creates /feature, disabled; ours does not (controller/FIDELITY.md)."""
 OnEvent = Callable[[Event], None] | None
 
 
@@ -131,10 +129,7 @@ class _PacedRun:
         log = WriteLog(events)
         begins = [self.begins[place] for place in action_places(self.loaded) if place in self.begins]
         begins.append(self.begins[len(self.loaded.scenario.timetable)])
-        cluster = self.loaded.scenario.cluster
-        capabilities = BrokerConfig.of(cluster.settings, release=cluster.release).controller.capabilities
-        left_out = frozenset() if capabilities.finalized_features else WITHOUT_FEATURES
-        steps = tuple(_comparable(log.step(begin, end), left_out) for begin, end in pairwise(begins))
+        steps = tuple(_unraced(log.step(begin, end)) for begin, end in pairwise(begins))
         state = self.cluster.state
         alive = sorted(node for node, process in state.processes.items() if process in ("running", "paused"))
         return ComparedRun(
@@ -151,16 +146,11 @@ def action_places(loaded: LoadedScenario) -> list[int]:
     return [place for place, step in enumerate(timetable) if place == 0 or not isinstance(step, WaitStep)]
 
 
-def _comparable(step: StepWrites, left_out: Collection[str]) -> StepWrites:
-    """Make creations of common znodes equal: each of several brokers that start at once tries them, and any may win.
-
-    Args:
-        left_out: znodes whose writes are not compared.
-    """
+def _unraced(step: StepWrites) -> StepWrites:
+    """Make creations of common znodes equal: each of several brokers that start at once tries them, and any may win."""
     writes = (
         replace(write, by=ANY_BROKER) if write.op == "create" and write.path in MADE_SURE_OF else write
         for write in step.writes or ()
-        if write.path not in left_out
     )
     return replace(step, writes=tuple(writes))
 
