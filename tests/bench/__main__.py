@@ -1,8 +1,8 @@
 """Run every benchmark, or those named: python -m tests.bench [NAME[=SIZE] …].
 
-A SIZE is in the unit of its benchmark: partitions (simulated), megabytes (zk-files, kafka-logs), events (spark-replay,
-spark-analyses, page), events per second (streaming). Instead of a size, spark-analyses takes the path of a dataset with
-transitions.
+A SIZE is in the unit of its benchmark: partitions (failover-versions, simulated), megabytes (zk-files, kafka-logs), events
+(spark-replay, spark-analyses, page), events per second (streaming). Instead of a size, spark-analyses takes the path of a
+dataset with transitions.
 """
 
 import sys
@@ -15,6 +15,7 @@ from tests.bench import (
     explore,
     failover,
     failover_over_tcp,
+    failover_versions,
     groups,
     kafka_logs,
     library,
@@ -48,6 +49,7 @@ BENCHMARKS: Mapping[str, Callable[[], None]] = {
     "clients": clients.main,
 }
 SIZED: Mapping[str, Callable[[str | None], None]] = {
+    "failover-versions": failover_versions.main,
     "simulated": simulated.main,
     "zk-files": zk_files.main,
     "kafka-logs": kafka_logs.main,

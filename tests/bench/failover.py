@@ -70,6 +70,31 @@ def measure(size: int) -> None:
         Bench(server.connect_string, size).run()
 
 
+class Work:
+    """What controllers and brokers have under way, from the events of a log.
+
+    Attributes:
+        last_s: when some of it began or ended last, by time.perf_counter().
+    """
+
+    def __init__(self, runtime: WallClockRuntime, log: EventLog) -> None:
+        self._runtime = runtime
+        self.last_s = 0.0
+        self._under_way = 0
+        log.subscribe(self._note)
+
+    def _note(self, event: Event) -> None:
+        change = _UNDER_WAY.get(event.kind)
+        if change is not None:
+            self._under_way += change
+            self.last_s = time.perf_counter()
+
+    async def is_done(self, before_s: float) -> None:
+        """Wait until work has begun after before_s, and then until there has been nothing to do for QUIET_S."""
+        while self._under_way or self.last_s == before_s or time.perf_counter() - self.last_s < QUIET_S:
+            await self._runtime.sleep_ms(20)
+
+
 class Bench:
     """Ten controllers in one process, each with a session of its own; one of them is elected."""
 
@@ -78,10 +103,9 @@ class Bench:
         self._zookeeper = LiveZooKeeper(connect_string)
         self._size = size
         self._log = EventLog(self._runtime.now_ms)
+        self._work = Work(self._runtime, self._log)
         self._log.subscribe(self._note)
         self._stubs = StubBrokers(BROKERS)
-        self._last_s = 0.0
-        self._under_way = 0
         self._clients: dict[BrokerId, ZooKeeperClient] = {}
         self._ready: Promise[None] = self._runtime.promise()
 
@@ -89,10 +113,6 @@ class Bench:
         self._runtime.run(self._main())
 
     def _note(self, event: Event) -> None:
-        change = _UNDER_WAY.get(event.kind)
-        if change is not None:
-            self._under_way += change
-            self._last_s = time.perf_counter()
         if event.kind is EventKind.CONTROLLER_FAILOVER and (event.step or "").startswith("Ready"):
             self._ready.resolve(None)
 
@@ -109,10 +129,10 @@ class Bench:
             await self._start(BrokerId(n + 1))
         await self._ready.wait()
         before = _resident_mb()
-        began_s = self._last_s
+        began_s = self._work.last_s
         for t in range(self._size // PARTITIONS_PER_TOPIC):
             await self._zk.topics.create(f"topic-{t:03}", placed(PARTITIONS_PER_TOPIC, t))
-        await self._quiet(began_s)
+        await self._work.is_done(began_s)
         self._log.forget()
         gc.collect()
         per_partition_kb = (_resident_mb() - before) * 1024 / self._size
@@ -141,19 +161,14 @@ class Bench:
         KafkaController(broker, config, ports, client, zk, register).startup(None)
         self._clients[broker] = client
 
-    async def _quiet(self, began_s: float) -> None:
-        """Wait until work has begun, and then until controllers and brokers have had nothing to do for QUIET_S."""
-        while self._under_way or self._last_s == began_s or time.perf_counter() - self._last_s < QUIET_S:
-            await self._runtime.sleep_ms(20)
-
     async def _timed(self, act: Callable[[], Coroutine[Any, Any, object]]) -> float:
         """Return the seconds from the act until the last answer to a request has arrived."""
         gc.collect()
         self._log.forget()
-        before_s, began_s = self._last_s, time.perf_counter()
+        before_s, began_s = self._work.last_s, time.perf_counter()
         await act()
-        await self._quiet(before_s)
-        return self._last_s - began_s
+        await self._work.is_done(before_s)
+        return self._work.last_s - began_s
 
     # --- measurements
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kcsim.brokers.apache_kafka.broker_process import MAIN_CLASS
-from kcsim.brokers.apache_kafka.installation import find_kafka
+from kcsim.brokers.apache_kafka.installation import KafkaInstallation, find_kafka
 from kcsim.brokers.apache_kafka.properties import KafkaBrokerSpec, properties_text, server_properties
 from kcsim.zk.servers.free_ports import free_ports
 from kcsim.zk.servers.guarded_processes import GuardedProcesses
@@ -47,9 +47,9 @@ class KafkaControllerProcess:
 
 
 @contextmanager
-def kafka_controller(spec: KafkaBrokerSpec) -> Iterator[KafkaControllerProcess]:
-    """Start a broker of Kafka, and end it with the context."""
-    installation = find_kafka(None)
+def kafka_controller(spec: KafkaBrokerSpec, kafka: KafkaInstallation | None = None) -> Iterator[KafkaControllerProcess]:
+    """Start a broker of Kafka, and end it with the context. Args: kafka: None: that of `make kafka`."""
+    installation = kafka or find_kafka(None)
     guarded = GuardedProcesses(what="kafka-bench")
     try:
         folder = guarded.directory
