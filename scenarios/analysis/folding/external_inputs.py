@@ -73,13 +73,15 @@ def _created(assignment: ReplicaAssignment, seq: int, t_ms: int, is_seen: bool) 
 
 def _of_transitions(recorded: Iterable[Transition]) -> Iterator[ExternalInput]:
     isr: frozenset[int] = frozenset()
+    epoch: int | None = None
     for row in recorded:
         was, isr = isr, frozenset(row.isr)
+        epoch_was, epoch = epoch, row.controller_epoch
         seq, t_ms = row.seq, row.t_ms
         if row.kind == EventKind.ISR_EXPANDED:
-            yield _caught_up(tuple(broker for broker in row.isr if broker not in was), seq, t_ms)
+            yield _caught_up(tuple(broker for broker in row.isr if broker not in was), seq, t_ms, epoch == epoch_was)
         elif row.kind == EventKind.ISR_SHRUNK:
-            yield _lags(tuple(sorted(was - isr)), seq, t_ms)
+            yield _lags(tuple(sorted(was - isr)), seq, t_ms, epoch == epoch_was)
         elif row.kind == EventKind.ZNODE_DELETED:
             yield ExternalInput(seq, t_ms, "deleted", _deleted(seq, t_ms))
         elif row.trigger == Trigger.WRITTEN and row.leader is not None and row.kind != EventKind.PARTITION_REASSIGNMENT:
@@ -104,12 +106,18 @@ def _request_seq(row: Transition) -> int:
     return row.seq if row.leader is None or row.cause is None else row.cause
 
 
-def _caught_up(brokers: tuple[int, ...], seq: int, t_ms: int) -> ExternalInput:
-    return ExternalInput(seq, t_ms, "caught up", lambda fold: fold.have_caught_up(brokers, seq, t_ms), brokers)
+def _caught_up(brokers: tuple[int, ...], seq: int, t_ms: int, keeps_epoch: bool) -> ExternalInput:
+    def apply(simulator: PartitionSimulator) -> bool:
+        return simulator.have_caught_up(brokers, seq, t_ms, keeps_epoch)
+
+    return ExternalInput(seq, t_ms, "caught up", apply, brokers)
 
 
-def _lags(brokers: tuple[int, ...], seq: int, t_ms: int) -> ExternalInput:
-    return ExternalInput(seq, t_ms, "fell behind", lambda fold: fold.fell_behind(brokers, seq, t_ms), brokers)
+def _lags(brokers: tuple[int, ...], seq: int, t_ms: int, keeps_epoch: bool) -> ExternalInput:
+    def apply(simulator: PartitionSimulator) -> bool:
+        return simulator.fell_behind(brokers, seq, t_ms, keeps_epoch)
+
+    return ExternalInput(seq, t_ms, "fell behind", apply, brokers)
 
 
 def _deleted(seq: int, t_ms: int) -> Callable[[PartitionSimulator], bool]:

@@ -52,6 +52,7 @@ class PartitionSimulator:
         self._view = NO_VIEW
         self._failed_dirs: frozenset[int] = frozenset()
         self._is_queued_for_deletion = False
+        self._controller_writes_isrs = False
         self._at = (0, 0, None)  # type: tuple[int, int, int | None]
 
     @property
@@ -212,32 +213,49 @@ class PartitionSimulator:
         """Remove a follower that fell too far behind from the ISR, as its leader does. Returns: whether the ISR changed."""
         return self.fell_behind((broker,), seq, t_ms)
 
-    def fell_behind(self, brokers: Collection[int], seq: int, t_ms: int) -> bool:
-        """Remove several such followers at once. Returns: whether the ISR changed."""
+    def fell_behind(self, brokers: Collection[int], seq: int, t_ms: int, keeps_epoch: bool | None = None) -> bool:
+        """Remove several such followers at once.
+
+        Args:
+            keeps_epoch: whether the state kept its controller epoch, as when the leader writes it; from protocol version 2.7
+                on the controller writes it, with its own. None: as at the last change of which this is known.
+
+        Returns: whether the ISR changed.
+        """
         self._begin(seq, t_ms)
         stored = self.stored
         if stored is None or not self._has_live_leader():
             return False
         isr = tuple(b for b in stored.isr if b not in brokers or b == stored.leader)
-        return self._change_isr(stored, isr, EventKind.ISR_SHRUNK)
+        return self._change_isr(stored, isr, EventKind.ISR_SHRUNK, keeps_epoch)
 
     def caught_up(self, broker: int, seq: int, t_ms: int) -> bool:
         """Add a follower that caught up with its leader to the ISR. Returns: whether the ISR changed."""
         return self.have_caught_up((broker,), seq, t_ms)
 
-    def have_caught_up(self, brokers: Iterable[int], seq: int, t_ms: int) -> bool:
-        """Add several such followers at once. Returns: whether the ISR changed."""
+    def have_caught_up(self, brokers: Iterable[int], seq: int, t_ms: int, keeps_epoch: bool | None = None) -> bool:
+        """Add several such followers at once.
+
+        Args:
+            keeps_epoch: as in fell_behind.
+
+        Returns: whether the ISR changed.
+        """
         self._begin(seq, t_ms)
         stored = self.stored
         if stored is None:
             return False
         isr = (*stored.isr, *filter(self.can_catch_up, brokers))
-        return self._change_isr(stored, isr, EventKind.ISR_EXPANDED)
+        return self._change_isr(stored, isr, EventKind.ISR_EXPANDED, keeps_epoch)
 
-    def _change_isr(self, stored: StateZnode, isr: tuple[int, ...], kind: EventKind) -> bool:
+    def _change_isr(self, stored: StateZnode, isr: tuple[int, ...], kind: EventKind, keeps_epoch: bool | None) -> bool:
         if isr == stored.isr:
             return False
-        self._write(stored._replace(isr=isr), kind, Trigger.LEADER)
+        controller_writes = self._controller_writes_isrs if keeps_epoch is None else not keeps_epoch
+        if controller_writes or stored.controller_epoch != self._view.epoch:  # else both write the same epoch
+            self._controller_writes_isrs = controller_writes
+        epoch = self._view.epoch if controller_writes else stored.controller_epoch
+        self._write(stored._replace(isr=isr, controller_epoch=epoch), kind, Trigger.LEADER)
         self._look_at_reassignment()
         return True
 

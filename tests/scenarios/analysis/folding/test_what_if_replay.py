@@ -31,9 +31,7 @@ NOT_EXACT = {
     "fault-request-unseen": "a controller that dies on the way",
     "fault-state-deleted": "a state that was deleted by hand",
     "fault-unreadable-state": "a state that cannot be read",
-    "migration-to-kraft": "ISRs that a controller writes for a leader have its epoch, from protocol version 2.7 on",
     "reassignment-controller-killed": "the controller dies between two writes",
-    "rolling-upgrade": "ISRs that a controller writes for a leader have its epoch, from protocol version 2.7 on",
     "zombie-deletes-topic": "two controllers write",
 }
 """Scenario of the library -> what no replay can compute by itself."""
