@@ -19,10 +19,10 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from kcsim.brokers.apache_kafka.errors import InstallationError
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation, find_kafka
@@ -41,6 +41,7 @@ from tests.conformance.replayed.report import report_lines
 USAGE = 64
 DIFFERS, NOT_WHOLE = 1, 2
 COMMANDS = ("record", "differ")
+WITHOUT_ZOOKEEPER_OPTION = (3, 0)
 SIMULATED = "simulated"
 SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
@@ -63,13 +64,26 @@ def main(arguments: Sequence[str]) -> int:
         return USAGE
     if asked.command == "record":
         return max(_record(_with_protocol(each, asked), kafka, asked) for each in plans)
-    return _differ((_with_protocol(plan(seed), asked) for seed in asked.seeds), kafka, asked)
+    return _differ((_for_release(_with_protocol(plan(seed), asked), kafka) for seed in asked.seeds), kafka, asked)
 
 
 def _with_protocol(given: Recording, asked: argparse.Namespace) -> Recording:
     if asked.protocol_version is None:
         return given
     return replace(given, settings={**given.settings, PROTOCOL_VERSION: asked.protocol_version})
+
+
+def _for_release(drawn: Recording, kafka: KafkaInstallation) -> Recording:
+    """Let commands ask a broker where the release has no --zookeeper for them: from 3.0 on."""
+    if kafka.release < WITHOUT_ZOOKEEPER_OPTION:
+        return drawn
+    steps = tuple(replace(step, do=_asking_a_broker(step.do)) for step in drawn.steps)
+    return replace(drawn, steps=steps)
+
+
+def _asking_a_broker(do: Mapping[str, Any]) -> Mapping[str, Any]:
+    renamed = {"--zookeeper": "--bootstrap-server", "ZK": "BS"}
+    return {**do, "tool": [renamed.get(word, word) for word in do["tool"]]} if "tool" in do else do
 
 
 def _parser() -> argparse.ArgumentParser:
