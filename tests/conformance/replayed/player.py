@@ -124,7 +124,9 @@ class Player:
         except NotSupportedError as error:
             return _Played(step.do, begin, begin, not_supported=str(error))
         except ClusterError as error:
-            problem, is_refused = str(error), True
+            if self._catch_up is not None:
+                await self._catch_up()
+            problem, is_refused = str(error), not self._written_by_acts(begin)  # one that is done in part is not left out
         except TimedOutError as error:
             problem = str(error)
         if not step.do.get("settle", True):
@@ -148,9 +150,14 @@ class Player:
         await self._catch_up()
         if has_waited:
             return len(events)
-        acts = {event.seq for event in events[begin:] if event.kind is EventKind.ADMIN_ACT}
-        written = [event.seq for event in events[begin:] if event.kind in TRANSACTIONS and event.cause in acts]
+        written = self._written_by_acts(begin)
         return written[-1] + 1 if written else len(events)
+
+    def _written_by_acts(self, begin: int) -> list[int]:
+        """Return the transactions, since this event, that the steps themselves have made."""
+        events = self._cluster.log.events[begin:]
+        acts = {event.seq for event in events if event.kind is EventKind.ADMIN_ACT}
+        return [event.seq for event in events if event.kind in TRANSACTIONS and event.cause in acts]
 
     async def _until(self, look: Callable[[], str | None]) -> None:
         await self._cluster.wait_until(look, WITHIN_MS)
