@@ -2,7 +2,7 @@
 
 All changes that wait go in one request, one request at a time. A partition has one change at a time, until it is answered.
 
-Source: Kafka 2.8, DefaultAlterIsrManager, Partition.handleAlterIsrResponse.
+Source: Kafka 2.8, DefaultAlterIsrManager, Partition.handleAlterIsrResponse; 3.9, Partition.handleAlterPartitionError.
 """
 
 from collections.abc import Callable
@@ -24,6 +24,8 @@ FINAL_ERRORS = (
     ErrorCode.INVALID_UPDATE_VERSION,
 )
 """Errors after which the leader does not ask again: it waits for a LeaderAndIsr."""
+NOT_ATTEMPTED = (ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA)
+"""Errors that say that the state is the one that the leader knows: the next fetch of a follower may ask again."""
 
 
 class Answered(NamedTuple):
@@ -72,9 +74,11 @@ class AlterIsrManager:
             answered = await self._submit(partition.tp, proposed, cause)
             if isinstance(answered.result, LeaderAndIsr):
                 return WrittenIsr(answered.result.zk_version, answered.cause)
-            if answered.result in FINAL_ERRORS:
-                error = answered.result.name
-                raise IsrRefusedError(error, f"the controller has refused ISR {list(isr)}: {error}", answered.cause)
+            if answered.result in (*FINAL_ERRORS, *NOT_ATTEMPTED):
+                error, is_final = answered.result.name, answered.result in FINAL_ERRORS
+                raise IsrRefusedError(
+                    error, f"the controller has refused ISR {list(isr)}: {error}", answered.cause, is_final
+                )
             await self._runtime.sleep_ms(RETRY_MS)
 
     async def _submit(self, tp: TopicPartition, proposed: LeaderAndIsr, cause: int) -> Answered:
