@@ -172,10 +172,11 @@ class Broker:
 
     def _isr_writes(self) -> WritesIsr:
         ports, zk = self._ports, self.kafka_zk
-        if not self._config.controller.capabilities.alter_isr:
+        capabilities = self._config.controller.capabilities
+        if not capabilities.alter_isr:
             return ZkIsrManager(ports.runtime, zk.partition_states, zk.isr_changes)
-        channel = BrokerToControllerChannel(self._config, ports, self.metadata)
-        return AlterIsrManager(self.broker_id, ports.runtime, channel, self._epoch_for_controller)
+        channel, retries = BrokerToControllerChannel(self._config, ports, self.metadata), capabilities.isr_change_retries
+        return AlterIsrManager(self.broker_id, ports.runtime, channel, self._epoch_for_controller, retries)
 
     def _group_coordinator(self) -> GroupCoordinator:
         config = self._config

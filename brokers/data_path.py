@@ -72,7 +72,9 @@ class DataPath:
         self.high_watermarks = HighWatermarkUpdater(
             runtime, FollowerSessions(runtime), self.purgatory, self.checkpoint, max_lag_ms
         )
-        self.isr = isr = IsrManager(broker_id, runtime, outside.isrs, self.high_watermarks.advance, sink)
+        checks_eligibility = config.controller.capabilities.replica_eligibility
+        is_eligible = metadata.is_alive if checks_eligibility else (lambda follower: True)
+        self.isr = isr = IsrManager(broker_id, runtime, outside.isrs, self.high_watermarks.advance, is_eligible, sink)
         self.expiration = IsrExpiration(runtime, self.hosted, isr, max_lag_ms)
         by_epoch = config.protections.leader_epoch_truncation
         clock_ms = ports.wall_clock_ms
@@ -85,7 +87,7 @@ class DataPath:
         )
         self.requests = DataRequests(
             self.produce,
-            FetchHandler(runtime, reads, isr, self.high_watermarks),
+            FetchHandler(runtime, reads, isr, self.high_watermarks, config.replica_fetch_wait_max_ms),
             ConsumerFetches(runtime, reads, self.purgatory),
             OffsetsHandler(self.hosted, metadata),
             outside.producer_ids,

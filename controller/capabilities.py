@@ -28,8 +28,8 @@ SINCE = {
     "feature_version_2": "3.3",
 }
 """The first protocol version with each capability that cannot be switched off; PROTECTIONS has the others."""
-SINCE_RELEASE = {"log_topic_ids": "3.0", "kraft_controller_epoch": "3.4"}
-"""The first release with each capability that does not depend on the protocol version."""
+SINCE_RELEASE = {"log_topic_ids": "3.0", "isr_change_retries": "3.0", "kraft_controller_epoch": "3.4"}
+"""The first release with each capability that depends on no protocol version and cannot be switched off."""
 
 
 class Capabilities(NamedTuple):
@@ -42,6 +42,10 @@ class Capabilities(NamedTuple):
         topic_ids: a topic has an id; the controller gives one to a topic that has none (KIP-516).
         log_topic_ids: the first request for a replica gives its log the topic's id, and is refused if the log has another;
             before, only later requests do. By the release.
+        isr_change_retries: a leader asks again for an ISR that the controller failed to write; before, it waits for a
+            LeaderAndIsr with a new leader epoch. By the release.
+        replica_eligibility: a broker joins no ISR while the controller regards it as dead or stopping (KIP-841). By the
+            release.
         leader_recovery_state: a state znode tells that the leader was elected from outside the ISR, until the ISR changes
             (KIP-704).
         feature_version_2: /feature has version 2, without the lowest levels (KIP-778).
@@ -53,6 +57,8 @@ class Capabilities(NamedTuple):
     finalized_features: bool
     topic_ids: bool
     log_topic_ids: bool
+    isr_change_retries: bool
+    replica_eligibility: bool
     leader_recovery_state: bool
     feature_version_2: bool
     kraft_controller_epoch: bool
@@ -75,10 +81,13 @@ def capabilities_of(protocol_version: str, protections: Protections, release: Re
     own = default_release(protocol_version) if release is None else release
     if not is_known_to(protocol_version, own):
         raise ValueError(f"Kafka {own} does not know inter.broker.protocol.version {protocol_version}")
-    switchable = {p.name.replace("-", "_"): p.since for p in PROTECTIONS if p.since is not None}
-    by_protocol = {name: _reaches(protocol_version, since) for name, since in {**SINCE, **switchable}.items()}
-    by_release = {name: _reaches(own, since) for name, since in SINCE_RELEASE.items()}
-    off = {name for name in switchable if not getattr(protections, name)}
+    of_release, of_protocol = (
+        {p.name.replace("-", "_"): p.since for p in PROTECTIONS if p.since is not None and p.is_of_release is by_release}
+        for by_release in (True, False)
+    )
+    by_protocol = {name: _reaches(protocol_version, since) for name, since in {**SINCE, **of_protocol}.items()}
+    by_release = {name: _reaches(own, since) for name, since in {**SINCE_RELEASE, **of_release}.items()}
+    off = {name for name in (*of_protocol, *of_release) if not getattr(protections, name)}
     return Capabilities(**{name: has and name not in off for name, has in {**by_protocol, **by_release}.items()})
 
 

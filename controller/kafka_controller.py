@@ -150,9 +150,7 @@ class KafkaController:
         self._topics = TopicHandlers(scope, watches, zk.topics, machines, self._numbers)
         availability = BrokerAvailability(self.context, machines, self._deletions, self._reassignments, own)
         self._brokers = BrokerHandlers(scope, watches, zk.brokers, self.channel_manager, availability)
-        self._isr_changes = IsrChangeHandler(
-            self.context, watches, zk.isr_changes, zk.partition_states, self._reassignments, own
-        )
+        self._isr_changes = IsrChangeHandler(scope, watches, zk.isr_changes, zk.partition_states, self._reassignments, own)
         self._log_dirs = LogDirHandlers(scope, watches, zk.log_dir_events, self._replicas, availability)
         self._elections = ElectionHandlers(scope, self._runtime, watches, zk.preferred_elections, self._partitions)
         self._controlled_shutdown = ControlledShutdownHandler(scope, machines, own)

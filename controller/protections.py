@@ -17,6 +17,7 @@ class Protection:
         source: the Kafka issues and improvement proposals that introduced it.
         with_it, without_it: what happens with and without the protection, in one sentence each.
         since: the first inter.broker.protocol.version with it; None: in all that are known (capabilities.py).
+        is_of_release: whether it came with the release `since`, whatever the protocol version.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Protection:
     with_it: str
     without_it: str
     since: str | None = None
+    is_of_release: bool = False
 
 
 PROTECTIONS: tuple[Protection, ...] = (
@@ -71,6 +73,14 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A broker takes up the log of an earlier topic of the same name.",
         since="2.8",
     ),
+    Protection(
+        "replica-eligibility",
+        "KIP-841",
+        "A follower joins an ISR only while the controller regards its broker as alive, and not as stopping.",
+        "A follower that still fetches joins an ISR though its broker counts as dead, and cannot be elected.",
+        since="3.3",
+        is_of_release=True,
+    ),
 )
 """All protections."""
 
@@ -86,6 +96,7 @@ class Protections:
     isr_shrink_at_failover: bool = True
     alter_isr: bool = True
     topic_ids: bool = True
+    replica_eligibility: bool = True
 
     def without(self, names: Iterable[str]) -> "Protections":
         """Return a copy with these protections switched off. Raises: ValueError for an unknown name."""

@@ -166,6 +166,7 @@ class ErrorCode(IntEnum):
     DUPLICATE_BROKER_REGISTRATION = 101
     BROKER_ID_NOT_REGISTERED = 102
     INCONSISTENT_TOPIC_ID = 103
+    INELIGIBLE_REPLICA = 107
 
 
 class LeaderAndIsrResponse(msgspec.Struct, frozen=True):

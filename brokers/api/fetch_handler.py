@@ -25,30 +25,46 @@ Found = dict[TopicPartition, FetchedPartition]
 
 
 class FetchHandler:
-    """Answers the fetches of followers."""
+    """Answers the fetches of followers.
+
+    Args:
+        longest_wait_ms: how long a fetch waits at most while its follower may not join an ISR: replica.fetch.wait.max.ms.
+    """
 
     def __init__(
-        self, runtime: Runtime, reads: PartitionReads, isr: IsrManager, high_watermarks: HighWatermarkUpdater
+        self,
+        runtime: Runtime,
+        reads: PartitionReads,
+        isr: IsrManager,
+        high_watermarks: HighWatermarkUpdater,
+        longest_wait_ms: int,
     ) -> None:
         self._runtime = runtime
         self._reads = reads
         self._isr = isr
         self._high_watermarks = high_watermarks
+        self._longest_wait_ms = longest_wait_ms
 
     async def handle(self, request: FetchRequest) -> FetchResponse:
         """Answer at once if there are records or an error, else when there are or the time is up."""
         session = self._high_watermarks.sessions.of(request.replica_id)
-        deadline_ms = self._runtime.now_ms() + request.max_wait_ms
+        began_ms = self._runtime.now_ms()
         parked = session.begin(request)
+        session.dirty.update(self._isr.take_kept_out(request.replica_id))
         dirty = session.take_dirty()
         found = await self._read(session, request, dirty)
         found.update(await self._note(request, [tp for tp in dirty if tp not in found or not found[tp].error]))
         # Records that are found at once are sent with the high watermark from before this fetch advanced it.
-        while not found and await self._wait(parked, deadline_ms):
+        while not found and await self._wait(parked, began_ms + self._longest_wait(request)):
             session.wait_again(parked)
             found = await self._read(session, request, session.take_dirty())
         parked.is_answered = True
         return FetchResponse() if parked.is_superseded else FetchResponse(self._with_offsets(session, request, found))
+
+    def _longest_wait(self, request: FetchRequest) -> int:
+        if self._isr.is_kept_out(request.replica_id):
+            return min(request.max_wait_ms, self._longest_wait_ms)
+        return request.max_wait_ms
 
     async def _wait(self, parked: ParkedFetch, deadline_ms: int) -> bool:
         """Return True if there may be something to send, False when the time is up or a newer fetch has arrived."""

@@ -2,7 +2,7 @@
 
 All changes that wait go in one request, one request at a time. A partition has one change at a time, until it is answered.
 
-Source: Kafka 2.8, DefaultAlterIsrManager, Partition.handleAlterIsrResponse.
+Source: Kafka 2.8, DefaultAlterIsrManager, Partition.handleAlterIsrResponse; 3.9, Partition.handleAlterPartitionError.
 """
 
 from collections.abc import Callable
@@ -24,6 +24,8 @@ FINAL_ERRORS = (
     ErrorCode.INVALID_UPDATE_VERSION,
 )
 """Errors after which the leader does not ask again: it waits for a LeaderAndIsr."""
+NOT_ATTEMPTED = (ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA)
+"""Errors that say that the state is the one that the leader knows: the next fetch of a follower may ask again."""
 
 
 class Answered(NamedTuple):
@@ -47,6 +49,7 @@ class AlterIsrManager:
 
     Args:
         own_epoch: returns the broker's epoch, as of its last registration.
+        retries: whether a change that the controller failed to write is asked for again.
     """
 
     is_at_once = False
@@ -57,11 +60,13 @@ class AlterIsrManager:
         runtime: Runtime,
         controller: BrokerToControllerChannel,
         own_epoch: Callable[[], BrokerEpoch],
+        retries: bool,
     ) -> None:
         self._broker_id = broker_id
         self._runtime = runtime
         self._controller = controller
         self._own_epoch = own_epoch
+        self._retries = retries
         self._changes: dict[TopicPartition, _Change] = {}
         self._sender: Task | None = None
 
@@ -72,9 +77,10 @@ class AlterIsrManager:
             answered = await self._submit(partition.tp, proposed, cause)
             if isinstance(answered.result, LeaderAndIsr):
                 return WrittenIsr(answered.result.zk_version, answered.cause)
-            if answered.result in FINAL_ERRORS:
-                error = answered.result.name
-                raise IsrRefusedError(error, f"the controller has refused ISR {list(isr)}: {error}", answered.cause)
+            error, is_not_attempted = answered.result.name, answered.result in NOT_ATTEMPTED
+            if is_not_attempted or answered.result in FINAL_ERRORS or not self._retries:
+                what = f"the controller has refused ISR {list(isr)}: {error}"
+                raise IsrRefusedError(error, what, answered.cause, is_final=not is_not_attempted)
             await self._runtime.sleep_ms(RETRY_MS)
 
     async def _submit(self, tp: TopicPartition, proposed: LeaderAndIsr, cause: int) -> Answered:

@@ -1,13 +1,13 @@
 """Changes of the ISR by a partition's leader: which followers join it and leave it.
 
 A change that was refused means that the controller has decided something: the leader then does not change the ISR until it
-learns the decision.
+learns the decision. A follower that may not join now (from 3.3 on; KIP-841) may when a later fetch of it is processed.
 
-Source: Kafka 2.8, Partition.maybeExpandIsr, maybeShrinkIsr, sendAlterIsrRequest, handleAlterIsrResponse;
-docs/kafka/requests.md 6.1, 6.2.
+Source: Kafka 2.8, Partition.maybeExpandIsr, maybeShrinkIsr, sendAlterIsrRequest, handleAlterIsrResponse; 3.9,
+isReplicaIsrEligible, handleAlterPartitionError; docs/kafka/requests.md 6.1, 6.2.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from kcsim.brokers.replication.high_watermark import out_of_sync_followers
 from kcsim.brokers.replication.isr_writes import (
@@ -24,12 +24,15 @@ from kcsim.jvm_hash_order import set_order
 from kcsim.runtime.ports import Runtime, Task
 from kcsim.vocabulary import BrokerId, FailureReason, LeaderEpoch, TopicPartition
 
+UNTIL_DECIDED = " until the controller decides"
+
 
 class IsrManager:
     """Changes the ISRs of the partitions that this broker leads.
 
     Args:
         on_changed: called with a partition whose ISR was changed, because its high watermark may advance.
+        is_eligible: whether a broker may join an ISR, by what the leader knows of the cluster.
 
     Attributes:
         expands, shrinks, failed_updates: counts since the start (IsrExpandsPerSec and so on).
@@ -41,6 +44,7 @@ class IsrManager:
         runtime: Runtime,
         writes: WritesIsr,
         on_changed: Callable[[Partition], None],
+        is_eligible: Callable[[BrokerId], bool],
         sink: EventSink,
     ) -> None:
         self.expands = 0
@@ -50,6 +54,8 @@ class IsrManager:
         self._runtime = runtime
         self._writes = writes
         self._on_changed = on_changed
+        self._is_eligible = is_eligible
+        self._kept_out: dict[BrokerId, dict[TopicPartition, None]] = {}
         self._sink = sink
         self._under_way: dict[int, Task] = {}
         self._begun = 0
@@ -72,8 +78,22 @@ class IsrManager:
             if partition.is_missing_in_isr(follower):
                 partition.waiting_followers[follower] = cause
             return
+        if not self._is_eligible(follower):
+            self._keep_out(partition.tp, follower)
+            return
         isr = set_order((*partition.isr, follower))
         await self._change(partition, isr, EventKind.ISR_EXPANDED, {"broker_id": follower}, cause)
+
+    def is_kept_out(self, follower: BrokerId) -> bool:
+        """Return whether a follower that was caught up may not join an ISR, so that its next fetch tries again."""
+        return follower in self._kept_out
+
+    def take_kept_out(self, follower: BrokerId) -> Mapping[TopicPartition, None]:
+        """Return the partitions whose ISR the follower was not allowed to join, and forget them."""
+        return self._kept_out.pop(follower, {})
+
+    def _keep_out(self, tp: TopicPartition, follower: BrokerId) -> None:
+        self._kept_out.setdefault(follower, {})[tp] = None
 
     async def maybe_shrink(self, partition: Partition, max_lag_ms: int, cause: int) -> None:
         """Remove the followers from the ISR that have not been caught up for too long.
@@ -103,7 +123,7 @@ class IsrManager:
         key = (partition.tp, partition.leader_epoch)
         if key not in self._reported_non_replicas:
             self._reported_non_replicas.add(key)
-            detail = f"Replica with id {non_replica} is not available on broker {self._broker_id}"
+            detail = f"{UNTIL_DECIDED}: Replica with id {non_replica} is not available on broker {self._broker_id}"
             error, reason = "NOT_LEADER_OR_FOLLOWER", FailureReason.NOT_A_REPLICA
             self._emit_failure(partition, partition.isr, error, detail, cause, reason)
 
@@ -163,13 +183,20 @@ class IsrManager:
 
     async def _written(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr | None:
         """Write a new ISR; None if it was refused. If the write fails, the change stays pending."""
+        epoch = partition.leader_epoch
         try:
             return await self._writes.write(partition, isr, cause)
         except IsrRefusedError as refused:
-            self._report_failure(partition, isr, refused.error, str(refused), refused.cause)
+            lasts = UNTIL_DECIDED if refused.is_final else ""
+            self._report_failure(partition, isr, refused.error, f"{lasts}: {refused}", refused.cause)
+            if not refused.is_final and partition.leader_epoch == epoch:
+                partition.pending_isr = None
+                for follower in isr:
+                    if follower not in partition.isr:
+                        self._keep_out(partition.tp, follower)
             return None
         except UNAVAILABLE as error:
-            self._report_failure(partition, isr, type(error).__name__, str(error), cause)
+            self._report_failure(partition, isr, type(error).__name__, f"{UNTIL_DECIDED}: {error}", cause)
             raise
 
     def _commit(
@@ -214,7 +241,7 @@ class IsrManager:
             isr=list(isr),
             zk_version=partition.zk_version,
             error=error,
-            detail=f"ISR stays {list(partition.isr)} until the controller decides: {detail}",
+            detail=f"ISR stays {list(partition.isr)}{detail}",
         )
         self._sink.emit(EventKind.ISR_CHANGE_FAILED, cause, **with_reason(fields, reason))
 

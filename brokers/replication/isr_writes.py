@@ -23,17 +23,19 @@ class WrittenIsr(NamedTuple):
 
 
 class IsrRefusedError(Exception):
-    """The new ISR was not written, and will not be: the leader has to wait for the controller's next decision.
+    """The new ISR was not written, and will not be.
 
     Attributes:
         error: its name in Kafka or ZooKeeper.
         cause: the event by which the leader knows it.
+        is_final: whether the leader has to wait for the controller's next decision; else it may ask for an ISR again.
     """
 
-    def __init__(self, error: str, detail: str, cause: int) -> None:
+    def __init__(self, error: str, detail: str, cause: int, is_final: bool = True) -> None:
         super().__init__(detail)
         self.error = error
         self.cause = cause
+        self.is_final = is_final
 
 
 class IsrNotSubmittedError(Exception):

@@ -3,18 +3,19 @@
 Up to protocol version 2.6 a leader writes its ISR to ZooKeeper, and a child of /isr_change_notification a little later. From
 2.7 on it sends AlterIsr to the controller, which writes the ISR.
 
-Source: Kafka 2.8, KafkaController.processIsrChangeNotification and processAlterIsr; docs/kafka/controller.md 9.
+Source: Kafka 2.8, KafkaController.processIsrChangeNotification and processAlterIsr; 3.9, processAlterPartition;
+docs/kafka/controller.md 9.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 
 from kcsim.controller.channels.broker_request_batch import KafkaControllerRequestBatch
-from kcsim.controller.context import ControllerContext
 from kcsim.controller.events import AlterIsrReceived, IsrChangeNotification
 from kcsim.controller.failures import EXPECTED_FAILURES
 from kcsim.controller.handlers.reassignment import ReassignmentHandlers
 from kcsim.controller.requests import UNKNOWN_BROKER_EPOCH, AlterIsrRequest, AlterIsrResponse, ErrorCode
+from kcsim.controller.scope import ControllerScope
 from kcsim.controller.watches import ControllerWatches
 from kcsim.vocabulary import LeaderAndIsr, PartitionState, TopicPartition
 from kcsim.zk.errors import BadVersionError, ControllerMovedError, ZooKeeperError
@@ -28,14 +29,15 @@ class IsrChangeHandler:
 
     def __init__(
         self,
-        context: ControllerContext,
+        scope: ControllerScope,
         watches: ControllerWatches,
         znodes: IsrChangeZnodes,
         states: PartitionStateZnodes,
         reassignments: ReassignmentHandlers,
         own: KafkaControllerRequestBatch,
     ) -> None:
-        self._context = context
+        self._context = scope.context
+        self._checks_eligibility = scope.config.capabilities.replica_eligibility
         self._watches = watches
         self._znodes = znodes
         self._states = states
@@ -80,7 +82,8 @@ class IsrChangeHandler:
         """Write the ISRs that leaders ask for, answer, notify all brokers, and complete what reassignments can complete now.
 
         Each state znode must have the version that the leader knows. After a refused write the controller does not read the
-        state again, and the leader has to wait for the controller's next decision.
+        state again, and the leader has to wait for the controller's next decision. From 3.3 on an ISR that names a broker
+        that is dead or stopping is refused, which the leader may ask for again (recorded from 3.9.1; KIP-841).
 
         Raises: ControllerMovedError and EXPECTED_FAILURES, after the leader was answered. Kafka reports the former as any
             other failure here; the controller then learns from /controller alone that it has a successor.
@@ -116,6 +119,9 @@ class IsrChangeHandler:
                 altered[tp] = ErrorCode.FENCED_LEADER_EPOCH
             elif replace(asked, zk_version=known.leader_and_isr.zk_version) == known.leader_and_isr:
                 altered[tp] = known.leader_and_isr  # the answer to an earlier request was lost
+            elif self._checks_eligibility and not context.live_broker_ids.issuperset(asked.isr):
+                has_other_version = asked.zk_version != known.leader_and_isr.zk_version
+                altered[tp] = ErrorCode.INVALID_UPDATE_VERSION if has_other_version else ErrorCode.INELIGIBLE_REPLICA
             else:
                 wanted[tp] = PartitionState(asked, context.epoch)
         for tp, written in (await self._states.set(wanted, context.epoch_zk_version, cause)).items():

@@ -174,10 +174,11 @@ class BrokerBench(Bench):
         self.handlers = RequestHandlers(ports, self.replicas, answers, lambda: OWN_EPOCH)
 
     def _isr_writes(self, config: BrokerConfig, ports: BrokerPorts) -> WritesIsr:
-        if not config.controller.capabilities.alter_isr:
+        capabilities = config.controller.capabilities
+        if not capabilities.alter_isr:
             return ZkIsrManager(self.runtime, self.kafka_zk.partition_states, self.kafka_zk.isr_changes)
         channel = BrokerToControllerChannel(config, ports, self.metadata)
-        return AlterIsrManager(B1, self.runtime, channel, lambda: OWN_EPOCH)
+        return AlterIsrManager(B1, self.runtime, channel, lambda: OWN_EPOCH, capabilities.isr_change_retries)
 
     def _cluster_changes(self, config: BrokerConfig, ports: BrokerPorts) -> ClusterChanges:
         """Return the components for requests of admin clients, with a controller module that never takes over."""

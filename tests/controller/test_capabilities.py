@@ -26,9 +26,9 @@ WITHOUT_ALTER_ISR = ALL_ON.without(["alter-isr"])
         ("2.6", set()),
         ("2.7", {"alter_isr", "broker_features", "finalized_features"}),
         ("2.8", {"topic_ids"}),
-        ("3.0", {"log_topic_ids"}),
+        ("3.0", {"isr_change_retries", "log_topic_ids"}),
         ("3.2", {"leader_recovery_state"}),
-        ("3.3", {"feature_version_2"}),
+        ("3.3", {"feature_version_2", "replica_eligibility"}),
         ("3.4", {"kraft_controller_epoch"}),
         ("3.9", set()),
     ],
@@ -44,8 +44,8 @@ def test_a_version_has_what_those_before_it_have_and_its_own(version: str, new: 
     ("release", "protocol_version", "has"),
     [
         ("2.8", "2.6", set()),
-        ("3.9", "2.6", {"log_topic_ids", "kraft_controller_epoch"}),
-        ("3.0", "2.7", {"alter_isr", "broker_features", "finalized_features", "log_topic_ids"}),
+        ("3.9", "2.6", {"isr_change_retries", "log_topic_ids", "replica_eligibility", "kraft_controller_epoch"}),
+        ("3.0", "2.7", {"alter_isr", "broker_features", "finalized_features", "isr_change_retries", "log_topic_ids"}),
     ],
 )
 def test_some_capabilities_depend_on_the_release(release: Release, protocol_version: str, has: set[str]) -> None:
@@ -66,6 +66,11 @@ def test_what_is_switched_off_no_version_has(version: str) -> None:
     assert not capabilities_of(version, WITHOUT_ALTER_ISR).alter_isr
     config = ControllerConfig(inter_broker_protocol_version=version, protections=WITHOUT_ALTER_ISR)
     assert not config.capabilities.alter_isr
+
+
+def test_what_is_switched_off_no_release_has() -> None:
+    off = ALL_ON.without(["replica-eligibility"])
+    assert [capabilities_of("2.6", given, Release("3.3")).replica_eligibility for given in (ALL_ON, off)] == [True, False]
 
 
 def test_a_protection_that_is_no_capability_decides_nothing() -> None:

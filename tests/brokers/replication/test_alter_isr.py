@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.config import PROTOCOL_VERSION, BrokerConfig
 from kcsim.brokers.replication.alter_isr import RETRY_MS
+from kcsim.brokers.requests import FetchPartition, FetchRequest
+from kcsim.controller.protections import ALL_ON
 from kcsim.controller.requests import AlterIsrRequest, ErrorCode, UpdateMetadataResponse
 from kcsim.eventlog.events import EventKind
 from kcsim.vocabulary import BrokerId, LeaderAndIsr, LeaderEpoch, PartitionState, TopicPartition, ZkVersion
@@ -14,6 +16,7 @@ from tests.brokers.broker_bench import (
     B1,
     B2,
     B3,
+    CAUSE,
     CONTROLLER,
     ORDERS_0,
     ORDERS_1,
@@ -28,14 +31,17 @@ from tests.brokers.scripted_controller import ScriptedController
 MAX_LAG_MS = 2_000
 ENOUGH_MS = 100
 """Time for a request to arrive, for its answer, and for a request that is sent again."""
-CONFIG = BrokerConfig.of({"inter.broker.protocol.version": "2.8", "replica.lag.time.max.ms": MAX_LAG_MS})
+SETTINGS = {"replica.lag.time.max.ms": MAX_LAG_MS}
+CONFIG = BrokerConfig.of(SETTINGS | {PROTOCOL_VERSION: "2.8"})
+WITH_RETRIES = BrokerConfig.of(SETTINGS | {PROTOCOL_VERSION: "3.0"})
+WITH_ELIGIBILITY = BrokerConfig.of(SETTINGS | {PROTOCOL_VERSION: "3.3"})
 
 
 class AlterIsrBench(BrokerBench):
     """Broker 1, which asks a scripted controller for ISRs."""
 
-    def __init__(self) -> None:
-        super().__init__(CONFIG)
+    def __init__(self, config: BrokerConfig = CONFIG) -> None:
+        super().__init__(config)
         self.controller = ScriptedController(self.runtime, self.network, CONTROLLER)
 
     async def update_metadata(
@@ -69,7 +75,11 @@ Script = Callable[[AlterIsrBench], Coroutine[Any, Any, None]]
 
 
 def play(script: Script) -> AlterIsrBench:
-    bench = AlterIsrBench()
+    return play_with(CONFIG, script)
+
+
+def play_with(config: BrokerConfig, script: Script) -> AlterIsrBench:
+    bench = AlterIsrBench(config)
     bench.play(lambda: script(bench))
     return bench
 
@@ -273,10 +283,17 @@ def test_a_write_with_all_acknowledgements_is_answered_once_the_isr_has_shrunk()
 
 @pytest.mark.parametrize(
     "error",
-    [ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_UPDATE_VERSION],
+    [
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.INVALID_UPDATE_VERSION,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+    ],
     ids=lambda error: error.name,
 )
 def test_a_refused_change_stays_pending_until_the_next_leader_and_isr(error: ErrorCode) -> None:
+    """So does in 2.8 one that the controller failed to write: Kafka's leader fails at asking again."""
+
     async def script(bench: AlterIsrBench) -> None:
         await expanding(bench)
         await bench.answer(orders=error)
@@ -295,7 +312,68 @@ def test_a_refused_change_stays_pending_until_the_next_leader_and_isr(error: Err
     assert (bench.isr.failed_updates, bench.isr.expands) == (1, 1)
 
 
-def test_a_partition_with_another_error_is_asked_for_again_after_a_while() -> None:
+@pytest.mark.parametrize("error", [ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED], ids=lambda e: e.name)
+def test_after_a_replica_was_not_eligible_its_next_fetch_asks_again(error: ErrorCode) -> None:
+    """The state is the one that the leader knows. Source: Kafka 3.9, Partition.handleAlterPartitionError; KIP-841."""
+
+    async def script(bench: AlterIsrBench) -> None:
+        await expanding(bench)
+        await bench.answer(orders=error)
+        assert (bench.partition().isr, bench.partition().pending_isr) == ((B1, B2), None)
+        await bench.until_asked(1)  # nothing is asked by itself
+        await bench.fetch(B3, {ORDERS_0: 0})
+        await bench.until_asked(2)
+        await bench.answer()
+
+    bench = play(script)
+    assert bench.controller.asked == 2 * [{ORDERS_0: state(B1, B2, B3)}]
+    assert changes(bench) == [(EventKind.ISR_CHANGE_FAILED, [1, 2, 3]), (EventKind.ISR_EXPANDED, [1, 2, 3])]
+    assert bench.events(EventKind.ISR_CHANGE_FAILED)[0].detail == (
+        f"ISR stays [1, 2]: the controller has refused ISR [1, 2, 3]: {error.name}"
+    )
+
+
+async def caught_up_while_dead(bench: AlterIsrBench) -> FetchRequest:
+    """Let broker 3 catch up while the leader does not know it as alive; return its fetch, which waits a minute at most."""
+    await bench.lead(isr=(B1, B2))
+    await bench.update_metadata(alive=(B1, B2, CONTROLLER))
+    fetch = FetchRequest(B3, 60_000, {ORDERS_0: FetchPartition(LeaderEpoch(0), 0, CAUSE)})
+    began_ms = bench.runtime.now_ms()
+    await bench.data.requests.followers.handle(fetch)
+    assert bench.runtime.now_ms() - began_ms == BrokerConfig().replica_fetch_wait_max_ms
+    return fetch
+
+
+def test_a_follower_that_is_not_alive_joins_with_its_first_fetch_afterwards() -> None:
+    """Its fetch is answered after replica.fetch.wait.max.ms, so that an unchanged fetch finds out that it may join."""
+
+    async def script(bench: AlterIsrBench) -> None:
+        fetch = await caught_up_while_dead(bench)
+        await bench.until_asked(0)
+        await bench.update_metadata()
+        await bench.until_asked(0)
+        bench.runtime.spawn("fetch", bench.data.requests.followers.handle(fetch))
+        await bench.until_asked(1)
+        await bench.answer()
+
+    bench = play_with(WITH_ELIGIBILITY, script)
+    assert changes(bench) == [(EventKind.ISR_EXPANDED, [1, 2, 3])]
+
+
+def test_where_eligibility_is_not_checked_a_follower_that_is_not_alive_joins_at_once() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await bench.lead(isr=(B1, B2))
+        await bench.update_metadata(alive=(B1, B2, CONTROLLER))
+        await bench.fetch(B3, {ORDERS_0: 0})
+        await bench.until_asked(1)
+        await bench.answer()
+
+    without = ALL_ON.without(["replica-eligibility"])
+    for config in (CONFIG, BrokerConfig.of(SETTINGS | {PROTOCOL_VERSION: "3.3"}, without)):
+        assert changes(play_with(config, script)) == [(EventKind.ISR_EXPANDED, [1, 2, 3])]
+
+
+def test_from_3_0_on_a_partition_with_another_error_is_asked_for_again_after_a_while() -> None:
     async def script(bench: AlterIsrBench) -> None:
         await expanding(bench)
         answered_ms = bench.runtime.now_ms()
@@ -305,7 +383,7 @@ def test_a_partition_with_another_error_is_asked_for_again_after_a_while() -> No
         assert changes(bench) == []
         await bench.answer()
 
-    bench = play(script)
+    bench = play_with(WITH_RETRIES, script)
     assert bench.controller.asked == [{ORDERS_0: state(B1, B2, B3)}] * 2
     assert changes(bench) == [(EventKind.ISR_EXPANDED, [1, 2, 3])]
 

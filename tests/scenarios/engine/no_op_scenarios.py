@@ -94,6 +94,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     "fault-registration-deleted": _with_topics(1, 2),
     "fault-state-deleted": _with_topics(1, 3),
     "follower-leads-before-it-hears": _with_topics(1, 4),
+    "follower-outlives-its-session": _with_topics(1, 3),
     "isr-shrinks-without-zookeeper": _with_topics(1, 3),
     "last-isr-member-lost": _with_topics(1, 3),
     "leader-crash-acks-all": _with_topics(1, 3, crashed="broker-2"),

@@ -62,6 +62,7 @@ NOT_RUN = {
     "controller-lost-with-its-replicas",
     "fault-log-of-a-deleted-topic",
     "follower-leads-before-it-hears",
+    "follower-outlives-its-session",
     "isr-shrinks-without-zookeeper",
     "leader-crash-acks-all",
     "leader-crash-acks-one",

@@ -18,7 +18,7 @@ from tests.scenarios.scenario_files import BASE, written
 
 NAMES = (
     "controller-epoch-fence, broker-epoch, leader-epoch-truncation, expiry-clears-queue, isr-shrink-at-failover, alter-isr, "
-    "topic-ids"
+    "topic-ids, replica-eligibility"
 )
 
 
@@ -127,6 +127,14 @@ def test_one_that_the_protocol_version_of_the_cluster_does_not_have_is_a_matter_
     refused = kcsim(*run)
     assert (refused.exit_code, refused.stderr, refused.stdout) == (64, f"--without: {message}\n", "")
     assert kcsim(*run, "--setting", f"{version}=2.7").exit_code == 0
+
+
+def test_one_that_the_release_of_the_cluster_does_not_have_is_a_matter_of_usage() -> None:
+    run = ("run", "follower-outlives-its-session", "--zookeeper", "simulated", "--without", "replica-eligibility")
+    version = "inter.broker.protocol.version"
+    message = f"replica-eligibility came with Kafka 3.3, and this cluster has 3.2; raise it with --setting {version}=3.3"
+    refused = kcsim(*run, "--setting", f"{version}=3.2")
+    assert (refused.exit_code, refused.stderr, refused.stdout) == (64, f"--without: {message}\n", "")
 
 
 def test_the_help_names_them_all() -> None:

@@ -434,6 +434,7 @@ def test_the_library_has_what_it_should_have() -> None:
         "fault-unreadable-state",
         "fault-unreadable-topic",
         "follower-leads-before-it-hears",
+        "follower-outlives-its-session",
         "isr-shrinks-without-zookeeper",
         "last-isr-member-lost",
         "leader-crash-acks-all",
