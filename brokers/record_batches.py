@@ -132,6 +132,24 @@ class BrokenRecordsError(ValueError):
     """The records of a batch cannot be read, though its checksum fits: the producer has sent it so."""
 
 
+def keys_of(batch: bytes) -> Iterator[bytes | None]:
+    """Yield the key of each record of a batch that is not compressed; None for a record without one.
+
+    Raises: BrokenRecordsError.
+    """
+    position = HEADER.size
+    try:
+        for _ in range(header_of(batch).record_count):
+            length, start = _varint(batch, position)
+            _, at = _varint(batch, start + 1)  # after the record's attributes
+            _, at = _varint(batch, at)
+            key_length, key_at = _varint(batch, at)
+            yield None if key_length < 0 else batch[key_at : key_at + key_length]
+            position = start + length
+    except IndexError:
+        raise BrokenRecordsError(f"the batch of {len(batch)} bytes ends within a record") from None
+
+
 def _deltas(batch: bytes, count: int) -> Iterator[tuple[int, int]]:
     """Yield what each record adds to the batch's base offset and timestamp."""
     position = HEADER.size

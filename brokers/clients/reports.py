@@ -44,7 +44,8 @@ class ProducerReports:
         self._unreported: dict[_ReportKey, int] = {}
         self._reported_ms: dict[_ReportKey, int] = {}
 
-    def note_acknowledged(self, tp: TopicPartition, count: int, leader: BrokerId) -> None:
+    def note_acknowledged(self, tp: TopicPartition, count: int, leader: BrokerId | None = None) -> None:
+        """Add acknowledged records, with the leader that has answered if it is known."""
         self.acknowledged += count
         self._note(_ReportKey(EventKind.RECORDS_ACKNOWLEDGED, tp, leader), count)
 

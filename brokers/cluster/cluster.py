@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from kcsim.brokers.broker import Broker, BrokerStartError, broker_info
-from kcsim.brokers.clients.clients import Address
+from kcsim.brokers.clients.clients import Address, ClientConfig, ClusterClient
+from kcsim.brokers.clients.ledger import Ledger
+from kcsim.brokers.clients.producer import Producer, ProducerSpec
 from kcsim.brokers.cluster.answer_faults import AnswerFaults
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
 from kcsim.brokers.cluster.controller_requests import ControllerRequests
@@ -156,6 +158,10 @@ class Cluster:
     @property
     def is_seen_from_outside(self) -> bool:
         return False
+
+    @property
+    def producing(self) -> "Cluster":
+        return self
 
     @property
     def simulated(self) -> "Cluster":
@@ -472,6 +478,13 @@ class Cluster:
         process = Process(name, self.runtime, self._zookeeper, self._network)
         self._clients.append(process)
         return process
+
+    def new_producer(self, spec: ProducerSpec, ledger: Ledger) -> Producer:
+        """Return a producer that has not begun, on a process of its own."""
+        process = self.client_process(spec.node)
+        config = ClientConfig(spec.config.request_timeout_ms, spec.config.retry_backoff_ms)
+        client = ClusterClient(process, self.bootstrap, spec.topics, config)
+        return Producer(spec, process, client, ledger, self.epoch_ms)
 
     def replica_logs(self, tp: TopicPartition) -> dict[BrokerId, ReplicaLog]:
         """Return the logs of a partition by broker, also of brokers that do not run, from their disks. Read only."""

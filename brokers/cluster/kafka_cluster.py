@@ -13,6 +13,9 @@ from typing import Protocol
 
 from kcsim.brokers.apache_kafka.broker_process import KafkaBroker
 from kcsim.brokers.apache_kafka.errors import BrokerExitedError
+from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
+from kcsim.brokers.clients.ledger import Ledger
+from kcsim.brokers.clients.producer import ProducerSpec
 from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
 from kcsim.brokers.cluster.environment import ClusterEnvironment
 from kcsim.brokers.cluster.kafka_process_states import (
@@ -21,6 +24,8 @@ from kcsim.brokers.cluster.kafka_process_states import (
     KafkaProcessState,
     next_kafka_process_state,
 )
+from kcsim.brokers.cluster.kafka_producer import KafkaProducer
+from kcsim.brokers.cluster.kafka_replica_logs import read_replica_log
 from kcsim.brokers.cluster.scenario_cluster import Moment
 from kcsim.brokers.cluster.server_faults import ServerFaults
 from kcsim.brokers.cluster.state_watch import StateWatch
@@ -28,6 +33,7 @@ from kcsim.brokers.cluster.tool_session import open_tool
 from kcsim.brokers.cluster.topic_admin import TopicAdmin
 from kcsim.brokers.cluster.znode_edits import ZnodeEdits
 from kcsim.brokers.config import NO_SETTINGS, Value
+from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.controller.capabilities import Release
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
 from kcsim.controller.requests import ErrorCode
@@ -36,7 +42,7 @@ from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import EventFields, EventKind, hexadecimal
 from kcsim.eventlog.run_actions import SCENARIO, ArmedWrite, ClusterError, RunActionLog, process_state_fields
 from kcsim.runtime.ports import Task
-from kcsim.vocabulary import SessionId, TopicPartition
+from kcsim.vocabulary import BrokerId, SessionId, TopicPartition
 from kcsim.zk.proxy import Breakpoint, ProxiedSession, ProxiedWrite, ZooKeeperProxy
 
 UP_WITHIN_MS = 60_000
@@ -90,6 +96,7 @@ class KafkaCluster:
 
     Attributes:
         connect_string: for programs other than the brokers.
+        acknowledged_records: none; those of clients from outside the run are not seen.
     """
 
     def __init__(
@@ -116,6 +123,8 @@ class KafkaCluster:
         self._tools = tools
         self._attribute_session_end = attribute_session_end
         self._settle = settle
+        self._producers: list[KafkaProducer] = []
+        self.acknowledged_records = AcknowledgedRecords()
 
     # --- what is seen of it
 
@@ -135,6 +144,10 @@ class KafkaCluster:
     @property
     def is_seen_from_outside(self) -> bool:
         return True
+
+    @property
+    def producing(self) -> "KafkaCluster":
+        return self
 
     @property
     def simulated(self) -> None:
@@ -310,6 +323,8 @@ class KafkaCluster:
         self._is_disarmed = True
 
     async def close(self) -> None:
+        for producer in self._producers:
+            producer.close()
         for slot in self._slots.values():
             slot.apply(KafkaProcessInput.CLOSE)
             if slot.watch is not None:
@@ -352,7 +367,7 @@ class KafkaCluster:
         return cause
 
     @property
-    def bootstrap_servers(self) -> str | None:
+    def bootstrap_servers(self) -> str:
         return ",".join(slot.process.address for slot in self._slots.values())
 
     def bootstrap(self) -> str:
@@ -361,6 +376,27 @@ class KafkaCluster:
         if not running:
             raise ClusterError("no broker is running to send a request to")
         return ",".join(f"127.0.0.1:{slot.process.port}" for slot in running)
+
+    # --- producers
+
+    def new_producer(self, spec: ProducerSpec, ledger: Ledger) -> KafkaProducer:
+        """Return a producer that has not begun, which is a client of all brokers."""
+        producer = KafkaProducer(spec, self.runtime, self.bootstrap_servers, self._partitions, ledger)
+        self._producers.append(producer)
+        return producer
+
+    def _partitions(self, topic: str) -> list[TopicPartition]:
+        return [tp for tp in self.state.of_topics.partitions() if tp.topic == topic]
+
+    def replica_logs(self, tp: TopicPartition) -> dict[BrokerId, ReplicaLog]:
+        """Return the logs of a partition by broker, read from the log directories of all brokers, running or not."""
+        read = {
+            BrokerId(slot.process.broker_id): read_replica_log(slot.process.log_dirs, tp) for slot in self._slots.values()
+        }
+        return {broker: log for broker, log in read.items() if log is not None}
+
+    def report_clients(self) -> None:
+        """Append nothing: of clients from outside the run, nothing is seen."""
 
     # --- sessions and connections
 

@@ -10,6 +10,9 @@ from typing import Literal, Protocol
 from kcsim.brokers.broker import Broker
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.clients.clients import Address
+from kcsim.brokers.clients.ledger import Ledger
+from kcsim.brokers.clients.producer import ProducerSpec
+from kcsim.brokers.clients.reports import ProducerReports
 from kcsim.brokers.cluster.answer_faults import AnswerFaults
 from kcsim.brokers.cluster.fleet import ConsumerFleet
 from kcsim.brokers.cluster.network_faults import NetworkFaults
@@ -24,7 +27,7 @@ from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentT
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.event_log import EventLog
-from kcsim.runtime.ports import Runtime
+from kcsim.runtime.ports import Promise, Runtime
 from kcsim.vocabulary import BrokerId, TopicPartition
 
 Moment = Literal["before", "after"]
@@ -134,15 +137,36 @@ class BrokerActions(Protocol):
         ...
 
 
-class SimulatedBrokers(ObservedCluster, Protocol):
-    """What simulated brokers offer in addition: clients, a network with faults, and a look at their memory and disks."""
+class RunningProducer(Protocol):
+    """A producer of the scenario, from its first start to the end of the run."""
 
     @property
-    def network_faults(self) -> NetworkFaults: ...
-    @property
-    def answer_faults(self) -> AnswerFaults: ...
-    @property
-    def consumers(self) -> ConsumerFleet: ...
+    def reports(self) -> ProducerReports | None:
+        """The reports of the present work; None between starts."""
+        ...
+
+    async def begin(self, records: int | None, reports: ProducerReports) -> Promise[None]:
+        """Start to write. Return a promise that is resolved when all records are acknowledged or given up.
+
+        Args:
+            records: how many; None: until `stop`.
+
+        Raises: TimedOutError when the producer's topics are unknown for max.block.ms; ClusterError.
+        """
+        ...
+
+    def stop(self) -> None:
+        """Make no more records; records already made are still sent."""
+        ...
+
+
+class ProducersCluster(ObservedCluster, Protocol):
+    """What the producers of a scenario need: a way to the brokers, and a look at the records on their disks."""
+
+    def new_producer(self, spec: ProducerSpec, ledger: Ledger) -> RunningProducer:
+        """Return a producer that has not begun; it enters its records into the ledger."""
+        ...
+
     @property
     def acknowledged_records(self) -> AcknowledgedRecords:
         """The records that were acknowledged to clients from outside the run."""
@@ -152,6 +176,20 @@ class SimulatedBrokers(ObservedCluster, Protocol):
         """Append the events about clients from outside the run that are summed up."""
         ...
 
+    def replica_logs(self, tp: TopicPartition) -> Mapping[BrokerId, ReplicaLog]:
+        """Return the logs of a partition by broker, also of brokers that do not run, from their disks. Read only."""
+        ...
+
+
+class SimulatedBrokers(ProducersCluster, Protocol):
+    """What simulated brokers offer in addition: consumers, a network with faults, and a look at their memory."""
+
+    @property
+    def network_faults(self) -> NetworkFaults: ...
+    @property
+    def answer_faults(self) -> AnswerFaults: ...
+    @property
+    def consumers(self) -> ConsumerFleet: ...
     @property
     def epoch_ms(self) -> int:
         """Wall-clock time of the run's start, in ms since 1970."""
@@ -174,15 +212,12 @@ class SimulatedBrokers(ObservedCluster, Protocol):
         """Return the running broker of that name. Raises: ClusterError."""
         ...
 
-    def replica_logs(self, tp: TopicPartition) -> Mapping[BrokerId, ReplicaLog]:
-        """Return the logs of a partition by broker, also of brokers that do not run, from their disks. Read only."""
-        ...
-
 
 class ScenarioCluster(ObservedCluster, BrokerActions, Protocol):
     """What steps need: actions on brokers, ZooKeeper's servers, topics and znodes, and requests to the controller.
 
     Attributes:
+        producing: the same cluster as producers need it.
         simulated: the same cluster with what only simulated brokers offer; None if its brokers are not simulated.
     """
 
@@ -192,6 +227,8 @@ class ScenarioCluster(ObservedCluster, BrokerActions, Protocol):
     def topics(self) -> TopicAdmin: ...
     @property
     def znodes(self) -> ZnodeEdits: ...
+    @property
+    def producing(self) -> ProducersCluster: ...
     @property
     def simulated(self) -> SimulatedBrokers | None: ...
 

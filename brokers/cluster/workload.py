@@ -1,6 +1,6 @@
 """The producers of a run: starts and stops them, and counts the ledger when the run is over.
 
-Each producer has a process of its own and reaches the brokers through the network only. The ledger inspects the disks from
+Each producer is a client of its own, and reaches the brokers through the network only. The ledger inspects the disks from
 outside, which no node of the cluster can do.
 """
 
@@ -8,12 +8,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from kcsim.brokers.clients.clients import ClientConfig, ClusterClient
 from kcsim.brokers.clients.ledger import Ledger, RecordCounts, count_records
-from kcsim.brokers.clients.producer import Producer, ProducerSpec
+from kcsim.brokers.clients.producer import ProducerSpec
 from kcsim.brokers.clients.reports import ProducerReports
 from kcsim.brokers.cluster.record_fates import RecordFate, RecordHistory
-from kcsim.brokers.cluster.scenario_cluster import SimulatedBrokers
+from kcsim.brokers.cluster.scenario_cluster import ProducersCluster, RunningProducer
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import EventFields, EventKind
@@ -37,12 +36,12 @@ class Workload:
         declared: the declared producers, by name.
     """
 
-    def __init__(self, cluster: SimulatedBrokers, declared: Mapping[str, ProducerSpec]) -> None:
+    def __init__(self, cluster: ProducersCluster, declared: Mapping[str, ProducerSpec]) -> None:
         self.ledger = Ledger()
         self._cluster = cluster
         self._declared = declared
         self._actions = RunActionLog(cluster.log)
-        self._producers: dict[str, Producer] = {}
+        self._producers: dict[str, RunningProducer] = {}
         self._under_way: dict[str, Promise[None]] = {}
 
     # --- verbs
@@ -106,13 +105,9 @@ class Workload:
             seen = f"{reports.acknowledged} records acknowledged, {reports.given_up} given up"
             raise TimedOutError(f"producer {name} was not done within {within_ms} ms: {seen}") from None
 
-    def _producer(self, name: str) -> Producer:
+    def _producer(self, name: str) -> RunningProducer:
         if name not in self._producers:
-            spec, cluster = self._declared[name], self._cluster
-            process = cluster.client_process(spec.node)
-            config = ClientConfig(spec.config.request_timeout_ms, spec.config.retry_backoff_ms)
-            client = ClusterClient(process, cluster.bootstrap, spec.topics, config)
-            self._producers[name] = Producer(spec, process, client, self.ledger, cluster.epoch_ms)
+            self._producers[name] = self._cluster.new_producer(self._declared[name], self.ledger)
         return self._producers[name]
 
     # --- the ledger

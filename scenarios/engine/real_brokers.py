@@ -1,7 +1,7 @@
 """What can be observed of real brokers, and what can be done to them: a scenario that needs more is refused at the start.
 
-Real brokers are observed through ZooKeeper's transaction log and their own logs. There is no proxy between two of them, and
-the records in their partitions are not counted. What only some versions of Kafka log counts as observable.
+Real brokers are observed through ZooKeeper's transaction log and their own logs, and the records in their partitions through
+their segment files. There is no proxy between two of them. What only some versions of Kafka log counts as observable.
 """
 
 import re
@@ -17,6 +17,7 @@ from kcsim.scenarios.language.model import hyphenated
 from kcsim.scenarios.language.scenario_file import LoadedScenario
 from kcsim.scenarios.language.step import ScenarioStep
 from kcsim.scenarios.language.steps import WaitStep
+from kcsim.scenarios.language.workload_steps import ProduceStep
 from kcsim.scenarios.language.yaml_reader import FileProblem
 from kcsim.znodes import paths
 
@@ -24,6 +25,7 @@ ZNODE = frozenset({"path", "data", "zxid", "zk_version", "ephemeral", "session_i
 _BREAKPOINT = frozenset({"breakpoint", "breakpoint_path"})
 STATE = frozenset({"node", "topic", "partition", "leader", "leader_epoch", "isr", "controller_epoch"})
 REPLICA = STATE | {"replicas", "zk_version"}
+RECORDS = frozenset({"node", "topic", "partition"})
 ACTION = frozenset({"op", "fault", "target", "topic", "partition", "path", "count", "node", *_BREAKPOINT})
 
 OBSERVABLE: Mapping[EventKind, frozenset[str]] = MappingProxyType(
@@ -67,6 +69,12 @@ OBSERVABLE: Mapping[EventKind, frozenset[str]] = MappingProxyType(
         EventKind.REPLICA_STOPPED: frozenset({"node", "topic", "partition", "deleted"}),
         EventKind.LOG_DIR_FAILED: frozenset({"node", "broker_id", "count"}),
         EventKind.RECORDS_TRUNCATED: frozenset({"node", "topic", "partition", "offset"}),
+        # by the producers of the run, which are not told who has answered; and by the brokers' segment files at the end
+        EventKind.WORKLOAD_STARTED: frozenset({"node", "count"}),
+        EventKind.RECORDS_ACKNOWLEDGED: RECORDS,
+        EventKind.RECORDS_GIVEN_UP: RECORDS,
+        EventKind.WORKLOAD_STOPPED: frozenset({"node", "count"}),
+        EventKind.LEDGER: frozenset({"topic", "partition", "leader", "isr", "count"}),
         # by ourselves
         EventKind.FAULT: ACTION,
         EventKind.FAULT_CONFIRMED: ACTION,
@@ -95,13 +103,13 @@ PARTLY_OBSERVABLE: Mapping[tuple[EventKind, str], "re.Pattern[str]"] = MappingPr
 )
 """Columns of which only some values can be observed: the values that a scenario may ask for."""
 
-OF_CLIENTS = frozenset(
-    {
-        *("acknowledged", "given_up", "lost", "lost_everywhere", "incomplete", "unacknowledged", "duplicated", "divergent"),
-        *("groups", "assignment", "moved", "unconsumed"),
-    }
-)
-"""Fields of Condition about records and consumers."""
+UNSEEN = {
+    "divergent": "high watermarks of real replicas are not read",
+    **dict.fromkeys(("groups", "assignment", "moved", "unconsumed"), "there are no consumers beside real brokers"),
+}
+"""Field of Condition about records and consumers -> why it cannot be evaluated."""
+MAX_RECORDS = 1_000_000
+MADE_ONE_BY_ONE = f"a real producer makes them one by one, {MAX_RECORDS} at most"
 METRICS = "metrics"
 
 
@@ -111,6 +119,11 @@ def refusals(loaded: LoadedScenario) -> list[FileProblem]:
         FileProblem(loaded.file, line, why)
         for step, line in zip(loaded.scenario.timetable, loaded.step_lines, strict=True)
         if (why := _refusal(step)) is not None
+    ]
+    found += [
+        FileProblem(loaded.file, None, f"producer {name}: {producer.records} records; {MADE_ONE_BY_ONE}")
+        for name, producer in loaded.scenario.workload.producers.items()
+        if _is_too_many(producer.records)
     ]
     if off := loaded.scenario.protections.without(()).off:
         names = ", ".join(protection.name for protection in off)
@@ -123,8 +136,8 @@ def refusals(loaded: LoadedScenario) -> list[FileProblem]:
 def why_unobservable(condition: Condition) -> str | None:
     """Return why a condition cannot be evaluated on real brokers, or None if it can."""
     for part, _ in condition.parts():
-        if part in OF_CLIENTS:
-            return f"{hyphenated(part)}: the records and the consumers of real brokers are not counted"
+        if part in UNSEEN:
+            return f"{hyphenated(part)}: {UNSEEN[part]}"
         if part == METRICS:
             return f"{part}: those of real brokers are not read"
     for pattern in condition.patterns():
@@ -137,10 +150,16 @@ def _refusal(step: ScenarioStep) -> str | None:
     verb = step.verb()
     if (why := spec_of(step).why_not_on_kafka(step)) is not None:
         return f"{verb}: {why}"
+    if isinstance(step, ProduceStep) and _is_too_many(step.records):
+        return f"{verb}: {step.records} records; {MADE_ONE_BY_ONE}"
     awaited = step.wait if isinstance(step, WaitStep) else step.when
     if awaited is not None and (why := why_unobservable(awaited)) is not None:
         return f"{verb}: {why}"
     return None
+
+
+def _is_too_many(records: int | None) -> bool:
+    return records is not None and records > MAX_RECORDS
 
 
 def _unobservable_part(pattern: EventPattern) -> str | None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from kcsim.brokers.cluster.quiescence import QUIET_PERIOD_MS, QuiescenceDetector
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
+from kcsim.brokers.cluster.workload import Workload
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.scenarios.engine.simulated_parts import SimulatedParts
@@ -27,9 +28,16 @@ class Recovery:
         simulated: given if the brokers are simulated.
     """
 
-    def __init__(self, cluster: ScenarioCluster, quiescence: QuiescenceDetector, simulated: SimulatedParts | None) -> None:
+    def __init__(
+        self,
+        cluster: ScenarioCluster,
+        quiescence: QuiescenceDetector,
+        workload: Workload,
+        simulated: SimulatedParts | None,
+    ) -> None:
         self._cluster = cluster
         self._quiescence = quiescence
+        self._workload = workload
         self._simulated = simulated
         self._deadline_ms = 0
         self._quiescent_from_ms = 0
@@ -119,11 +127,8 @@ class Recovery:
 
     async def end_workload(self) -> str | None:
         """Let the producers make no more records, and finish those that they have made."""
-        if self._simulated is None:
-            return None
-        workload = self._simulated.workload
         try:
-            await workload.stop(workload.at_work, self._left_ms())
+            await self._workload.stop(self._workload.at_work, self._left_ms())
         except TimedOutError as error:
             return str(error)
         return None

@@ -121,8 +121,7 @@ class _ScenarioRun:
         log.subscribe(self._watch.observe)
         failure = await self._do_timetable()
         undone = await self._recover() if failure is None else []
-        if self._steps.simulated is not None:
-            self._steps.simulated.workload.take_ledger()
+        self._steps.workload.take_ledger()
         self._check_final_invariants(failure)
         results = [await self._result_of(place, expectation, failure) for place, expectation in enumerate(scenario.expect)]
         results = [self._unless_stalled(one) for one in [*results, *undone]]
@@ -235,8 +234,11 @@ class _ScenarioRun:
         afterwards = self._loaded.scenario.afterwards
         if afterwards is None:
             return []
-        why = await Recovery(self._cluster, self._quiescence, self._steps.simulated).run(afterwards.within)
+        why = await self._recovery().run(afterwards.within)
         return [] if why is None else [ExpectationResult(ALL_COME_BACK, ExpectationOutcome.VIOLATED, why)]
+
+    def _recovery(self) -> Recovery:
+        return Recovery(self._cluster, self._quiescence, self._steps.workload, self._steps.simulated)
 
     def _check_final_invariants(self, failure: StepFailure | None) -> None:
         """Check the invariants of a quiescent cluster if the run has become quiescent."""

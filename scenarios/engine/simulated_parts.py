@@ -1,4 +1,4 @@
-"""What only a cluster of simulated brokers has: a network that faults can be injected into, producers and consumers."""
+"""What only a cluster of simulated brokers has: a network that faults can be injected into, and consumers."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,6 @@ from kcsim.brokers.clients.consumer_config import ConsumerConfig, ConsumerSpec
 from kcsim.brokers.clients.producer import ProducerSpec
 from kcsim.brokers.clients.producer_config import ProducerConfig
 from kcsim.brokers.cluster.scenario_cluster import SimulatedBrokers
-from kcsim.brokers.cluster.workload import Workload
 from kcsim.brokers.groups.assignors.subscriptions import Subscription, TopicList, TopicPattern
 from kcsim.scenarios.language.consumer_model import GroupModel, MemberModel
 from kcsim.scenarios.language.schema import Scenario
@@ -23,7 +22,6 @@ class SimulatedParts:
 
     def __init__(self, cluster: SimulatedBrokers, scenario: Scenario) -> None:
         self.cluster = cluster
-        self.workload = Workload(cluster, specs_of(scenario.workload))
         self.consumers = cluster.consumers
         self.consumers.declare(consumers_of(scenario.workload.groups))
         self.network_faults = cluster.network_faults

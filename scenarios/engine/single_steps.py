@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from itertools import accumulate
 
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
+from kcsim.brokers.cluster.workload import Workload
 from kcsim.scenarios.engine.expectations.conditions import evaluate
 from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
 from kcsim.scenarios.engine.simulated_parts import SimulatedParts
@@ -36,8 +37,13 @@ class SingleSteps:
         self._may_have_no_effect: set[int] = set()  # seqs of faults that were armed "if possible"
 
     @property
+    def workload(self) -> Workload:
+        """The producers of the scenario."""
+        return self._steps.workload
+
+    @property
     def simulated(self) -> SimulatedParts | None:
-        """What only simulated brokers have: producers and consumers among it."""
+        """What only simulated brokers have: consumers among it."""
         return self._steps.simulated
 
     @property

@@ -4,11 +4,12 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
+from kcsim.brokers.cluster.workload import Workload
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
-from kcsim.scenarios.engine.simulated_parts import SimulatedParts
+from kcsim.scenarios.engine.simulated_parts import SimulatedParts, specs_of
 from kcsim.scenarios.engine.steps.registry import spec_of
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
 from kcsim.scenarios.engine.untriggered_faults import untriggered_faults
@@ -31,6 +32,7 @@ class StepRunner:
             steps, any other step that cannot be executed is skipped.
 
     Attributes:
+        workload: the producers of the scenario.
         simulated: what only simulated brokers have; None if the brokers are real.
     """
 
@@ -45,7 +47,8 @@ class StepRunner:
     ) -> None:
         self._left_out = left_out
         self.simulated = None if cluster.simulated is None else SimulatedParts(cluster.simulated, scenario)
-        self._execution = StepExecution(cluster, scenario, context, aliases, wait, self.simulated)
+        self.workload = Workload(cluster.producing, specs_of(scenario.workload))
+        self._execution = StepExecution(cluster, scenario, context, aliases, wait, self.workload, self.simulated)
 
     @property
     def armed(self) -> Collection[int]:

@@ -286,8 +286,7 @@ class ControlCommands:
 
     def records(self) -> RecordCounts | None:
         """Return the fate of all records so far; None if no producer has made one."""
-        simulated = self._steps.simulated
-        counts = simulated.workload.counts().values() if simulated is not None else ()
+        counts = self._steps.workload.counts().values()
         return sum(counts, start=RecordCounts()) if counts else None
 
     async def _step(self, arguments: Mapping[str, Any]) -> CommandAnswer:

@@ -6,7 +6,7 @@ from typing import TypeVar
 from kcsim.brokers.cluster.fleet import ConsumerFleet
 from kcsim.scenarios.engine.recovery import Recovery, Undo
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
-from kcsim.scenarios.engine.steps.step_spec import Absent, StepKind, StepSpec
+from kcsim.scenarios.engine.steps.step_spec import SUPPORTED, Absent, StepKind, StepSpec
 from kcsim.scenarios.language.consumer_steps import (
     CrashConsumersStep,
     PauseConsumersStep,
@@ -34,15 +34,15 @@ def _to_each(
 
 
 async def _produce(on: StepExecution, step: ProduceStep) -> None:
-    await on.simulated.workload.produce(step.produce, step.records)
+    await on.workload.produce(step.produce, step.records)
 
 
 async def _start_workload(on: StepExecution, step: StartWorkloadStep) -> None:
-    await on.simulated.workload.start(step.start_workload)
+    await on.workload.start(step.start_workload)
 
 
 async def _stop_workload(on: StepExecution, step: StopWorkloadStep) -> None:
-    await on.simulated.workload.stop(step.stop_workload)
+    await on.workload.stop(step.stop_workload)
 
 
 async def _start_consumers(on: StepExecution, step: StartConsumersStep) -> None:
@@ -55,7 +55,11 @@ async def _stall_consumers(on: StepExecution, step: StallConsumersStep) -> None:
 
 
 def _spec(
-    step: type[S], kind: StepKind, run: Callable[[StepExecution, S], Awaitable[None]], undone_by: Undo | Absent
+    step: type[S],
+    kind: StepKind,
+    run: Callable[[StepExecution, S], Awaitable[None]],
+    undone_by: Undo | Absent,
+    on_kafka: str | None = "the consumers of a scenario speak to simulated brokers only",
 ) -> StepSpec[S]:
     return StepSpec(
         step,
@@ -63,14 +67,14 @@ def _spec(
         run,
         undone_by,
         command=Absent("a cluster that kcsim up runs has no simulated clients"),
-        on_kafka="the producers and consumers of a scenario speak to simulated brokers only",
+        on_kafka=on_kafka,
     )
 
 
 CLIENT_SPECS = (
-    _spec(ProduceStep, StepKind.SETUP, _produce, COMES_TO_AN_END),
-    _spec(StartWorkloadStep, StepKind.SETUP, _start_workload, Recovery.end_workload),
-    _spec(StopWorkloadStep, StepKind.ACTION, _stop_workload, COMES_TO_AN_END),
+    _spec(ProduceStep, StepKind.SETUP, _produce, COMES_TO_AN_END, SUPPORTED),
+    _spec(StartWorkloadStep, StepKind.SETUP, _start_workload, Recovery.end_workload, SUPPORTED),
+    _spec(StopWorkloadStep, StepKind.ACTION, _stop_workload, COMES_TO_AN_END, SUPPORTED),
     _spec(StartConsumersStep, StepKind.SETUP, _start_consumers, Absent("consumers that read are no fault")),
     _spec(StopConsumersStep, StepKind.ACTION, _to_each(ConsumerFleet.stop), STAYS_AWAY),
     _spec(CrashConsumersStep, StepKind.FAULT, _to_each(ConsumerFleet.kill), STAYS_AWAY),

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
+from kcsim.brokers.cluster.workload import Workload
 from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, SCENARIO, ClusterError
 from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
@@ -22,6 +23,7 @@ class StepExecution:
     Attributes:
         aliases: grows with the names that steps give.
         wait: waits until a condition holds. Raises: TimedOutError.
+        workload: the producers of the scenario.
         simulated_parts: what only simulated brokers have; None if the brokers are real.
         armed: seq of an armed fault -> the index of its step, and what has not happened as long as it has not triggered.
         place: the step's index in the timetable, from 0.
@@ -32,6 +34,7 @@ class StepExecution:
     context: EvaluationContext
     aliases: dict[str, str]
     wait: Callable[[WaitFor], Awaitable[None]]
+    workload: Workload
     simulated_parts: SimulatedParts | None
     armed: dict[int, tuple[int, str]] = field(default_factory=dict)
     place: int = 0

@@ -55,6 +55,7 @@ HARMLESS: Mapping[str, list[Any]] = {
         {"reconnect": "controller", "as": "first"},
         {"reconnect": "controller", "as": "second"},
     ],
+    "controller-frozen-under-producers": _with_topics(1, 3),
     "controller-lost-with-its-replicas": _with_topics(1, 3, controller_lost="broker-1"),
     "controller-race": [{"start": "broker-1"}, READY],
     "deletion-with-dead-broker": _with_topics(1, 3),
@@ -99,6 +100,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     "last-isr-member-lost": _with_topics(1, 3),
     "leader-crash-acks-all": _with_topics(1, 3, crashed="broker-2"),
     "leader-crash-acks-one": _with_topics(1, 3),
+    "leader-cut-off-from-controller": _with_topics(1, 3),
     "leader-cut-off-from-followers": _with_topics(1, 4),
     "leader-cut-off-from-zookeeper": _with_topics(1, 3),
     "lost-answer-duplicates": _with_topics(1, 3),
@@ -139,6 +141,7 @@ HARMLESS: Mapping[str, list[Any]] = {
         {"zookeeper": {"resume": "lost"}},
     ],
     "zookeeper-quorum-loss": [{"start": "all"}, READY, {"reconnect": "controller", "as": "lost"}],
+    "zookeeper-quorum-lost-under-producers": _with_topics(1, 3),
 }
 """Timetables without any fault, in which every name that the expectations use is still bound."""
 
@@ -150,8 +153,10 @@ SURVIVING: Mapping[str, list[str]] = {
     "broker-crash-and-return": ["The controller was never in question."],
     "consumer-crash-cooperative-sticky": ["No member gives up a partition"],
     "controller-failover": ["Nothing that it wrote after its freeze was applied."],
+    "controller-frozen-under-producers": ["The controller stays the controller"],
     "controller-race": ["One broker wins, and its controller epoch is 1.", "/controller names the winner"],
     "isr-shrinks-without-zookeeper": ["Nobody has lost a session"],
+    "leader-cut-off-from-controller": ["The controller stays the controller"],
     "leader-cut-off-from-followers": ["Where nothing is written", "No session expired and no leader was elected."],
     "preferred-election-after-rolling-restart": [
         "Every partition is led by the first of its replicas again.",
@@ -172,6 +177,7 @@ SURVIVING: Mapping[str, list[str]] = {
         "No session expires.",
         "/controller was there all the time.",
     ],
+    "zookeeper-quorum-lost-under-producers": ["No session expires"],
 }
 """Scenario -> the beginnings of those of its claims that hold all the same.
 

@@ -40,8 +40,12 @@ DELICATE = (
     *("zombie-controller", "zombie-deletes-topic", "zookeeper-leader-loss", "zookeeper-quorum-loss"),
 )
 """Scenarios with faults of sessions, of servers, and in the middle of writes: there a model and a server differ first."""
-TIMED = {name for name in library_names() if "unconsumed:" in find_scenario(name).read_text(encoding="utf-8")}
-"""Scenarios that limit, in seconds, how long partitions are not consumed.
+A_MINUTE = {
+    *("controller-frozen-under-producers", "leader-cut-off-from-controller", "zookeeper-quorum-lost-under-producers"),
+}
+"""Scenarios in which producers give up records after half a minute."""
+TIMED = A_MINUTE | {name for name in library_names() if "unconsumed:" in find_scenario(name).read_text(encoding="utf-8")}
+"""Scenarios that limit, in seconds, how long partitions are not consumed, and those that last.
 
 A busy machine cannot keep such limits: on a real server these scenarios run nightly only.
 """

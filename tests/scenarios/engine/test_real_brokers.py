@@ -6,8 +6,8 @@ import pytest
 
 from kcsim.brokers.apache_kafka.log_feed.log_causes import CAUSES
 from kcsim.eventlog.events import Event, EventKind
-from kcsim.scenarios.engine.real_brokers import OBSERVABLE, refusals, why_unobservable
-from kcsim.scenarios.language.conditions_model import WaitFor
+from kcsim.scenarios.engine.real_brokers import MAX_RECORDS, OBSERVABLE, refusals, why_unobservable
+from kcsim.scenarios.language.conditions_model import Expectation, WaitFor
 from kcsim.scenarios.language.event_pattern import EventPattern
 from kcsim.scenarios.language.library import library_names
 from kcsim.scenarios.language.scenario_file import load_text
@@ -29,6 +29,7 @@ def why_not(kind: EventKind, **fields: Any) -> str | None:
         (EventKind.RESPONSE_RECEIVED, {"refused_partitions": ["orders-0"], "errors": ["STALE_CONTROLLER_EPOCH"]}),
         (EventKind.REPLICA_STOPPED, {"deleted": True}),
         (EventKind.ZK_WRITE_REFUSED, {"path": "/controller_epoch", "error": "BADVERSION"}),
+        (EventKind.RECORDS_ACKNOWLEDGED, {"node": "producer-clerk", "topic": "orders"}),
     ],
 )
 def test_what_the_logs_show_may_be_asked_for(kind: EventKind, fields: dict[str, Any]) -> None:
@@ -40,6 +41,7 @@ def test_what_the_logs_show_may_be_asked_for(kind: EventKind, fields: dict[str, 
     [
         (EventKind.ZK_WRITE, {}, "ZkWrite"),
         (EventKind.ZK_WRITE_REFUSED, {"path": "/controller_epoch"}, "ZkWriteRefused"),
+        (EventKind.RECORDS_ACKNOWLEDGED, {"count": 3}, "count of RecordsAcknowledged"),
         (EventKind.RECORDS_TRUNCATED, {"count": 3}, "count of RecordsTruncated"),
         (EventKind.CONTROLLER_FAILOVER, {"step": "Resuming reassignments"}, "step 'Resuming reassignments'"),
         (EventKind.REQUEST_SENT, {"event": "ControlledShutdown"}, "event 'ControlledShutdown'"),
@@ -59,39 +61,38 @@ NOT_RUN = {
     "consumer-crash-range",
     "consumer-crash-round-robin",
     "consumer-crash-sticky",
-    "controller-lost-with-its-replicas",
-    "fault-log-of-a-deleted-topic",
     "follower-leads-before-it-hears",
     "follower-outlives-its-session",
-    "isr-shrinks-without-zookeeper",
     "leader-crash-acks-all",
     "leader-crash-acks-one",
+    "leader-cut-off-from-controller",
     "leader-cut-off-from-followers",
-    "leader-cut-off-from-zookeeper",
     "lost-answer-duplicates",
-    "min-insync-replicas-refuse",
     "one-way-partition",
     "protocol-version-lowered",
     "regex-subscription-meets-new-topic",
-    "restart-unseen",
-    "rolling-restart-of-twelve",
     "rolling-upgrade",
     "segments-rolled",
     "slow-follower-leaves-and-rejoins",
-    "stale-event-after-expiry",
-    "topic-recreated-while-a-broker-was-away",
     "two-racks-lost",
-    "unclean-election-loses-counted-records",
 }
-"""Scenarios with a step that needs producers, consumers, a network between brokers, or another release for one of them."""
+"""Scenarios with a step that needs consumers, a network between brokers, another release for one, or many records."""
 
 REFUSED = "ZkWriteRefused but for BADVERSION of /controller_epoch"
+DIVERGENT = "divergent: high watermarks of real replicas are not read"
 RUN_IN_PART = {
     "controller-and-leader-lost": ["ZkWrite"],
     "controller-failover": [REFUSED, "ZkWriteApplied"],
     "fault-isr-change-stays-pending": ["IsrChangeFailed"],
     "fault-isr-names-no-replica": ["IsrChangeFailed"],
+    "fault-log-of-a-deleted-topic": ["RecordsAppended"],
     "last-isr-member-lost": ["previous-isr of LeaderElection", "live-replicas of LeaderElection"],
+    "leader-cut-off-from-zookeeper": ["count of RecordsAcknowledged", "RecordsRefused", DIVERGENT],
+    "min-insync-replicas-refuse": ["count of RecordsGivenUp", "RecordsRefused"],
+    "rolling-restart-of-twelve": ["rule of LeaderElection", DIVERGENT],
+    "stale-event-after-expiry": ["ControllerEventQueued", "ControllerEventPreempted"],
+    "topic-recreated-while-a-broker-was-away": ["RequestRefused", DIVERGENT],
+    "unclean-election-loses-counted-records": ["rule of LeaderElection", DIVERGENT],
     "zombie-controller": ["ZkWriteApplied"],
 }
 """Scenarios whose steps can all be performed, with the events that some of their expectations need and no log shows."""
@@ -134,6 +135,29 @@ expect:
     ]
     (expectation,) = loaded.scenario.expect
     assert why_unobservable(expectation) == "RecordsAppended: real brokers do not report RecordsAppended"
+
+
+def test_records_are_counted_as_far_as_segment_files_have_them() -> None:
+    assert why_unobservable(Expectation.model_validate({"acknowledged": {"orders": 3}, "lost": {"orders": 0}})) is None
+    assert why_unobservable(Expectation.model_validate({"divergent": 0})) == DIVERGENT
+
+
+def test_a_real_producer_is_not_asked_for_more_records_than_it_can_make_one_by_one() -> None:
+    for records, count in ((MAX_RECORDS, 0), (MAX_RECORDS + 1, 1)):
+        assert len(refusals(load_text(PRODUCED.format(records=records), "produced.yaml"))) == count
+
+
+PRODUCED = """\
+name: produced
+description: A producer and many records.
+cluster: {{brokers: 1, topics: {{orders: {{assignment: {{0: [1]}}}}}}}}
+workload: {{producers: {{clerk: {{topics: orders}}}}}}
+timetable:
+  - produce: clerk
+    records: {records}
+expect:
+  - lost: 0
+"""
 
 
 def test_every_kind_with_a_cause_counts_as_observable() -> None:

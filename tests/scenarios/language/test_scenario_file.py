@@ -395,6 +395,7 @@ def test_the_library_has_what_it_should_have() -> None:
         "consumer-crash-sticky",
         "controller-and-leader-lost",
         "controller-failover",
+        "controller-frozen-under-producers",
         "controller-lost-with-its-replicas",
         "controller-race",
         "deletion-with-dead-broker",
@@ -439,6 +440,7 @@ def test_the_library_has_what_it_should_have() -> None:
         "last-isr-member-lost",
         "leader-crash-acks-all",
         "leader-crash-acks-one",
+        "leader-cut-off-from-controller",
         "leader-cut-off-from-followers",
         "leader-cut-off-from-zookeeper",
         "lost-answer-duplicates",
@@ -468,6 +470,7 @@ def test_the_library_has_what_it_should_have() -> None:
         "zombie-deletes-topic",
         "zookeeper-leader-loss",
         "zookeeper-quorum-loss",
+        "zookeeper-quorum-lost-under-producers",
     ]
 
 
