@@ -21,7 +21,7 @@ timetable:
   - start: all
   - wait: {registered: all, controller: any}
 """
-CREATED = "create-topic: orders", "wait: {in-sync: all}"
+CREATED = "create-topic: orders", "wait: {in-sync: all, metrics: {ActiveControllerCount: 1}}"
 KILLED_CONTROLLER, FROZEN_CONTROLLER = "{kill: controller, as: old}", "{pause: controller, as: old}"
 KILLED_LEADER, FROZEN_LEADER = "{kill: leader-of orders-0, as: old}", "{pause: leader-of orders-0, as: old}"
 EXPIRED_LEADER = "{expire: leader-of orders-0, as: old}"
