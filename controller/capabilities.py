@@ -14,7 +14,7 @@ from kcsim.controller.protections import PROTECTIONS, Protections
 
 PROTOCOL_VERSIONS = ("2.6", "2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9")
 """The values of inter.broker.protocol.version that are known, the oldest first."""
-DEFAULT_PROTOCOL_VERSION = "2.6"
+DEFAULT_PROTOCOL_VERSION = "2.8"
 
 Release = NewType("Release", str)
 """A release of Kafka: its first two numbers, as in 3.9."""

@@ -7,13 +7,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kcsim.brokers.apache_kafka.errors import OwnSettingError, UnusableDirectoryError
-from kcsim.brokers.apache_kafka.installation import Release, release_of
+from kcsim.brokers.apache_kafka.installation import release_of
+from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION
 
 HOST = "127.0.0.1"
 
-PROTOCOL_VERSION = "2.6"
-"""The protocol version of all runs that this project compares: from 2.7 on, the controller would write ISR changes."""
-PROTOCOL_SINCE: Release = (2, 6)
+PROTOCOL_VERSION = "inter.broker.protocol.version"
 
 # None of these settings affects what the controller decides.
 SMALL: Mapping[str, str] = {
@@ -85,8 +84,8 @@ def server_properties(spec: KafkaBrokerSpec, port: int, log_dirs: Sequence[Path]
             raise UnusableDirectoryError(directory)
     return {
         **SMALL,
-        "inter.broker.protocol.version": protocol_version(version),
         **{name: written(value) for name, value in spec.settings.items()},
+        PROTOCOL_VERSION: protocol_version(version, written(spec.settings.get(PROTOCOL_VERSION, DEFAULT_PROTOCOL_VERSION))),
         "broker.id": str(spec.broker_id),
         **({} if spec.rack is None else {"broker.rack": spec.rack}),
         "listeners": f"PLAINTEXT://{HOST}:{port}",
@@ -95,10 +94,10 @@ def server_properties(spec: KafkaBrokerSpec, port: int, log_dirs: Sequence[Path]
     }
 
 
-def protocol_version(version: str) -> str:
-    """Return the inter.broker.protocol.version for this Kafka: 2.6, or its own release if that is older."""
+def protocol_version(version: str, wanted: str) -> str:
+    """Return the inter.broker.protocol.version for this Kafka: the wanted one, or its own release if that is older."""
     release = release_of(version)
-    return PROTOCOL_VERSION if release >= PROTOCOL_SINCE else ".".join(map(str, release))
+    return wanted if release >= release_of(wanted) else ".".join(map(str, release))
 
 
 def written(value: Value) -> str:

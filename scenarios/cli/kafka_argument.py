@@ -31,12 +31,17 @@ def chosen_kafka(home: Path | None) -> "KafkaInstallation":
 
 
 def check_protocol_version(loaded: "LoadedScenario", kafka: "KafkaInstallation") -> None:
-    """Reject a scenario whose inter.broker.protocol.version is later than this Kafka."""
+    """Reject a scenario whose inter.broker.protocol.version is later than this Kafka and than the default.
+
+    A Kafka that is older than the default has its own version instead.
+    """
     from kcsim.brokers.apache_kafka.installation import release_of
     from kcsim.brokers.config import PROTOCOL_VERSION
+    from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION
 
     wanted = loaded.scenario.cluster.settings.get(PROTOCOL_VERSION)
-    if wanted is not None and release_of(str(wanted)) > kafka.release:
+    latest = max(kafka.release, release_of(DEFAULT_PROTOCOL_VERSION))
+    if wanted is not None and release_of(str(wanted)) > latest:
         why = f"Apache Kafka {kafka.version} does not have it; name a later one with --kafka-home"
         fail(f"{PROTOCOL_VERSION} {wanted}: {why}", ExitStatus.USAGE)
 

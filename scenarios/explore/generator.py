@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcsim.brokers.config import PROTOCOL_VERSION
-from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION
 from kcsim.scenarios.explore.generator_state import GeneratorState, one_or_list
 from kcsim.scenarios.explore.profile import Profile
 from kcsim.scenarios.explore.step_generators import STEP_GENERATORS
@@ -82,8 +81,8 @@ def _cluster(profile: Profile, numbers: random.Random) -> tuple[Tree, GeneratorS
     racks = numbers.randint(2, 3) if numbers.random() < profile.racks else 0
     members = numbers.choice(profile.zookeeper_members)
     settings = {name: numbers.choice(values) for name, values in CLUSTER_SETTINGS.items()}
-    if profile.protocol_versions != [DEFAULT_PROTOCOL_VERSION]:
-        settings[PROTOCOL_VERSION] = numbers.choice(profile.protocol_versions)
+    versions = profile.protocol_versions
+    settings[PROTOCOL_VERSION] = numbers.choice(versions) if len(versions) > 1 else versions[0]
     state = GeneratorState(numbers, brokers, min(racks, len(brokers)), members, {})
     state.up = state.names
     for name in TOPICS[: numbers.randint(*profile.topics)]:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar, get_args
 
 from kcsim import znodes
@@ -50,6 +51,7 @@ from kcsim.brokers.requests import (
     ProduceRequest,
     ProduceResult,
 )
+from kcsim.controller.config import ControllerConfig
 from kcsim.controller.decisions.topic_ids import TopicNumbers
 from kcsim.controller.kafka_controller import KafkaController
 from kcsim.controller.ports import ControllerPorts
@@ -363,3 +365,10 @@ class BrokerBench(Bench):
 
     async def write_znode(self, path: str, data: bytes | None) -> None:
         await self.tree(Create(path, data))
+
+
+class ZkIsrBench(BrokerBench):
+    """A bench at protocol version 2.6, at which leaders write ISRs to ZooKeeper themselves."""
+
+    def __init__(self, config: BrokerConfig | None = None) -> None:
+        super().__init__(replace(config or BrokerConfig(), controller=ControllerConfig(inter_broker_protocol_version="2.6")))

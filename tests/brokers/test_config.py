@@ -110,8 +110,8 @@ def test_a_protocol_version_that_is_not_known_is_refused(given: Value | float) -
         parse_setting(PROTOCOL_VERSION, given)
 
 
-def test_brokers_have_protocol_version_2_6_if_none_is_set() -> None:
-    assert BrokerConfig.of({}).controller.inter_broker_protocol_version == "2.6"
+def test_brokers_have_protocol_version_2_8_if_none_is_set() -> None:
+    assert BrokerConfig.of({}).controller.inter_broker_protocol_version == "2.8"
     assert BrokerConfig.of({PROTOCOL_VERSION: "2.8.2"}).controller.inter_broker_protocol_version == "2.8"
 
 

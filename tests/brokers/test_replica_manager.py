@@ -21,6 +21,7 @@ from tests.brokers.broker_bench import (
     ORDERS_2,
     OWN_EPOCH,
     BrokerBench,
+    ZkIsrBench,
     decided,
     requested_state,
 )
@@ -331,7 +332,7 @@ def test_a_stray_copy_of_an_earlier_life_is_deleted() -> None:
 
 def test_a_decision_waits_for_the_isr_write_under_way_and_goes_over_it() -> None:
     """6.4-1: the partition is locked while ZooKeeper is asked; a LeaderAndIsr that arrives meanwhile is applied later."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2))

@@ -60,7 +60,7 @@ SESSION_TIMEOUT_MS = LONGEST_SESSION_MS
 WITHIN_MS = 120_000
 """Bound of every action; none comes near it."""
 STUBS = 9
-CONFIG = ControllerConfig(auto_leader_rebalance_enable=False, request_timeout_ms=20_000)
+CONFIG = ControllerConfig(auto_leader_rebalance_enable=False, request_timeout_ms=20_000, inter_broker_protocol_version="2.6")
 """No periodic work runs in the harness. A request that gets no answer times out after this time on a real server, too: it is
 short enough to be waited for, and long enough for a controller that is hardly scheduled."""
 

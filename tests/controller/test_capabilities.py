@@ -90,6 +90,6 @@ def test_an_unknown_version_is_an_error(version: str) -> None:
         capabilities_of(version, ALL_ON)
 
 
-def test_without_a_setting_leaders_write_their_isrs_themselves() -> None:
-    assert DEFAULT_PROTOCOL_VERSION == "2.6"
-    assert not ControllerConfig().capabilities.alter_isr
+def test_without_a_setting_the_protocol_version_is_that_of_kafka_2_8() -> None:
+    assert DEFAULT_PROTOCOL_VERSION == "2.8"
+    assert ControllerConfig().capabilities == capabilities_of("2.8", ALL_ON)

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from ruamel.yaml import YAML
 
+from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.scenarios.engine.real_brokers import refusals
 from kcsim.scenarios.explore.known_bugs import KnownBug, known_bugs
 from kcsim.scenarios.language.library import LIBRARY, library_names
@@ -90,6 +91,7 @@ def _facts(loaded: LoadedScenario) -> Iterator[str]:
         f"{'one ZooKeeper server' if servers == 1 else f'{servers} ZooKeeper servers'}, "
         f"{len(scenario.timetable)} steps; {_real_brokers(loaded)}"
     )
+    yield _version(scenario)
     if off := scenario.protections.off:
         yield "Switched off: " + ", ".join(code(protection.name) for protection in off)
     if lessons := _lessons().get(scenario.name):
@@ -106,6 +108,15 @@ SHOWN: Mapping[str, str] = MappingProxyType(
     }
 )
 """How a known bug is known."""
+
+
+def _version(scenario: Scenario) -> str:
+    """Return the version that the scenario states; test_scenario_file.py demands that each states one."""
+    cluster = scenario.cluster
+    stated = [f"release {cluster.release}"] if cluster.release is not None else []
+    if version := cluster.settings.get(PROTOCOL_VERSION):
+        stated.append(f"{code(PROTOCOL_VERSION)} {version}")
+    return ", ".join(stated)
 
 
 def _real_brokers(loaded: LoadedScenario) -> str:

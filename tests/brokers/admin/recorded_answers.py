@@ -5,7 +5,7 @@ To record anew: python -m tests.brokers.admin.recorded_answers
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from tests.brokers.wire.plain_messages import plain
 
 FILE = Path(__file__).parents[2] / "vectors" / "admin-requests" / "answers.json"
 BROKERS = (1, 2, 3)
-SETTINGS = {"auto.leader.rebalance.enable": False}
+SETTINGS: Mapping[str, str | bool] = {"inter.broker.protocol.version": "2.6", "auto.leader.rebalance.enable": False}
 RECORDS = 10
 WITHIN_MS = 120_000
 ALL_TOPICS = {

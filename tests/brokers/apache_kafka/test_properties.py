@@ -12,7 +12,6 @@ from kcsim.brokers.apache_kafka.properties import (
     KafkaBrokerSpec,
     Value,
     properties_text,
-    protocol_version,
     server_properties,
 )
 
@@ -70,11 +69,24 @@ def test_without_settings_nothing_is_set_that_a_controller_goes_by() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "protocol"), [("2.4.1", "2.4"), ("2.5.0", "2.5"), ("2.6.0", "2.6"), ("2.8.2", "2.6"), ("3.9.1", "2.6")]
+    ("version", "wanted", "protocol"),
+    [
+        ("2.4.1", None, "2.4"),
+        ("2.6.0", None, "2.6"),
+        ("2.7.2", "2.8", "2.7"),
+        ("2.8.2", None, "2.8"),
+        ("2.8.2", "2.6", "2.6"),
+        ("3.9.1", None, "2.8"),
+        ("3.9.1", "3.9", "3.9"),
+    ],
 )
-def test_isr_changes_go_through_zookeeper_in_every_version(version: str, protocol: str) -> None:
-    """From inter.broker.protocol.version 2.7 on, a leader asks the controller instead (KIP-497)."""
-    assert protocol_version(version) == protocol
+def test_the_protocol_version_is_the_wanted_one_if_this_kafka_has_it(
+    version: str, wanted: str | None, protocol: str
+) -> None:
+    """Without a setting it is that of our brokers: a scenario then goes the same way on Kafka 2.8 to 3.9, and on ours."""
+    settings = {} if wanted is None else {"inter.broker.protocol.version": wanted}
+    spec = KafkaBrokerSpec(1, "127.0.0.1:2181", settings)
+    assert server_properties(spec, 9092, [Path("/a")], version)["inter.broker.protocol.version"] == protocol
 
 
 @pytest.mark.parametrize("name", sorted(OWN))

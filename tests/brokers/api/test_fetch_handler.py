@@ -9,7 +9,19 @@ from kcsim.brokers.requests import FetchPartition, FetchRequest, FetchResponse
 from kcsim.controller.requests import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, ErrorCode
 from kcsim.runtime.ports import Promise
 from kcsim.vocabulary import LeaderEpoch
-from tests.brokers.broker_bench import B1, B2, B3, CAUSE, ORDERS_0, ORDERS_1, BrokerBench, decided, refused, requested_state
+from tests.brokers.broker_bench import (
+    B1,
+    B2,
+    B3,
+    CAUSE,
+    ORDERS_0,
+    ORDERS_1,
+    BrokerBench,
+    ZkIsrBench,
+    decided,
+    refused,
+    requested_state,
+)
 
 WAIT_MS = 15_000
 
@@ -81,7 +93,7 @@ def test_a_broker_that_does_not_lead_says_so() -> None:
 
 
 def test_one_error_answers_the_fetch_at_once_and_the_others_are_noted_all_the_same() -> None:
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead(ORDERS_0, isr=(B1, B2))

@@ -16,6 +16,7 @@ from tests.brokers.broker_bench import (
     ORDERS_0,
     ORDERS_1,
     BrokerBench,
+    ZkIsrBench,
     appended_at,
     decided,
     requested_state,
@@ -194,7 +195,7 @@ def test_a_topic_has_its_own_minimum() -> None:
 
 
 def test_an_isr_that_shrinks_below_the_minimum_meanwhile_is_reported_though_the_record_is_there() -> None:
-    bench = BrokerBench(BrokerConfig(min_insync_replicas=2, replica_lag_time_max_ms=1_000))
+    bench = ZkIsrBench(BrokerConfig(min_insync_replicas=2, replica_lag_time_max_ms=1_000))
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2))
@@ -254,7 +255,7 @@ def test_a_leader_that_is_given_a_new_epoch_keeps_those_waiting() -> None:
 
 def test_nobody_writes_while_the_isr_is_being_written() -> None:
     """6.4-1: the partition's lock is held until ZooKeeper has answered."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2))

@@ -91,7 +91,7 @@ def test_what_a_broker_does_about_a_request_can_be_traced_to_what_was_done_to_th
         await cluster.start(["broker-2"])
         await cluster.wait_until(until_found(cluster.log, EventKind.ISR_EXPANDED, 3), WITHIN_MS)
 
-    log = play(script, on)
+    log = play(script, on, inter_broker_protocol_version="2.6")
     kinds = chain(log, find(log, EventKind.ISR_EXPANDED)[0])
     assert kinds[:3] == [EventKind.ISR_EXPANDED, EventKind.BECAME_FOLLOWER, EventKind.REQUEST_SENT]
     assert EventKind.CONTROLLER_EVENT_BEGUN in kinds
@@ -111,7 +111,7 @@ def test_the_controller_is_notified_of_an_expansion(on: str) -> None:
         await cluster.wait_until(until_found(cluster.log, EventKind.ISR_EXPANDED, 3), WITHIN_MS)
         await cluster.wait_until(lambda: stale_isr(cluster), WITHIN_MS)
 
-    play(script, on)
+    play(script, on, inter_broker_protocol_version="2.6")
 
 
 def stale_isr(cluster: Cluster) -> str | None:

@@ -41,7 +41,7 @@ class Planted:
     scenario: str
 
 
-def scenario(steps: str, topic: str = "{0: [2, 3]}", more: str = "", **settings: int | bool) -> str:
+def scenario(steps: str, topic: str = "{0: [2, 3]}", more: str = "", **settings: str | int | bool) -> str:
     """Return a scenario of three brokers and topic orders, with broker 1 as the controller.
 
     Args:
@@ -49,7 +49,7 @@ def scenario(steps: str, topic: str = "{0: [2, 3]}", more: str = "", **settings:
         more: additional keys of the file.
         settings: Kafka's, with underscores.
     """
-    all_settings: Mapping[str, int | bool] = {
+    all_settings: Mapping[str, str | int | bool] = {
         "zookeeper_session_timeout_ms": 2000,
         "auto_leader_rebalance_enable": False,
         **settings,
@@ -66,7 +66,7 @@ cluster:
 {steps}"""
 
 
-def with_orders(steps: str, more: str = "", topic: str = "{0: [2, 3]}", **settings: int | bool) -> str:
+def with_orders(steps: str, more: str = "", topic: str = "{0: [2, 3]}", **settings: str | int | bool) -> str:
     return scenario(BEGIN_WITH_ORDERS + steps, topic, more, **settings)
 
 
@@ -134,7 +134,8 @@ PLANTED: Mapping[str, Planted] = {
   - wait: {isr: {orders-0: [2]}}
   - start: broker-3
   - wait: {in-sync: all}
-"""
+""",
+            inter_broker_protocol_version="2.6",
         ),
     ),
     "another-leader-comes-without-another-epoch": Planted(
@@ -262,7 +263,8 @@ PLANTED: Mapping[str, Planted] = {
   - wait: {{isr: {{orders-0: [2]}}}}
   - start: broker-3
   - wait: {{in-sync: all}}
-{UNTIL_QUIET}"""
+{UNTIL_QUIET}""",
+            inter_broker_protocol_version="2.6",
         ),
     ),
     "broker-2-is-not-notified-of-what-it-leads": Planted(

@@ -6,7 +6,18 @@ from kcsim.brokers.requests import FetchedPartition, FetchPartition, FetchReques
 from kcsim.controller.requests import ErrorCode
 from kcsim.runtime.ports import Promise
 from kcsim.vocabulary import BrokerId, LeaderEpoch, TopicPartition
-from tests.brokers.broker_bench import B1, B2, B3, CAUSE, ORDERS_0, ORDERS_1, BrokerBench, refused, requested_state
+from tests.brokers.broker_bench import (
+    B1,
+    B2,
+    B3,
+    CAUSE,
+    ORDERS_0,
+    ORDERS_1,
+    BrokerBench,
+    ZkIsrBench,
+    refused,
+    requested_state,
+)
 
 
 def of(offset: int, epoch: int = 0, max_bytes: int = 1 << 20) -> FetchPartition:
@@ -175,7 +186,7 @@ def test_a_broker_that_is_no_replica_gets_no_records_and_no_high_watermark() -> 
 
 def test_a_follower_joins_the_isr_when_it_has_all_that_is_committed() -> None:
     """6.2: from then on nothing is committed that the follower does not have."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2))

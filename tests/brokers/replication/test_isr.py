@@ -12,14 +12,27 @@ from kcsim.eventlog.events import EventKind
 from kcsim.vocabulary import BrokerId, TopicPartition
 from kcsim.zk.operations import Create, SetData
 from kcsim.znodes import paths
-from tests.brokers.broker_bench import B1, B2, B3, B4, B5, CAUSE, ORDERS_0, ORDERS_1, BrokerBench, decided, requested_state
+from tests.brokers.broker_bench import (
+    B1,
+    B2,
+    B3,
+    B4,
+    B5,
+    CAUSE,
+    ORDERS_0,
+    ORDERS_1,
+    BrokerBench,
+    ZkIsrBench,
+    decided,
+    requested_state,
+)
 
 # --- expansion
 
 
 def test_a_follower_that_fetches_at_the_end_joins_at_the_end() -> None:
     """6.2: one replica in one conditional write; leader, leader epoch and the deciding controller's epoch stay."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead(isr=(B2, B1), epoch=4)
@@ -35,7 +48,7 @@ def test_a_follower_that_fetches_at_the_end_joins_at_the_end() -> None:
 
 def test_a_member_and_a_broker_that_is_no_replica_write_nothing() -> None:
     """5: a broker that is no replica is answered without an error, and leaves no trace."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2))
@@ -49,7 +62,7 @@ def test_a_member_and_a_broker_that_is_no_replica_write_nothing() -> None:
 
 def test_five_members_are_written_in_hash_order() -> None:
     """docs/kafka/znodes.md 6.1, recorded: [1,2,3,5] and 4 give [5,1,2,3,4]."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
     replicas = (B1, B2, B3, B4, B5)
 
     async def script() -> None:
@@ -65,7 +78,7 @@ def test_five_members_are_written_in_hash_order() -> None:
 
 
 def test_followers_that_fetch_together_join_one_after_the_other() -> None:
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead(isr=(B1,))
@@ -86,7 +99,7 @@ async def _fetch(bench: BrokerBench, follower: BrokerId) -> None:
 
 def test_a_write_that_the_controller_was_faster_than_is_not_tried_again_before_its_decision() -> None:
     """6.4-3, Kafka 2.8, and 13.6: the ISR stays as it was, with the change pending, until a LeaderAndIsr is accepted."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2))
@@ -108,7 +121,7 @@ def test_a_write_that_the_controller_was_faster_than_is_not_tried_again_before_i
 
 def test_a_write_whose_answer_was_lost_is_found_and_counts() -> None:
     """docs/kafka/znodes.md 6.4-3."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2))
@@ -121,7 +134,7 @@ def test_a_write_whose_answer_was_lost_is_found_and_counts() -> None:
 
 def test_a_session_that_ends_under_the_write_leaves_the_change_pending_and_fails_the_fetch() -> None:
     """docs/kafka/requests.md 6.4-3."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2))
@@ -161,7 +174,7 @@ def notifications(bench: BrokerBench) -> list[int]:
 
 def change_at(*times_ms: int, until_ms: int) -> BrokerBench:
     """Return a broker that has expanded an ISR at each of these times."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.make_paths()
@@ -204,7 +217,7 @@ def test_changes_within_the_linger_are_reported_together() -> None:
 
 def test_a_failed_write_is_reported_to_nobody() -> None:
     """docs/kafka/requests.md 6.4-4."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.make_paths()
@@ -219,7 +232,7 @@ def test_a_failed_write_is_reported_to_nobody() -> None:
 
 def test_a_notification_that_cannot_be_written_is_tried_again_at_the_next_check() -> None:
     """The notification then includes the changes made meanwhile."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead(ORDERS_0, isr=(B1, B2))

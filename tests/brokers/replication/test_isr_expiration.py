@@ -6,7 +6,18 @@ from kcsim.eventlog.events import EventKind
 from kcsim.vocabulary import BrokerId
 from kcsim.zk.operations import SetData
 from kcsim.znodes import paths
-from tests.brokers.broker_bench import B1, B2, B3, ORDERS_0, ORDERS_1, BrokerBench, appended_at, decided, requested_state
+from tests.brokers.broker_bench import (
+    B1,
+    B2,
+    B3,
+    ORDERS_0,
+    ORDERS_1,
+    BrokerBench,
+    ZkIsrBench,
+    appended_at,
+    decided,
+    requested_state,
+)
 
 
 async def all_caught_up(bench: BrokerBench, *followers: BrokerId, offset: int = 0) -> None:
@@ -20,7 +31,7 @@ async def until(bench: BrokerBench, at_ms: int) -> None:
 
 def test_a_follower_that_stops_fetching_is_removed_at_the_first_check_after_the_lag() -> None:
     """13.4: caught up near 0; traffic continues; the checks at 15 and 30 s leave it in, the one at 45 s does not."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead()
@@ -45,7 +56,7 @@ def test_a_follower_that_stops_fetching_is_removed_at_the_first_check_after_the_
 
 def test_without_new_records_nobody_is_ever_removed_and_nothing_is_done() -> None:
     """6.1: a broker that hangs stays in the ISR of an idle partition; and an idle broker has no task that runs."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead()
@@ -59,7 +70,7 @@ def test_without_new_records_nobody_is_ever_removed_and_nothing_is_done() -> Non
 
 def test_a_member_that_is_no_replica_ends_each_look_before_anybody_is_removed() -> None:
     """KAFKA-9672, seen on 2.8.2: `Replica with id 4 is not available on broker 1`, every half lag, and no ISR shrinks."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2, B3, BrokerId(4)))
@@ -78,7 +89,7 @@ def test_a_member_that_is_no_replica_ends_each_look_before_anybody_is_removed() 
 
 def test_a_member_that_never_fetches_from_a_new_leader_is_removed() -> None:
     """4.3, makeLeader 3: it counts as caught up when the leader began; its offset is unknown, which is not the log's end."""
-    bench = BrokerBench()
+    bench = ZkIsrBench()
 
     async def script() -> None:
         await bench.lead()
@@ -91,7 +102,7 @@ def test_a_member_that_never_fetches_from_a_new_leader_is_removed() -> None:
 
 def test_a_steady_follower_that_is_always_one_fetch_behind_stays() -> None:
     """13.4, last line."""
-    bench = BrokerBench(BrokerConfig(replica_lag_time_max_ms=1_000))
+    bench = ZkIsrBench(BrokerConfig(replica_lag_time_max_ms=1_000))
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2))
@@ -105,7 +116,7 @@ def test_a_steady_follower_that_is_always_one_fetch_behind_stays() -> None:
 
 
 def test_a_follower_that_falls_behind_more_and_more_is_removed() -> None:
-    bench = BrokerBench(BrokerConfig(replica_lag_time_max_ms=1_000))
+    bench = ZkIsrBench(BrokerConfig(replica_lag_time_max_ms=1_000))
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2))
@@ -120,7 +131,7 @@ def test_a_follower_that_falls_behind_more_and_more_is_removed() -> None:
 
 def test_a_follower_that_waited_at_the_leaders_end_was_caught_up_until_the_record_came() -> None:
     """Fetches that only wait are not processed one by one, and still count."""
-    bench = BrokerBench(BrokerConfig(replica_lag_time_max_ms=1_000))
+    bench = ZkIsrBench(BrokerConfig(replica_lag_time_max_ms=1_000))
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2))
@@ -137,7 +148,7 @@ def test_a_follower_that_waited_at_the_leaders_end_was_caught_up_until_the_recor
 
 def test_the_high_watermark_moves_when_the_isr_shrinks_and_the_waiting_producer_is_answered() -> None:
     """6.1, 8: min.insync.replicas is 1, so one copy is enough then."""
-    bench = BrokerBench(BrokerConfig(replica_lag_time_max_ms=1_000))
+    bench = ZkIsrBench(BrokerConfig(replica_lag_time_max_ms=1_000))
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2))
@@ -153,7 +164,7 @@ def test_the_high_watermark_moves_when_the_isr_shrinks_and_the_waiting_producer_
 
 def test_a_shrink_that_the_controller_was_faster_than_waits_for_its_word() -> None:
     """13.6, Kafka 2.8: refused once, then pending until the LeaderAndIsr arrives; the old ISR still counts."""
-    bench = BrokerBench(BrokerConfig(replica_lag_time_max_ms=1_000))
+    bench = ZkIsrBench(BrokerConfig(replica_lag_time_max_ms=1_000))
 
     async def script() -> None:
         await bench.lead()
@@ -175,7 +186,7 @@ def test_a_shrink_that_the_controller_was_faster_than_waits_for_its_word() -> No
 
 def test_a_write_that_fails_ends_the_round_and_the_rest_has_its_turn_in_the_next() -> None:
     """6.4-3: the exception leaves the change pending, and ends the task's current run as in Kafka, not the task."""
-    bench = BrokerBench(BrokerConfig(replica_lag_time_max_ms=1_000))
+    bench = ZkIsrBench(BrokerConfig(replica_lag_time_max_ms=1_000))
 
     async def script() -> None:
         for tp in (ORDERS_0, ORDERS_1):
@@ -194,7 +205,7 @@ def test_a_write_that_fails_ends_the_round_and_the_rest_has_its_turn_in_the_next
 
 
 def test_a_partition_that_was_deleted_is_left_alone_and_so_is_one_that_was_made_anew_in_its_place() -> None:
-    bench = BrokerBench(BrokerConfig(replica_lag_time_max_ms=1_000))
+    bench = ZkIsrBench(BrokerConfig(replica_lag_time_max_ms=1_000))
 
     async def script() -> None:
         await bench.lead(isr=(B1, B2))

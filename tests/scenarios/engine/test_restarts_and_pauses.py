@@ -21,11 +21,14 @@ timetable:
   - create-topic: orders
   - wait: {in-sync: all}
 """
+VERSION = "inter.broker.protocol.version"
+HEAD_AT_2_6 = HEAD.replace("settings: {", f"settings: {{{VERSION}: 2.6, ")
+"""At which leaders write ISRs to ZooKeeper themselves."""
 EXPECT = "expect:\n  - {claim: All is well., controller: any, in-sync: all, within: 30s}\n"
 
 
-def result_of(steps: str, expect: str = EXPECT) -> RunResult:
-    return run(load_text(f"{HEAD}{steps}{expect}", "restarts.yaml").scenario)
+def result_of(steps: str, expect: str = EXPECT, head: str = HEAD) -> RunResult:
+    return run(load_text(f"{head}{steps}{expect}", "restarts.yaml").scenario)
 
 
 def acts(result: RunResult, *ops: str) -> list[str]:
@@ -48,7 +51,7 @@ def test_a_restart_stops_a_broker_in_order_and_starts_it_again() -> None:
 
 
 def test_a_rolling_restart_waits_for_the_replicas_of_each_broker() -> None:
-    result = result_of("  - rolling-restart: all\n")
+    result = result_of("  - rolling-restart: all\n", head=HEAD_AT_2_6)
     assert result.held, str(result)
     names = [name for number in (1, 2, 3) for name in (f"stop broker-{number}", f"start broker-{number}")]
     assert acts(result, "stop", "start")[1:] == names
@@ -57,13 +60,11 @@ def test_a_rolling_restart_waits_for_the_replicas_of_each_broker() -> None:
     assert all(any(first < seq < second for seq in expanded) for first, second in pairwise(stops))
 
 
-VERSION = "inter.broker.protocol.version"
-
-
 def test_changes_of_server_properties_stay_for_later_starts() -> None:
     """A broker at 3.9 asks the controller for its ISR; one at 2.6 writes it itself."""
     change = f"    settings: {{{VERSION}: 3.9}}\n"
-    result = result_of(f"  - rolling-restart: [broker-2, broker-3]\n{change}  - restart: broker-2\n  - restart: broker-1\n")
+    steps = f"  - rolling-restart: [broker-2, broker-3]\n{change}  - restart: broker-2\n  - restart: broker-1\n"
+    result = result_of(steps, head=HEAD_AT_2_6)
     assert result.held, str(result)
     starts = [event.data for event in result.events if event.kind is EventKind.ADMIN_ACT and event.op == "start"]
     changed = f'{{"{VERSION}":"3.9"}}'
@@ -73,7 +74,7 @@ def test_changes_of_server_properties_stay_for_later_starts() -> None:
 
 
 def test_one_broker_may_have_settings_of_its_own_from_the_start() -> None:
-    text = HEAD.replace("brokers: 3", f"brokers: [{{id: 1}}, {{id: 2, settings: {{{VERSION}: 3.9}}}}, {{id: 3}}]")
+    text = HEAD_AT_2_6.replace("brokers: 3", f"brokers: [{{id: 1}}, {{id: 2, settings: {{{VERSION}: 3.9}}}}, {{id: 3}}]")
     result = run(load_text(f"{text}  - restart: broker-1\n{EXPECT}", "restarts.yaml").scenario)
     assert result.held, str(result)
     assert {e.node for e in result.events if e.kind is EventKind.REQUEST_SENT and e.event == "AlterIsr"} == {"broker-2"}

@@ -108,7 +108,7 @@ def test_what_is_violated_in_a_stalled_run_is_undecided(
     assert verdict.exit_status == status
     if stalled_ms:
         reason = "this process was not scheduled for 7000 ms, so that sessions may have expired"
-        assert summary(verdict) == f"undecided: 1 of 2 expectations: epochs won: 1 by broker-2; {reason}"
+        assert summary(verdict) == f"undecided: 1 of 2 expectations: epochs won: 1 by broker-1; {reason}"
 
 
 def test_a_wait_that_runs_out_in_a_stalled_run_names_the_stall(tmp_path: Path) -> None:

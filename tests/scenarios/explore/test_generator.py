@@ -107,12 +107,12 @@ def test_some_are_left_as_they_are_and_given_time() -> None:
 
 
 def test_clusters_have_the_protocol_versions_of_their_profile() -> None:
-    def versions(profile: Profile) -> set[str | None]:
+    def versions(profile: Profile) -> set[str]:
         settings = [generate(profile, seed)["cluster"]["settings"] for seed in range(30)]
-        return {one.get("inter.broker.protocol.version") for one in settings}
+        return {one["inter.broker.protocol.version"] for one in settings}
 
     standard = load_profile("standard")
-    assert versions(standard) == {None}
+    assert versions(standard) == {"2.8"}
     assert versions(standard.model_copy(update={"protocol_versions": ["2.6", "2.8"]})) == {"2.6", "2.8"}
     assert versions(standard.model_copy(update={"protocol_versions": ["2.7"]})) == {"2.7"}
 

@@ -54,6 +54,8 @@ FOUND_IN: Mapping[str, tuple[str, int]] = {
     "nobody-is-notified-of-a-broker-that-dies": ("small", 44),
 }
 """Bug -> profile, and the first seed that finds it."""
+AT_2_6 = ("isrs-are-written-for-an-earlier-controller", "notifications-of-isrs-are-read-and-left")
+"""Bugs in what brokers do up to protocol version 2.6 only."""
 
 
 def first_found(bug: str) -> tuple[TrialResult, RunFailure]:
@@ -64,6 +66,8 @@ def first_found(bug: str) -> tuple[TrialResult, RunFailure]:
     """
     profile, first = FOUND_IN[bug]
     drawn_from = load_profile(profile)
+    if bug in AT_2_6:
+        drawn_from = drawn_from.model_copy(update={"protocol_versions": ["2.6"]})
     everything = (run_seed(drawn_from, seed, bugs=()) for seed in range(first, first + MOST_SEEDS))
     return next(
         (tried, found) for tried in everything for found in tried.violations if found.invariant == PLANTED[bug].invariant

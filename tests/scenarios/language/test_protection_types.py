@@ -121,10 +121,10 @@ def test_an_unknown_one_is_a_matter_of_usage(given: str, message: str) -> None:
 
 
 def test_one_that_the_protocol_version_of_the_cluster_does_not_have_is_a_matter_of_usage() -> None:
-    run = ("run", "controller-race", "--zookeeper", "simulated", "--without", "alter-isr")
     version = "inter.broker.protocol.version"
+    run = ("run", "controller-race", "--zookeeper", "simulated", "--without", "alter-isr")
     message = f"alter-isr came with {version} 2.7, and this cluster has 2.6; raise it with --setting {version}=2.7"
-    refused = kcsim(*run)
+    refused = kcsim(*run, "--setting", f"{version}=2.6")
     assert (refused.exit_code, refused.stderr, refused.stdout) == (64, f"--without: {message}\n", "")
     assert kcsim(*run, "--setting", f"{version}=2.7").exit_code == 0
 

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.scenarios.language.library import library_names
 from kcsim.scenarios.language.scenario_file import ScenarioFileError, find_scenario, load_scenario
 from kcsim.scenarios.language.steps import KillStep, PauseStep, ServersStep, WaitStep
 from tests.scenarios.scenario_files import BASE, WITH_TOPICS, written
+from tests.scenarios.scenario_library import of_library
 
 
 def problems(path: Path) -> list[str]:
@@ -383,6 +385,13 @@ def test_every_file_of_the_library_begins_with_its_name() -> None:
     """test_library.py reads the rest of the files."""
     first_lines = [find_scenario(name).read_text(encoding="utf-8").partition("\n")[0] for name in library_names()]
     assert first_lines == [f"name: {name}" for name in library_names()]
+
+
+@pytest.mark.parametrize("name", library_names())
+def test_every_file_of_the_library_states_the_version_that_it_shows(name: str) -> None:
+    """So that a run means the same whatever the default is, and the reference page can tell."""
+    cluster = of_library(name).scenario.cluster
+    assert cluster.release is not None or PROTOCOL_VERSION in cluster.settings
 
 
 def test_the_library_has_what_it_should_have() -> None:

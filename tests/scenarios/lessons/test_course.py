@@ -5,6 +5,7 @@ import shlex
 import pytest
 from typer.main import get_command
 
+from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.scenarios.cli.app import app
 from kcsim.scenarios.language.library import library_names
 from kcsim.scenarios.lessons.answers import parse_answer
@@ -22,6 +23,12 @@ def test_the_course_goes_from_the_first_election_to_the_one_that_never_ends() ->
     assert [loaded.lesson.name for loaded in the_course()] == NAMES
     assert [loaded.lesson.number for loaded in the_course()] == list(range(1, len(NAMES) + 1))
     assert sorted(NAMES) == lesson_names()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_lesson_states_the_version_that_it_shows(name: str) -> None:
+    cluster = played(name).loaded.scenario.scenario.cluster
+    assert cluster.release is not None or PROTOCOL_VERSION in cluster.settings
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -24,7 +24,7 @@ def test_it_shows_a_dead_controller_that_is_still_named() -> None:
 
 def test_it_shows_what_a_former_controller_believes_and_does_not_know() -> None:
     lines = picture("zombie-controller", 3)
-    assert "  broker-4  running  connected (gone)  no          believes: controller, epoch 1" in lines
+    assert "  broker-3  running  connected (gone)  no          believes: controller, epoch 1" in lines
     assert lines[-1].startswith("  (gone): ZooKeeper has expired the session")
 
 
@@ -51,7 +51,7 @@ def test_it_shows_consumers_and_no_brokers_in_a_lesson_about_groups() -> None:
         ("unclean-election", 4, "  clicks-0   ?           3  [2]  [2, 3]"),
         ("unclean-election", 5, "  clicks-0        2      3  ?    [2, 3]"),
         ("session-states", 2, "  broker-2  running  suspended  ?           -"),
-        ("zombie-controller", 2, "  broker-4  frozen   ?          no          believes: controller, epoch 1"),
+        ("zombie-controller", 2, "  broker-3  frozen   ?          no          believes: controller, epoch 1"),
         ("elections-without-end", 2, "  /admin/preferred_replica_election  ?"),
         ("consumer-rebalances", 5, "  search   Stable  ?"),
     ],
@@ -70,8 +70,8 @@ def test_it_fits_the_terminal(lesson: str, width: int) -> None:
 
 def test_on_a_narrow_terminal_a_table_becomes_a_list() -> None:
     lines = picture("zombie-controller", 2, width=50)
-    assert lines[2:4] == ["  Brokers", "    broker-1: running; connected; registered"]
-    assert lines[-2:] == [
-        "    broker-4: frozen; session ?; not registered;",
+    assert lines[2:4] == ["  Brokers", "    broker-1: running; connected; registered;"]
+    assert lines[-3:-1] == [
+        "    broker-3: frozen; session ?; not registered;",
         "      believes: controller, epoch 1",
     ]

@@ -34,7 +34,7 @@ def test_every_run_of_the_library_has_three_sentences(name: str) -> None:
 def test_it_opens_at_the_first_effect_of_a_fault() -> None:
     """An armed fault has no effect before the write that triggers it."""
     opening = event_at("controller-failover", story_of(run_of("controller-failover")).opens_at)
-    assert (opening.kind, opening.node, opening.state) == (EventKind.PROCESS_STATE, "broker-2", "paused")
+    assert (opening.kind, opening.node, opening.state) == (EventKind.PROCESS_STATE, "broker-3", "paused")
 
 
 def test_without_a_fault_it_opens_at_the_first_election() -> None:

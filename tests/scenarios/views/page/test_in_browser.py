@@ -66,23 +66,24 @@ def test_the_state_of_each_moment_is_that_of_the_log(chromium: Chromium, page_of
 def test_the_panels_say_who_rules_and_who_thinks_so(failover: Tab) -> None:
     """The former controller is a zombie: its successor is elected, and it is still frozen."""
     stand_at(failover, seq_of(EventKind.ELECTION_WON, controller_epoch=2))
-    zombie, successor = failover.text("[data-broker='2']"), failover.text("[data-broker='3']")
+    zombie, successor = failover.text("[data-broker='3']"), failover.text("[data-broker='5']")
     assert "frozen" in zombie
     assert "still thinks that it is controller, epoch 1" in zombie
     assert "its session is gone, and it does not know" in zombie
     assert "☆ named in /controller, epoch 2: not yet ready" in successor
     stand_at(failover, seq_of(EventKind.CONTROLLER_FAILOVER, controller_epoch=2, step=READY_STEP))
-    assert "★ controller, epoch 2" in failover.text("[data-broker='3']")
+    assert "★ controller, epoch 2" in failover.text("[data-broker='5']")
 
 
-@pytest.mark.parametrize(("state", "broker", "word"), [("paused", 2, "frozen"), ("dead", 3, "dead")])
+@pytest.mark.parametrize(("state", "epoch", "word"), [("paused", 1, "frozen"), ("dead", 2, "dead")])
 def test_a_controller_that_does_not_run_does_not_look_like_a_working_one(
-    failover: Tab, state: str, broker: int, word: str
+    failover: Tab, state: str, epoch: int, word: str
 ) -> None:
     """ZooKeeper names it until its session ends, but no broker decides anything."""
+    broker = {1: 3, 2: 5}[epoch]
     stand_at(failover, next(e.seq for e in run_of(FAILOVER) if (e.node, e.state) == (f"broker-{broker}", state)))
     card = f"[data-broker='{broker}']"
-    assert f"named in /controller, epoch {broker - 1}: {word}, decides nothing" in failover.text(card)
+    assert f"named in /controller, epoch {epoch}: {word}, decides nothing" in failover.text(card)
     assert failover.evaluate(f'document.querySelector("{card}").classList.contains("controller")') is False
     assert "✖ none since" in failover.text("#cluster")
 
@@ -119,7 +120,7 @@ def test_without_steps_of_failovers_the_znode_says_who_is_the_controller(chromiu
     page.write_text(report(written(tmp_path / "import.jsonl", events), "kcsim").html, encoding="utf-8")
     with chromium.open(page.as_uri()) as tab:
         texts = drawn(tab)
-        assert "★ broker-2, epoch 1" in texts
+        assert "★ broker-3, epoch 1" in texts
         assert not [text for text in texts if "working" in text or "/controller" in text]
         assert tab.complaints == []
 
@@ -226,7 +227,7 @@ def test_the_chain_of_causes_leads_back_to_the_fault_and_each_step_is_a_link(fai
     assert chain[0] == f"#e={fault}"
     failover.click("ol.why a")
     failover.wait_for(f"kcsim.run.seqs[kcsim.page.place] === {fault}")
-    assert "sees to it that broker-2 freezes" in failover.text("#story h2")
+    assert "sees to it that broker-3 freezes" in failover.text("#story h2")
 
 
 def test_a_verdict_links_to_the_moment_that_decided_it(failover: Tab) -> None:
@@ -240,10 +241,10 @@ def test_the_znode_tree_is_as_of_the_moment_and_keeps_what_was_opened(failover: 
     stand_at(failover, seq_of(EventKind.ELECTION_WON, controller_epoch=1))
     failover.click("nav [data-panel='znodes']")
     controller = "#tree [data-path='/controller']"
-    assert '"brokerid": 2' in failover.text(controller)
+    assert '"brokerid": 3' in failover.text(controller)
     failover.click("#tree [data-path='/brokers/seqid'] summary")
     stand_at(failover, seq_of(EventKind.ELECTION_WON, controller_epoch=3))
-    assert '"brokerid": 5' in failover.text(controller)
+    assert '"brokerid": 4' in failover.text(controller)
     failover.wait_for("document.querySelector(\"#tree [data-path='/brokers/seqid']\").open")
     stand_at(failover, seq_of(EventKind.ZNODE_DELETED, path="/controller"))
     assert failover.evaluate(f'document.querySelector("{controller}")') is None
@@ -258,7 +259,7 @@ def test_the_slider_moves_the_state(failover: Tab) -> None:
     assert "none yet" in failover.text("#cluster")
     failover.evaluate("byId('slider').value = 10000; byId('slider').dispatchEvent(new Event('input'))")
     assert now(failover) == run_of(FAILOVER)[-1].seq
-    assert "★ broker-5" in failover.text("#cluster")
+    assert "★ broker-4" in failover.text("#cluster")
 
 
 def test_keys_step_jump_play_and_help(failover: Tab) -> None:

@@ -50,10 +50,10 @@ def test_a_zombie_is_seen_to_hold_itself_for_the_controller() -> None:
     """The znodes already name another controller."""
     failover = "controller-failover"
     at = after(failover, seq_of(failover, EventKind.ELECTION_WON, 1))
-    zombie = at.brokers[1]
-    assert (zombie.name, zombie.process, zombie.controller_epoch, at.controller_epoch) == ("broker-2", "paused", 1, 2)
-    assert at.controller == 3
-    (line,) = [line for line in cluster_lines(at) if "broker-2 " in line]
+    zombie = at.brokers[2]
+    assert (zombie.name, zombie.process, zombie.controller_epoch, at.controller_epoch) == ("broker-3", "paused", 1, 2)
+    assert at.controller == 5
+    (line,) = [line for line in cluster_lines(at) if "broker-3 " in line]
     assert "connected, in truth gone" in line
     assert "controller of epoch 1, it believes" in line
 
@@ -135,7 +135,7 @@ def test_what_a_trace_is_silent_about_is_a_dash() -> None:
 def test_topics_are_described_as_kafka_describes_them() -> None:
     before_return = after(CRASH, seq_of(CRASH, EventKind.PROCESS_STATE, -1, state="running") - 1)
     assert list(description_lines(topic_snapshot(before_return.state, ["orders"]))) == [
-        "Topic: orders\tPartitionCount: 3\tReplicationFactor: 3\tConfigs: ",
+        "Topic: orders\tTopicId: c4P01vYIQUqVeYAGPi2X9A\tPartitionCount: 3\tReplicationFactor: 3\tConfigs: ",
         "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,3",
         "\tTopic: orders\tPartition: 1\tLeader: 3\tReplicas: 2,3,1\tIsr: 3,1",
         "\tTopic: orders\tPartition: 2\tLeader: 3\tReplicas: 3,1,2\tIsr: 3,1",
