@@ -28,6 +28,10 @@ Outcome = Mapping[str, Any]
 PLAN = "plan.json"
 
 
+JVM_START_MS = 500
+"""How long a command of Kafka's takes at least until it sends its first request. What was under way is done by then."""
+
+
 class Tools:
     """Kafka's commands, on one cluster.
 
@@ -44,6 +48,7 @@ class Tools:
         settings: Mapping[str, str | int | bool],
         directory: Path | None = None,
     ) -> None:
+        self._runtime = cluster.runtime
         reach = Reach(cluster, zookeeper, settings)
         self._topics = TopicTool(reach)
         self._configs = ConfigTool(reach)
@@ -64,6 +69,7 @@ class Tools:
         Raises: NotSupportedError.
         """
         output = CommandOutput()
+        await self._runtime.sleep_ms(JVM_START_MS)
         try:
             await self._run(Command.of(words), output, Files(files or {}, self._directory), placed or {})
         except ToolFailedError:
