@@ -113,6 +113,7 @@ class FetchPartition(msgspec.Struct, frozen=True):
         cause: the event by which the follower began to follow; it is the cause of the leader's events for this fetch.
         log_start_offset: the follower's.
         max_bytes: of records of this partition; the first record may be larger.
+        last_fetched_epoch: of the follower's last record; UNDEFINED_EPOCH: the leader does not compare the logs.
     """
 
     leader_epoch: LeaderEpoch
@@ -120,6 +121,7 @@ class FetchPartition(msgspec.Struct, frozen=True):
     cause: int
     log_start_offset: int = 0
     max_bytes: int = MIB
+    last_fetched_epoch: LeaderEpoch = UNDEFINED_EPOCH
 
 
 class FetchRequest(msgspec.Struct, frozen=True):
@@ -143,13 +145,25 @@ class FetchRequest(msgspec.Struct, frozen=True):
     may_ask_followers: bool = False
 
 
+class DivergingEpoch(msgspec.Struct, frozen=True):
+    """Where a follower's log diverges: the end offset, in the leader's log, of an epoch up to the follower's last one."""
+
+    leader_epoch: LeaderEpoch
+    end_offset: int
+
+
 class FetchedPartition(msgspec.Struct, frozen=True):
-    """A leader's response for one partition of a fetch. With an error, the other fields have no meaning."""
+    """A leader's response for one partition of a fetch. With an error, the other fields have no meaning.
+
+    Attributes:
+        diverging: None: the logs agree up to the fetch offset, or were not compared; else there are no records.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     high_watermark: int = UNDEFINED_OFFSET
     log_start_offset: int = UNDEFINED_OFFSET
     runs: Sequence[Run] = ()
+    diverging: DivergingEpoch | None = None
 
 
 class FetchResponse(msgspec.Struct, frozen=True):

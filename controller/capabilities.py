@@ -24,6 +24,7 @@ RELEASES = tuple(Release(version) for version in PROTOCOL_VERSIONS if version no
 SINCE = {
     "broker_features": "2.7",
     "finalized_features": "2.7",
+    "truncation_on_fetch": "2.7",
     "leader_recovery_state": "3.2",
     "feature_version_2": "3.3",
 }
@@ -39,6 +40,7 @@ class Capabilities(NamedTuple):
         alter_isr: leaders ask the controller for ISRs, and do not write them (KIP-497).
         broker_features: a registration names the broker's features (KIP-584).
         finalized_features: a new controller creates or mends /feature, and brokers read it (KIP-584).
+        truncation_on_fetch: a follower learns from the response to a fetch where its log diverges (KIP-595).
         topic_ids: a topic has an id; the controller gives one to a topic that has none (KIP-516).
         log_topic_ids: the first request for a replica gives its log the topic's id, and is refused if the log has another;
             before, only later requests do. By the release.
@@ -55,6 +57,7 @@ class Capabilities(NamedTuple):
     alter_isr: bool
     broker_features: bool
     finalized_features: bool
+    truncation_on_fetch: bool
     topic_ids: bool
     log_topic_ids: bool
     isr_change_retries: bool

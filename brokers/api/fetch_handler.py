@@ -24,6 +24,11 @@ from kcsim.vocabulary import BrokerId, TopicPartition
 Found = dict[TopicPartition, FetchedPartition]
 
 
+def _agrees(fetched: FetchedPartition) -> bool:
+    """Return whether the fetch counts as the follower's position: it was not refused, and the logs do not diverge."""
+    return not fetched.error and fetched.diverging is None
+
+
 class FetchHandler:
     """Answers the fetches of followers.
 
@@ -53,7 +58,7 @@ class FetchHandler:
         session.dirty.update(self._isr.take_kept_out(request.replica_id))
         dirty = session.take_dirty()
         found = await self._read(session, request, dirty)
-        found.update(await self._note(request, [tp for tp in dirty if tp not in found or not found[tp].error]))
+        found.update(await self._note(request, [tp for tp in dirty if tp not in found or _agrees(found[tp])]))
         # Records that are found at once are sent with the high watermark from before this fetch advanced it.
         while not found and await self._wait(parked, began_ms + self._longest_wait(request)):
             session.wait_again(parked)
@@ -89,7 +94,7 @@ class FetchHandler:
                 session.dirty[tp] = None
                 continue
             read = self._reads.for_follower(tp, request.partitions[tp], request.replica_id, budget)
-            if read.error or read.runs:
+            if read.error or read.runs or read.diverging:
                 found[tp] = read
         return found
 
@@ -108,7 +113,7 @@ class FetchHandler:
             if offsets is not None and session.sent_offsets.get(tp, (0, 0)) != offsets:
                 found[tp] = FetchedPartition(high_watermark=offsets[0], log_start_offset=offsets[1])
         for tp, fetched in found.items():
-            if fetched.error:
+            if not _agrees(fetched):
                 session.dirty[tp] = None  # the fetch was not recorded: an unchanged next fetch must be processed again
             else:
                 session.sent_offsets[tp] = fetched.high_watermark, fetched.log_start_offset

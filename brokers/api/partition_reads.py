@@ -8,7 +8,13 @@ from kcsim.brokers.log.replica_log import OffsetOutOfRangeError
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.replication.hosted_partitions import HostedPartitions
 from kcsim.brokers.replication.partition import Partition, ReplicaRole
-from kcsim.brokers.requests import FetchedPartition, FetchPartition
+from kcsim.brokers.requests import (
+    UNDEFINED_EPOCH,
+    UNDEFINED_OFFSET,
+    DivergingEpoch,
+    FetchedPartition,
+    FetchPartition,
+)
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 
@@ -77,7 +83,7 @@ class PartitionReads:
         assert partition is not None
         if follower not in partition.followers:
             return FetchedPartition()
-        return _read(partition, fetch, partition.log_end_offset, budget)
+        return _diverging(partition, fetch) or _read(partition, fetch, partition.log_end_offset, budget)
 
     def for_consumer(
         self, tp: TopicPartition, fetch: FetchPartition, budget: Budget, *, may_follow: bool = False
@@ -98,6 +104,23 @@ class PartitionReads:
     def client_error(self, tp: TopicPartition, leader_epoch: LeaderEpoch) -> ErrorCode:
         """Return the error for a client, which may not know the leader epoch."""
         return self.unavailable(tp) or client_error(self._hosted.get(tp), leader_epoch)
+
+
+def _diverging(partition: Partition, fetch: FetchPartition) -> FetchedPartition | None:
+    """Return where the logs diverge, or the error if that cannot be found out; None if they agree up to the fetch offset.
+
+    Source: Kafka 2.8, Partition.readRecords.
+    """
+    if fetch.last_fetched_epoch == UNDEFINED_EPOCH:
+        return None
+    log = partition.written_log
+    end = log.end_offset_for(fetch.last_fetched_epoch)
+    if end.end_offset == UNDEFINED_OFFSET or fetch.fetch_offset < log.log_start_offset:
+        return FetchedPartition(ErrorCode.OFFSET_OUT_OF_RANGE)
+    if end.leader_epoch == fetch.last_fetched_epoch and end.end_offset >= fetch.fetch_offset:
+        return None
+    diverging = DivergingEpoch(end.leader_epoch, end.end_offset)
+    return FetchedPartition(ErrorCode.NONE, log.high_watermark, log.log_start_offset, diverging=diverging)
 
 
 def _read(partition: Partition, fetch: FetchPartition, upper: int, budget: Budget) -> FetchedPartition:

@@ -1,8 +1,9 @@
 """A follower's progress with each partition of one leader: its next request, and its handling of the responses.
 
-A partition is truncated until it agrees with the leader's log, then fetched. If the fetch offset is outside the leader's
-log, the follower first asks for the end of the leader's log, then for its start if necessary. Failed requests are tried
-again after a delay.
+A partition is truncated until it agrees with the leader's log, then fetched. From protocol version 2.7 on it is fetched at
+once: the fetch names the epoch of the log's last record, and the response says where the logs diverge (KIP-595). If the
+fetch offset is outside the leader's log, the follower first asks for the end of the leader's log, then for its start if
+necessary. Failed requests are tried again after a delay.
 
 Source: Kafka 2.8, AbstractFetcherThread, PartitionFetchState; docs/kafka/requests.md 7.
 """
@@ -20,6 +21,7 @@ from kcsim.brokers.replication.follower_logs import FollowerLogs
 from kcsim.brokers.requests import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
+    UNDEFINED_EPOCH,
     EpochQuery,
     FetchPartition,
     FetchRequest,
@@ -67,6 +69,7 @@ class FetchProgress:
         self._leader = leader
         self._config = config
         self._logs = logs
+        self._truncates_on_fetch = config.controller.capabilities.truncation_on_fetch
         self._stages: dict[TopicPartition, FetchStage] = {}  # of the partitions that are not in FETCHING
         self._delayed_until_ms: dict[TopicPartition, int] = {}
         self._request: FetcherRequest | None = None  # None: to be created again
@@ -130,6 +133,8 @@ class FetchProgress:
             if self._logs.latest_epoch(tp) is None:
                 self._logs.truncate_to_high_watermark(tp, self._leader, self.partitions[tp].cause)
                 self._fetch_on(tp)
+            elif self._truncates_on_fetch:
+                self._fetch_on(tp)
         if truncating := self._at(FetchStage.TRUNCATING):
             return OffsetsForLeaderEpochRequest(self._broker_id, {tp: self._epoch_query(tp) for tp in truncating})
         for stage, timestamp in ((FetchStage.LEADERS_END, LATEST_TIMESTAMP), (FetchStage.LEADERS_START, EARLIEST_TIMESTAMP)):
@@ -162,11 +167,13 @@ class FetchProgress:
     def _fetch_on(self, tp: TopicPartition) -> None:
         """Fetch from the log's end, from the next request on; the partition moves behind the others, as in Kafka."""
         log, fetch = self._logs.log(tp), self.partitions.pop(tp)
+        latest = self._logs.latest_epoch(tp) if self._truncates_on_fetch else None
         self.partitions[tp] = replace(
             fetch,
             fetch_offset=log.log_end_offset,
             log_start_offset=log.log_start_offset,
             max_bytes=self._config.replica_fetch_max_bytes,
+            last_fetched_epoch=UNDEFINED_EPOCH if latest is None else latest,
         )
         self._stages.pop(tp, None)
         self._ask_no_more((tp,))
@@ -234,6 +241,10 @@ class FetchProgress:
     ) -> None:
         for tp in answered:
             fetched, left = response.partitions[tp], None if at_most is None else at_most - outcome.records
+            if fetched.diverging is not None:
+                self._logs.truncate_by_epoch(tp, self._leader, fetched.diverging, self.partitions[tp].cause)
+                self._fetch_on(tp)
+                continue
             try:
                 outcome.records += self._logs.append(tp, fetched, left, self.partitions[tp].cause)
             except UNFIT as error:

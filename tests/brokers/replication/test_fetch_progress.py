@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.config import PROTOCOL_VERSION, BrokerConfig
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.log.retention_task import RetentionTask
@@ -14,6 +14,7 @@ from kcsim.brokers.replication.follower_logs import FollowerLogs
 from kcsim.brokers.replication.high_watermark_checkpoint import HighWatermarkCheckpoint
 from kcsim.brokers.replication.log_events import LogEvents
 from kcsim.brokers.requests import (
+    DivergingEpoch,
     EpochEnd,
     EpochQuery,
     FetchedPartition,
@@ -37,6 +38,10 @@ from tests.brokers.replication.test_fetcher import CAUSE, Follower, written
 NONE = ErrorCode.NONE
 
 
+AT_2_6 = BrokerConfig.of({PROTOCOL_VERSION: "2.6"})
+AT_2_7 = BrokerConfig.of({PROTOCOL_VERSION: "2.7"})
+
+
 class NoCheckpoint(HighWatermarkCheckpoint):
     """A checkpoint that writes nothing: time stands still."""
 
@@ -50,7 +55,7 @@ class NoRetention(RetentionTask):
 class Progress(Follower):
     """Broker 1 follows broker 2 in orders-0, in leader epoch 5; the log is as given, time stands still."""
 
-    def __init__(self, *runs: Run, high_watermark: int = 0) -> None:
+    def __init__(self, *runs: Run, high_watermark: int = 0, config: BrokerConfig = AT_2_6) -> None:
         super().__init__(BrokerConfig(replica_fetch_backoff_ms=100))
         self.of_0 = self.replica_log(ORDERS_0)
         for run in runs:
@@ -62,7 +67,7 @@ class Progress(Follower):
         self.logs = FollowerLogs(
             lambda: EPOCH_MS + self.runtime.now_ms(), self.hosted, LogEvents(sink), checkpoint, retention
         )
-        self.progress = FetchProgress(B2, B2, BrokerConfig(), self.logs)
+        self.progress = FetchProgress(B2, B2, config, self.logs)
         self.progress.add({ORDERS_0: FetchPartition(LeaderEpoch(5), high_watermark, CAUSE)}, from_ms=0)
 
     def asks(self) -> FetcherRequest | None:
@@ -73,12 +78,20 @@ class Progress(Follower):
         return self.asks() == OffsetsForLeaderEpochRequest(B2, expected)
 
     def fetches_from(self) -> int:
+        return self.fetches_after()[1]
+
+    def fetches_after(self) -> tuple[int, int]:
+        """Return the last fetched epoch and the offset of the fetch that is requested."""
         request = self.asks()
         assert isinstance(request, FetchRequest), request
-        return request.partitions[ORDERS_0].fetch_offset
+        return request.partitions[ORDERS_0].last_fetched_epoch, request.partitions[ORDERS_0].fetch_offset
 
     def hears_of_epoch(self, epoch: int, end_offset: int, error: ErrorCode = NONE) -> FetchOutcome:
         return self._hears(OffsetsForLeaderEpochResponse({ORDERS_0: EpochEnd(error, LeaderEpoch(epoch), end_offset)}))
+
+    def hears_of_divergence(self, epoch: int, end_offset: int, high_watermark: int = 0) -> FetchOutcome:
+        diverging = DivergingEpoch(LeaderEpoch(epoch), end_offset)
+        return self._hears(FetchResponse({ORDERS_0: FetchedPartition(NONE, high_watermark, 0, (), diverging)}))
 
     def hears_of_offset(self, offset: int) -> FetchOutcome:
         return self._hears(ListOffsetsResponse({ORDERS_0: ListedOffset(NONE, offset, LeaderEpoch(5))}))
@@ -232,6 +245,57 @@ def test_what_was_not_taken_is_asked_for_anew() -> None:
     assert follower.gets(written(5), at_most=0).records == 0
     assert follower.fetches_from() == 0
     assert follower.asks() is not before
+
+
+# --- truncation by the response to a fetch: protocol version 2.7
+
+
+def test_a_log_with_epochs_is_fetched_at_once_and_the_fetch_names_its_last_epoch() -> None:
+    """Source: KIP-595; Kafka 2.8, AbstractFetcherThread.partitionFetchState."""
+    follower = Progress(written(10, epoch=3), high_watermark=4, config=AT_2_7)
+    assert follower.fetches_after() == (3, 10)
+    follower.gets(written(5, epoch=5, offset=10))
+    assert follower.fetches_after() == (5, 15)
+    assert follower.truncations() == []
+
+
+def test_before_2_7_and_without_epochs_the_logs_are_not_compared_by_a_fetch() -> None:
+    before = Progress(written(10, epoch=3), high_watermark=4)
+    before.hears_of_epoch(3, 10)
+    assert before.fetches_after() == (-1, 10)
+    assert Progress(config=AT_2_7).fetches_after() == (-1, 0)
+
+
+def test_a_response_that_names_a_divergence_truncates_and_nothing_of_it_is_taken_over() -> None:
+    """Source: Kafka 2.8, AbstractFetcherThread.processFetchRequest."""
+    runs = written(6, epoch=3), written(4, epoch=3, offset=6, writer="b")
+    follower = Progress(*runs, high_watermark=4, config=AT_2_7)
+    follower.hears_of_divergence(3, 5, high_watermark=5)
+    assert follower.fetches_after() == (3, 5)
+    assert (follower.of_0.log_end_offset, follower.of_0.high_watermark) == (5, 4)
+    (cut,) = follower.truncations()
+    assert (cut.offset, cut.count, cut.rule) == (5, 5, "leader epoch")
+    assert cut.inputs == "fetched after epoch 3; the leader: epoch 3 ends at 5; here epoch 3 ends at 10"
+
+
+def test_the_worked_example_of_an_unclean_election_takes_two_fetches() -> None:
+    """13.3: (0@0),(1@10), log end 15; the leader has (0@0),(2@12). The second fetch finds the logs to agree."""
+    runs = written(10, epoch=0), written(5, epoch=1, offset=10, sequence=10)
+    follower = Progress(*runs, high_watermark=14, config=AT_2_7)
+    assert follower.fetches_after() == (1, 15)
+    follower.hears_of_divergence(0, 12)
+    assert follower.fetches_after() == (0, 10)
+    assert follower.of_0.high_watermark == 10
+
+
+def test_an_epoch_without_records_is_forgotten_when_the_leader_does_not_know_it() -> None:
+    """A former leader has the start of its epoch, at its log end: the logs agree, and the next fetch says so."""
+    follower = Progress(written(10, epoch=3), config=AT_2_7)
+    follower.of_0.epochs.assign(LeaderEpoch(4), 10)
+    assert follower.fetches_after() == (4, 10)
+    follower.hears_of_divergence(3, 12)
+    assert follower.fetches_after() == (3, 10)
+    assert follower.truncations() == []
 
 
 # --- out of range

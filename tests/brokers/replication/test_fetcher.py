@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.config import PROTOCOL_VERSION, BrokerConfig
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.log.retention_task import RetentionTask
@@ -130,7 +130,9 @@ def test_an_empty_answer_is_followed_by_the_same_request() -> None:
 
 def test_once_there_are_records_a_fetch_waits_no_longer_than_kafkas() -> None:
     """replica.fetch.wait.max.ms; with empty logs, half of replica.socket.timeout.ms, so that the answer is in time."""
-    follower = Follower(BrokerConfig(replica_fetch_wait_max_ms=200, replica_socket_timeout_ms=10_000))
+    follower = Follower(
+        BrokerConfig.of({PROTOCOL_VERSION: "2.6", "replica.fetch.wait.max.ms": 200, "replica.socket.timeout.ms": 10_000})
+    )
 
     async def script() -> None:
         follower.listen()
