@@ -171,11 +171,12 @@ class Broker:
         return OutsideWrites(self._isr_writes(), producer_ids)
 
     def _isr_writes(self) -> WritesIsr:
-        ports, zk = self._ports, self.kafka_zk
-        if not self._config.controller.capabilities.alter_isr:
+        ports, zk, capabilities = self._ports, self.kafka_zk, self._config.controller.capabilities
+        if not capabilities.alter_isr:
             return ZkIsrManager(ports.runtime, zk.partition_states, zk.isr_changes)
         channel = BrokerToControllerChannel(self._config, ports, self.metadata)
-        return AlterIsrManager(self.broker_id, ports.runtime, channel, self._epoch_for_controller)
+        moves = capabilities.high_watermark_after_alter_isr
+        return AlterIsrManager(self.broker_id, ports.runtime, channel, self._epoch_for_controller, moves)
 
     def _group_coordinator(self) -> GroupCoordinator:
         config = self._config

@@ -28,7 +28,7 @@ SINCE = {
     "feature_version_2": "3.3",
 }
 """The first protocol version with each capability that cannot be switched off; PROTECTIONS has the others."""
-SINCE_RELEASE = {"log_topic_ids": "3.0", "kraft_controller_epoch": "3.4"}
+SINCE_RELEASE = {"log_topic_ids": "3.0", "high_watermark_after_alter_isr": "3.1", "kraft_controller_epoch": "3.4"}
 """The first release with each capability that does not depend on the protocol version."""
 
 
@@ -42,6 +42,8 @@ class Capabilities(NamedTuple):
         topic_ids: a topic has an id; the controller gives one to a topic that has none (KIP-516).
         log_topic_ids: the first request for a replica gives its log the topic's id, and is refused if the log has another;
             before, only later requests do. By the release.
+        high_watermark_after_alter_isr: a leader that is told of the ISR it has asked for looks whether its high watermark
+            moves (KAFKA-13091); before, it looks at the next append or fetch. By the release.
         leader_recovery_state: a state znode tells that the leader was elected from outside the ISR, until the ISR changes
             (KIP-704).
         feature_version_2: /feature has version 2, without the lowest levels (KIP-778).
@@ -53,6 +55,7 @@ class Capabilities(NamedTuple):
     finalized_features: bool
     topic_ids: bool
     log_topic_ids: bool
+    high_watermark_after_alter_isr: bool
     leader_recovery_state: bool
     feature_version_2: bool
     kraft_controller_epoch: bool

@@ -47,6 +47,7 @@ class AlterIsrManager:
 
     Args:
         own_epoch: returns the broker's epoch, as of its last registration.
+        moves_high_watermark: the capability high_watermark_after_alter_isr.
     """
 
     is_at_once = False
@@ -57,7 +58,9 @@ class AlterIsrManager:
         runtime: Runtime,
         controller: BrokerToControllerChannel,
         own_epoch: Callable[[], BrokerEpoch],
+        moves_high_watermark: bool,
     ) -> None:
+        self.moves_high_watermark = moves_high_watermark
         self._broker_id = broker_id
         self._runtime = runtime
         self._controller = controller

@@ -27,6 +27,7 @@ WITHOUT_ALTER_ISR = ALL_ON.without(["alter-isr"])
         ("2.7", {"alter_isr", "broker_features", "finalized_features"}),
         ("2.8", {"topic_ids"}),
         ("3.0", {"log_topic_ids"}),
+        ("3.1", {"high_watermark_after_alter_isr"}),
         ("3.2", {"leader_recovery_state"}),
         ("3.3", {"feature_version_2"}),
         ("3.4", {"kraft_controller_epoch"}),
@@ -44,7 +45,7 @@ def test_a_version_has_what_those_before_it_have_and_its_own(version: str, new: 
     ("release", "protocol_version", "has"),
     [
         ("2.8", "2.6", set()),
-        ("3.9", "2.6", {"log_topic_ids", "kraft_controller_epoch"}),
+        ("3.9", "2.6", {"log_topic_ids", "high_watermark_after_alter_isr", "kraft_controller_epoch"}),
         ("3.0", "2.7", {"alter_isr", "broker_features", "finalized_features", "log_topic_ids"}),
     ],
 )
