@@ -171,12 +171,12 @@ class Broker:
         return OutsideWrites(self._isr_writes(), producer_ids)
 
     def _isr_writes(self) -> WritesIsr:
-        ports, zk = self._ports, self.kafka_zk
-        capabilities = self._config.controller.capabilities
+        ports, zk, capabilities = self._ports, self.kafka_zk, self._config.controller.capabilities
         if not capabilities.alter_isr:
             return ZkIsrManager(ports.runtime, zk.partition_states, zk.isr_changes)
-        channel, retries = BrokerToControllerChannel(self._config, ports, self.metadata), capabilities.isr_change_retries
-        return AlterIsrManager(self.broker_id, ports.runtime, channel, self._epoch_for_controller, retries)
+        channel = BrokerToControllerChannel(self._config, ports, self.metadata)
+        retries, moves = capabilities.isr_change_retries, capabilities.high_watermark_after_alter_isr
+        return AlterIsrManager(self.broker_id, ports.runtime, channel, self._epoch_for_controller, retries, moves)
 
     def _group_coordinator(self) -> GroupCoordinator:
         config = self._config

@@ -29,7 +29,12 @@ SINCE = {
     "feature_version_2": "3.3",
 }
 """The first protocol version with each capability that cannot be switched off; PROTECTIONS has the others."""
-SINCE_RELEASE = {"log_topic_ids": "3.0", "isr_change_retries": "3.0", "kraft_controller_epoch": "3.4"}
+SINCE_RELEASE = {
+    "log_topic_ids": "3.0",
+    "isr_change_retries": "3.0",
+    "high_watermark_after_alter_isr": "3.1",
+    "kraft_controller_epoch": "3.4",
+}
 """The first release with each capability that depends on no protocol version and cannot be switched off."""
 
 
@@ -46,6 +51,8 @@ class Capabilities(NamedTuple):
             before, only later requests do. By the release.
         isr_change_retries: a leader asks again for an ISR that the controller failed to write; before, it waits for a
             LeaderAndIsr with a new leader epoch. By the release.
+        high_watermark_after_alter_isr: a leader that is told of the ISR it has asked for looks whether its high watermark
+            moves (KAFKA-13091); before, it looks at the next append or fetch. By the release.
         replica_eligibility: a broker joins no ISR while the controller regards it as dead or stopping (KIP-841). By the
             release.
         leader_recovery_state: a state znode tells that the leader was elected from outside the ISR, until the ISR changes
@@ -61,6 +68,7 @@ class Capabilities(NamedTuple):
     topic_ids: bool
     log_topic_ids: bool
     isr_change_retries: bool
+    high_watermark_after_alter_isr: bool
     replica_eligibility: bool
     leader_recovery_state: bool
     feature_version_2: bool

@@ -59,6 +59,7 @@ class KafkaBrokerSpec:
         zookeeper_connect: host:port,…/chroot.
         settings: by Kafka's dotted names; take precedence over SMALL and the protocol version; must not contain any of OWN.
         log_dirs: the number of its log directories.
+        advertised_port: of 127.0.0.1, that clients and other brokers connect to; None: that of the listener.
     """
 
     broker_id: int
@@ -66,6 +67,7 @@ class KafkaBrokerSpec:
     settings: Mapping[str, Value]
     rack: str | None = None
     log_dirs: int = 1
+    advertised_port: int | None = None
 
 
 def server_properties(spec: KafkaBrokerSpec, port: int, log_dirs: Sequence[Path], version: str) -> dict[str, str]:
@@ -89,9 +91,14 @@ def server_properties(spec: KafkaBrokerSpec, port: int, log_dirs: Sequence[Path]
         "broker.id": str(spec.broker_id),
         **({} if spec.rack is None else {"broker.rack": spec.rack}),
         "listeners": f"PLAINTEXT://{HOST}:{port}",
+        **_advertised(spec.advertised_port),
         "log.dirs": ",".join(map(str, log_dirs)),
         "zookeeper.connect": spec.zookeeper_connect,
     }
+
+
+def _advertised(port: int | None) -> dict[str, str]:
+    return {} if port is None else {"advertised.listeners": f"PLAINTEXT://{HOST}:{port}"}
 
 
 def protocol_version(version: str, wanted: str) -> str:

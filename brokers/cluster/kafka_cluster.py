@@ -26,6 +26,8 @@ from kcsim.brokers.cluster.kafka_process_states import (
 )
 from kcsim.brokers.cluster.kafka_producer import KafkaProducer
 from kcsim.brokers.cluster.kafka_replica_logs import read_replica_log
+from kcsim.brokers.cluster.network_faults import NetworkFaults
+from kcsim.brokers.cluster.proxied_network import ProxiedNetwork
 from kcsim.brokers.cluster.scenario_cluster import Moment
 from kcsim.brokers.cluster.server_faults import ServerFaults
 from kcsim.brokers.cluster.state_watch import StateWatch
@@ -96,6 +98,7 @@ class KafkaCluster:
 
     Attributes:
         connect_string: for programs other than the brokers.
+        network_faults: None until `inject_faults_into`.
         acknowledged_records: none; those of clients from outside the run are not seen.
     """
 
@@ -123,8 +126,13 @@ class KafkaCluster:
         self._tools = tools
         self._attribute_session_end = attribute_session_end
         self._settle = settle
+        self.network_faults: NetworkFaults | None = None
         self._producers: list[KafkaProducer] = []
         self.acknowledged_records = AcknowledgedRecords()
+
+    def inject_faults_into(self, network: ProxiedNetwork) -> None:
+        """Let faults be injected into the network between the brokers, whose proxies run."""
+        self.network_faults = NetworkFaults(self.runtime, self._actions, network, self.broker_names)
 
     # --- what is seen of it
 

@@ -16,6 +16,7 @@ from kcsim.brokers.cluster.environment import ClusterEnvironment
 from kcsim.brokers.cluster.kafka_cluster import KafkaBrokerSlot, KafkaCluster, session_owners
 from kcsim.brokers.cluster.kafka_feed import KafkaFeed
 from kcsim.brokers.cluster.live_environment import FaultAttributingServers, keep_log, observed, servers_of
+from kcsim.brokers.cluster.proxied_network import ProxiedNetwork
 from kcsim.brokers.cluster.run_setup import (
     ADMIN_CONNECT_TIMEOUT_MS,
     ADMIN_SESSION_TIMEOUT_MS,
@@ -29,6 +30,7 @@ from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.zk.files.ensemble_log import EnsembleLogTail
 from kcsim.zk.live import LiveZooKeeper
 from kcsim.zk.proxy import ZooKeeperProxy
+from kcsim.zk.servers.free_ports import free_ports
 from kcsim.zk.servers.guarded_processes import GuardedProcesses
 from kcsim.zk.servers.ports import ZooKeeperServers
 
@@ -82,7 +84,8 @@ async def _run_on(
     began: int,
 ) -> None:
     guarded = GuardedProcesses(what="kafka")  # one for all brokers; their files are deleted with it
-    slots = await _slots(servers.connect_string, kafka, spec, guarded)
+    network = ProxiedNetwork() if spec.listener_proxies else None
+    slots = await _slots(servers.connect_string, kafka, spec, guarded, network)
     directories = [d for d in map(servers.transaction_log_dir, servers.member_names) if d is not None]
     logs = LogTail((slot.process.broker_id, slot.process.logs) for slot in slots)
     feed = KafkaFeed(log, EnsembleLogTail(directories), logs, lambda: session_owners(slots), wall_ms, began)
@@ -94,11 +97,15 @@ async def _run_on(
     environment = ClusterEnvironment(runtime, log, live, admin, members, wall_ms())
     settle = partial(feed.settle, admin)
     cluster = KafkaCluster(environment, slots, tools, feed.attribute_session_end, settle, servers.connect_string)
+    if network is not None:
+        cluster.inject_faults_into(network)
     try:
         async with observed(runtime, log, spec, partial(feed.look, admin)):
             await script(cluster)
     finally:
         await cluster.close()
+        if network is not None:
+            await network.stop()
         await admin.close()
         guarded.close()
 
@@ -108,9 +115,14 @@ def wall_ms() -> int:
 
 
 async def _slots(
-    connect_string: str, kafka: KafkaInstallation, spec: ClusterSpec, guarded: GuardedProcesses
+    connect_string: str,
+    kafka: KafkaInstallation,
+    spec: ClusterSpec,
+    guarded: GuardedProcesses,
+    network: ProxiedNetwork | None,
 ) -> list[KafkaBrokerSlot]:
-    """Return a slot for each broker, with a started proxy and a process that is not started yet.
+    """Return a slot for each broker, with a started proxy to ZooKeeper, one in front of its listener if there is a network,
+    and a process that is not started yet.
 
     Of the setting log.dirs only the number of directories counts: each broker has directories of its own.
     """
@@ -122,7 +134,9 @@ async def _slots(
         await proxy.start()
         directory = guarded.directory / broker.name
         own = {**settings, **broker.settings}
-        broker_spec = KafkaBrokerSpec(broker.broker_id, proxy.connect_string, own, broker.rack, log_dirs)
-        process = KafkaBroker(kafka, broker_spec, directory, guarded=guarded)
+        port = free_ports(1)[0]
+        advertised = None if network is None else (await network.open_proxy(broker.name, port)).port
+        broker_spec = KafkaBrokerSpec(broker.broker_id, proxy.connect_string, own, broker.rack, log_dirs, advertised)
+        process = KafkaBroker(kafka, broker_spec, directory, port, guarded)
         slots.append(KafkaBrokerSlot(process, proxy))
     return slots

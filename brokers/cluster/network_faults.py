@@ -4,8 +4,9 @@ For each kind of fault, the latest change of a link counts; different kinds add 
 `disconnect` (cluster.py) cuts a broker off from it.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from typing import Protocol
 
 from kcsim.brokers.network.breakpoints import RequestBreakpoint
 from kcsim.brokers.network.link_conditions import (
@@ -15,6 +16,7 @@ from kcsim.brokers.network.link_conditions import (
     LinkBreakage,
     LinkChange,
     LinkCondition,
+    LinkConditions,
     LinkCut,
     LinkDelay,
     LinkFault,
@@ -24,12 +26,47 @@ from kcsim.brokers.network.link_conditions import (
     Links,
     is_client,
 )
-from kcsim.brokers.network.network import MemoryNetwork
 from kcsim.eventlog.events import EventFields
 from kcsim.eventlog.run_actions import ClusterError, RunActionLog
 from kcsim.runtime.ports import Runtime
 
 PARTITION, SLOW_LINK, LOSSY_LINK, BREAK, HEAL = "partition", "slow-link", "lossy-link", "break-connections", "heal"
+
+
+class BreakableLink(Protocol):
+    """An open connection."""
+
+    def sever(self, _why: str, /) -> None: ...
+
+
+class ArmsBreakpoints(Protocol):
+    """Breaks connections once a request has been delivered."""
+
+    def arm(self, breakpoint_: RequestBreakpoint, /) -> None: ...
+
+
+class FaultyNetwork(Protocol):
+    """The network that faults are injected into: in memory, or the proxies between real brokers.
+
+    Attributes:
+        open_port: None: no client from outside the run has a node of its own kind.
+    """
+
+    @property
+    def open_port(self) -> object | None: ...
+    @property
+    def breakpoints(self) -> ArmsBreakpoints: ...
+    @property
+    def conditions(self) -> LinkConditions: ...
+
+    @property
+    def nodes(self) -> Sequence[str]:
+        """The nodes that are on the network now."""
+        ...
+
+    def open_links(self, links: Links) -> Sequence[BreakableLink]:
+        """Return the open connections that use any of these links."""
+        ...
 
 
 class NetworkFaults:
@@ -39,7 +76,7 @@ class NetworkFaults:
         brokers: names of all brokers, running or not; other nodes are known once they run or are expected.
     """
 
-    def __init__(self, runtime: Runtime, actions: RunActionLog, network: MemoryNetwork, brokers: Collection[str]) -> None:
+    def __init__(self, runtime: Runtime, actions: RunActionLog, network: FaultyNetwork, brokers: Collection[str]) -> None:
         self._runtime = runtime
         self._actions = actions
         self._network = network

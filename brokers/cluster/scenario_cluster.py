@@ -182,7 +182,7 @@ class ProducersCluster(ObservedCluster, Protocol):
 
 
 class SimulatedBrokers(ProducersCluster, Protocol):
-    """What simulated brokers offer in addition: consumers, a network with faults, and a look at their memory."""
+    """What simulated brokers offer in addition: consumers, faults in their answers, and a look at their memory."""
 
     @property
     def network_faults(self) -> NetworkFaults: ...
@@ -218,6 +218,7 @@ class ScenarioCluster(ObservedCluster, BrokerActions, Protocol):
 
     Attributes:
         producing: the same cluster as producers need it.
+        network_faults: the faults of the network between brokers and clients; None if nothing stands between them.
         simulated: the same cluster with what only simulated brokers offer; None if its brokers are not simulated.
     """
 
@@ -227,6 +228,8 @@ class ScenarioCluster(ObservedCluster, BrokerActions, Protocol):
     def topics(self) -> TopicAdmin: ...
     @property
     def znodes(self) -> ZnodeEdits: ...
+    @property
+    def network_faults(self) -> NetworkFaults | None: ...
     @property
     def producing(self) -> ProducersCluster: ...
     @property

@@ -50,6 +50,7 @@ class AlterIsrManager:
     Args:
         own_epoch: returns the broker's epoch, as of its last registration.
         retries: whether a change that the controller failed to write is asked for again.
+        moves_high_watermark: the capability high_watermark_after_alter_isr.
     """
 
     is_at_once = False
@@ -61,7 +62,9 @@ class AlterIsrManager:
         controller: BrokerToControllerChannel,
         own_epoch: Callable[[], BrokerEpoch],
         retries: bool,
+        moves_high_watermark: bool,
     ) -> None:
+        self.moves_high_watermark = moves_high_watermark
         self._broker_id = broker_id
         self._runtime = runtime
         self._controller = controller

@@ -218,7 +218,8 @@ class IsrManager:
             self.expands += 1
         else:
             self.shrinks += 1
-        self._on_changed(partition)
+        if self._writes.moves_high_watermark:
+            self._on_changed(partition)
 
     def _report_failure(self, partition: Partition, isr: tuple[BrokerId, ...], error: str, detail: str, cause: int) -> None:
         self.failed_updates += 1

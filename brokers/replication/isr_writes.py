@@ -56,9 +56,12 @@ class WritesIsr(Protocol):
     Attributes:
         is_at_once: whether the leader does nothing else with the partition until the ISR is written; otherwise it goes on
             with records meanwhile, and counts on both ISRs, the old and the new one.
+        moves_high_watermark: whether the leader looks at its high watermark once the ISR is written; otherwise at the next
+            append or fetch.
     """
 
     is_at_once: bool
+    moves_high_watermark: bool
 
     async def write(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr:
         """Write a new ISR, if the state znode still has the version that the leader knows.

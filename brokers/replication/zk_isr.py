@@ -26,6 +26,7 @@ class ZkIsrManager:
     """Writes the ISRs of the partitions that a broker leads, and notifies the controller."""
 
     is_at_once = True
+    moves_high_watermark = True
 
     def __init__(self, runtime: Runtime, states: PartitionStateZnodes, notifications: IsrChangeZnodes) -> None:
         self._runtime = runtime

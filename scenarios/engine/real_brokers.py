@@ -1,7 +1,7 @@
 """What can be observed of real brokers, and what can be done to them: a scenario that needs more is refused at the start.
 
 Real brokers are observed through ZooKeeper's transaction log and their own logs, and the records in their partitions through
-their segment files. There is no proxy between two of them. What only some versions of Kafka log counts as observable.
+their segment files. Links between them are cut by proxies. What only some versions of Kafka log counts as observable.
 """
 
 import re

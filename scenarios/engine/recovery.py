@@ -75,9 +75,9 @@ class Recovery:
 
     async def heal_network(self) -> None:
         """Remove the faults of all links."""
-        if self._simulated is not None:
+        if self._cluster.network_faults is not None:
             with suppress(ClusterError):  # there is no fault to undo
-                self._simulated.network_faults.heal()
+                self._cluster.network_faults.heal()
 
     async def restore_replication_speed(self) -> None:
         """Remove the limits on the speed of followers."""

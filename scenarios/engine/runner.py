@@ -27,6 +27,7 @@ from kcsim.scenarios.engine.expectations.violations import BY_ZNODES, violation_
 from kcsim.scenarios.engine.recovery import Recovery
 from kcsim.scenarios.engine.step_runner import FAILURES, StepRunner
 from kcsim.scenarios.language.conditions_model import Condition, Expectation
+from kcsim.scenarios.language.network_steps import BreakConnectionsStep, NetworkPartitionStep
 from kcsim.scenarios.language.scenario_file import LoadedScenario
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.step import ScenarioStep
@@ -49,7 +50,16 @@ def cluster_spec(scenario: Scenario, without: Iterable[str] = ()) -> ClusterSpec
     protections = scenario.protections.without(without)
     tick_time_ms, longest_ms = scenario.zookeeper.tick_time, _max_session_timeout_ms(scenario)
     cluster = scenario.cluster
-    return ClusterSpec(brokers, cluster.settings, tick_time_ms, protections, longest_ms, release=cluster.release)
+    has_network = any(isinstance(step, NetworkPartitionStep | BreakConnectionsStep) for step in scenario.timetable)
+    return ClusterSpec(
+        brokers,
+        cluster.settings,
+        tick_time_ms,
+        protections,
+        longest_ms,
+        release=cluster.release,
+        listener_proxies=has_network,
+    )
 
 
 def _max_session_timeout_ms(scenario: Scenario) -> int | None:
@@ -249,8 +259,8 @@ class _ScenarioRun:
         self._watch.at_end(quiescent=is_quiet, recovered=is_whole)
 
     def _has_pending_work(self) -> bool:
-        simulated = self._steps.simulated
-        return self._quiescence.has_pending_waits() or (simulated is not None and not simulated.network_faults.is_well())
+        faults = self._cluster.network_faults
+        return self._quiescence.has_pending_waits() or (faults is not None and not faults.is_well())
 
     # --- conditions
 

@@ -1,4 +1,4 @@
-"""What only a cluster of simulated brokers has: a network that faults can be injected into, and consumers."""
+"""What only a cluster of simulated brokers has: consumers, and faults in its answers."""
 
 from collections.abc import Mapping
 
@@ -13,35 +13,21 @@ from kcsim.scenarios.language.workload_model import ProducerModel, WorkloadModel
 
 
 class SimulatedParts:
-    """The parts of one run; declares the clients of the scenario, so that steps can name them before they run.
-
-    Attributes:
-        racks: each rack with the names of its brokers.
-        client_nodes: the network nodes of the scenario's producers and consumers.
-    """
+    """The parts of one run; declares the clients of the scenario, so that steps can name them before they run."""
 
     def __init__(self, cluster: SimulatedBrokers, scenario: Scenario) -> None:
         self.cluster = cluster
         self.consumers = cluster.consumers
         self.consumers.declare(consumers_of(scenario.workload.groups))
-        self.network_faults = cluster.network_faults
-        self.client_nodes = frozenset(_client_nodes(scenario))
-        self.network_faults.expect(self.client_nodes)
-        self.racks = _racks_of(scenario)
 
 
-def _racks_of(scenario: Scenario) -> dict[str, list[str]]:
+def racks_of(scenario: Scenario) -> dict[str, list[str]]:
+    """Return each rack with the names of its brokers."""
     racks: dict[str, list[str]] = {}
     for broker in scenario.cluster.members():
         if broker.rack is not None:
             racks.setdefault(broker.rack, []).append(f"broker-{broker.id}")
     return racks
-
-
-def _client_nodes(scenario: Scenario) -> list[str]:
-    groups = scenario.workload.groups.values()
-    consumers = [f"consumer-{name}" for group in groups for name in group.each_member()]
-    return [*(f"producer-{name}" for name in scenario.workload.producers), *consumers]
 
 
 # --- producers -------------------------------------------------------------------------------------------------------------

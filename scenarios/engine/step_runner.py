@@ -47,6 +47,8 @@ class StepRunner:
     ) -> None:
         self._left_out = left_out
         self.simulated = None if cluster.simulated is None else SimulatedParts(cluster.simulated, scenario)
+        if cluster.network_faults is not None:
+            cluster.network_faults.expect(frozenset(scenario.workload.nodes))
         self.workload = Workload(cluster.producing, specs_of(scenario.workload))
         self._execution = StepExecution(cluster, scenario, context, aliases, wait, self.workload, self.simulated)
 

@@ -180,7 +180,8 @@ class BrokerBench(Bench):
         if not capabilities.alter_isr:
             return ZkIsrManager(self.runtime, self.kafka_zk.partition_states, self.kafka_zk.isr_changes)
         channel = BrokerToControllerChannel(config, ports, self.metadata)
-        return AlterIsrManager(B1, self.runtime, channel, lambda: OWN_EPOCH, capabilities.isr_change_retries)
+        retries = capabilities.isr_change_retries
+        return AlterIsrManager(B1, self.runtime, channel, lambda: OWN_EPOCH, retries, moves_high_watermark=True)
 
     def _cluster_changes(self, config: BrokerConfig, ports: BrokerPorts) -> ClusterChanges:
         """Return the components for requests of admin clients, with a controller module that never takes over."""

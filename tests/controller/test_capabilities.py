@@ -31,6 +31,7 @@ def names_of(capabilities: Capabilities) -> set[str]:
         ("2.7", {"alter_isr", "broker_features", "finalized_features", "truncation_on_fetch"}),
         ("2.8", {"topic_ids"}),
         ("3.0", {"isr_change_retries", "log_topic_ids"}),
+        ("3.1", {"high_watermark_after_alter_isr"}),
         ("3.2", {"leader_recovery_state"}),
         ("3.3", {"feature_version_2", "replica_eligibility"}),
         ("3.4", {"kraft_controller_epoch"}),
@@ -48,7 +49,17 @@ def test_a_version_has_what_those_before_it_have_and_its_own(version: str, new: 
     ("release", "protocol_version", "has"),
     [
         ("2.8", "2.6", set()),
-        ("3.9", "2.6", {"isr_change_retries", "log_topic_ids", "replica_eligibility", "kraft_controller_epoch"}),
+        (
+            "3.9",
+            "2.6",
+            {
+                "isr_change_retries",
+                "log_topic_ids",
+                "high_watermark_after_alter_isr",
+                "replica_eligibility",
+                "kraft_controller_epoch",
+            },
+        ),
         ("3.0", "2.8", {"isr_change_retries", "log_topic_ids", *names_of(capabilities_of("2.8", ALL_ON))}),
     ],
 )

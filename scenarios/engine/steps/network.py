@@ -8,8 +8,9 @@ from kcsim.brokers.injected_errors import ErrorInjection
 from kcsim.brokers.network.link_conditions import EVERYWHERE, Links, Side, is_client
 from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.engine.recovery import Recovery, Undo
+from kcsim.scenarios.engine.simulated_parts import racks_of
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
-from kcsim.scenarios.engine.steps.step_spec import Absent, LinksAction, LinksCommand, StepKind, StepSpec
+from kcsim.scenarios.engine.steps.step_spec import SUPPORTED, Absent, LinksAction, LinksCommand, StepKind, StepSpec
 from kcsim.scenarios.language.network_steps import (
     BreakConnectionsStep,
     HealStep,
@@ -26,11 +27,11 @@ S = TypeVar("S", bound=ScenarioStep)
 
 
 async def _partition(on: StepExecution, step: NetworkPartitionStep) -> None:
-    on.simulated.network_faults.partition(_links(on, step.partition), step.partition.refuse, step.for_)
+    on.network_faults.partition(_links(on, step.partition), step.partition.refuse, step.for_)
 
 
 async def _slow_link(on: StepExecution, step: SlowLinkStep) -> None:
-    meant, faults, links = step.slow_link, on.simulated.network_faults, _links(on, step.slow_link)
+    meant, faults, links = step.slow_link, on.network_faults, _links(on, step.slow_link)
     if meant.bytes_per_second is not None:
         faults.limit_rate(links, meant.bytes_per_second, step.for_)
     if meant.delay or meant.bytes_per_second is None:
@@ -38,7 +39,7 @@ async def _slow_link(on: StepExecution, step: SlowLinkStep) -> None:
 
 
 async def _lossy_link(on: StepExecution, step: LossyLinkStep) -> None:
-    meant, faults = step.lossy_link, on.simulated.network_faults
+    meant, faults = step.lossy_link, on.network_faults
     if meant.loss is not None:
         faults.lossy(_links(on, meant), meant.loss, step.for_)
     if meant.break_ is not None:
@@ -46,7 +47,7 @@ async def _lossy_link(on: StepExecution, step: LossyLinkStep) -> None:
 
 
 async def _break_connections(on: StepExecution, step: BreakConnectionsStep) -> None:
-    faults, request = on.simulated.network_faults, step.break_connections.once_delivered
+    faults, request = on.network_faults, step.break_connections.once_delivered
     links = _links(on, step.break_connections)
     if request is None:
         faults.break_connections(links)
@@ -54,6 +55,12 @@ async def _break_connections(on: StepExecution, step: BreakConnectionsStep) -> N
         let_through = step.break_connections.let_through
         enough = f"no more than {let_through} {request} were" if let_through else f"no {request} was"
         on.note_armed(faults.break_once_delivered(links, request, let_through), f"{enough} delivered {links}")
+
+
+def _why_not_break_on_kafka(step: BreakConnectionsStep) -> str | None:
+    if step.break_connections.once_delivered is None:
+        return None
+    return "nobody sees which request a real broker has been delivered"
 
 
 async def _inject_error(on: StepExecution, step: InjectErrorStep) -> None:
@@ -72,10 +79,10 @@ async def _inject_error(on: StepExecution, step: InjectErrorStep) -> None:
 
 
 async def _heal(on: StepExecution, step: HealStep) -> None:
-    faults = on.simulated.network_faults
+    faults = on.network_faults
     if isinstance(step.heal, LinkSelector):
         faults.heal(_links(on, step.heal))
-    elif on.simulated.cluster.answer_faults.drop() is None or not faults.is_well():
+    elif on.simulated_parts is None or on.simulated.cluster.answer_faults.drop() is None or not faults.is_well():
         faults.heal(EVERYWHERE)
 
 
@@ -91,8 +98,8 @@ def _side(on: StepExecution, names: Sequence[str]) -> Side:
 
 def _nodes(on: StepExecution, name: str) -> Sequence[str]:
     if name.startswith(RACK):
-        return on.simulated.racks[name.removeprefix(RACK)]
-    return (name,) if name in on.simulated.client_nodes or is_client(name) else on.nodes((name,))
+        return racks_of(on.scenario)[name.removeprefix(RACK)]
+    return (name,) if name in on.scenario.workload.nodes or is_client(name) else on.nodes((name,))
 
 
 def _spec(
@@ -102,6 +109,7 @@ def _spec(
     *,
     kind: StepKind = StepKind.FAULT,
     command: LinksAction | None = None,
+    on_kafka: str | Callable[[S], str | None] | None = "proxies between real brokers only cut links",
 ) -> StepSpec[S]:
     return StepSpec(
         step,
@@ -109,16 +117,29 @@ def _spec(
         run,
         undone_by,
         command=Absent("it has options: kcsim step takes them") if command is None else LinksCommand(command),
-        on_kafka="nobody stands between two real brokers; disconnect cuts one off from ZooKeeper",
+        on_kafka=on_kafka,
     )
 
 
 REOPENED = Absent("the ends of a broken connection open another by themselves")
 NETWORK_SPECS = (
-    _spec(NetworkPartitionStep, _partition, command=NetworkFaults.partition),
+    _spec(NetworkPartitionStep, _partition, command=NetworkFaults.partition, on_kafka=SUPPORTED),
     _spec(SlowLinkStep, _slow_link),
     _spec(LossyLinkStep, _lossy_link),
-    _spec(BreakConnectionsStep, _break_connections, REOPENED, command=NetworkFaults.break_connections),
+    _spec(
+        BreakConnectionsStep,
+        _break_connections,
+        REOPENED,
+        command=NetworkFaults.break_connections,
+        on_kafka=_why_not_break_on_kafka,
+    ),
     _spec(InjectErrorStep, _inject_error, Absent("what no answer has carried yet is disarmed, as all armed faults are")),
-    _spec(HealStep, _heal, Absent("it undoes faults itself"), kind=StepKind.ACTION, command=NetworkFaults.heal),
+    _spec(
+        HealStep,
+        _heal,
+        Absent("it undoes faults itself"),
+        kind=StepKind.ACTION,
+        command=NetworkFaults.heal,
+        on_kafka=SUPPORTED,
+    ),
 )

@@ -4,6 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from kcsim.brokers.cluster.network_faults import NetworkFaults
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
 from kcsim.brokers.cluster.workload import Workload
 from kcsim.eventlog.events import EventFields, EventKind
@@ -45,6 +46,13 @@ class StepExecution:
         if self.simulated_parts is None:
             raise ClusterError("only simulated brokers can do this")
         return self.simulated_parts
+
+    @property
+    def network_faults(self) -> NetworkFaults:
+        """The faults of the network. Raises: ClusterError if nothing stands between the brokers."""
+        if self.cluster.network_faults is None:
+            raise ClusterError("nothing stands between these brokers")
+        return self.cluster.network_faults
 
     def note_armed(self, seq: int, unseen: str) -> None:
         """Note that a fault waits for its trigger, and what has not happened as long as it has not triggered."""

@@ -61,14 +61,10 @@ NOT_RUN = {
     "consumer-crash-range",
     "consumer-crash-round-robin",
     "consumer-crash-sticky",
-    "follower-leads-before-it-hears",
     "follower-outlives-its-session",
     "leader-crash-acks-all",
-    "leader-crash-acks-one",
-    "leader-cut-off-from-controller",
     "leader-cut-off-from-followers",
     "lost-answer-duplicates",
-    "one-way-partition",
     "protocol-version-lowered",
     "regex-subscription-meets-new-topic",
     "rolling-upgrade",
@@ -76,7 +72,7 @@ NOT_RUN = {
     "slow-follower-leaves-and-rejoins",
     "two-racks-lost",
 }
-"""Scenarios with a step that needs consumers, a network between brokers, another release for one, or many records."""
+"""Scenarios with a step that needs consumers, slow links, another release for one broker, or many records."""
 
 REFUSED = "ZkWriteRefused but for BADVERSION of /controller_epoch"
 DIVERGENT = "divergent: high watermarks of real replicas are not read"
@@ -86,9 +82,12 @@ RUN_IN_PART = {
     "fault-isr-change-stays-pending": ["IsrChangeFailed"],
     "fault-isr-names-no-replica": ["IsrChangeFailed"],
     "fault-log-of-a-deleted-topic": ["RecordsAppended"],
+    "follower-leads-before-it-hears": ["count of RecordsAcknowledged", DIVERGENT],
     "last-isr-member-lost": ["previous-isr of LeaderElection", "live-replicas of LeaderElection"],
+    "leader-crash-acks-one": [DIVERGENT, "rule of LeaderElection"],
     "leader-cut-off-from-zookeeper": ["count of RecordsAcknowledged", "RecordsRefused", DIVERGENT],
     "min-insync-replicas-refuse": ["count of RecordsGivenUp", "RecordsRefused"],
+    "one-way-partition": ["NetworkStalled", "count of RequestFailed", "RequestRefused", "count of RequestFailed"],
     "rolling-restart-of-twelve": ["rule of LeaderElection", DIVERGENT],
     "stale-event-after-expiry": ["ControllerEventQueued", "ControllerEventPreempted"],
     "topic-recreated-while-a-broker-was-away": ["RequestRefused", DIVERGENT],

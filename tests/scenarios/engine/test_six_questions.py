@@ -19,14 +19,14 @@ from tests.requirements import KAFKA_3_9_1, require
 from tests.scenarios.scenario_library import of_library
 
 VERSIONS = ("2.6", "2.8", "3.9")
-ALWAYS, SINCE_2_7, SINCE_3_0, BEFORE_3_2 = "yes yes yes", "no yes yes", "no no yes", "yes yes no"
+ALWAYS, SINCE_2_7, SINCE_3, BEFORE_3_2 = "yes yes yes", "no yes yes", "no no yes", "yes yes no"
 SIX_QUESTIONS: Mapping[str, tuple[str, ...]] = {
     "controller-frozen-under-producers": (ALWAYS, ALWAYS, SINCE_2_7, SINCE_2_7, ALWAYS),
-    "isr-shrinks-without-zookeeper": (ALWAYS, SINCE_2_7, SINCE_2_7),
+    "isr-shrinks-without-zookeeper": (ALWAYS, SINCE_2_7, SINCE_3),
     "leader-cut-off-from-controller": (ALWAYS, ALWAYS, SINCE_2_7, SINCE_2_7, ALWAYS),
     "zookeeper-quorum-lost-under-producers": (ALWAYS, ALWAYS, ALWAYS, ALWAYS, ALWAYS),
     "unclean-election-loses-counted-records": (ALWAYS, ALWAYS, BEFORE_3_2, ALWAYS),
-    "topic-recreated-while-a-broker-was-away": (ALWAYS, SINCE_3_0, SINCE_3_0, SINCE_3_0),
+    "topic-recreated-while-a-broker-was-away": (ALWAYS, SINCE_3, SINCE_3, SINCE_3),
 }
 """Scenario -> at which of VERSIONS each of its claims holds."""
 

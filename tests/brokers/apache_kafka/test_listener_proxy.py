@@ -1,0 +1,164 @@
+"""The proxy in front of a real broker's listener: who has opened a connection, and what passes."""
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from kcsim.brokers.apache_kafka.listener_proxy import UNKNOWN, LinkState, ListenerProxy, source_of
+from kcsim.zk.servers.free_ports import free_ports
+
+Links = dict[tuple[str, str], LinkState]
+PATIENCE_S = 60.0
+
+
+def request(client_id: str | None, body: bytes = b"") -> bytes:
+    """Return a request without its length: API key, version, correlation id, client id and the rest."""
+    written = b"" if client_id is None else client_id.encode()
+    return struct.pack(">hhih", 18, 0, 1, -1 if client_id is None else len(written)) + written + body
+
+
+@pytest.mark.parametrize(
+    ("client_id", "node"),
+    [
+        ("1", "broker-1"),
+        ("broker-12-fetcher-0", "broker-12"),
+        ("producer-clerk", "producer-clerk"),
+        ("broker-1", "broker-1"),
+        (None, UNKNOWN),
+    ],
+)
+def test_the_client_id_of_the_first_request_names_the_node(client_id: str | None, node: str) -> None:
+    assert source_of(request(client_id)) == node
+
+
+@pytest.mark.parametrize("broken", [b"", b"\x00\x12\x00\x00"])
+def test_a_request_that_ends_before_its_client_id_is_of_nobody(broken: bytes) -> None:
+    assert source_of(broken) == UNKNOWN
+
+
+# --- what passes -----------------------------------------------------------------------------------------------------------
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(1024):
+        writer.write(data)
+    writer.close()
+
+
+@asynccontextmanager
+async def proxy_of_echo(links: Links) -> AsyncIterator[ListenerProxy]:
+    (port,) = free_ports(1)
+    server = await asyncio.start_server(echo, "127.0.0.1", port)
+    proxy = ListenerProxy("broker-2", port, lambda *link: links.get(link, LinkState.PASSES))
+    await proxy.start()
+    try:
+        yield proxy
+    finally:
+        await proxy.stop()
+        server.close()
+
+
+@asynccontextmanager
+async def client_of(proxy: ListenerProxy, client_id: str) -> AsyncIterator["Client"]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+    try:
+        yield Client(reader, writer, client_id)
+    finally:
+        writer.close()
+
+
+class Client:
+    """A client that sends requests and reads them back."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._client_id = client_id
+
+    def send(self, body: bytes) -> bytes:
+        sent = request(self._client_id, body)
+        framed = struct.pack(">i", len(sent)) + sent
+        self._writer.write(framed)
+        return framed
+
+    async def received(self, count: int) -> bytes:
+        return await asyncio.wait_for(self._reader.readexactly(count), PATIENCE_S)
+
+    async def ended(self) -> bool:
+        try:
+            return await asyncio.wait_for(self._reader.read(1), PATIENCE_S) == b""
+        except ConnectionResetError:
+            return True
+
+
+def run(script: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(script)
+
+
+def test_everything_passes_over_links_without_faults() -> None:
+    async def script() -> None:
+        async with proxy_of_echo({}) as proxy, client_of(proxy, "1") as client:
+            for body in (b"one", b"two"):
+                sent = client.send(body)
+                assert await client.received(len(sent)) == sent
+            assert proxy.sources == ["broker-1"]
+
+    run(script())
+
+
+@pytest.mark.parametrize("cut", [("broker-1", "broker-2"), ("broker-2", "broker-1")])
+def test_a_cut_link_holds_back_what_is_sent_until_it_is_healed_and_no_other_connection(cut: tuple[str, str]) -> None:
+    """Another node's answer arrives meanwhile: what was sent before it, over the cut link, has not arrived by then."""
+    links: Links = {}
+
+    async def script() -> None:
+        async with proxy_of_echo(links) as proxy, client_of(proxy, "1") as cut_off, client_of(proxy, "3") as other:
+            first = cut_off.send(b"before")
+            assert await cut_off.received(len(first)) == first
+            links[cut] = LinkState.HOLDS
+            proxy.notice_change()
+            held = cut_off.send(b"held")
+            answer = asyncio.ensure_future(cut_off.received(len(held)))
+            sent = other.send(b"other")
+            assert await other.received(len(sent)) == sent
+            assert not answer.done()
+            links.clear()
+            proxy.notice_change()
+            assert await answer == held
+
+    run(script())
+
+
+def test_a_link_that_refuses_breaks_its_connections_and_opens_none() -> None:
+    links: Links = {}
+
+    async def script() -> None:
+        async with proxy_of_echo(links) as proxy, client_of(proxy, "1") as open_before:
+            sent = open_before.send(b"before")
+            assert await open_before.received(len(sent)) == sent
+            links["broker-1", "broker-2"] = LinkState.REFUSES
+            proxy.notice_change()
+            assert await open_before.ended()
+            async with client_of(proxy, "1") as opened_after:
+                opened_after.send(b"after")
+                assert await opened_after.ended()
+
+    run(script())
+
+
+def test_a_broker_that_does_not_run_ends_the_connection() -> None:
+    async def script() -> None:
+        proxy = ListenerProxy("broker-2", free_ports(1)[0], lambda *_: LinkState.PASSES)
+        await proxy.start()
+        try:
+            async with client_of(proxy, "1") as client:
+                client.send(b"")
+                assert await client.ended()
+        finally:
+            await proxy.stop()
+
+    run(script())
