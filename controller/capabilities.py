@@ -25,6 +25,7 @@ SINCE = {
     "broker_features": "2.7",
     "finalized_features": "2.7",
     "truncation_on_fetch": "2.7",
+    "allocated_producer_ids": "3.0",
     "leader_recovery_state": "3.2",
     "feature_version_2": "3.3",
 }
@@ -44,6 +45,7 @@ class Capabilities(NamedTuple):
         topic_ids: a topic has an id; the controller gives one to a topic that has none (KIP-516).
         log_topic_ids: the first request for a replica gives its log the topic's id, and is refused if the log has another;
             before, only later requests do. By the release.
+        allocated_producer_ids: the controller takes the blocks of producer ids for the brokers (KIP-730).
         replica_eligibility: a broker joins no ISR while the controller regards it as dead or stopping (KIP-841). By the
             release.
         leader_recovery_state: a state znode tells that the leader was elected from outside the ISR, until the ISR changes
@@ -58,6 +60,7 @@ class Capabilities(NamedTuple):
     truncation_on_fetch: bool
     topic_ids: bool
     log_topic_ids: bool
+    allocated_producer_ids: bool
     replica_eligibility: bool
     leader_recovery_state: bool
     feature_version_2: bool
