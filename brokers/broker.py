@@ -28,7 +28,7 @@ from kcsim.brokers.admin.requests import (
 )
 from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.api.data_requests import DataRequest
-from kcsim.brokers.api.producer_ids import ProducerIdManager
+from kcsim.brokers.api.producer_ids import GivesProducerIds, ProducerIdManager, RpcProducerIdManager
 from kcsim.brokers.broker_to_controller_channel import BrokerToControllerChannel
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.config_change_listener import ConfigChangeListener
@@ -57,6 +57,7 @@ from kcsim.controller.kafka_controller import KafkaController
 from kcsim.controller.ports import ControllerPorts
 from kcsim.controller.requests import (
     UNKNOWN_BROKER_EPOCH,
+    AllocateProducerIdsRequest,
     AlterIsrRequest,
     ControlledShutdownRequest,
     ControlledShutdownResponse,
@@ -167,8 +168,14 @@ class Broker:
         )
 
     def _outside_writes(self) -> OutsideWrites:
-        producer_ids = ProducerIdManager(self.broker_id, self._ports.runtime, self.kafka_zk.producer_ids)
-        return OutsideWrites(self._isr_writes(), producer_ids)
+        return OutsideWrites(self._isr_writes(), self._producer_ids())
+
+    def _producer_ids(self) -> GivesProducerIds:
+        runtime = self._ports.runtime
+        if not self._config.controller.capabilities.allocated_producer_ids:
+            return ProducerIdManager(self.broker_id, runtime, self.kafka_zk.producer_ids)
+        channel = BrokerToControllerChannel(self._config, self._ports, self.metadata)
+        return RpcProducerIdManager(self.broker_id, runtime, channel, self._epoch_for_controller)
 
     def _isr_writes(self) -> WritesIsr:
         ports, zk, capabilities = self._ports, self.kafka_zk, self._config.controller.capabilities
@@ -195,6 +202,7 @@ class Broker:
             **dict.fromkeys(get_args(DataRequest), self.data.requests.handle),
             **dict.fromkeys((*get_args(GroupRequest), *get_args(GroupAdminRequest)), of_groups),
             AlterIsrRequest: self.controller.alter_isr,
+            AllocateProducerIdsRequest: self.controller.allocate_producer_ids,
             ApiVersionsRequest: self.features.api_versions,
             ControlledShutdownRequest: self._handle_controlled_shutdown,
             MetadataRequest: MetadataHandler(self.metadata, listener, creation).handle,

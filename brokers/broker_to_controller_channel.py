@@ -13,23 +13,31 @@ from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.ports import BrokerConnection, BrokerPorts
 from kcsim.controller.ports import BrokerConnectionError
-from kcsim.controller.requests import AlterIsrRequest, AlterIsrResponse, ErrorCode
+from kcsim.controller.requests import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+    AlterIsrRequest,
+    AlterIsrResponse,
+    ErrorCode,
+)
 from kcsim.errors import TimedOutError
-from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.runtime.ports import Promise
 from kcsim.text import summarize
 from kcsim.vocabulary import BrokerId, Endpoint
 
 RETRY_BACKOFF_MS = 100
 """How long a broker waits until it asks again, unless it learns of another controller sooner."""
-NAME = "AlterIsr"
+
+Request = AlterIsrRequest | AllocateProducerIdsRequest
+Response = AlterIsrResponse | AllocateProducerIdsResponse
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerAnswer:
     """What a controller has answered. Attributes: cause: the event of the response."""
 
-    response: AlterIsrResponse
+    response: Response
     cause: int
 
 
@@ -47,7 +55,7 @@ class BrokerToControllerChannel:
         self._has_changed: Promise[None] | None = None
         metadata.watch(self._note_update)
 
-    async def ask(self, request: AlterIsrRequest, cause: int) -> ControllerAnswer:
+    async def ask(self, request: Request, cause: int) -> ControllerAnswer:
         """Send a request to the controller, and again until one that is the controller has answered."""
         last_failure: tuple[BrokerId, str] | None = None  # the same one is reported once
         asked: BrokerId | None = None
@@ -76,14 +84,14 @@ class BrokerToControllerChannel:
     def _endpoint(self, controller: BrokerId) -> Endpoint | None:
         return self._metadata.endpoint(controller, self._config.inter_broker_listener_name)
 
-    async def _send(self, endpoint: Endpoint, request: AlterIsrRequest, sent: int) -> AlterIsrResponse:
+    async def _send(self, endpoint: Endpoint, request: Request, sent: int) -> Response:
         timeout_ms = self._config.controller_socket_timeout_ms
         if self._connection is None or not self._connection.is_open or endpoint != self._connected_to:
             self._disconnect()
             self._connection = await self._control_plane.connect(endpoint.host, endpoint.port, timeout_ms)
             self._connected_to = endpoint
         response = await self._connection.send(request, timeout_ms, sent)
-        assert isinstance(response, AlterIsrResponse)
+        assert isinstance(response, Response)
         return response
 
     async def _controller_may_have_changed(self) -> None:
@@ -107,36 +115,31 @@ class BrokerToControllerChannel:
 
     # --- the event log
 
-    def _emit_sent(self, controller: BrokerId, request: AlterIsrRequest, cause: int) -> int:
-        return self._sink.emit(
-            EventKind.REQUEST_SENT,
-            cause,
-            event=NAME,
-            broker_id=controller,
-            broker_epoch=request.broker_epoch,
-            count=len(request.partitions),
-            detail="; ".join(f"{tp}: ISR {list(asked.isr)}" for tp, asked in request.partitions.items()),
-        )
+    def _emit_sent(self, controller: BrokerId, request: Request, cause: int) -> int:
+        fields = _fields_of(controller, request)
+        fields["broker_epoch"] = request.broker_epoch
+        return self._sink.emit(EventKind.REQUEST_SENT, cause, **fields)
 
-    def _emit_failed(self, controller: BrokerId, request: AlterIsrRequest, error: Exception, sent: int) -> None:
-        self._sink.emit(
-            EventKind.REQUEST_FAILED,
-            sent,
-            event=NAME,
-            broker_id=controller,
-            count=len(request.partitions),
-            error=type(error).__name__,
-            detail=str(error),
-        )
+    def _emit_failed(self, controller: BrokerId, request: Request, error: Exception, sent: int) -> None:
+        fields = _fields_of(controller, request)
+        fields |= EventFields(error=type(error).__name__, detail=str(error))
+        self._sink.emit(EventKind.REQUEST_FAILED, sent, **fields)
 
-    def _emit_response(self, controller: BrokerId, response: AlterIsrResponse, sent: int) -> int:
-        refused = [tp for tp, result in response.partitions.items() if isinstance(result, ErrorCode)]
-        return self._sink.emit(
-            EventKind.RESPONSE_RECEIVED,
-            sent,
-            event=NAME,
-            broker_id=controller,
-            error=response.error.name,
-            count=len(response.partitions),
-            detail=f"refused: {summarize(refused) or 'none'}",
-        )
+    def _emit_response(self, controller: BrokerId, response: Response, sent: int) -> int:
+        fields = EventFields(broker_id=controller, error=response.error.name)
+        if isinstance(response, AlterIsrResponse):
+            refused = [tp for tp, result in response.partitions.items() if isinstance(result, ErrorCode)]
+            fields |= EventFields(
+                event="AlterIsr", count=len(response.partitions), detail=f"refused: {summarize(refused) or 'none'}"
+            )
+        else:
+            detail = f"producer ids {response.first} to {response.first + response.count - 1}"
+            fields |= EventFields(event="AllocateProducerIds", count=response.count, detail="" if response.error else detail)
+        return self._sink.emit(EventKind.RESPONSE_RECEIVED, sent, **fields)
+
+
+def _fields_of(controller: BrokerId, request: Request) -> EventFields:
+    if isinstance(request, AllocateProducerIdsRequest):
+        return {"event": "AllocateProducerIds", "broker_id": controller, "detail": "a block of producer ids"}
+    detail = "; ".join(f"{tp}: ISR {list(asked.isr)}" for tp, asked in request.partitions.items())
+    return {"event": "AlterIsr", "broker_id": controller, "count": len(request.partitions), "detail": detail}

@@ -12,7 +12,7 @@ from kcsim.brokers.api.leader_append import LeaderAppend
 from kcsim.brokers.api.offsets_handler import OffsetsHandler
 from kcsim.brokers.api.partition_reads import PartitionReads
 from kcsim.brokers.api.produce_handler import ProduceHandler
-from kcsim.brokers.api.producer_ids import ProducerIdManager
+from kcsim.brokers.api.producer_ids import GivesProducerIds
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.log.log_topic_ids import LogTopicIds
@@ -38,7 +38,7 @@ class OutsideWrites(NamedTuple):
     """What the data path of a broker has written outside the broker's logs: ISRs, and blocks of producer ids."""
 
     isrs: WritesIsr
-    producer_ids: ProducerIdManager
+    producer_ids: GivesProducerIds
 
 
 class DataPath:
@@ -97,6 +97,7 @@ class DataPath:
         """Stop in order: end fetching, ISR changes and background tasks, and write the high watermarks to the checkpoint."""
         self.fetchers.close()
         self.isr.close()
+        self.requests.producer_ids.close()
         self.expiration.close()
         self.retention.close()
         self.checkpoint.close()

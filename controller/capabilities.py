@@ -25,6 +25,7 @@ SINCE = {
     "broker_features": "2.7",
     "finalized_features": "2.7",
     "truncation_on_fetch": "2.7",
+    "allocated_producer_ids": "3.0",
     "leader_recovery_state": "3.2",
     "feature_version_2": "3.3",
 }
@@ -53,6 +54,7 @@ class Capabilities(NamedTuple):
             LeaderAndIsr with a new leader epoch. By the release.
         high_watermark_after_alter_isr: a leader that is told of the ISR it has asked for looks whether its high watermark
             moves (KAFKA-13091); before, it looks at the next append or fetch. By the release.
+        allocated_producer_ids: the controller takes the blocks of producer ids for the brokers (KIP-730).
         replica_eligibility: a broker joins no ISR while the controller regards it as dead or stopping (KIP-841). By the
             release.
         leader_recovery_state: a state znode tells that the leader was elected from outside the ISR, until the ISR changes
@@ -69,6 +71,7 @@ class Capabilities(NamedTuple):
     log_topic_ids: bool
     isr_change_retries: bool
     high_watermark_after_alter_isr: bool
+    allocated_producer_ids: bool
     replica_eligibility: bool
     leader_recovery_state: bool
     feature_version_2: bool

@@ -11,6 +11,8 @@ import msgspec
 
 from kcsim.controller.errors import NotControllerError
 from kcsim.controller.requests import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterIsrRequest,
     AlterIsrResponse,
     ControlledShutdownResponse,
@@ -202,6 +204,16 @@ class AlterIsrReceived(msgspec.Struct, frozen=True):
         return f"AlterIsrReceived({self.request.broker_id})"
 
 
+class AllocateProducerIds(msgspec.Struct, frozen=True):
+    """A broker asks for a block of producer ids."""
+
+    request: AllocateProducerIdsRequest
+    answer: Promise[AllocateProducerIdsResponse]
+
+    def __str__(self) -> str:
+        return f"AllocateProducerIds({self.request.broker_id})"
+
+
 class ApiPartitionReassignment(msgspec.Struct, frozen=True):
     """An AlterPartitionReassignments request."""
 
@@ -270,6 +282,7 @@ RequestEvent = (
     | TopicUncleanLeaderElectionEnable
     | ControlledShutdown
     | AlterIsrReceived
+    | AllocateProducerIds
 )
 """The events that a person, a client or a setting requests, which only the active controller processes."""
 
@@ -299,6 +312,7 @@ _STATES: dict[type, ControllerState] = {
     TopicUncleanLeaderElectionEnable: ControllerState.TOPIC_UNCLEAN_LEADER_ELECTION_ENABLE,
     ControlledShutdown: ControllerState.CONTROLLED_SHUTDOWN,
     AlterIsrReceived: ControllerState.ISR_CHANGE,
+    AllocateProducerIds: ControllerState.IDLE,
     ListPartitionReassignments: ControllerState.LIST_PARTITION_REASSIGNMENT,
     LeaderAndIsrResponseReceived: ControllerState.LEADER_AND_ISR_RESPONSE_RECEIVED,
     UpdateMetadataResponseReceived: ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED,
@@ -324,6 +338,8 @@ def preempt(event: ControllerEvent) -> None:
             answer.resolve(ControlledShutdownResponse(ErrorCode.STALE_CONTROLLER_EPOCH))
         case AlterIsrReceived(answer=answer):
             answer.resolve(AlterIsrResponse(ErrorCode.NOT_CONTROLLER))
+        case AllocateProducerIds(answer=answer):
+            answer.resolve(AllocateProducerIdsResponse(ErrorCode.NOT_CONTROLLER))
         case ApiPartitionReassignment(answer=answer) | ListPartitionReassignments(answer=answer):
             answer.fail(NotControllerError("the controller has moved"))
         case ReplicaLeaderElection(answer=answer) if answer is not None:

@@ -16,6 +16,7 @@ from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.event_manager import ControllerEventManager, QueuedEvent
 from kcsim.controller.events import (
     ActiveControllerEvent,
+    AllocateProducerIds,
     AlterIsrReceived,
     ApiPartitionReassignment,
     AutoPreferredReplicaLeaderElection,
@@ -59,6 +60,7 @@ from kcsim.controller.handlers.elections import ElectionHandlers
 from kcsim.controller.handlers.features import FeatureVersioning
 from kcsim.controller.handlers.isr_changes import IsrChangeHandler
 from kcsim.controller.handlers.log_dirs import LogDirHandlers
+from kcsim.controller.handlers.producer_ids import ProducerIdHandler
 from kcsim.controller.handlers.reassignment import ReassignedPartitionZnodes, ReassignmentHandlers
 from kcsim.controller.handlers.topics import TopicHandlers
 from kcsim.controller.metrics import (
@@ -71,7 +73,14 @@ from kcsim.controller.metrics import (
     reading_of,
 )
 from kcsim.controller.ports import ControllerPorts
-from kcsim.controller.requests import AlterIsrRequest, AlterIsrResponse, ControlledShutdownResponse, ErrorCode
+from kcsim.controller.requests import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+    AlterIsrRequest,
+    AlterIsrResponse,
+    ControlledShutdownResponse,
+    ErrorCode,
+)
 from kcsim.controller.scope import ControllerScope
 from kcsim.controller.state_machines.both_machines import StateMachines
 from kcsim.controller.state_machines.partition_state_machine import PartitionStateMachine
@@ -151,6 +160,7 @@ class KafkaController:
         availability = BrokerAvailability(self.context, machines, self._deletions, self._reassignments, own)
         self._brokers = BrokerHandlers(scope, watches, zk.brokers, self.channel_manager, availability)
         self._isr_changes = IsrChangeHandler(scope, watches, zk.isr_changes, zk.partition_states, self._reassignments, own)
+        self._producer_ids = ProducerIdHandler(self.context, zk.producer_ids)
         self._log_dirs = LogDirHandlers(scope, watches, zk.log_dir_events, self._replicas, availability)
         self._elections = ElectionHandlers(scope, self._runtime, watches, zk.preferred_elections, self._partitions)
         self._controlled_shutdown = ControlledShutdownHandler(scope, machines, own)
@@ -224,6 +234,14 @@ class KafkaController:
             return AlterIsrResponse(ErrorCode.NOT_CONTROLLER)
         answer: Promise[AlterIsrResponse] = self._runtime.promise()
         self.event_manager.put(AlterIsrReceived(request, answer), cause)
+        return await answer.wait()
+
+    async def allocate_producer_ids(self, request: AllocateProducerIdsRequest, cause: Cause) -> AllocateProducerIdsResponse:
+        """Take a block of producer ids for a broker; NOT_CONTROLLER when this is not the active controller."""
+        if not self.is_active:
+            return AllocateProducerIdsResponse(ErrorCode.NOT_CONTROLLER)
+        answer: Promise[AllocateProducerIdsResponse] = self._runtime.promise()
+        self.event_manager.put(AllocateProducerIds(request, answer), cause)
         return await answer.wait()
 
     async def alter_partition_reassignments(
@@ -374,6 +392,8 @@ class KafkaController:
                 await self._elections.process_unclean_leader_election_enable(cause, topic)
             case AlterIsrReceived():
                 await self._isr_changes.process_alter_isr(event, cause)
+            case AllocateProducerIds():
+                await self._producer_ids.process_allocate_producer_ids(event, cause)
             case ControlledShutdown():
                 await self._controlled_shutdown.process_controlled_shutdown(event, cause)
             case _:

@@ -33,6 +33,8 @@ __all__ = [
     "LEADER_DURING_DELETE",
     "NO_LEADER_EPOCH",
     "UNKNOWN_BROKER_EPOCH",
+    "AllocateProducerIdsRequest",
+    "AllocateProducerIdsResponse",
     "AlterIsrRequest",
     "AlterIsrResponse",
     "BrokerRequest",
@@ -227,9 +229,26 @@ class AlterIsrResponse(msgspec.Struct, frozen=True):
     partitions: Mapping[TopicPartition, LeaderAndIsr | ErrorCode] = msgspec.field(default_factory=dict)
 
 
+class AllocateProducerIdsRequest(msgspec.Struct, frozen=True):
+    """A broker asks the controller for a block of producer ids (from protocol version 3.0 on)."""
+
+    api_key: ClassVar[int] = 67
+    version: ClassVar[int] = 0
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
+
+
+class AllocateProducerIdsResponse(msgspec.Struct, frozen=True):
+    """The first id of the block and the number of its ids. With an error, they have no meaning."""
+
+    error: ErrorCode = ErrorCode.NONE
+    first: int = 0
+    count: int = 0
+
+
 StateChangeResponse = LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse
-ControllerRequest = ControlledShutdownRequest | AlterIsrRequest
+ControllerRequest = ControlledShutdownRequest | AlterIsrRequest | AllocateProducerIdsRequest
 """What brokers ask of the controller."""
-ControllerResponse = ControlledShutdownResponse | AlterIsrResponse
+ControllerResponse = ControlledShutdownResponse | AlterIsrResponse | AllocateProducerIdsResponse
 BrokerRequest = StateChangeRequest | ControllerRequest
 BrokerResponse = StateChangeResponse | ControllerResponse

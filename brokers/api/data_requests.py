@@ -10,7 +10,7 @@ from kcsim.brokers.api.consumer_fetches import ConsumerFetches
 from kcsim.brokers.api.fetch_handler import FetchHandler
 from kcsim.brokers.api.offsets_handler import OffsetsHandler
 from kcsim.brokers.api.produce_handler import ProduceHandler
-from kcsim.brokers.api.producer_ids import ProducerIdManager
+from kcsim.brokers.api.producer_ids import GivesProducerIds
 from kcsim.brokers.requests import (
     CONSUMER,
     FetchRequest,
@@ -36,7 +36,7 @@ class DataRequests:
     followers: FetchHandler
     consumers: ConsumerFetches
     offsets: OffsetsHandler
-    producer_ids: ProducerIdManager
+    producer_ids: GivesProducerIds
 
     async def handle(self, request: DataRequest, cause: int) -> DataResponse:
         match request:

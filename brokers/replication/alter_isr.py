@@ -12,7 +12,7 @@ from typing import NamedTuple
 from kcsim.brokers.broker_to_controller_channel import BrokerToControllerChannel
 from kcsim.brokers.replication.isr_writes import IsrNotSubmittedError, IsrRefusedError, WrittenIsr
 from kcsim.brokers.replication.partition import Partition
-from kcsim.controller.requests import AlterIsrRequest, ErrorCode
+from kcsim.controller.requests import AlterIsrRequest, AlterIsrResponse, ErrorCode
 from kcsim.runtime.ports import Promise, Runtime, Task
 from kcsim.vocabulary import BrokerEpoch, BrokerId, LeaderAndIsr, TopicPartition
 
@@ -100,6 +100,7 @@ class AlterIsrManager:
             wanted = {tp: change.proposed for tp, change in asked.items()}
             request = AlterIsrRequest(self._broker_id, self._own_epoch(), wanted)
             answer = await self._controller.ask(request, max(change.cause for change in asked.values()))
+            assert isinstance(answer.response, AlterIsrResponse)
             if answer.response.error is not ErrorCode.NONE:
                 await self._runtime.sleep_ms(RETRY_MS)
                 continue

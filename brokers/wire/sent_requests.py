@@ -19,6 +19,8 @@ from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.packed_reading import PACKED_RESPONSES, error_of, read_leader_and_isr_response_by_id
 from kcsim.brokers.wire.packed_requests import StateChangePacker
 from kcsim.controller.requests import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterIsrRequest,
     AlterIsrResponse,
     BrokerRequest,
@@ -49,7 +51,7 @@ class RequestEncoder:
                 return self._packed(request, correlation_id)
             case StopReplicaRequest():
                 return self._encode(request, _stop_replica_values(request), correlation_id)
-            case ControlledShutdownRequest():
+            case ControlledShutdownRequest() | AllocateProducerIdsRequest():
                 values = {"broker_id": request.broker_id, "broker_epoch": request.broker_epoch}
                 return self._encode(request, values, correlation_id)
             case AlterIsrRequest():
@@ -89,6 +91,9 @@ def decode_answer(frame: bytes, request: BrokerRequest) -> tuple[int, BrokerResp
         case ControlledShutdownRequest():
             remaining = (TopicPartition(one.topic_name, one.partition_index) for one in message.remaining_partitions)
             return correlation_id, ControlledShutdownResponse(error, tuple(remaining))
+        case AllocateProducerIdsRequest():
+            response = AllocateProducerIdsResponse(error, message.producer_id_start, message.producer_id_len)
+            return correlation_id, response
         case AlterIsrRequest():
             return correlation_id, AlterIsrResponse(error, _altered(message.topics))
         case _:

@@ -38,6 +38,7 @@ from kcsim.text import comma_separated, did_you_mean
 RACK = "rack "
 REQUESTS = (
     *("LeaderAndIsr", "UpdateMetadata", "StopReplica", "ControlledShutdown", "AlterIsr", "Fetch", "OffsetsForLeaderEpoch"),
+    "AllocateProducerIds",
     *("Produce", "ListOffsets", "Metadata", "FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"),
     "OffsetCommit",
     *("OffsetFetch", "ApiVersions", "InitProducerId", "CreateTopics", "DeleteTopics", "CreatePartitions", "DeleteRecords"),

@@ -16,7 +16,7 @@ from kcsim.brokers.admin.metadata_waits import MetadataWaits
 from kcsim.brokers.admin.record_deletions import RecordDeletions
 from kcsim.brokers.admin.topic_changes import TopicChanges
 from kcsim.brokers.api.data_requests import DataRequest
-from kcsim.brokers.api.producer_ids import ProducerIdManager
+from kcsim.brokers.api.producer_ids import GivesProducerIds, ProducerIdManager, RpcProducerIdManager
 from kcsim.brokers.broker_to_controller_channel import BrokerToControllerChannel
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.data_path import DataPath, OutsideWrites
@@ -156,8 +156,7 @@ class BrokerBench(Bench):
         self.metadata = MetadataCache()
         ports = BrokerPorts(self.runtime, self.interface, sink, EPOCH_MS)
         zk = self.kafka_zk
-        producer_ids = ProducerIdManager(B1, self.runtime, zk.producer_ids)
-        outside = OutsideWrites(self._isr_writes(config, ports), producer_ids)
+        outside = OutsideWrites(self._isr_writes(config, ports), self._producer_ids(config, ports))
         self.data = DataPath(B1, config, ports, self.disk, self.metadata, outside)
         self.hosted, self.isr, self.fetchers = self.data.hosted, self.data.isr, self.data.fetchers
         self.replicas = ReplicaManager(ports, zk.configs, self.disk, self.metadata, self.data, "PLAINTEXT")
@@ -182,6 +181,12 @@ class BrokerBench(Bench):
         channel = BrokerToControllerChannel(config, ports, self.metadata)
         retries = capabilities.isr_change_retries
         return AlterIsrManager(B1, self.runtime, channel, lambda: OWN_EPOCH, retries, moves_high_watermark=True)
+
+    def _producer_ids(self, config: BrokerConfig, ports: BrokerPorts) -> GivesProducerIds:
+        if not config.controller.capabilities.allocated_producer_ids:
+            return ProducerIdManager(B1, self.runtime, self.kafka_zk.producer_ids)
+        channel = BrokerToControllerChannel(config, ports, self.metadata)
+        return RpcProducerIdManager(B1, self.runtime, channel, lambda: OWN_EPOCH)
 
     def _cluster_changes(self, config: BrokerConfig, ports: BrokerPorts) -> ClusterChanges:
         """Return the components for requests of admin clients, with a controller module that never takes over."""

@@ -5,7 +5,13 @@ from dataclasses import replace
 
 from kcsim.brokers.network.network import MemoryNetwork
 from kcsim.brokers.ports import Incoming, ListenerClosedError
-from kcsim.controller.requests import AlterIsrRequest, AlterIsrResponse, ErrorCode
+from kcsim.controller.requests import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+    AlterIsrRequest,
+    AlterIsrResponse,
+    ErrorCode,
+)
 from kcsim.runtime.ports import Mailbox, Runtime
 from kcsim.vocabulary import BrokerId, LeaderAndIsr, TopicPartition, ZkVersion
 
@@ -57,6 +63,13 @@ class ScriptedController:
         incoming = await self._unanswered.get(ENOUGH_MS)
         states = {} if error else {**written(incoming.request), **(refused or {})}
         incoming.respond(AlterIsrResponse(error, {tp: one for tp, one in states.items() if tp not in left_out}))
+
+    async def allocate(self, response: AllocateProducerIdsResponse) -> AllocateProducerIdsRequest:
+        """Wait for a request for producer ids, answer it, and return it. Raises: TimedOutError."""
+        incoming = await self._unanswered.get(ENOUGH_MS)
+        assert isinstance(incoming.request, AllocateProducerIdsRequest)
+        incoming.respond(response)
+        return incoming.request
 
     @property
     def connections(self) -> int:

@@ -30,7 +30,7 @@ def names_of(capabilities: Capabilities) -> set[str]:
         ("2.6", set()),
         ("2.7", {"alter_isr", "broker_features", "finalized_features", "truncation_on_fetch"}),
         ("2.8", {"topic_ids"}),
-        ("3.0", {"isr_change_retries", "log_topic_ids"}),
+        ("3.0", {"allocated_producer_ids", "isr_change_retries", "log_topic_ids"}),
         ("3.1", {"high_watermark_after_alter_isr"}),
         ("3.2", {"leader_recovery_state"}),
         ("3.3", {"feature_version_2", "replica_eligibility"}),

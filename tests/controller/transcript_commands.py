@@ -8,7 +8,7 @@ from typing import Any
 from kcsim import znodes
 from kcsim.controller.errors import NotControllerError
 from kcsim.controller.events import AutoPreferredReplicaLeaderElection, ElectionType
-from kcsim.controller.requests import AlterIsrRequest, ErrorCode
+from kcsim.controller.requests import AllocateProducerIdsRequest, AlterIsrRequest, ErrorCode
 from kcsim.errors import TimedOutError
 from kcsim.vocabulary import (
     BrokerEpoch,
@@ -177,6 +177,16 @@ class Commands:
             else f"answer {tp} leader {result.leader} epoch {result.leader_epoch} isr {ids(result.isr)} v{result.zk_version}"
             for tp, result in response.partitions.items()
         ]
+
+    async def do_allocate_producer_ids(self, words: Words) -> list[str]:
+        """Ask the controller for a block of producer ids, as a broker does."""
+        broker = _broker(words.popleft())
+        controller = self._harness.active
+        epoch = controller.context.broker_epochs.get(broker, BrokerEpoch(-1))
+        request = AllocateProducerIdsRequest(broker, BrokerEpoch(epoch - 1) if "stale" in words else epoch)
+        response = await controller.allocate_producer_ids(request, None)
+        ids = f"{response.first} to {response.first + response.count - 1}"
+        return [f"answer {response.error.name if response.error else ids}"]
 
     async def do_notify(self, words: Words) -> None:
         """Notify the controller of changed ISRs; slashes separate several notifications of one transaction."""

@@ -1,6 +1,7 @@
-"""What brokers ask of the controller: ControlledShutdown before a broker stops, AlterIsr for the partitions that it leads.
+"""What brokers ask of the controller: ControlledShutdown before a broker stops, AlterIsr for the partitions that it leads,
+AllocateProducerIds for producer ids.
 
-Source: Kafka 2.8, ControlledShutdownRequest, AlterIsrRequest; docs/kafka/requests.md 10.
+Source: Kafka 2.8, ControlledShutdownRequest, AlterIsrRequest; 3.9, AllocateProducerIdsRequest; docs/kafka/requests.md 10.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,8 @@ from kcsim.brokers.wire.apis.api import Api, Values, sorted_by_topic
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.controller.requests import (
     UNKNOWN_BROKER_EPOCH,
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterIsrRequest,
     AlterIsrResponse,
     ControlledShutdownRequest,
@@ -18,7 +21,7 @@ from kcsim.controller.requests import (
 )
 from kcsim.vocabulary import NO_LEADER, LeaderAndIsr, TopicPartition
 
-CONTROLLED_SHUTDOWN, ALTER_ISR = 7, 56
+CONTROLLED_SHUTDOWN, ALTER_ISR, ALLOCATE_PRODUCER_IDS = 7, 56, 67
 
 
 def _controlled_shutdown_request(frame: RequestFrame) -> ControlledShutdownRequest:
@@ -74,10 +77,24 @@ def _altered(number: int, result: LeaderAndIsr | ErrorCode) -> Mapping[str, Any]
     }
 
 
+def _allocate_producer_ids_request(frame: RequestFrame) -> AllocateProducerIdsRequest:
+    return AllocateProducerIdsRequest(frame.message.broker_id, frame.message.broker_epoch)
+
+
+def _allocate_producer_ids_values(response: AllocateProducerIdsResponse, _: RequestFrame) -> Values:
+    return {
+        "throttle_time": 0,
+        "error_code": response.error,
+        "producer_id_start": response.first,
+        "producer_id_len": response.count,
+    }
+
+
 NOTHING: Mapping[str, Any] = {"leader_id": 0, "leader_epoch": 0, "isr": (), "partition_epoch": 0}
 """The fields about the state in an answer with an error."""
 
 APIS: Mapping[int, Api] = {
     CONTROLLED_SHUTDOWN: Api(range(4), _controlled_shutdown_request, _controlled_shutdown_values),
     ALTER_ISR: Api(range(1), _alter_isr_request, _alter_isr_values),
+    ALLOCATE_PRODUCER_IDS: Api(range(1), _allocate_producer_ids_request, _allocate_producer_ids_values),
 }

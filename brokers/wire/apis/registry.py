@@ -29,6 +29,7 @@ from kcsim.brokers.wire.apis import (
     topics,
 )
 from kcsim.brokers.wire.apis.api import Api, Values
+from kcsim.brokers.wire.apis.controller_requests import ALLOCATE_PRODUCER_IDS
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response, encode_response_header
 from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.packed_requests import pack_leader_and_isr_response, pack_leader_and_isr_response_by_id
@@ -94,6 +95,7 @@ def _listed(apis: Mapping[int, Api]) -> list[Values]:
     return [
         {"api_key": key, "min_version": api.versions[0], "max_version": api.versions[-1]}
         for key, api in sorted(apis.items())
+        if key != ALLOCATE_PRODUCER_IDS  # brokers of 3.0 and later ask without looking whether it is named
     ]
 
 

@@ -1,15 +1,24 @@
-"""Producer ids: each broker gives those of its own blocks, which it takes from /latest_producer_id_block."""
+"""Producer ids: each broker gives those of its own blocks.
+
+It takes them from /latest_producer_id_block, or the controller does for it. Source: Kafka 2.8, ProducerIdManager;
+recordings of Kafka 3.9.1; KIP-730.
+"""
 
 import random
 
+import pytest
+
 from kcsim import znodes
+from kcsim.brokers.api.producer_ids import RETRY_MS
+from kcsim.brokers.config import PROTOCOL_VERSION, BrokerConfig
 from kcsim.brokers.requests import InitProducerIdRequest, InitProducerIdResponse
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import AllocateProducerIdsRequest, AllocateProducerIdsResponse, ErrorCode
 from kcsim.zk.kafka.producer_ids import BLOCK_SIZE
 from kcsim.zk.operations import SetData
 from kcsim.znodes import paths
 from kcsim.znodes.cluster import ProducerIdBlock
-from tests.brokers.broker_bench import B1, CAUSE, BrokerBench
+from tests.brokers.broker_bench import B1, CAUSE, CONTROLLER, OWN_EPOCH, BrokerBench
+from tests.brokers.scripted_controller import ScriptedController
 
 PATH = paths.LATEST_PRODUCER_ID_BLOCK
 
@@ -75,8 +84,94 @@ def test_without_the_znode_or_with_unreadable_content_no_id_is_given() -> None:
     bench.play(script)
 
 
-def test_no_broker_coordinates_transactions() -> None:
-    bench = BrokerBench()
+# --- from the controller: protocol version 3.0
+
+
+def block_of(first: int) -> AllocateProducerIdsResponse:
+    return AllocateProducerIdsResponse(first=first, count=BLOCK_SIZE)
+
+
+class AllocationBench(BrokerBench):
+    """Broker 1, which asks a scripted controller for blocks."""
+
+    def __init__(self) -> None:
+        super().__init__(BrokerConfig.of({PROTOCOL_VERSION: "3.0"}))
+        self.controller = ScriptedController(self.runtime, self.network, CONTROLLER)
+
+    async def know_controller(self) -> None:
+        await self.make_paths()
+        await self.update_metadata(alive=(B1, CONTROLLER))
+
+    async def wait(self) -> None:
+        await self.runtime.sleep_ms(2 * RETRY_MS)
+
+
+LOADING = InitProducerIdResponse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+
+def test_the_first_producer_has_to_try_again_until_the_controller_has_answered() -> None:
+    """Recorded from Kafka 3.9.1."""
+    bench = AllocationBench()
+
+    async def script() -> None:
+        await bench.know_controller()
+        assert await new_id(bench) == LOADING
+        assert await new_id(bench) == LOADING
+        request = await bench.controller.allocate(block_of(5_000))
+        assert request == AllocateProducerIdsRequest(B1, OWN_EPOCH)
+        await bench.wait()
+        assert [await new_id(bench) for _ in range(2)] == [
+            InitProducerIdResponse(ErrorCode.NONE, n, 0) for n in (5_000, 5_001)
+        ]
+        assert len(bench.controller.received) == 1
+        found = await bench.by_hand.znodes.get_data(PATH)
+        assert found is not None
+        assert not found.data  # the broker does not write it
+
+    bench.play(script)
+
+
+def test_the_next_block_is_asked_for_when_nine_tenths_are_used() -> None:
+    """Recorded from Kafka 3.9.1: the id 900 of the block 0 to 999 brings the next block."""
+    bench = AllocationBench()
+
+    async def script() -> None:
+        await bench.know_controller()
+        await new_id(bench)
+        await bench.controller.allocate(block_of(0))
+        await bench.wait()
+        assert [(await new_id(bench)).producer_id for _ in range(900)] == list(range(900))
+        await bench.wait()
+        assert len(bench.controller.received) == 1
+        assert (await new_id(bench)).producer_id == 900
+        await bench.controller.allocate(block_of(3_000))
+        await bench.wait()
+        assert [(await new_id(bench)).producer_id for _ in range(101)] == [*range(901, 1_000), 3_000, 3_001]
+        assert len(bench.controller.received) == 2
+
+    bench.play(script)
+
+
+def test_a_block_that_the_controller_refuses_is_asked_for_by_a_later_producer() -> None:
+    bench = AllocationBench()
+
+    async def script() -> None:
+        await bench.know_controller()
+        assert await new_id(bench) == LOADING
+        await bench.controller.allocate(AllocateProducerIdsResponse(ErrorCode.STALE_BROKER_EPOCH))
+        await bench.wait()
+        assert len(bench.controller.received) == 1
+        assert await new_id(bench) == LOADING
+        await bench.controller.allocate(block_of(0))
+        await bench.wait()
+        assert (await new_id(bench)).producer_id == 0
+
+    bench.play(script)
+
+
+@pytest.mark.parametrize("bench_of", [BrokerBench, AllocationBench])
+def test_no_broker_coordinates_transactions(bench_of: type[BrokerBench]) -> None:
+    bench = bench_of()
 
     async def script() -> None:
         assert (await new_id(bench, "payments")).error is ErrorCode.NOT_COORDINATOR

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kio.index import load_request_schema
 
 from kcsim.brokers.wire.apis.api import by_topic
-from kcsim.brokers.wire.apis.controller_requests import ALTER_ISR, CONTROLLED_SHUTDOWN
+from kcsim.brokers.wire.apis.controller_requests import ALLOCATE_PRODUCER_IDS, ALTER_ISR, CONTROLLED_SHUTDOWN
 from kcsim.brokers.wire.apis.registry import APIS, answer_frame, request_of
 from kcsim.brokers.wire.apis.state_changes import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
 from kcsim.brokers.wire.frames import decode_request, decode_response, encode_request
@@ -24,6 +24,8 @@ from kcsim.brokers.wire.sent_requests import RequestEncoder, decode_answer
 from kcsim.controller.decisions.topic_ids import number_of, topic_id_of
 from kcsim.controller.requests import (
     UNKNOWN_BROKER_EPOCH,
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterIsrRequest,
     AlterIsrResponse,
     BrokerRequest,
@@ -274,6 +276,22 @@ def test_a_request_and_a_response_for_isrs_have_each_topic_once() -> None:
     assert answer is not None
     _, message = decode_response(answer, ALTER_ISR, 0)
     assert [topic.topic_name for topic in message.topics] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [AllocateProducerIdsResponse(first=3_000, count=1_000), AllocateProducerIdsResponse(ErrorCode.NOT_CONTROLLER)],
+    ids=lambda response: response.error.name,
+)
+def test_a_request_for_producer_ids_and_its_response_are_read_as_they_were_sent(
+    response: AllocateProducerIdsResponse,
+) -> None:
+    request = made(AllocateProducerIdsRequest, 2, 77)
+    frame = decode_request(RequestEncoder("1").encode(request, 7))
+    assert (frame.api_key, request_of(frame)) == (ALLOCATE_PRODUCER_IDS, request)
+    answer = response_frame(response, frame)
+    assert answer is not None
+    assert decode_answer(answer, request) == (7, response)
 
 
 @given(st.lists(leader_and_isr_requests | update_metadata_requests, min_size=2, max_size=3), st.data())
