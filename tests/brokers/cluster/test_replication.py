@@ -158,7 +158,11 @@ def test_an_unclean_election_loses_committed_records_and_says_how_many() -> None
         await until_led_by(cluster, 2, [1, 2])
         await until_ends_are(cluster, 1, 6, 6)
 
-    events = play(script, unclean_leader_election_enable=True, replica_lag_time_max_ms=1_000).events
+    # Before 3.1 the 4 records would wait for others: the leader does not look at them when the ISR has shrunk.
+    run = play(
+        script, unclean_leader_election_enable=True, replica_lag_time_max_ms=1_000, inter_broker_protocol_version="3.1"
+    )
+    events = run.events
     (cut,) = [e for e in events if e.kind is EventKind.RECORDS_TRUNCATED]
     assert (cut.node, cut.count, cut.offset, cut.high_watermark) == ("broker-1", 4, 5, 9)
     assert cut.detail == "a 5..8 of epoch 0; 4 of them had been committed"
@@ -178,7 +182,9 @@ def test_a_slow_follower_leaves_the_isr_and_comes_back_when_it_has_caught_up() -
         assert 19_000 <= cluster.runtime.now_ms() - began_ms <= 21_000
 
     kinds = (EventKind.ISR_SHRUNK, EventKind.ISR_EXPANDED)
-    changes = [(e.kind, e.isr) for e in play(script, replica_lag_time_max_ms=1_000).events if e.kind in kinds]
+    # Before 3.1 it returns too soon: the high watermark is where it was, as nothing is written after the ISR has shrunk.
+    events = play(script, replica_lag_time_max_ms=1_000, inter_broker_protocol_version="3.1").events
+    changes = [(e.kind, e.isr) for e in events if e.kind in kinds]
     assert changes[-2:] == [(EventKind.ISR_SHRUNK, [1]), (EventKind.ISR_EXPANDED, [1, 2])]
 
 

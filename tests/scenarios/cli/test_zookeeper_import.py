@@ -55,6 +55,7 @@ def library_run(name: str, directory: Path, version: str = DEFAULT_PROTOCOL_VERS
 
     async def script(cluster: Cluster) -> None:
         await run_scenario(loaded, cluster)
+        await cluster.runtime.sleep_ms(1_000)  # until leaders have the answers to the last writes
 
     choice = ZooKeeperChoice.parse("simulated")
     return run_in_environment(choice, cluster_spec(loaded.scenario), RunInfo(name, 1, ""), script, zk_log=directory)
