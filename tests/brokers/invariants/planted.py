@@ -293,7 +293,8 @@ PLANTED: Mapping[str, Planted] = {
   - wait: {{isr: {{orders-0: [2]}}}}
   - start: broker-3
   - wait: {{in-sync: all}}
-{UNTIL_QUIET}"""
+{UNTIL_QUIET}""",
+            inter_broker_protocol_version="2.6",
         ),
     ),
     "broker-3-is-not-notified-of-what-it-follows": Planted(

@@ -54,7 +54,11 @@ FOUND_IN: Mapping[str, tuple[str, int]] = {
     "nobody-is-notified-of-a-broker-that-dies": ("small", 44),
 }
 """Bug -> profile, and the first seed that finds it."""
-AT_2_6 = ("isrs-are-written-for-an-earlier-controller", "notifications-of-isrs-are-read-and-left")
+AT_2_6 = (
+    "a-leader-forgets-which-version-it-has-written",
+    "isrs-are-written-for-an-earlier-controller",
+    "notifications-of-isrs-are-read-and-left",
+)
 """Bugs in what brokers do up to protocol version 2.6 only."""
 
 
