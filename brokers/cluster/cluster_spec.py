@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from kcsim.brokers.config import BrokerConfig, Value
+from kcsim.brokers.config import PROTOCOL_VERSION, BrokerConfig, Value
 from kcsim.controller.capabilities import Release
 from kcsim.controller.protections import ALL_ON, Protections
 from kcsim.zk.servers.free_ports import free_ports
@@ -55,6 +55,11 @@ class ClusterSpec:
         default_ms = BrokerConfig().zookeeper_session_timeout_ms
         longest_ms = self.max_session_timeout_ms or TICKS_OF_THE_LONGEST_SESSION * self.tick_time_ms
         return min(int(self.settings.get("zookeeper.session.timeout.ms", default_ms)), longest_ms)
+
+    def settings_of(self, broker: BrokerSpec) -> dict[str, Value]:
+        """Return one broker's settings. Without a protocol version, that of the cluster's release, if there is one."""
+        of_release = {} if self.release is None else {PROTOCOL_VERSION: self.release}
+        return {**of_release, **self.settings, **broker.settings}
 
     def with_free_client_ports(self) -> "ClusterSpec":
         """Return this cluster with client ports on which no process listens at present."""

@@ -127,13 +127,12 @@ async def _slots(
     Of the setting log.dirs only the number of directories counts: each broker has directories of its own.
     """
     log_dirs = len(str(spec.settings.get(LOG_DIRS, "")).split(","))
-    settings = {name: value for name, value in spec.settings.items() if name != LOG_DIRS}
     slots = []
     for broker in spec.brokers:
         proxy = ZooKeeperProxy(connect_string)
         await proxy.start()
         directory = guarded.directory / broker.name
-        own = {**settings, **broker.settings}
+        own = {name: value for name, value in spec.settings_of(broker).items() if name != LOG_DIRS}
         port = free_ports(1)[0]
         advertised = None if network is None else (await network.open_proxy(broker.name, port)).port
         broker_spec = KafkaBrokerSpec(broker.broker_id, proxy.connect_string, own, broker.rack, log_dirs, advertised)
