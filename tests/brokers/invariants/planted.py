@@ -229,6 +229,7 @@ PLANTED: Mapping[str, Planted] = {
     wait: {{controller: any}}
 """,
             PRODUCERS,
+            inter_broker_protocol_version="2.6",  # later, the leader tells the follower again and again to cut
         ),
     ),
     "nobody-stands-for-election-twice": Planted(

@@ -61,7 +61,6 @@ NOT_RUN = {
     "consumer-crash-range",
     "consumer-crash-round-robin",
     "consumer-crash-sticky",
-    "follower-outlives-its-session",
     "leader-crash-acks-all",
     "leader-cut-off-from-followers",
     "lost-answer-duplicates",

@@ -46,11 +46,16 @@ MAY_PASS = {
     "leader-without-a-successor",
     "late-request-after-a-partition",
     "committed-without-an-isr-member-that-a-reassignment-removes",
+    "cancelled-to-dead-replicas",
+    "deleted-topic-stays-in-the-metadata",
+    "deleted-topic-stays-in-the-metadata-after-a-crash",
+    "isr-names-a-broker-that-is-no-replica",
 }
 """Bugs whose effect may pass.
 
 Nothing is left after the next failover, if there is no topic of that name by then; after the next leader epoch; after the
-next UpdateMetadata request; where the old members of the ISR were removed before one of them was elected.
+next UpdateMetadata request; where the old members of the ISR were removed before one of them was elected; after an unclean
+election; after the brokers concerned have restarted, or when the request that was abandoned was for others.
 """
 SHOWS_FAULTS = [name for name in library_names() if name.startswith("fault-")]
 """Scenarios that show a known bug: `make test` runs every fourth of them, and a few that show none."""
@@ -89,8 +94,8 @@ def test_every_fault_of_the_library_is_a_known_one() -> None:
 
 @pytest.mark.parametrize("first", tiered(range(0, STANDARD_SEEDS, AT_A_TIME), fast=0))
 def test_a_run_in_which_nothing_goes_wrong_shows_none(first: int) -> None:
-    """A signature that matched any run would explain any failure of it. MAY_PASS is of runs at protocol version 2.6."""
-    standard = load_profile("standard").model_copy(update={"protocol_versions": ["2.6"]})
+    """A signature that matched any run would explain any failure of it."""
+    standard = load_profile("standard")
     played = [simulate(loaded(generate(standard, seed)), seed) for seed in range(first, first + AT_A_TIME)]
     sound = [run for run in played if not run.failures]
     shown = {name for run in sound for name in shown_in(run.events)}
