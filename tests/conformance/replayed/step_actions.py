@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
 from kcsim.brokers.config import NO_SETTINGS
+from kcsim.errors import TimedOutError
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.vocabulary import TopicPartition
 from kcsim.zk.capture.write_comparison.content import json_of
@@ -18,6 +20,7 @@ from tests.conformance.replayed.tools.placements import Placed
 
 WITHIN_MS = 30_000
 """Bound of every wait that belongs to a step, in the time of the run."""
+APPEARS_WITHIN_MS = 1_000
 SEEN_AFTER_MS = 500
 """Time after a session's end at which the recordings' authors observed it: the other brokers had acted by then."""
 
@@ -77,7 +80,7 @@ class StepActions:
             "alter": lambda targets, _: tools.alter(targets),
             "zk_create": lambda given, _: self._create(*given),
             "zk_set": lambda given, _: self._done(cluster.znodes.set(*given)),
-            "zk_delete": lambda path, _: self._done(cluster.znodes.delete(path)),
+            "zk_delete": lambda path, _: self._delete(path),
             "zk_delete_tree": lambda path, _: self._delete_tree(path),
             "zk_touch": lambda path, _: self._done(cluster.znodes.set(path, self._data(path))),
             "zk_recreate": lambda path, _: self._done(cluster.znodes.recreate(path, self._data(path), ephemeral=True)),
@@ -150,6 +153,13 @@ class StepActions:
             return {"skipped": f"{paths.REASSIGN_PARTITIONS} exists"}
         await self._create(paths.REASSIGN_PARTITIONS, _reassignment(plan))
         return None
+
+    async def _delete(self, path: str) -> None:
+        """Delete a znode, once it exists: during elections without end, /controller comes and goes."""
+        cluster = self._cluster
+        with suppress(TimedOutError):
+            await cluster.wait_until(lambda: None if path in cluster.state.znodes else f"no {path}", APPEARS_WITHIN_MS)
+        await cluster.znodes.delete(path)
 
     async def _delete_tree(self, root: str) -> None:
         tree = [path for path in self._cluster.state.znodes if path == root or path.startswith(root + "/")]
