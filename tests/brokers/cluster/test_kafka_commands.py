@@ -20,8 +20,8 @@ from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.brokers.config import PROTOCOL_VERSION
-from kcsim.brokers.wire.apis.metadata import METADATA
 from kcsim.brokers.wire.apis.controller_requests import ALLOCATE_PRODUCER_IDS
+from kcsim.brokers.wire.apis.metadata import METADATA
 from kcsim.brokers.wire.apis.registry import APIS
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.vocabulary import BrokerId, TopicPartition
