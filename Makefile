@@ -25,7 +25,7 @@ setup: $(INSTALLED) ## install everything into .venv, versions and hashes as in 
 demo: $(INSTALLED) ## watch a controller be elected on a real ZooKeeper, freeze, be replaced, and be refused
 	@$(BIN)/kcsim run controller-failover
 
-test: $(INSTALLED) ## run the fast tests, in about five minutes: what one change can break
+test: $(INSTALLED) ## run the fast tests, in about seven minutes: what one change can break
 	@$(PYTEST) -m "not slow and not nightly"
 
 test-all: $(INSTALLED) ## run the slow tests too: every scenario on a real ZooKeeper, Spark, browsers, real Kafka brokers
