@@ -36,29 +36,22 @@ class FeatureVersioning:
         Raises: NodeExistsError when another controller has created the znode meanwhile; TimedOutError when the broker does
             not see it, as after a deletion by hand.
         """
-        if not self._is_supported:
-            await self._disable(cause)
+        found = await self._znodes.read(cause)
+        wanted = self._wanted(None if found is None else found.node)
+        if found is not None and found.node == wanted:
             return
-        epoch = await self._enable(cause)
-        if epoch is not None and self._features is not None:
+        if found is None:
+            await self._znodes.create(wanted, cause)
+            epoch = FIRST_EPOCH
+        else:
+            epoch = await self._znodes.set(wanted, cause)
+        if wanted.is_enabled and self._features is not None:
             await self._features.wait_until_epoch(epoch)
 
-    async def _disable(self, cause: int) -> None:
-        disabled = FeatureNode(False, {}, self._version)
-        found = await self._znodes.read(cause)
-        if found is None:
-            await self._znodes.create(disabled, cause)
-        elif found.node != disabled:
-            await self._znodes.set(disabled, cause)
-
-    async def _enable(self, cause: int) -> ZkVersion | None:
-        """Return the epoch of the features that were written, the version of the znode's data; None: nothing to write."""
-        found = await self._znodes.read(cause)
-        if found is None:
-            await self._znodes.create(FeatureNode(True, {}, self._version), cause)
-            return FIRST_EPOCH
-        node = found.node
-        kept = node.features if node.is_enabled else {}
-        if node.is_enabled and (node.version == self._version or self._version == 1):
-            return None
-        return await self._znodes.set(FeatureNode(True, kept, self._version), cause)
+    def _wanted(self, node: FeatureNode | None) -> FeatureNode:
+        """Return what the znode is to hold. Args: node: what it holds; None: there is none."""
+        if not self._is_supported:
+            return FeatureNode(False, {}, self._version)
+        if node is None or not node.is_enabled:
+            return FeatureNode(True, {}, self._version)
+        return node if self._version == 1 else FeatureNode(True, node.features, self._version)
