@@ -119,10 +119,7 @@ class Bench:
     # --- the cluster
 
     async def _main(self) -> None:
-        self._admin = ZooKeeperClient(
-            self._runtime, self._zookeeper, self._log.sink("admin"), SESSION_TIMEOUT_MS, SESSION_TIMEOUT_MS
-        )
-        await self._admin.connect()
+        self._admin = await open_session(self._runtime, self._zookeeper, self._log, "admin")
         self._zk = gateways_on(self._admin)
         await self._zk.cluster.create_top_level_paths()
         for n in range(BROKERS):
@@ -146,9 +143,7 @@ class Bench:
             await client.close()
 
     async def _start(self, broker: BrokerId) -> None:
-        sink = self._log.sink(f"broker-{broker}")
-        client = ZooKeeperClient(self._runtime, self._zookeeper, sink, SESSION_TIMEOUT_MS, SESSION_TIMEOUT_MS)
-        await client.connect()
+        client = await open_session(self._runtime, self._zookeeper, self._log, f"broker-{broker}")
         zk = gateways_on(client)
         endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "localhost", FIRST_PORT + broker)
 
@@ -157,7 +152,7 @@ class Bench:
 
         await register(None)
         config = ControllerConfig(auto_leader_rebalance_enable=False)
-        ports = ControllerPorts(self._runtime, self._stubs, sink, random.Random(1))
+        ports = ControllerPorts(self._runtime, self._stubs, self._log.sink(f"broker-{broker}"), random.Random(1))
         KafkaController(broker, config, ports, client, zk, register).startup(None)
         self._clients[broker] = client
 
@@ -211,6 +206,13 @@ class Bench:
         state = placed(NEW_TOPIC_PARTITIONS, 0)
         created_s = await self._timed(lambda: self._zk.topics.create("large", state))
         print(f"  {f'creation of a topic of {NEW_TOPIC_PARTITIONS:,} partitions':<44} {created_s:6.2f} s")
+
+
+async def open_session(runtime: WallClockRuntime, zookeeper: LiveZooKeeper, log: EventLog, node: str) -> ZooKeeperClient:
+    """Return a client with a session of its own. Args: node: whose events it emits."""
+    client = ZooKeeperClient(runtime, zookeeper, log.sink(node), SESSION_TIMEOUT_MS, SESSION_TIMEOUT_MS)
+    await client.connect()
+    return client
 
 
 def placed(count: int, shift: int) -> TopicState:

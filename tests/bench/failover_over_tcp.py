@@ -38,8 +38,8 @@ from tests.bench.failover import (
     BROKERS,
     PARTITIONS_PER_TOPIC,
     REPLICATION_FACTOR,
-    SESSION_TIMEOUT_MS,
     SIZES,
+    open_session,
     placed,
 )
 from tests.bench.kafka_controller import kafka_controller
@@ -102,7 +102,7 @@ class Bench:
         found: list[Taken] = []
 
         async def work() -> None:
-            self._admin = await self._session("admin")
+            self._admin = await open_session(self._runtime, self._zookeeper, self._log, "admin")
             self._zk = gateways_on(self._admin)
             await self._zk.cluster.create_top_level_paths()
             for number, port in enumerate(self._brokers.ports, start=1):
@@ -115,12 +115,6 @@ class Bench:
         self._runtime.run(work())
         ours, kafkas = found
         return ours, kafkas
-
-    async def _session(self, node: str) -> ZooKeeperClient:
-        sink = self._log.sink(node)
-        client = ZooKeeperClient(self._runtime, self._zookeeper, sink, SESSION_TIMEOUT_MS, SESSION_TIMEOUT_MS)
-        await client.connect()
-        return client
 
     # --- ours
 
@@ -146,7 +140,7 @@ class Bench:
         return best
 
     async def _start(self, broker: BrokerId) -> tuple[ZooKeeperClient, TcpControlPlane]:
-        client = await self._session(f"broker-{broker}")
+        client = await open_session(self._runtime, self._zookeeper, self._log, f"broker-{broker}")
         control_plane = TcpControlPlane(self._runtime, str(broker), RequestCauses())
         ports = ControllerPorts(self._runtime, control_plane, self._log.sink(f"broker-{broker}"), random.Random(broker))
 

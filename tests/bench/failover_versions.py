@@ -30,14 +30,13 @@ from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.scenarios.cli.app import OBJECTS_BEFORE_COLLECTION
 from kcsim.vocabulary import BrokerId, BrokerInfo, Endpoint
 from kcsim.zk.kafka.kafka_zk import gateways_on
-from kcsim.zk.kafka.zookeeper_client import ZooKeeperClient
 from kcsim.zk.live import LiveZooKeeper
 from kcsim.zk.operations import Delete
 from kcsim.zk.servers.configuration import ServerSettings
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.errors import ServerError
 from kcsim.znodes import paths
-from tests.bench.failover import BROKERS, PARTITIONS_PER_TOPIC, SESSION_TIMEOUT_MS, Work, placed
+from tests.bench.failover import BROKERS, PARTITIONS_PER_TOPIC, Work, open_session, placed
 from tests.bench.kafka_controller import kafka_controller
 from tests.controller.stub_brokers import FIRST_PORT, StubBrokers
 from tests.requirements import KAFKA_3_9_1
@@ -104,7 +103,7 @@ class Bench:
         self._runtime.run(self._main())
 
     async def _main(self) -> None:
-        self._admin = await self._session("admin")
+        self._admin = await open_session(self._runtime, self._zookeeper, self._log, "admin")
         zk = gateways_on(self._admin)
         await zk.cluster.create_top_level_paths()
         for n in range(1, BROKERS + 1):
@@ -123,17 +122,11 @@ class Bench:
                     self.taken[version].extend([await self._failover() for _ in range(WARM)])
         await self._admin.close()
 
-    async def _session(self, node: str) -> ZooKeeperClient:
-        sink = self._log.sink(node)
-        client = ZooKeeperClient(self._runtime, self._zookeeper, sink, SESSION_TIMEOUT_MS, SESSION_TIMEOUT_MS)
-        await client.connect()
-        return client
-
     @asynccontextmanager
     async def _controller(self, version: str) -> AsyncIterator[None]:
         """Let a controller of this version be elected, and end with its session."""
         before_s = self._work.last_s
-        client = await self._session("broker-1")
+        client = await open_session(self._runtime, self._zookeeper, self._log, "broker-1")
 
         async def register(_: Cause) -> None:
             return
