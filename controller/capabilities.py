@@ -52,8 +52,8 @@ class Capabilities(NamedTuple):
             before, only later requests do. By the release.
         isr_change_retries: a leader asks again for an ISR that the controller failed to write; before, it waits for a
             LeaderAndIsr with a new leader epoch. By the release.
-        high_watermark_after_alter_isr: a leader that is told of the ISR it has asked for looks whether its high watermark
-            moves (KAFKA-13091); before, it looks at the next append or fetch. By the release.
+        high_watermark_after_alter_isr: a leader checks whether its high watermark moves when the controller has answered
+            AlterIsr (KAFKA-13091); before, it does at the next append or fetch. By the release.
         allocated_producer_ids: the controller takes the blocks of producer ids for the brokers (KIP-730).
         replica_eligibility: a broker joins no ISR while the controller regards it as dead or stopping (KIP-841). By the
             release.

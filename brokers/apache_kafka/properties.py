@@ -8,11 +8,10 @@ from types import MappingProxyType
 
 from kcsim.brokers.apache_kafka.errors import OwnSettingError, UnusableDirectoryError
 from kcsim.brokers.apache_kafka.installation import release_of
+from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION
 
 HOST = "127.0.0.1"
-
-PROTOCOL_VERSION = "inter.broker.protocol.version"
 
 # None of these settings affects what the controller decides.
 SMALL: Mapping[str, str] = {

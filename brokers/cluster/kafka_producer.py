@@ -192,7 +192,7 @@ class KafkaProducer:
             if error is None:
                 work.reports.note_acknowledged(tp, count)
             else:
-                work.reports.note_given_up(tp, count, error, may_be_there=True)  # a client is not told
+                work.reports.note_given_up(tp, count, error, may_be_there=True)  # librdkafka does not report it
         work.answered.clear()
 
 

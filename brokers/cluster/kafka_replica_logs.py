@@ -1,6 +1,6 @@
 """The records in a real broker's log directories, read from its segment files, whether or not the broker runs.
 
-Only records of this run's producers are told apart, by their keys (kafka_producer.py); others keep their offsets. A batch
+Only records of this run's producers are identified, by their keys (kafka_producer.py); others keep their offsets. A batch
 that is not complete yet ends the log. Left out: high watermarks and log start offsets, which are written now and then only.
 
 Source: Kafka 2.8, LogSegment and DefaultRecordBatch.

@@ -69,7 +69,7 @@ OBSERVABLE: Mapping[EventKind, frozenset[str]] = MappingProxyType(
         EventKind.REPLICA_STOPPED: frozenset({"node", "topic", "partition", "deleted"}),
         EventKind.LOG_DIR_FAILED: frozenset({"node", "broker_id", "count"}),
         EventKind.RECORDS_TRUNCATED: frozenset({"node", "topic", "partition", "offset"}),
-        # by the producers of the run, which are not told who has answered; and by the brokers' segment files at the end
+        # by the producers of the run, without the broker that has answered; and by the brokers' segment files at the end
         EventKind.WORKLOAD_STARTED: frozenset({"node", "count"}),
         EventKind.RECORDS_ACKNOWLEDGED: RECORDS,
         EventKind.RECORDS_GIVEN_UP: RECORDS,
