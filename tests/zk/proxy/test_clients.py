@@ -158,10 +158,13 @@ def test_a_thousand_writes_of_four_clients_at_once_end_as_without_a_proxy(
 def test_a_lock_keeps_its_promise_while_its_holders_are_cut_off(
     server: EmbeddedZooKeeper, outside: KazooClient, root: str, proxy: ProxyThread
 ) -> None:
+    """All clients are connected before the first cut: `KazooClient.start` raises when it loses a connection just opened."""
     outside.create(f"{root}/count", b"0")
+    connected = threading.Barrier(3, timeout=BOUND_S)
 
     def add_under_lock(name: str) -> None:
         with client_at(proxy.connect_string) as (client, _):
+            connected.wait()
             lock = client.Lock("/lock", name)
             for n in range(5):
                 assert client.retry(lock.acquire, timeout=BOUND_S)
