@@ -35,6 +35,7 @@ class ClusterSpec:
         client_ports: by broker id, the TCP port of 127.0.0.1 on which Kafka's clients reach the broker; only in live runs.
             None: no broker is reached from outside the run.
         control_plane_over_tcp: whether controller and brokers reach each other at the client ports, with requests as bytes.
+        replication_over_tcp: whether followers reach their leaders in the same way; only with control_plane_over_tcp.
         listener_proxies: whether real brokers reach each other through proxies, so that links can be cut.
         release: the release of Kafka whose behaviour the brokers have; None: that of the protocol version, but at least 2.8.
     """
@@ -48,6 +49,7 @@ class ClusterSpec:
     control_plane_over_tcp: bool = False
     release: Release | None = None
     listener_proxies: bool = False
+    replication_over_tcp: bool = False
 
     @property
     def session_timeout_ms(self) -> int:
