@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from crc32c import crc32c
 
 from kcsim.brokers.groups.group_metadata import StoredRecord
+from kcsim.brokers.groups.offsets_topic_records import EncodedRecord, key_and_value
 from kcsim.brokers.record_batches import (
     CHECKSUM_STARTS_AT,
     HEADER,
@@ -21,7 +22,6 @@ from kcsim.brokers.record_batches import (
     NO_PRODUCER_ID,
 )
 from kcsim.brokers.records import Run
-from kcsim.brokers.wire.offsets_topic_records import key_and_value
 
 _NULL = b"\x01"
 _NO_HEADERS = b"\x00"
@@ -49,7 +49,9 @@ def _batch_of(run: Run) -> bytes:
 def _keys_and_values(run: Run) -> Iterator[tuple[bytes | None, bytes | None]]:
     for index in range(run.count):
         payload = run.payloads[index] if run.payloads else None
-        if isinstance(payload, StoredRecord):
+        if isinstance(payload, EncodedRecord):
+            yield payload
+        elif isinstance(payload, StoredRecord):
             yield key_and_value(payload, run.timestamp_ms)
         else:
             text = f"{run.writer} {run.first_sequence + index}".encode()

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from crc32c import crc32c
 
+from kcsim.brokers.groups.group_log import WRITER as GROUP_WRITER
+from kcsim.brokers.groups.offsets_topic_records import EncodedRecord
 from kcsim.brokers.record_batches import (
     CHECKSUM_STARTS_AT,
     HEADER,
@@ -19,6 +21,7 @@ from kcsim.brokers.record_batches import (
     BatchHeader,
     BrokenRecordsError,
     header_of,
+    keys_of,
     numbered,
     values_of,
 )
@@ -75,19 +78,19 @@ def _run_of(batch: bytes) -> Run:
 
 def _simulated(batch: bytes, header: BatchHeader) -> Run | None:
     """Return the simulated records for which a batch was made; None if a client has sent it."""
+    payloads: tuple[EncodedRecord, ...] = ()
     try:
-        value = next(values_of(batch), None)
-    except BrokenRecordsError:
+        if next(keys_of(batch)) is not None:
+            writer, first = GROUP_WRITER, header.base_offset
+            keys = (key or b"" for key in keys_of(batch))
+            payloads = tuple(map(EncodedRecord, keys, values_of(batch)))
+        else:
+            text = (next(values_of(batch)) or b"").rstrip(b" ").decode(errors="replace")
+            writer, _, number = text.rpartition(" ")
+            if not writer or not number.isdecimal():
+                return None
+            first = int(number)
+    except (BrokenRecordsError, StopIteration):
         return None
-    writer, _, number = (value or b"").rstrip(b" ").decode(errors="replace").rpartition(" ")
-    if not writer or not number.isdecimal():
-        return None
-    return Run(
-        header.base_offset,
-        header.record_count,
-        LeaderEpoch(header.leader_epoch),
-        writer,
-        int(number),
-        header.max_timestamp,
-        header.base_sequence,
-    )
+    epoch, time_ms, size = LeaderEpoch(header.leader_epoch), header.max_timestamp, header.base_sequence
+    return Run(header.base_offset, header.record_count, epoch, writer, first, time_ms, size, payloads)

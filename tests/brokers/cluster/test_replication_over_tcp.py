@@ -18,7 +18,7 @@ from kcsim.controller.admin.topics import NewTopic
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.run_actions import ClusterError
-from kcsim.vocabulary import BrokerId, TopicPartition
+from kcsim.vocabulary import OFFSETS_TOPIC, BrokerId, TopicPartition
 from tests.brokers.cluster.environments import (
     SETTINGS,
     WITHIN_MS,
@@ -165,3 +165,46 @@ def test_acknowledged_records_survive_the_kill_of_a_follower_and_of_the_leader(s
 
     log = play_over_tcp(script, settings)
     assert find(log, EventKind.CLIENT_CONNECTION_CLOSED) == []
+
+
+def test_a_group_goes_on_where_it_was_after_the_loss_of_its_coordinator() -> None:
+    """The offsets are in the log of __consumer_offsets, which its followers have got as bytes."""
+    offsets_0 = TopicPartition(OFFSETS_TOPIC, 0)
+
+    async def script(cluster: Cluster) -> None:
+        await start_and_elect(cluster)
+        await create_orders(cluster)
+        await Acknowledged(cluster, idempotent=False).produce(20)
+        assert len(await read_in_group(cluster, 12)) == 12
+        coordinator = cluster.state.of_topics.states[offsets_0].leader_and_isr.leader
+        await kill_and_expire(cluster, f"broker-{coordinator}")
+        assert await read_in_group(cluster, 8) == [f"{number}".encode() for number in range(12, 20)]
+        await cluster.start([f"broker-{coordinator}"])
+        await cluster.wait_until(until_isr(cluster, {1, 2, 3}), WITHIN_MS)
+        await cluster.wait_until(until_equal(cluster, offsets_0), WITHIN_MS)
+        first, *others = cluster.replica_logs(offsets_0).values()
+        assert all(divergence(first, other) is None for other in others)
+
+    log = play_over_tcp(script, {**SETTINGS, "offsets.topic.num.partitions": 1, "group.initial.rebalance.delay.ms": 0})
+    assert find(log, EventKind.CLIENT_CONNECTION_CLOSED) == []
+
+
+async def read_in_group(cluster: Cluster, count: int) -> list[bytes]:
+    """Return the values that the next member of a group reads and commits; it is alone, and leaves then."""
+    addresses = ",".join(f"{host}:{port}" for host, port in cluster.bootstrap)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": addresses,
+            "group.id": "g",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
+    consumer.subscribe(["orders"])
+    try:
+        messages = await asyncio.to_thread(consumer.consume, count, WITHIN_MS / 1000)
+        await asyncio.to_thread(consumer.commit, messages[-1], asynchronous=False)
+    finally:
+        await asyncio.to_thread(consumer.close)
+    return [value for message in messages if (value := message.value()) is not None]
