@@ -9,12 +9,15 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer
 from confluent_kafka import TopicPartition as Assigned
 
+from kcsim.brokers.clients.clients import ClusterClient
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.brokers.log.log_comparison import divergence
+from kcsim.brokers.requests import ACKS_ALL, ProduceBatch, ProduceRequest
 from kcsim.controller.admin.topics import NewTopic
+from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.run_actions import ClusterError
@@ -98,6 +101,16 @@ def until_isr(cluster: Cluster, isr: set[int], but: int | None = None) -> Callab
         if state is None or state.leader_and_isr.leader in (None, but) or set(state.leader_and_isr.isr) != isr:
             return f"{state}, not yet {isr}"
         return None
+
+    return condition
+
+
+def until_known(cluster: Cluster) -> Callable[[], str | None]:
+    """Return a condition: every broker can tell a client about the partition."""
+
+    def condition() -> str | None:
+        unaware = [name for name in cluster.broker_names if ORDERS_0 not in cluster.broker(name).metadata]
+        return f"{unaware} do not know {ORDERS_0}" if unaware else None
 
     return condition
 
@@ -204,7 +217,65 @@ async def read_in_group(cluster: Cluster, count: int) -> list[bytes]:
     consumer.subscribe(["orders"])
     try:
         messages = await asyncio.to_thread(consumer.consume, count, WITHIN_MS / 1000)
-        await asyncio.to_thread(consumer.commit, messages[-1], asynchronous=False)
+        await asyncio.to_thread(lambda: consumer.commit(message=messages[-1], asynchronous=False))
     finally:
         await asyncio.to_thread(consumer.close)
     return [value for message in messages if (value := message.value()) is not None]
+
+
+@pytest.mark.parametrize("settings", BY_PROTOCOL[:2], ids=lambda settings: settings["inter.broker.protocol.version"])
+def test_a_log_that_diverges_is_truncated(settings: Settings) -> None:
+    """The old leader has records that no follower got; the new one does not have them.
+
+    Before 2.7 the follower asks for the end of its epoch; then the answer to its fetch says it.
+    """
+
+    async def script(cluster: Cluster) -> None:
+        await start_and_elect(cluster)
+        await create_orders(cluster)
+        await Acknowledged(cluster, idempotent=True).produce(10)
+        for follower in ("broker-2", "broker-3"):
+            await cluster.pause(follower)
+        host, port = cluster.bootstrap[0]
+        lost = Producer({"bootstrap.servers": f"{host}:{port}", "acks": 1, "log_level": 0})
+        for value in ("answers the fetches that wait", "lost"):
+            lost.produce("orders", value)
+            assert await asyncio.to_thread(lost.flush, WITHIN_MS / 1000) == 0
+        await kill_and_expire(cluster, "broker-1")
+        for follower in ("broker-2", "broker-3"):
+            await cluster.resume(follower)
+        await cluster.wait_until(until_isr(cluster, {2, 3}, but=1), WITHIN_MS)
+        await Acknowledged(cluster, idempotent=True).produce(5)
+        await cluster.start(["broker-1"])
+        await cluster.wait_until(until_isr(cluster, {1, 2, 3}), WITHIN_MS)
+        await Acknowledged(cluster, idempotent=True).produce(1)
+        await cluster.wait_until(until_equal(cluster), WITHIN_MS)
+        assert_equal(cluster)
+        assert b"lost" not in await consumed(cluster, 17)
+
+    log = play_over_tcp(script, settings)
+    (cut,) = find(log, EventKind.RECORDS_TRUNCATED, node="broker-1")
+    assert (cut.offset, cut.end_offset, cut.rule) == (11, 12, "leader epoch")
+    followed = find(log, EventKind.BECAME_FOLLOWER, node="broker-1", topic="orders")
+    assert cut.cause == followed[-1].seq
+
+
+def test_simulated_records_are_the_same_on_all_replicas() -> None:
+    """Their writers and numbers are known on every replica, as where they are passed by reference."""
+
+    async def script(cluster: Cluster) -> None:
+        await start_and_elect(cluster)
+        await create_orders(cluster)
+        await cluster.wait_until(until_known(cluster), WITHIN_MS)
+        client = ClusterClient(cluster.client_process("producer-a"), cluster.bootstrap, ["orders"])
+        for first in (0, 1_000):
+            now_ms = cluster.epoch_ms + cluster.runtime.now_ms()
+            batch = ProduceBatch("a", first, 1_000, 100, now_ms, is_idempotent=False)
+            answer = await client.send_to_leader(ORDERS_0, ProduceRequest("a", ACKS_ALL, WITHIN_MS, {ORDERS_0: batch}), 0)
+            assert answer.results[ORDERS_0].error is ErrorCode.NONE
+        await cluster.wait_until(until_equal(cluster), WITHIN_MS)
+        for log in cluster.replica_logs(ORDERS_0).values():
+            (run,) = log.runs
+            assert (run.writer, run.first_sequence, run.count, run.record_bytes, run.batch) == ("a", 0, 2_000, 100, None)
+
+    play_over_tcp(script)
