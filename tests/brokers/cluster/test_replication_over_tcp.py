@@ -105,6 +105,15 @@ def until_isr(cluster: Cluster, isr: set[int], but: int | None = None) -> Callab
     return condition
 
 
+async def watch(cluster: Cluster, condition: Callable[[], str | None]) -> None:
+    """Wait, bounded, in small steps, for what is no event: a high watermark, a broker's metadata."""
+    for _ in range(WITHIN_MS // 20):
+        if condition() is None:
+            return
+        await cluster.runtime.sleep_ms(20)
+    raise AssertionError(condition())
+
+
 def until_known(cluster: Cluster) -> Callable[[], str | None]:
     """Return a condition: every broker can tell a client about the partition."""
 
@@ -171,7 +180,7 @@ def test_acknowledged_records_survive_the_kill_of_a_follower_and_of_the_leader(s
         await cluster.start(["broker-1"])
         await cluster.wait_until(until_isr(cluster, {1, 2, 3}), WITHIN_MS)
         await producer.produce(1)
-        await cluster.wait_until(until_equal(cluster), WITHIN_MS)
+        await watch(cluster, until_equal(cluster))
         assert_equal(cluster)
         assert await consumed(cluster, 151) == producer.values
         assert len(producer.values) == 151
@@ -194,7 +203,7 @@ def test_a_group_goes_on_where_it_was_after_the_loss_of_its_coordinator() -> Non
         assert await read_in_group(cluster, 8) == [f"{number}".encode() for number in range(12, 20)]
         await cluster.start([f"broker-{coordinator}"])
         await cluster.wait_until(until_isr(cluster, {1, 2, 3}), WITHIN_MS)
-        await cluster.wait_until(until_equal(cluster, offsets_0), WITHIN_MS)
+        await watch(cluster, until_equal(cluster, offsets_0))
         first, *others = cluster.replica_logs(offsets_0).values()
         assert all(divergence(first, other) is None for other in others)
 
@@ -249,7 +258,7 @@ def test_a_log_that_diverges_is_truncated(settings: Settings) -> None:
         await cluster.start(["broker-1"])
         await cluster.wait_until(until_isr(cluster, {1, 2, 3}), WITHIN_MS)
         await Acknowledged(cluster, idempotent=True).produce(1)
-        await cluster.wait_until(until_equal(cluster), WITHIN_MS)
+        await watch(cluster, until_equal(cluster))
         assert_equal(cluster)
         assert b"lost" not in await consumed(cluster, 17)
 
@@ -266,14 +275,14 @@ def test_simulated_records_are_the_same_on_all_replicas() -> None:
     async def script(cluster: Cluster) -> None:
         await start_and_elect(cluster)
         await create_orders(cluster)
-        await cluster.wait_until(until_known(cluster), WITHIN_MS)
+        await watch(cluster, until_known(cluster))
         client = ClusterClient(cluster.client_process("producer-a"), cluster.bootstrap, ["orders"])
         for first in (0, 1_000):
             now_ms = cluster.epoch_ms + cluster.runtime.now_ms()
             batch = ProduceBatch("a", first, 1_000, 100, now_ms, is_idempotent=False)
             answer = await client.send_to_leader(ORDERS_0, ProduceRequest("a", ACKS_ALL, WITHIN_MS, {ORDERS_0: batch}), 0)
             assert answer.results[ORDERS_0].error is ErrorCode.NONE
-        await cluster.wait_until(until_equal(cluster), WITHIN_MS)
+        await watch(cluster, until_equal(cluster))
         for log in cluster.replica_logs(ORDERS_0).values():
             (run,) = log.runs
             assert (run.writer, run.first_sequence, run.count, run.record_bytes, run.batch) == ("a", 0, 2_000, 100, None)
