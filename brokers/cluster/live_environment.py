@@ -81,9 +81,12 @@ def run_live(
             await servers.start()
             already = await _check_external(servers, spec) if isinstance(servers, ExternalZooKeeper) else ""
             runtime.restart_clock()
-            began = begin_run(log, replace(info, zookeeper=info.zookeeper + already), spec, subscribers)
+            epoch_ms = int(time.time() * 1000)
+            began_ms = epoch_ms if spec.has_brokers_elsewhere else None
+            described = replace(info, zookeeper=info.zookeeper + already, began_ms=began_ms)
+            began = begin_run(log, described, spec, subscribers)
             with around(servers.connect_string):
-                await _run_on(servers, choice, spec, runtime, log, script, began)
+                await _run_on(servers, choice, spec, runtime, log, script, began, epoch_ms)
         finally:
             if zk_log is not None:
                 keep_log(servers, zk_log)
@@ -128,6 +131,7 @@ async def _run_on(
     log: EventLog,
     script: Script,
     began: int,
+    epoch_ms: int,
 ) -> None:
     records = AcknowledgedRecords()
     clients = None if spec.client_ports is None else _observers_of_clients(runtime, log, spec, records)
@@ -138,7 +142,6 @@ async def _run_on(
     if isinstance(capture, TransactionLogCapture):
         admin = CaughtUpSession(admin, capture)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
-    epoch_ms = int(time.time() * 1000)
     environment = ClusterEnvironment(
         runtime,
         log,

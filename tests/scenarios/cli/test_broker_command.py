@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kcsim.eventlog.event_log import read_trace
-from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.scenarios.cli.app import app
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.free_ports import free_ports
@@ -22,6 +23,7 @@ from tests.scenarios.cli.live_cluster import new_chroot
 from tests.zk.servers.processes import until
 
 PATIENCE_S = 600
+TRACES = "traces"
 PROGRAM = """import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
 from kcsim.scenarios.cli.main import main
@@ -40,7 +42,7 @@ class BrokerProcess:
     def __init__(self, name: str, process: "subprocess.Popen[str]", directory: Path) -> None:
         self.name = name
         self.process = process
-        self.trace = directory / f"{name}.jsonl"
+        self.trace = directory / TRACES / f"{name}.jsonl"
         self._output_file = directory / f"{name}.txt"
 
     def wait_for(self, words: str) -> str:
@@ -58,11 +60,12 @@ class BrokerProcess:
 def broker_process(broker_id: int, connect: str, directory: Path, *arguments: str) -> Iterator[BrokerProcess]:
     """Start a broker, and yield it once it is registered."""
     name = f"broker-{broker_id}"
+    (directory / TRACES).mkdir(exist_ok=True)
     given = ["broker", "--id", str(broker_id), "--zookeeper", connect, "--execute", *SETTINGS]
     with (
         (directory / f"{name}.txt").open("w") as file,
         subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *given, "--trace", str(directory / f"{name}.jsonl"), *arguments],
+            [sys.executable, "-c", PROGRAM, *given, "--trace", str(directory / TRACES / f"{name}.jsonl"), *arguments],
             stdout=file,
             stderr=subprocess.STDOUT,
             text=True,
@@ -117,6 +120,30 @@ def test_processes_form_a_cluster_that_survives_its_controller_s_crash(server: E
     assert 2 in [event.controller_epoch for name in ("broker-2", "broker-3") for event in won[name]]
     assert list(read_trace(third.trace))[-1].kind is EventKind.RUN_ENDED
     assert registered(connect) == {}
+    check_merged(list(read_trace(tmp_path / TRACES)))
+
+
+def check_merged(events: list[Event]) -> None:
+    """Check the one log of all processes: ZooKeeper's order, and causes that lead from process to process."""
+    assert [event.seq for event in events] == list(range(len(events)))
+    assert all(event.cause is None or event.cause < event.seq for event in events)
+    assert [event.kind for event in events].count(EventKind.RUN_STARTED) == 1
+    assert EventKind.REQUEST_RECEIVED not in {event.kind for event in events}
+    zxids = [event.zxid for event in events if event.kind in ZNODE_CHANGES and event.zxid is not None]
+    assert zxids == sorted(zxids)
+    written = Counter((e.path, e.zxid, e.zk_version) for e in events if e.kind in ZNODE_CHANGES and e.zxid is not None)
+    assert set(written.values()) == {1}
+    elected = next(event for event in events if event.kind is EventKind.LEADER_ELECTION and event.leader == 2)
+    led = next(event for event in events if event.kind is EventKind.BECAME_LEADER and event.node == "broker-2")
+    assert elected.node == "broker-1"
+    chain = set(chain_of(led, events))
+    assert {("broker-1", EventKind.REQUEST_SENT), ("broker-1", EventKind.TOPIC_CHANGE)} <= chain
+
+
+def chain_of(event: Event, events: list[Event]) -> Iterator[tuple[str, EventKind]]:
+    while event.cause is not None:
+        event = events[event.cause]
+        yield event.node, event.kind
 
 
 @pytest.mark.live
