@@ -187,7 +187,13 @@ class Broker:
 
     def _group_coordinator(self) -> GroupCoordinator:
         config = self._config
-        log = ReplicatedGroupLog(self.data.produce, self.disk, config.offsets_commit_timeout_ms, self._ports.wall_clock_ms)
+        log = ReplicatedGroupLog(
+            self.data.produce,
+            self.disk,
+            config.offsets_commit_timeout_ms,
+            self._ports.wall_clock_ms,
+            is_encoded=self._ports.separate_replication is not None,
+        )
         storage = GroupStorage(log, self._offsets_topic.create)
         groups = GroupCoordinator(self._ports.runtime, self._sink, config, self.metadata, storage, self._numbers)
         self.replicas.watch_roles(partial(follow_roles, groups, self.data.hosted))

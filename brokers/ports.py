@@ -166,6 +166,7 @@ class BrokerPorts:
         record_memory: None: nothing bounds it.
         exit_process: shuts the broker down and ends its process, because of this and after this event; returns at once.
         separate_control_plane: the way of the requests between controller and brokers; None: they go over the network.
+        separate_replication: the way of followers' requests to their leaders; None: they go over the network.
     """
 
     runtime: Runtime
@@ -176,10 +177,15 @@ class BrokerPorts:
     separate_control_plane: BrokerTransport | None = None
     record_memory: BoundsRecords | None = None
     exit_process: Callable[[str, int], None] = _cannot_exit
+    separate_replication: BrokerTransport | None = None
 
     @property
     def control_plane(self) -> BrokerTransport:
         return self.network if self.separate_control_plane is None else self.separate_control_plane
+
+    @property
+    def replication(self) -> BrokerTransport:
+        return self.network if self.separate_replication is None else self.separate_replication
 
     def wall_clock_ms(self) -> int:
         """Return the wall-clock time, in ms since 1970, as brokers write it into records and znodes."""

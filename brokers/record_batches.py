@@ -150,6 +150,25 @@ def keys_of(batch: bytes) -> Iterator[bytes | None]:
         raise BrokenRecordsError(f"the batch of {len(batch)} bytes ends within a record") from None
 
 
+def values_of(batch: bytes) -> Iterator[bytes | None]:
+    """Yield the value of each record of a batch that is not compressed; None for a record without one.
+
+    Raises: BrokenRecordsError.
+    """
+    position = HEADER.size
+    try:
+        for _ in range(header_of(batch).record_count):
+            length, start = _varint(batch, position)
+            _, at = _varint(batch, start + 1)  # after the record's attributes
+            _, at = _varint(batch, at)
+            key_length, key_at = _varint(batch, at)
+            value_length, value_at = _varint(batch, key_at + max(key_length, 0))
+            yield None if value_length < 0 else batch[value_at : value_at + value_length]
+            position = start + length
+    except IndexError:
+        raise BrokenRecordsError(f"the batch of {len(batch)} bytes ends within a record") from None
+
+
 def _deltas(batch: bytes, count: int) -> Iterator[tuple[int, int]]:
     """Yield what each record adds to the batch's base offset and timestamp."""
     position = HEADER.size

@@ -17,11 +17,19 @@ from kcsim.brokers.record_batches import placed_at
 from kcsim.vocabulary import LeaderEpoch
 
 
+def producer_in(writer: str) -> str:
+    """Return what the bytes of a batch say of its writer: the producer id, as `#7`; `@` if it has none."""
+    _, mark, number = writer.rpartition("#")
+    return f"#{number}" if mark and number.isdecimal() else "@"
+
+
 class Run(msgspec.Struct, frozen=True):
     """Consecutive records of one writer.
 
     Attributes:
         base_offset: of the first record.
+        writer: its name. Of a batch of bytes: the client and its producer id, `app#7`, or the client and its address,
+            `app@10.0.0.1:5000`; on a follower that got the batch over TCP without the client: `#7` and `@`.
         count: the number of records; at least one.
         leader_epoch: of the leader that appended them.
         first_sequence: the first record's number in the writer's sequence; the others follow without a gap.
@@ -54,6 +62,11 @@ class Run(msgspec.Struct, frozen=True):
     @property
     def last_sequence(self) -> int:
         return self.first_sequence + self.count - 1
+
+    @property
+    def producer(self) -> str:
+        """The writer as all replicas know it: a batch does not name its producer's client, which only the leader knows."""
+        return self.writer if self.batch is None else producer_in(self.writer)
 
     @property
     def size(self) -> int:

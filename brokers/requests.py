@@ -10,11 +10,12 @@ MetadataRequest; docs/kafka/requests.md 7, 8, 14.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import msgspec
 
 from kcsim.brokers.record_batches import NO_PRODUCER_ID, NO_TIMESTAMP
-from kcsim.brokers.records import Run
+from kcsim.brokers.records import Run, producer_in
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import BrokerId, Endpoint, LeaderEpoch, TopicPartition
 
@@ -62,6 +63,11 @@ class ProduceBatch(msgspec.Struct, frozen=True):
     @property
     def last_sequence(self) -> int:
         return self.first_sequence + self.count - 1
+
+    @property
+    def producer(self) -> str:
+        """The writer as all replicas know it."""
+        return self.writer if self.batch is None else producer_in(self.writer)
 
 
 class ProduceRequest(msgspec.Struct, frozen=True):
@@ -134,7 +140,11 @@ class FetchRequest(msgspec.Struct, frozen=True):
         max_bytes: of records, over all partitions.
         is_full: set in a follower's first fetch on a connection: earlier responses of the leader may not have arrived.
         may_ask_followers: whether a client may be answered by a replica that does not lead.
+        names_all: whether the response to a follower names every partition, as Kafka's to the first fetch of a session.
+        version: that of a follower's request over TCP.
     """
+
+    api_key: ClassVar[int] = 1
 
     replica_id: BrokerId
     max_wait_ms: int
@@ -143,6 +153,8 @@ class FetchRequest(msgspec.Struct, frozen=True):
     max_bytes: int = 10 * MIB
     is_full: bool = False
     may_ask_followers: bool = False
+    names_all: bool = False
+    version: int = 12
 
 
 class DivergingEpoch(msgspec.Struct, frozen=True):
@@ -188,8 +200,13 @@ class EpochQuery(msgspec.Struct, frozen=True):
 
 
 class OffsetsForLeaderEpochRequest(msgspec.Struct, frozen=True):
+    """Queries for the ends of leader epochs. Attributes: version: that of a follower's request over TCP."""
+
+    api_key: ClassVar[int] = 23
+
     replica_id: BrokerId
     partitions: Mapping[TopicPartition, EpochQuery]
+    version: int = 4
 
 
 class EpochEnd(msgspec.Struct, frozen=True):
@@ -219,8 +236,13 @@ class OffsetQuery(msgspec.Struct, frozen=True):
 
 
 class ListOffsetsRequest(msgspec.Struct, frozen=True):
+    """Queries for offsets. Attributes: version: that of a follower's request over TCP."""
+
+    api_key: ClassVar[int] = 2
+
     partitions: Mapping[TopicPartition, OffsetQuery]
     replica_id: BrokerId = CONSUMER
+    version: int = 6
 
 
 class ListedOffset(msgspec.Struct, frozen=True):

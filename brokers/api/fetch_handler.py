@@ -112,11 +112,23 @@ class FetchHandler:
             offsets = self._reads.offsets(tp, request.replica_id)
             if offsets is not None and session.sent_offsets.get(tp, (0, 0)) != offsets:
                 found[tp] = FetchedPartition(high_watermark=offsets[0], log_start_offset=offsets[1])
+        if request.names_all:
+            found.update(self._without_news([tp for tp in request.partitions if tp not in found]))
         for tp, fetched in found.items():
             if not _agrees(fetched):
                 session.dirty[tp] = None  # the fetch was not recorded: an unchanged next fetch must be processed again
             else:
                 session.sent_offsets[tp] = fetched.high_watermark, fetched.log_start_offset
+        return found
+
+    def _without_news(self, partitions: Iterable[TopicPartition]) -> Found:
+        """Return the offsets of partitions of which there is nothing to send."""
+        found: Found = {}
+        for tp in partitions:
+            partition = self._reads.led(tp)
+            if partition is not None:
+                high_watermark, log = partition.high_watermark, partition.written_log
+                found[tp] = FetchedPartition(high_watermark=high_watermark, log_start_offset=log.log_start_offset)
         return found
 
     # --- follower state

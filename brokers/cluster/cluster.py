@@ -116,6 +116,8 @@ class Cluster:
             )
         if spec.control_plane_over_tcp and spec.client_ports is None:
             raise ClusterError("controller and brokers reach each other over TCP only where brokers have TCP ports")
+        if spec.replication_over_tcp and not spec.control_plane_over_tcp:
+            raise ClusterError("followers reach their leaders over TCP only where controller and brokers do so, too")
         self._network = MemoryNetwork(
             runtime,
             network_delay_ms,
@@ -227,7 +229,10 @@ class Cluster:
         errors, control_plane = self._injected_errors.at(name), process.control_plane
         memory = self._record_memory
         exit_process = partial(self._exit_process, slot, process)
-        ports = BrokerPorts(process, process.network, sink, self.epoch_ms, errors, control_plane, memory, exit_process)
+        replication = control_plane if self._spec.replication_over_tcp else None
+        ports = BrokerPorts(
+            process, process.network, sink, self.epoch_ms, errors, control_plane, memory, exit_process, replication
+        )
         broker = Broker(info, config, ports, process, slot.disk, slot.numbers)
         slot.process, slot.broker = process, broker
         started = sink.emit(EventKind.PROCESS_STATE, cause, state=process.state.value)

@@ -37,6 +37,7 @@ class ClusterSpec:
         client_host: the host on which these ports are opened, and which the brokers advertise.
         has_brokers_elsewhere: whether brokers of other processes belong to the cluster, too.
         control_plane_over_tcp: whether controller and brokers reach each other at the client ports, with requests as bytes.
+        replication_over_tcp: whether followers reach their leaders in the same way; only with control_plane_over_tcp.
         listener_proxies: whether real brokers reach each other through proxies, so that links can be cut.
         release: the release of Kafka whose behaviour the brokers have; None: that of the protocol version, but at least 2.8.
     """
@@ -52,6 +53,7 @@ class ClusterSpec:
     listener_proxies: bool = False
     client_host: str = "127.0.0.1"
     has_brokers_elsewhere: bool = False
+    replication_over_tcp: bool = False
 
     @property
     def session_timeout_ms(self) -> int:

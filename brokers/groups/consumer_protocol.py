@@ -74,13 +74,13 @@ def subscription_of(given: SubscriptionData, protocol: str | None = None) -> Sub
     """Return a subscription that was sent for this assignor. Raises: ConsumerProtocolError."""
     if isinstance(given, Subscription):
         return given
-    reader = _Reader(given)
+    reader = ByteReader(given)
     version = reader.version()
     topics = tuple(sorted(reader.strings()))
     user_data = reader.nullable_bytes()
     owned = reader.partitions() if version >= 1 else ()
     if protocol == AssignmentStrategy.STICKY.value and user_data:
-        sticky = _Reader(user_data)
+        sticky = ByteReader(user_data)
         return Subscription(topics, sticky.partitions(), sticky.number(INT32) if sticky.is_more else None)
     return Subscription(topics, owned)
 
@@ -91,12 +91,12 @@ def assignment_of(given: AssignmentData) -> Partitions:
         return given
     if not given:
         return ()
-    reader = _Reader(given)
+    reader = ByteReader(given)
     reader.version()
     return reader.partitions()
 
 
-class _Reader:
+class ByteReader:
     """Reads values one after the other. Each method raises ConsumerProtocolError."""
 
     def __init__(self, content: bytes) -> None:
@@ -132,9 +132,16 @@ class _Reader:
         length = self.number(INT32)
         return None if length == NULL else self._take(length)
 
+    def nullable_string(self) -> str | None:
+        length = self.number(INT16)
+        return None if length == NULL else self._text(length)
+
     def string_bytes(self) -> str:
+        return self._text(self.number(INT16))
+
+    def _text(self, length: int) -> str:
         try:
-            return self._take(self.number(INT16)).decode()
+            return self._take(length).decode()
         except UnicodeDecodeError as error:
             raise ConsumerProtocolError(f"text that is no UTF-8: {error.reason}") from error
 

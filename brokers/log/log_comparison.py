@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from kcsim.brokers.log.intervals import IntervalSet, Range
 from kcsim.brokers.log.replica_log import ReplicaLog
+from kcsim.brokers.record_batches import placed_at
 from kcsim.brokers.records import Run
 
 
@@ -73,13 +74,20 @@ def _compared(a: Sequence[Run], b: Sequence[Run]) -> Iterator[tuple[Range, bool]
 
 def _compared_runs(a: Run, b: Run) -> Iterator[tuple[Range, bool]]:
     """Yield the same for two runs of the same offsets."""
-    is_same = (a.writer, a.first_sequence) == (b.writer, b.first_sequence)
+    is_same = (a.producer, a.first_sequence) == (b.producer, b.first_sequence) and _have_same_bytes(a, b)
     if not is_same or a.payloads == b.payloads:
         yield (a.base_offset, a.end_offset), is_same
         return
     for index in range(a.count):
         offset, one = a.base_offset + index, slice(index, index + 1)
         yield (offset, offset + 1), a.payloads[one] == b.payloads[one]
+
+
+def _have_same_bytes(a: Run, b: Run) -> bool:
+    """Return whether two runs are of the same batch of bytes, whatever its leader epoch, or have no bytes both."""
+    if a.batch is None or b.batch is None or a.batch is b.batch:
+        return a.batch is b.batch
+    return placed_at(a.batch, 0, 0) == placed_at(b.batch, 0, 0)
 
 
 def _pieces(runs: Sequence[Run], stretches: Sequence[Range]) -> tuple[Run, ...]:

@@ -69,7 +69,7 @@ def _check_batch_of_bytes(state: ProducerStateEntry, batch: ProduceBatch, runs: 
     if is_next:
         return AppendDecision()
     if batch.first_sequence <= state.last_sequence:
-        for run in islice((run for run in reversed(runs()) if run.writer == batch.writer), BATCHES_KNOWN):
+        for run in islice((run for run in reversed(runs()) if run.producer == batch.producer), BATCHES_KNOWN):
             if (run.first_sequence, run.last_sequence) == (batch.first_sequence, batch.last_sequence):
                 offset, timestamp_ms = run.base_offset, run.timestamp_ms
                 return AppendDecision(ErrorCode.NONE, offset, timestamp_ms, run.leader_epoch)
@@ -79,7 +79,7 @@ def _check_batch_of_bytes(state: ProducerStateEntry, batch: ProduceBatch, runs: 
 def offset_of(runs: Sequence[Run], batch: ProduceBatch) -> int | None:
     """Return the offset of these records in the log; None if the log does not have all of them."""
     for run in reversed(runs):
-        if run.writer == batch.writer and run.first_sequence <= batch.first_sequence <= run.last_sequence:
+        if run.producer == batch.producer and run.first_sequence <= batch.first_sequence <= run.last_sequence:
             is_whole = batch.last_sequence <= run.last_sequence
             return run.base_offset + batch.first_sequence - run.first_sequence if is_whole else None
     return None
@@ -100,15 +100,15 @@ class ProducerStateManager:
         """Decide on a batch. An idempotent writer without records in the log may begin at any sequence."""
         if not batch.is_idempotent:
             return AppendDecision()
-        if batch.writer not in self._states:
-            last = next((run for run in reversed(runs()) if run.writer == batch.writer), None)
+        if batch.producer not in self._states:
+            last = next((run for run in reversed(runs()) if run.producer == batch.producer), None)
             if last is None:
                 return AppendDecision()
             epoch = 0 if last.batch is None else epoch_of(last.last_sequence)
-            self._states[batch.writer] = ProducerStateEntry(last.last_sequence, epoch)
-        return check_sequence(self._states[batch.writer], batch, runs)
+            self._states[batch.producer] = ProducerStateEntry(last.last_sequence, epoch)
+        return check_sequence(self._states[batch.producer], batch, runs)
 
     def appended(self, batch: ProduceBatch) -> None:
         """Record that a batch was appended."""
         if batch.is_idempotent:
-            self._states[batch.writer] = ProducerStateEntry(batch.last_sequence, batch.producer_epoch)
+            self._states[batch.producer] = ProducerStateEntry(batch.last_sequence, batch.producer_epoch)

@@ -18,6 +18,7 @@ from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.log.log_segments import RecordBatchTooLargeError
 from kcsim.brokers.log.replica_log import UnexpectedAppendOffsetError
 from kcsim.brokers.replication.follower_logs import FollowerLogs
+from kcsim.brokers.replication.replica_request_versions import replica_request_versions
 from kcsim.brokers.requests import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -70,6 +71,7 @@ class FetchProgress:
         self._config = config
         self._logs = logs
         self._truncates_on_fetch = config.controller.capabilities.truncation_on_fetch
+        self._versions = replica_request_versions(config.controller.inter_broker_protocol_version)
         self._stages: dict[TopicPartition, FetchStage] = {}  # of the partitions that are not in FETCHING
         self._delayed_until_ms: dict[TopicPartition, int] = {}
         self._request: FetcherRequest | None = None  # None: to be created again
@@ -136,11 +138,12 @@ class FetchProgress:
             elif self._truncates_on_fetch:
                 self._fetch_on(tp)
         if truncating := self._at(FetchStage.TRUNCATING):
-            return OffsetsForLeaderEpochRequest(self._broker_id, {tp: self._epoch_query(tp) for tp in truncating})
+            asked = {tp: self._epoch_query(tp) for tp in truncating}
+            return OffsetsForLeaderEpochRequest(self._broker_id, asked, self._versions.offsets_for_leader_epoch)
         for stage, timestamp in ((FetchStage.LEADERS_END, LATEST_TIMESTAMP), (FetchStage.LEADERS_START, EARLIEST_TIMESTAMP)):
             if lost := self._at(stage):
                 queries = {tp: OffsetQuery(timestamp, self.partitions[tp].leader_epoch) for tp in lost}
-                return ListOffsetsRequest(queries, self._broker_id)
+                return ListOffsetsRequest(queries, self._broker_id, self._versions.list_offsets)
         wanted = {tp: fetch for tp, fetch in self.partitions.items() if tp not in self._delayed_until_ms}
         return self._fetch_request(wanted) if wanted else None
 
@@ -162,6 +165,7 @@ class FetchProgress:
             wanted,
             config.replica_fetch_min_bytes,
             config.replica_fetch_response_max_bytes,
+            version=self._versions.fetch,
         )
 
     def _fetch_on(self, tp: TopicPartition) -> None:

@@ -64,7 +64,7 @@ class ReplicaFetcher:
     ) -> None:
         self._leader = leader
         self._runtime = runtime = ports.runtime
-        self._network = ports.network
+        self._transport = ports.replication
         self._sink = ports.sink
         self._config = config
         self._throttle = throttle
@@ -144,7 +144,7 @@ class ReplicaFetcher:
         response: FetcherResponse | None = None
         try:
             if self._connection is None:
-                self._connection = await self._network.connect(self._leader.host, self._leader.port, timeout_ms)
+                self._connection = await self._transport.connect(self._leader.host, self._leader.port, timeout_ms)
             response = await self._connection.send(request, timeout_ms, cause)
         except (BrokerConnectionError, TimedOutError):
             self._disconnect()

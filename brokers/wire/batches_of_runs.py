@@ -1,8 +1,9 @@
-"""The bytes of the records that a consumer fetches.
+"""The bytes of the records that a consumer or a follower fetches.
 
 Batches of real producers are sent as they came. For records of simulated producers, which have no bytes, batches are made.
 The value of such a record is its writer and its number there, filled up with blanks to the size that the producer gives its
-records: `producer-a 17`. The records of __consumer_offsets are as Kafka's coordinators write them.
+records: `producer-a 17`. The records of __consumer_offsets are as Kafka's coordinators write them. A batch that is made has
+this size as its base sequence, which has no meaning without a producer id: runs_of_batches.py knows it by that.
 
 Source: Kafka 2.8, DefaultRecordBatch and DefaultRecord.
 """
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from crc32c import crc32c
 
 from kcsim.brokers.groups.group_metadata import StoredRecord
+from kcsim.brokers.groups.offsets_topic_records import EncodedRecord, key_and_value
 from kcsim.brokers.record_batches import (
     CHECKSUM_STARTS_AT,
     HEADER,
@@ -20,7 +22,6 @@ from kcsim.brokers.record_batches import (
     NO_PRODUCER_ID,
 )
 from kcsim.brokers.records import Run
-from kcsim.brokers.wire.offsets_topic_records import key_and_value
 
 _NULL = b"\x01"
 _NO_HEADERS = b"\x00"
@@ -34,7 +35,8 @@ def batches_of(runs: Iterable[Run]) -> bytes:
 def _batch_of(run: Run) -> bytes:
     records = b"".join(_record(delta, key, value) for delta, (key, value) in enumerate(_keys_and_values(run)))
     size, timestamp = HEADER.size + len(records), run.timestamp_ms
-    producer = NO_PRODUCER_ID, -1, -1
+    # Nobody reads a sequence without a producer id. Here it tells followers that these are records without bytes.
+    producer = NO_PRODUCER_ID, -1, run.record_bytes
 
     def header(checksum: int) -> bytes:
         place = run.base_offset, size - LENGTH_STARTS_AT, run.leader_epoch, MAGIC, checksum
@@ -47,7 +49,9 @@ def _batch_of(run: Run) -> bytes:
 def _keys_and_values(run: Run) -> Iterator[tuple[bytes | None, bytes | None]]:
     for index in range(run.count):
         payload = run.payloads[index] if run.payloads else None
-        if isinstance(payload, StoredRecord):
+        if isinstance(payload, EncodedRecord):
+            yield payload
+        elif isinstance(payload, StoredRecord):
             yield key_and_value(payload, run.timestamp_ms)
         else:
             text = f"{run.writer} {run.first_sequence + index}".encode()

@@ -7,6 +7,7 @@ Source: Kafka 2.8, SocketServer.Processor and NetworkReceive.
 """
 
 import asyncio
+import re
 import socket
 import struct
 from contextlib import suppress
@@ -42,6 +43,9 @@ OF_BROKERS = frozenset(
     {"LeaderAndIsr", "UpdateMetadata", "StopReplica", "ControlledShutdown", "AlterIsr", "AllocateProducerIds"}
 )
 """The requests between controller and brokers. A broker's client id is its own id."""
+OF_FOLLOWERS = frozenset({"Fetch", "OffsetsForLeaderEpoch", "ListOffsets"})
+"""The requests of followers to their leaders."""
+_FETCHER = re.compile(r"broker-([0-9]+)-fetcher-[0-9]+")
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 """SO_LINGER with no time: closing the socket sends a reset."""
 
@@ -179,8 +183,7 @@ class KafkaClientConnection(asyncio.Protocol):
             self._transport.pause_reading()
         name = name_of_request(frame)
         if not self._link.is_sender_known and (client_id := client_id_in(frame)) is not None:
-            is_broker = name in OF_BROKERS and client_id.isdecimal()
-            self._link.name_sender(f"{BROKER_PREFIX}{client_id}" if is_broker else f"{CLIENT}{client_id}")
+            self._link.name_sender(_node_of(client_id, name))
         self._link.bring(name, frame)
 
     def connection_lost(self, _: Exception | None) -> None:
@@ -223,6 +226,7 @@ class KafkaClientConnection(asyncio.Protocol):
         except (asyncio.CancelledError, Killed):
             observer.disconnected(self._client, ConnectionEnd.BROKEN if self._is_broken else ConnectionEnd.PORT_CLOSED)
         finally:
+            self._context.fetch_sessions.opening.pop(self._client, None)
             self._context.connections.discard(self)
             self._link.close()
             self._transport.abort()
@@ -257,7 +261,9 @@ class KafkaClientConnection(asyncio.Protocol):
         cause, is_reported = self._cause_of(frame, name)
         under_way = _UnderWay(frame, len(content), began_s, name, is_reported)
         try:
-            request = ClientRequest(request_of(frame), self._link.ends[0], cause, context.runtime.promise())
+            request = ClientRequest(
+                request_of(frame._replace(cause=cause)), self._link.ends[0], cause, context.runtime.promise()
+            )
         except AnsweredRequestError as error:
             self._respond(under_way, None, error.values)
             return
@@ -304,6 +310,15 @@ class KafkaClientConnection(asyncio.Protocol):
             return False
         self._transport.writelines((LENGTH.pack(len(answer)), answer))
         return True
+
+
+def _node_of(client_id: str, request: str) -> str:
+    """Return the node that calls itself so in its first request."""
+    if request in OF_BROKERS and client_id.isdecimal():
+        return f"{BROKER_PREFIX}{client_id}"
+    if request in OF_FOLLOWERS and (fetcher := _FETCHER.fullmatch(client_id)) is not None:
+        return f"{BROKER_PREFIX}{fetcher[1]}"
+    return f"{CLIENT}{client_id}"
 
 
 class _UnderWay(NamedTuple):

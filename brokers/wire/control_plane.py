@@ -1,4 +1,4 @@
-"""Connections over TCP for the requests between controller and brokers, on asyncio.
+"""Connections over TCP for the requests between controller and brokers, and of followers to their leaders, on asyncio.
 
 Each connection has one request under way, as that of Kafka's RequestSendThread.
 
@@ -9,6 +9,7 @@ import asyncio
 import struct
 from typing import Any
 
+from kcsim.brokers.wire.follower_requests import FollowerRequest, FollowerRequests
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.brokers.wire.request_causes import RequestCauses
 from kcsim.brokers.wire.sent_requests import RequestEncoder, decode_answer
@@ -50,7 +51,7 @@ class TcpControlPlane:
 
 
 class TcpConnection(asyncio.Protocol):
-    """The BrokerConnection port, for the requests between controller and brokers.
+    """The BrokerConnection port, for the requests between controller and brokers, and of followers.
 
     Args:
         opened: the open connections of its process.
@@ -69,6 +70,7 @@ class TcpConnection(asyncio.Protocol):
         self._encoder = encoder
         self._causes = causes
         self._opened = opened
+        self._replication = FollowerRequests()
         self._own_end = ""  # host and port, once it is established
         self._established: Promise[None] = runtime.promise()
         self._under_way: Promise[bytes] | None = None
@@ -90,11 +92,11 @@ class TcpConnection(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._broken is None
 
-    async def send(self, request: BrokerRequest, timeout_ms: int, cause: int) -> Any:
+    async def send(self, request: BrokerRequest | FollowerRequest, timeout_ms: int, cause: int) -> Any:
         if self._broken is not None or self._transport is None:
             raise self._error(self._broken or "it was never established")
         correlation_id, self._sent = self._sent, self._sent + 1
-        frame = self._encoder.encode(request, correlation_id)
+        frame = self._encode(request, correlation_id)
         answer: Promise[bytes] = self._runtime.promise()
         self._under_way = answer
         self._causes.sent(self._own_end, cause)
@@ -102,7 +104,7 @@ class TcpConnection(asyncio.Protocol):
         self._transport.write(frame)
         received = await self._wait(answer, timeout_ms)
         try:
-            answered_id, response = decode_answer(received, request)
+            answered_id, response = self._decode(received, request)
         except MalformedFrameError as error:
             why = f"the answer cannot be read: {error}"
         else:
@@ -114,6 +116,16 @@ class TcpConnection(asyncio.Protocol):
 
     def close(self) -> None:
         self._break("it was closed at this end")
+
+    def _encode(self, request: BrokerRequest | FollowerRequest, correlation_id: int) -> bytes:
+        if isinstance(request, FollowerRequest):
+            return self._replication.encode(request, correlation_id)
+        return self._encoder.encode(request, correlation_id)
+
+    def _decode(self, answer: bytes, request: BrokerRequest | FollowerRequest) -> tuple[int, Any]:
+        if isinstance(request, FollowerRequest):
+            return self._replication.decode(answer, request)
+        return decode_answer(answer, request)
 
     # --- what asyncio calls
 

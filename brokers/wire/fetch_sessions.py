@@ -6,7 +6,7 @@ Source: Kafka 2.8, FetchSession.scala (FetchManager, IncrementalFetchContext); K
 import random
 from collections.abc import Callable, Iterable, Mapping
 
-from kcsim.brokers.requests import FetchedPartition, FetchPartition
+from kcsim.brokers.requests import FetchedPartition, FetchPartition, FetchRequest
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import TopicPartition
 
@@ -30,13 +30,21 @@ class FetchSessionError(Exception):
 
 
 class FetchSession:
-    """What one client fetches. Attributes: epoch: that of the client's next request."""
+    """What one client fetches.
+
+    Attributes:
+        epoch: that of the client's next request.
+        request: a follower's last one that goes on with the session; the leader knows by this object what has not changed.
+        delivered: the partitions with records in the last answer to a follower.
+    """
 
     def __init__(self, session_id: int, now_ms: int) -> None:
         self.session_id = session_id
         self.epoch = 1
         self.used_ms = now_ms
         self.partitions: dict[TopicPartition, FetchPartition] = {}
+        self.request: FetchRequest | None = None
+        self.delivered: tuple[TopicPartition, ...] = ()
         self._sent: dict[TopicPartition, tuple[int, int]] = {}
 
     def change(self, partitions: Mapping[TopicPartition, FetchPartition], forgotten: Iterable[TopicPartition]) -> None:
@@ -61,12 +69,20 @@ def _offsets(fetched: FetchedPartition) -> tuple[int, int]:
 
 
 class FetchSessions:
-    """The sessions on one broker. Args: now_ms: the time, on any clock that does not go back."""
+    """The sessions on one broker.
+
+    Args:
+        now_ms: the time, on any clock that does not go back.
+
+    Attributes:
+        opening: by host and port of a follower, what it has listed to open a session, until that is answered.
+    """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
         self._sessions: dict[int, FetchSession] = {}
         self._numbers = random.Random()
+        self.opening: dict[str, Mapping[TopicPartition, FetchPartition]] = {}
 
     def open(self, partitions: Mapping[TopicPartition, FetchPartition], fetched: Fetched) -> int:
         """Open a session whose first answer has all partitions. Return its id, or NO_SESSION if there is no room for it."""

@@ -18,6 +18,7 @@ from kio.serial.errors import SerialError
 
 from kcsim.brokers.wire.fetch_sessions import FetchSessions
 from kcsim.brokers.wire.message_reader import MalformedFrameError, message_reader
+from kcsim.eventlog.run_actions import RUN_STARTED_SEQ
 
 API_VERSIONS = 18
 ReadPacked = Callable[[bytes, int], Any]
@@ -46,6 +47,7 @@ class RequestFrame(NamedTuple):
         message: kio's message of this API and version.
         client: the client's host and port.
         fetch_sessions: those of the broker that got the request.
+        cause: the event that the broker's events for the request follow from.
     """
 
     api_key: int
@@ -55,6 +57,7 @@ class RequestFrame(NamedTuple):
     message: Any
     client: str = ""
     fetch_sessions: FetchSessions | None = None
+    cause: int = RUN_STARTED_SEQ
 
 
 def decode_request(

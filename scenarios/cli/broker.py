@@ -130,6 +130,7 @@ def _spec(broker_id: int, rack: str | None, settings: list[str], listen: str | N
         client_ports={broker_id: free_ports(1)[0] if port is None else port},
         client_host=host,
         control_plane_over_tcp=True,
+        replication_over_tcp=True,
         has_brokers_elsewhere=True,
     )
 

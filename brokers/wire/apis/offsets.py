@@ -31,7 +31,7 @@ def _list_offsets_request(frame: RequestFrame) -> ListOffsetsRequest:
         for topic in frame.message.topics
         for one in topic.partitions
     }
-    return ListOffsetsRequest(partitions, BrokerId(frame.message.replica_id))
+    return ListOffsetsRequest(partitions, BrokerId(frame.message.replica_id), frame.version)
 
 
 def _list_offsets_values(response: ListOffsetsResponse, frame: RequestFrame) -> Values:
@@ -64,7 +64,7 @@ def _epochs_request(frame: RequestFrame) -> OffsetsForLeaderEpochRequest:
         for topic in frame.message.topics
         for one in topic.partitions
     }
-    return OffsetsForLeaderEpochRequest(BrokerId(getattr(frame.message, "replica_id", -2)), partitions)
+    return OffsetsForLeaderEpochRequest(BrokerId(getattr(frame.message, "replica_id", -2)), partitions, frame.version)
 
 
 def _epochs_values(response: OffsetsForLeaderEpochResponse, _: RequestFrame) -> Values:

@@ -7,10 +7,15 @@ Source: Kafka 2.8, KafkaApis.handleProduceRequest and handleFetchRequest; docs/k
 
 from collections.abc import Iterator, Mapping
 
+from msgspec import structs
+
 from kcsim.brokers.requests import (
     ACKS_NONE,
     ANY_LEADER_EPOCH,
     CONSUMER,
+    UNDEFINED_EPOCH,
+    UNDEFINED_OFFSET,
+    DivergingEpoch,
     FetchedPartition,
     FetchPartition,
     FetchRequest,
@@ -30,12 +35,16 @@ from kcsim.brokers.wire.apis.api import (
 )
 from kcsim.brokers.wire.batch_checks import produced_batch, refusal_of
 from kcsim.brokers.wire.batches_of_runs import batches_of
-from kcsim.brokers.wire.fetch_sessions import CLOSING_EPOCH, NO_SESSION, OPENING_EPOCH, FetchSessionError
+from kcsim.brokers.wire.fetch_sessions import (
+    CLOSING_EPOCH,
+    NO_SESSION,
+    OPENING_EPOCH,
+    FetchSession,
+    FetchSessionError,
+)
 from kcsim.brokers.wire.frames import RequestFrame
-from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.controller.requests import ErrorCode
-from kcsim.eventlog.run_actions import RUN_STARTED_SEQ
-from kcsim.vocabulary import TopicPartition
+from kcsim.vocabulary import BrokerId, TopicPartition
 
 PRODUCE, FETCH = 0, 1
 FETCH_MAX_BYTES = 55 << 20
@@ -106,7 +115,7 @@ def _produced(partition: int, result: ProduceResult) -> Values:
 def _fetch_request(frame: RequestFrame) -> FetchRequest:
     message = frame.message
     if message.replica_id >= 0:
-        raise MalformedFrameError(f"a fetch of broker {message.replica_id}: brokers fetch within the run only")
+        return _follower_fetch(frame)
     max_bytes = min(message.max_bytes, FETCH_MAX_BYTES)
     may_ask_followers = frame.version >= FIRST_VERSION_FROM_FOLLOWERS
     partitions = _partitions_of_session(frame)
@@ -120,26 +129,74 @@ def _fetch_request(frame: RequestFrame) -> FetchRequest:
     )
 
 
+def _follower_fetch(frame: RequestFrame) -> FetchRequest:
+    """Return a follower's fetch: the object of its last one if nothing has changed. Raises: AnsweredRequestError."""
+    listed, session = _listed_partitions(frame), _session_of(frame)
+    sessions, (_, epoch) = frame.fetch_sessions, _session(frame)
+    if session is None:
+        if sessions is not None and epoch == OPENING_EPOCH:
+            sessions.opening[frame.client] = listed
+        return _of_follower(frame, listed, is_first=True)
+    last, forgotten = session.request, _forgotten_partitions(frame)
+    for tp in session.delivered:
+        if tp in session.partitions:  # if it is not listed, its records were not appended, and are fetched again
+            listed.setdefault(tp, structs.replace(session.partitions[tp]))
+    if last is None or listed or forgotten or _limits(_of_follower(frame, {}, is_first=False)) != _limits(last):
+        session.change({}, (*listed, *forgotten))
+        session.change(listed, ())  # what is fetched from another offset moves behind the others
+        session.request = last = _of_follower(frame, dict(session.partitions), is_first=False)
+    return last
+
+
+def _of_follower(
+    frame: RequestFrame, partitions: Mapping[TopicPartition, FetchPartition], *, is_first: bool
+) -> FetchRequest:
+    message = frame.message
+    return FetchRequest(
+        BrokerId(message.replica_id),
+        milliseconds(message.max_wait),
+        partitions,
+        message.min_bytes,
+        min(message.max_bytes, FETCH_MAX_BYTES),
+        is_full=is_first,
+        names_all=is_first,
+        version=frame.version,
+    )
+
+
+def _limits(request: FetchRequest) -> tuple[int, int, int]:
+    return request.max_wait_ms, request.min_bytes, request.max_bytes
+
+
 def _partitions_of_session(frame: RequestFrame) -> Mapping[TopicPartition, FetchPartition]:
     """Return what a request fetches: what it lists, and, if it goes on with a session, what was listed before."""
-    listed, sessions = _listed_partitions(frame), frame.fetch_sessions
-    session_id, epoch = _session(frame)
+    listed, session = _listed_partitions(frame), _session_of(frame)
+    if session is None:
+        return listed
+    session.change(listed, _forgotten_partitions(frame))
+    return dict(session.partitions)
+
+
+def _session_of(frame: RequestFrame) -> FetchSession | None:
+    """Return the session with which a request goes on; None: it lists all that it fetches. Raises: AnsweredRequestError."""
+    sessions, (session_id, epoch) = frame.fetch_sessions, _session(frame)
     if sessions is None or epoch in (OPENING_EPOCH, CLOSING_EPOCH):
         if sessions is not None:
             sessions.close(session_id)
-        return listed
+        return None
     try:
-        session = sessions.at(session_id, epoch)
+        return sessions.at(session_id, epoch)
     except FetchSessionError as error:
         values = {"throttle_time": 0, "error_code": error.error, "session_id": NO_SESSION, "responses": ()}
         raise AnsweredRequestError(values) from None
-    forgotten = (
+
+
+def _forgotten_partitions(frame: RequestFrame) -> tuple[TopicPartition, ...]:
+    return tuple(
         TopicPartition(topic.topic, partition)
-        for topic in frame.message.forgotten_topics_data
+        for topic in getattr(frame.message, "forgotten_topics_data", ())
         for partition in topic.partitions
     )
-    session.change(listed, forgotten)
-    return dict(session.partitions)
 
 
 def _listed_partitions(frame: RequestFrame) -> dict[TopicPartition, FetchPartition]:
@@ -147,8 +204,10 @@ def _listed_partitions(frame: RequestFrame) -> dict[TopicPartition, FetchPartiti
         TopicPartition(topic.topic, one.partition): FetchPartition(
             known_epoch(getattr(one, "current_leader_epoch", ANY_LEADER_EPOCH)),
             one.fetch_offset,
-            RUN_STARTED_SEQ,
-            max_bytes=one.partition_max_bytes,
+            frame.cause,
+            getattr(one, "log_start_offset", 0),
+            one.partition_max_bytes,
+            known_epoch(getattr(one, "last_fetched_epoch", UNDEFINED_EPOCH)),
         )
         for topic in frame.message.topics
         for one in topic.partitions
@@ -181,18 +240,31 @@ def _of_session(response: FetchResponse, frame: RequestFrame) -> tuple[int, Mapp
     if sessions is None or epoch == CLOSING_EPOCH:
         return NO_SESSION, response.partitions
     if epoch == OPENING_EPOCH:
-        return sessions.open(_listed_partitions(frame), response.partitions), response.partitions
+        listed = sessions.opening.pop(frame.client, None) or _listed_partitions(frame)
+        session_id = sessions.open(listed, response.partitions)
+        _note_delivered(sessions.get(session_id), response)
+        return session_id, response.partitions
     session = sessions.get(session_id)
+    if frame.message.replica_id >= 0:
+        _note_delivered(session, response)
+        return session_id, response.partitions  # which are those with news already
     return (NO_SESSION, response.partitions) if session is None else (session_id, session.news(response.partitions))
 
 
+def _note_delivered(session: FetchSession | None, response: FetchResponse) -> None:
+    if session is not None:
+        session.delivered = tuple(tp for tp, one in response.partitions.items() if one.runs)
+
+
 def _fetched(partition: int, fetched: FetchedPartition, aborted: tuple[()] | None) -> Values:
+    diverging = fetched.diverging or DivergingEpoch(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
     return {
         "partition_index": partition,
         "error_code": fetched.error,
         "high_watermark": fetched.high_watermark,
         "last_stable_offset": fetched.high_watermark,
         "log_start_offset": fetched.log_start_offset,
+        "diverging_epoch": {"epoch": diverging.leader_epoch, "end_offset": diverging.end_offset},
         "aborted_transactions": None if fetched.error else aborted,
         "records": batches_of(fetched.runs),
     }

@@ -75,7 +75,7 @@ class Progress(Follower):
 
     def is_asked_for_epoch(self, epoch: int) -> bool:
         expected = {ORDERS_0: EpochQuery(LeaderEpoch(5), LeaderEpoch(epoch))}
-        return self.asks() == OffsetsForLeaderEpochRequest(B2, expected)
+        return self.asks() == OffsetsForLeaderEpochRequest(B2, expected, version=3)
 
     def fetches_from(self) -> int:
         return self.fetches_after()[1]
@@ -306,7 +306,7 @@ def test_a_log_longer_than_the_leaders_is_cut_to_it() -> None:
     follower = Progress(written(10, epoch=3), high_watermark=10)
     follower.hears_of_epoch(3, 10)
     follower.hears_error(ErrorCode.OFFSET_OUT_OF_RANGE)
-    assert follower.asks() == ListOffsetsRequest({ORDERS_0: OffsetQuery(-1, LeaderEpoch(5))}, B2)
+    assert follower.asks() == ListOffsetsRequest({ORDERS_0: OffsetQuery(-1, LeaderEpoch(5))}, B2, version=5)
     follower.hears_of_offset(6)
     assert follower.fetches_from() == 6
     (cut,) = follower.truncations()
@@ -322,7 +322,7 @@ def test_a_log_that_ends_before_the_leaders_begins_is_begun_anew(leaders_start: 
     follower.hears_of_epoch(3, 10)
     follower.hears_error(ErrorCode.OFFSET_OUT_OF_RANGE)
     follower.hears_of_offset(30)
-    assert follower.asks() == ListOffsetsRequest({ORDERS_0: OffsetQuery(-2, LeaderEpoch(5))}, B2)
+    assert follower.asks() == ListOffsetsRequest({ORDERS_0: OffsetQuery(-2, LeaderEpoch(5))}, B2, version=5)
     follower.hears_of_offset(leaders_start)
     assert follower.fetches_from() == log_end
     assert follower.of_0.log_start_offset == log_start

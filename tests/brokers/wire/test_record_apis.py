@@ -32,7 +32,6 @@ from kcsim.brokers.wire.apis.producer_ids import INIT_PRODUCER_ID
 from kcsim.brokers.wire.apis.records import FETCH, PRODUCE
 from kcsim.brokers.wire.apis.registry import request_of
 from kcsim.brokers.wire.frames import decode_request, decode_response
-from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import LeaderEpoch, TopicPartition
 from tests.brokers.wire.recorded_frames import Exchange, recorded_exchanges
@@ -152,12 +151,6 @@ def test_every_request_of_a_real_client_is_read() -> None:
         request = request_of(decode_request(exchange.request))
         assert isinstance(request, FetchRequest)
         assert request.replica_id == CONSUMER
-
-
-def test_a_fetch_of_a_follower_from_outside_is_refused() -> None:
-    follower = next(one for one in recorded_exchanges() if one.api_key == FETCH and "-fetcher-" in one.client)
-    with pytest.raises(MalformedFrameError, match="a fetch of broker"):
-        request_of(decode_request(follower.request))
 
 
 def test_an_idempotent_producer_asks_for_an_id() -> None:

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +15,8 @@ from kcsim.brokers.groups.group_metadata import (
     OffsetRecord,
     OffsetTombstone,
 )
+from kcsim.brokers.groups.offsets_topic_records import key_and_value, stored_record
 from kcsim.brokers.groups.requests import OffsetDetails, Subscription
-from kcsim.brokers.wire.offsets_topic_records import key_and_value
 from kcsim.vocabulary import LeaderEpoch, TopicPartition
 
 NOW_MS = 1_700_000_000_123
@@ -64,6 +65,8 @@ def test_an_offset(group: str, tp: TopicPartition, offset: int, epoch: int, meta
     fields = Fields(value)
     assert (fields.number("h"), fields.number("q"), fields.number("i")) == (3, offset, epoch)
     assert (fields.text(), fields.number("q"), fields.all_read()) == (metadata, NOW_MS, True)
+    assert stored_record(key, value) == record
+    assert stored_record(key, None) == OffsetTombstone(group, tp)
 
 
 def members(fields: Fields) -> Iterator[tuple[object, ...]]:
@@ -89,6 +92,30 @@ def test_a_group_with_a_static_member() -> None:
     assert (fields.text(), fields.text(), fields.number("q")) == ("range", "c-1", NOW_MS)
     assert list(members(fields)) == [("c-1", "till-7", "c", "/127.0.0.1", 300_000, 10_000, subscription, owned)]
     assert fields.all_read()
+    assert stored_record(key, None) == GroupTombstone("shop")
+
+
+def test_a_group_is_read_with_the_bytes_of_its_members() -> None:
+    """Of a member's assignors only the chosen one is stored, as in Kafka."""
+    protocols = (("sticky", b"other"), ("range", b"subscription"))
+    member = MemberMetadata("c-1", None, 10_000, 300_000, protocols, b"assignment", "c", "/127.0.0.1")
+    record = GroupRecord("shop", 4, "range", "c-1", (member,))
+    chosen = replace(member, protocols=(("range", b"subscription"),))
+    assert stored_record(*key_and_value(record, NOW_MS)) == replace(record, members=(chosen,))
+    empty = GroupRecord("shop", 5, None, None, ())
+    assert stored_record(*key_and_value(empty, NOW_MS)) == empty
+
+
+def test_older_forms_of_an_offset_are_read() -> None:
+    """Version 1 has a time of expiry; Kafka writes it for clients that name one."""
+    record = OffsetRecord("g", TopicPartition("orders", 3), 7, OffsetDetails(LeaderEpoch(-1), "m"))
+    key, _ = key_and_value(record, NOW_MS)
+    value = struct.pack(">hqhsqq", 1, 7, 1, b"m", NOW_MS, NOW_MS)
+    assert stored_record(b"\x00\x00" + key[2:], value) == record
+
+
+def test_other_keys_are_no_records_of_groups() -> None:
+    assert stored_record(b"\x00\x03abc", b"") is None
 
 
 def test_a_group_without_members() -> None:
