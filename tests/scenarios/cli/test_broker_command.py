@@ -19,6 +19,7 @@ from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.scenarios.cli.app import app
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.free_ports import free_ports
+from tests.brokers.cluster.test_client_records import read, values, written
 from tests.scenarios.cli.live_cluster import new_chroot
 from tests.zk.servers.processes import until
 
@@ -88,7 +89,7 @@ def registered(connect: str) -> dict[str, dict[str, object]]:
 
 
 @pytest.mark.live
-def test_processes_form_a_cluster_that_survives_its_controller_s_crash(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
+def test_processes_lose_no_record_when_their_controller_crashes(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
     connect = new_chroot(server.connect_string)
     with ExitStack() as stack:
         first, second, third = (
@@ -102,6 +103,8 @@ def test_processes_form_a_cluster_that_survives_its_controller_s_crash(server: E
         assert created.exit_code == 0, created.output
         for broker in (first, second, third):
             broker.wait_for(f"{broker.name}   leads orders-")
+        servers = ",".join(f"127.0.0.1:{broker['port']}" for broker in registered(connect).values())
+        before = written(servers, values(0), acks="all")
         first.process.kill()
         # Whoever wins, one of the survivors leads what the controller led.
         until(
@@ -110,6 +113,11 @@ def test_processes_form_a_cluster_that_survives_its_controller_s_crash(server: E
             "new leaders",
             PATIENCE_S,
         )
+        after = written(servers, values(len(before)), acks="all")
+        found = read(servers, dict.fromkeys(range(3), 0), len(before) + len(after))
+        assert {place: message.value() for place, message in found.items()} == {
+            place: value for value, place in (before | after).items()
+        }
         assert second.stop() == 0
         assert third.stop() == 0
     won = {
