@@ -13,11 +13,12 @@ from kcsim.brokers.record_batches import header_of
 from kcsim.brokers.requests import ACKS_NONE, FetchResponse, ProduceResponse
 from kcsim.brokers.wire.answered_errors import ErrorSubject, errors_in
 from kcsim.brokers.wire.apis.records import records_in
-from kcsim.brokers.wire.client_connection import AnsweredRequest
+from kcsim.brokers.wire.client_connection import OF_BROKERS, AnsweredRequest
 from kcsim.brokers.wire.frames import RequestFrame
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventFields, EventKind
+from kcsim.eventlog.outages import BROKER_PREFIX
 from kcsim.runtime.ports import Runtime
 
 PARTITIONS_ONE_BY_ONE = 10
@@ -83,6 +84,14 @@ class ClientObserver:
         if connection is None:
             connection = self._connections[frame.client] = self._began(frame)
         return connection.event
+
+    def received_from_broker(self, broker: str, request: str) -> int:
+        """A request of a broker in another process has arrived. Return the event that its consequences follow from."""
+        started = self._causes.of_process(self._node)
+        if request not in OF_BROKERS:
+            return started
+        fields = EventFields(event=request, broker_id=int(broker.removeprefix(BROKER_PREFIX)))
+        return self._log.append(self._node, EventKind.REQUEST_RECEIVED, started, fields)
 
     def _began(self, frame: RequestFrame) -> _Connection:
         client_id = frame.client_id or ""

@@ -53,7 +53,6 @@ from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
 from kcsim.zk.operations import Check, Multi, MultiRead, Request
 from kcsim.zk.ports import FaultableSession, ZooKeeper
 
-CLIENT_HOST = "127.0.0.1"
 FAULT_WITHIN_MS = 30_000
 """How long a fault that waits for something (a write, a reconnection) waits at most, in the time of the run."""
 
@@ -476,7 +475,7 @@ class Cluster:
         if self._client_ports is None:
             return config
         given = config.given | {"host.name", "port"}
-        return replace(config, host_name=CLIENT_HOST, port=self._client_ports[slot.spec.broker_id], given=given)
+        return replace(config, host_name=self._spec.client_host, port=self._client_ports[slot.spec.broker_id], given=given)
 
     def client_process(self, name: str) -> Process:
         """Return a new process for a client, on the same network as the brokers; it ends with the run."""

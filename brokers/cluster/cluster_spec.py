@@ -32,8 +32,10 @@ class ClusterSpec:
 
     Attributes:
         max_session_timeout_ms: ZooKeeper's maxSessionTimeout; None leaves it at 20 ticks.
-        client_ports: by broker id, the TCP port of 127.0.0.1 on which Kafka's clients reach the broker; only in live runs.
+        client_ports: by broker id, the TCP port on which Kafka's clients reach the broker; only in live runs.
             None: no broker is reached from outside the run.
+        client_host: the host on which these ports are opened, and which the brokers advertise.
+        has_brokers_elsewhere: whether brokers of other processes belong to the cluster, too.
         control_plane_over_tcp: whether controller and brokers reach each other at the client ports, with requests as bytes.
         replication_over_tcp: whether followers reach their leaders in the same way; only with control_plane_over_tcp.
         listener_proxies: whether real brokers reach each other through proxies, so that links can be cut.
@@ -49,6 +51,8 @@ class ClusterSpec:
     control_plane_over_tcp: bool = False
     release: Release | None = None
     listener_proxies: bool = False
+    client_host: str = "127.0.0.1"
+    has_brokers_elsewhere: bool = False
     replication_over_tcp: bool = False
 
     @property

@@ -79,11 +79,14 @@ def run_live(
         servers = servers_of(choice, spec)
         try:
             await servers.start()
-            already = await _check_external(servers) if isinstance(servers, ExternalZooKeeper) else ""
+            already = await _check_external(servers, spec) if isinstance(servers, ExternalZooKeeper) else ""
             runtime.restart_clock()
-            began = begin_run(log, replace(info, zookeeper=info.zookeeper + already), spec, subscribers)
+            epoch_ms = int(time.time() * 1000)
+            began_ms = epoch_ms if spec.has_brokers_elsewhere else None
+            described = replace(info, zookeeper=info.zookeeper + already, began_ms=began_ms)
+            began = begin_run(log, described, spec, subscribers)
             with around(servers.connect_string):
-                await _run_on(servers, choice, spec, runtime, log, script, began)
+                await _run_on(servers, choice, spec, runtime, log, script, began, epoch_ms)
         finally:
             if zk_log is not None:
                 keep_log(servers, zk_log)
@@ -128,6 +131,7 @@ async def _run_on(
     log: EventLog,
     script: Script,
     began: int,
+    epoch_ms: int,
 ) -> None:
     records = AcknowledgedRecords()
     clients = None if spec.client_ports is None else _observers_of_clients(runtime, log, spec, records)
@@ -138,7 +142,6 @@ async def _run_on(
     if isinstance(capture, TransactionLogCapture):
         admin = CaughtUpSession(admin, capture)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
-    epoch_ms = int(time.time() * 1000)
     environment = ClusterEnvironment(
         runtime,
         log,
@@ -172,10 +175,11 @@ async def _run_on(
         await admin.close()
 
 
-async def _check_external(servers: ExternalZooKeeper) -> str:
+async def _check_external(servers: ExternalZooKeeper, spec: ClusterSpec) -> str:
     """Check that a run may begin on this ZooKeeper. Return what a reader must know about it, as text.
 
-    Raises: NoChrootError (a run never creates a chroot); InMigrationError; OccupiedError.
+    Raises: NoChrootError (a run never creates a chroot); InMigrationError; OccupiedError unless the cluster may have brokers
+        in other processes.
     """
     above = LiveZooKeeper(servers.connect_string.removesuffix(servers.chroot), security=servers.security)
     session = await above.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS)
@@ -186,7 +190,8 @@ async def _check_external(servers: ExternalZooKeeper) -> str:
         found = [reply.data if isinstance(reply, DataRead) else None for reply in replies]
         if (kraft_controller := kraft_controller_in(*found)) is not None:
             raise InMigrationError(servers.connect_string, kraft_controller)
-        if registered := await children_of(session, servers.chroot + paths.BROKER_IDS):
+        registered = await children_of(session, servers.chroot + paths.BROKER_IDS)
+        if registered and not spec.has_brokers_elsewhere:
             raise OccupiedError(servers.connect_string, registered)
         (epoch,) = await session.call([GetData(servers.chroot + paths.CONTROLLER_EPOCH)])
         text = data_text(epoch.data) if isinstance(epoch, DataRead) else None

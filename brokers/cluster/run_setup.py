@@ -32,6 +32,8 @@ class RunInfo:
     """The implementation of the brokers; None: simulated brokers."""
     source: RunSource | None = None
     """What the run was made from, if that is a scenario with a text."""
+    began_ms: int | None = None
+    """When it began, in ms since 1970, if it is one process of a cluster."""
 
 
 def begin_run(log: EventLog, info: RunInfo, spec: ClusterSpec, subscribers: Subscribers) -> int:
@@ -59,4 +61,5 @@ def _record(info: RunInfo, spec: ClusterSpec) -> RunRecord:
         session_timeout_ms=spec.session_timeout_ms,
         protections_off=tuple(protection.name for protection in spec.protections.off),
         source=info.source,
+        began_ms=info.began_ms,
     )

@@ -39,7 +39,9 @@ from kcsim.runtime.ports import Promise, Runtime
 LENGTH = struct.Struct(">i")
 READ_AHEAD_BYTES = 1 << 20
 """What a client may have sent that the broker has not taken yet, before TCP holds the client back."""
-OF_BROKERS = frozenset({"LeaderAndIsr", "UpdateMetadata", "StopReplica", "ControlledShutdown", "AlterIsr"})
+OF_BROKERS = frozenset(
+    {"LeaderAndIsr", "UpdateMetadata", "StopReplica", "ControlledShutdown", "AlterIsr", "AllocateProducerIds"}
+)
 """The requests between controller and brokers. A broker's client id is its own id."""
 OF_FOLLOWERS = frozenset({"Fetch", "OffsetsForLeaderEpoch", "ListOffsets"})
 """The requests of followers to their leaders."""
@@ -88,6 +90,10 @@ class PortObserver(Protocol):
 
     def received(self, frame: RequestFrame) -> int:
         """A request has arrived. Return the event that the broker's events for the request follow from."""
+        ...
+
+    def received_from_broker(self, broker: str, request: str) -> int:
+        """A request of a broker in another process has arrived. Return the event that its consequences follow from."""
         ...
 
     def answered(self, request: AnsweredRequest) -> None:
@@ -252,9 +258,8 @@ class KafkaClientConnection(asyncio.Protocol):
             answer = refusal_of_api_versions(error.correlation_id)
             self._link.answer(name, len(answer), self._write, answer)
             return
-        within_run = context.causes.of(self._client)
-        cause = context.observer.received(frame) if within_run is None else within_run
-        under_way = _UnderWay(frame, len(content), began_s, name, within_run is None)
+        cause, is_reported = self._cause_of(frame, name)
+        under_way = _UnderWay(frame, len(content), began_s, name, is_reported)
         try:
             request = ClientRequest(
                 request_of(frame._replace(cause=cause)), self._link.ends[0], cause, context.runtime.promise()
@@ -272,6 +277,16 @@ class KafkaClientConnection(asyncio.Protocol):
             self._respond(under_way, response, response_values(response, frame), request.fault)
         else:
             self._link.answer(name, len(packed), self._write, packed)
+
+    def _cause_of(self, frame: RequestFrame, name: str) -> tuple[int, bool]:
+        """Return the event that a request's consequences follow from, and whether the request is a client's."""
+        context, sender = self._context, self._link.ends[0]
+        within_run = context.causes.of(self._client)
+        if within_run is not None:
+            return within_run, False
+        if sender.startswith(BROKER_PREFIX):
+            return context.observer.received_from_broker(sender, name), False
+        return context.observer.received(frame), True
 
     def _respond(self, under_way: "_UnderWay", response: Any, values: Values | None, fault: int | None = None) -> None:
         """Send an answer, or none if the client expects none."""

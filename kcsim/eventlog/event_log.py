@@ -7,6 +7,7 @@ refers to a transaction, it appends the events of that transaction: a cause alwa
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import UnionType
 from typing import IO, Any, Protocol, Unpack
@@ -25,6 +26,7 @@ from kcsim.znodes.paths import parent
 TRANSACTIONS_REMEMBERED = 200_000
 ROWS_PER_GROUP = 50_000
 ROWS_AT_ONCE = 10_000
+TRACE_SUFFIXES = (".jsonl", ".parquet")
 MOST_LINE_BYTES = 64 << 20
 """Bytes of one event as JSON. ZooKeeper refuses data of a znode beyond 1 MB; without a bound a line may fill the memory."""
 
@@ -267,9 +269,15 @@ class TruncatedTraceError(BadTraceError):
 def read_trace(path: Path) -> Iterator[Event]:
     """Yield the events of a trace, in order; those of an older version of the schema are upgraded (schema_upgrade.py).
 
+    Args:
+        path: of a file, or of a directory with the traces of a cluster's processes, which are merged (merged_traces.py).
+
     Raises: OSError; BadTraceError at the first line or column that is not an event, and immediately when a newer kcsim wrote
         the trace; TruncatedTraceError when only the last line is incomplete.
     """
+    if path.is_dir():
+        yield from _read_directory(path)
+        return
     is_older = True
     for event in _read_parquet(path) if path.suffix == ".parquet" else _read_jsonl(path):
         if event.schema_version is not None:
@@ -279,6 +287,24 @@ def read_trace(path: Path) -> Iterator[Event]:
                 raise BadTraceError(f"{path}: {newer}; {ours}")
             is_older = event.schema_version <= LAST_VERSION_WITHOUT_COLUMNS
         yield upgraded(event) if is_older else event
+
+
+def _read_directory(path: Path) -> Iterator[Event]:
+    from kcsim.eventlog.merged_traces import NotOfAProcessError, merge_traces
+
+    files = sorted(file for file in path.iterdir() if file.suffix in TRACE_SUFFIXES)
+    if not files:
+        raise BadTraceError(f"{path}: no traces in this directory: no file ends in {' or '.join(TRACE_SUFFIXES)}")
+    try:
+        yield from merge_traces({file: list(_until_broken_off(file)) for file in files})
+    except NotOfAProcessError as error:
+        raise BadTraceError(str(error)) from None
+
+
+def _until_broken_off(path: Path) -> Iterator[Event]:
+    """Yield the events of a process that may have been killed while it wrote its last line, or still writes it."""
+    with suppress(TruncatedTraceError):
+        yield from read_trace(path)
 
 
 def _read_jsonl(path: Path) -> Iterator[Event]:

@@ -270,6 +270,11 @@ class EventKind(StrEnum):
         "A request was sent to `broker_id`, about `count` partitions.",
         *("event", "broker_id", "broker_epoch", "controller_epoch", "count", "live_broker_count", "detail"),
     )
+    REQUEST_RECEIVED = (
+        "RequestReceived",
+        "A request of `broker_id`, which is another process, has arrived; only in the trace of a broker's process.",
+        *("event", "broker_id"),
+    )
     REQUEST_FAILED = (
         "RequestFailed",
         "The connection was refused or lost, or no answer came in time: the request will be sent again.",

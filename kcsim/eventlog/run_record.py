@@ -1,7 +1,7 @@
 """The description of a run in the `data` of its first event, RunStarted: what the run needs to be run again.
 
-The description is one JSON document. It has no time, no directory and no user name: the same run has the same document on
-every machine with the same versions.
+The description is one JSON document. It has no directory and no user name, and no time unless the run is one process of a
+cluster: the same run has the same document on every machine with the same versions.
 """
 
 from collections.abc import Mapping
@@ -47,6 +47,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         session_timeout_ms: how long a broker's session lives without a heartbeat, as ZooKeeper grants it.
         protections_off: names of the protections of Kafka that are switched off.
         source: what the run was made from; None if that is no scenario, or the scenario has no text.
+        began_ms: when the run began, in ms since 1970; only if it is one process of a cluster, whose traces are merged.
     """
 
     versions: Mapping[str, str]
@@ -55,6 +56,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     session_timeout_ms: int
     protections_off: tuple[str, ...] = ()
     source: RunSource | None = None
+    began_ms: int | None = None
 
 
 def encode_run_record(record: RunRecord) -> str:

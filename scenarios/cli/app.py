@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from kcsim.scenarios.cli import (
     assign,
+    broker,
     compare,
     configs,
     diagram,
@@ -71,6 +72,7 @@ COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = Mappin
         "Learn": {"learn": learn.learn, "diagram": diagram.diagram},
         "Keep a cluster up": {
             "up": up.up,
+            "broker": broker.broker,
             "status": status.status,
             "watch": status.watch,
             "fault": fault.fault,

@@ -18,7 +18,13 @@ FEWEST_EVENTS = 100
 
 
 def report(
-    trace: Annotated[Path, typer.Argument(help="What --trace has kept, or an import: JSON lines, or Parquet.")],
+    trace: Annotated[
+        Path,
+        typer.Argument(
+            help="What --trace has kept, or an import: JSON lines, or Parquet. Or a directory with "
+            "the traces of a cluster's processes."
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page to write, as run.html.")],
     from_: Annotated[
         str | None, typer.Option("--from", metavar=MOMENT, help="Show everything from here on: 12.5s, or #123.")

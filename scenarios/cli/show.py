@@ -25,7 +25,13 @@ Several = list[str] | None
 
 
 def show(
-    trace: Annotated[Path, typer.Argument(help="What --trace has kept, or an import: JSON lines, or Parquet.")],
+    trace: Annotated[
+        Path,
+        typer.Argument(
+            help="What --trace has kept, or an import: JSON lines, or Parquet. Or a directory with "
+            "the traces of a cluster's processes."
+        ),
+    ],
     at: Annotated[
         str | None, typer.Option(metavar=f"{MOMENT}|end", help="The cluster as it was then: 12.5s, '#123', or end.")
     ] = None,

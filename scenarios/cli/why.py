@@ -28,7 +28,12 @@ class TreeOutput(StrEnum):
 
 
 def why(
-    trace: Annotated[Path, typer.Argument(help="What --trace has kept: JSON lines, or Parquet.")],
+    trace: Annotated[
+        Path,
+        typer.Argument(
+            help="What --trace has kept: JSON lines, or Parquet. Or a directory: the traces of a cluster's processes."
+        ),
+    ],
     question: Annotated[
         str | None,
         typer.Argument(

@@ -84,7 +84,7 @@ VALUES: Mapping[tuple[EventKind, str], tuple[str, ...]] = MappingProxyType(
             (kind, "event"): REQUESTS
             for kind in (
                 *(EventKind.REQUEST_SENT, EventKind.REQUEST_FAILED, EventKind.REQUEST_ABANDONED),
-                *(EventKind.RESPONSE_RECEIVED, EventKind.REQUEST_REFUSED),
+                *(EventKind.REQUEST_RECEIVED, EventKind.RESPONSE_RECEIVED, EventKind.REQUEST_REFUSED),
             )
         },
         (EventKind.ZK_WRITE_REFUSED, "outcome"): _OUTCOMES,

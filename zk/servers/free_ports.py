@@ -36,3 +36,12 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def refusal_of(host: str) -> str | None:
+    """Return why no server of this machine could listen on a host; None if one could."""
+    try:
+        with socket.create_server((host, 0)):
+            return None
+    except OSError as error:
+        return str(error.strerror or error)

@@ -4,7 +4,6 @@ Actions on the running cluster come from elsewhere (control_commands.py, or ZooK
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.controller.admin.topics import NewTopic
@@ -29,7 +28,7 @@ class ClusterLifecycle:
         topics: are created as Kafka's tool does it, when there is a controller.
         numbers: the random numbers for their placement.
         on_up: is called when there is a controller and the topics have been created.
-        on_tick: is called every second while the cluster is up.
+        on_tick: is called every second while the cluster is up, or is being stopped.
 
     Attributes:
         was_killed: whether the controlled stop was cut short.
@@ -118,8 +117,10 @@ class ClusterLifecycle:
         task = runtime.spawn("stop the brokers", stop_brokers())
         lost_ms = 0
         while not stopped.is_settled and lost_ms < WITHOUT_ZOOKEEPER_MS:
-            with suppress(TimedOutError):
+            try:
                 await stopped.wait(TICK_MS)
+            except TimedOutError:
+                self._on_tick()
             lost_ms = lost_ms + TICK_MS if self._is_without_zookeeper() else 0
         if not stopped.is_settled:
             self.has_lost_zookeeper = True

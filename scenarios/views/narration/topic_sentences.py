@@ -121,6 +121,10 @@ def _sent(event: Event) -> str:
     return f"sends broker-{event.broker_id} {event.event}{_behind(event.detail)}"
 
 
+def _received(event: Event) -> str:
+    return f"receives {event.event} from broker-{event.broker_id}"
+
+
 def _request_failed(event: Event) -> str:
     if event.event is None:  # Kafka's log does not name the request where the connection fails
         return f"does not reach broker-{event.broker_id} ({event.error}): {event.detail}"
@@ -210,6 +214,7 @@ TOPIC_SENTENCES: Mapping[EventKind, Callable[[Event], str]] = MappingProxyType(
         EventKind.LEADER_REBALANCE: _rebalanced,
         EventKind.METRICS: _metrics,
         EventKind.REQUEST_SENT: _sent,
+        EventKind.REQUEST_RECEIVED: _received,
         EventKind.REQUEST_FAILED: _request_failed,
         EventKind.REQUEST_ABANDONED: _abandoned,
         EventKind.RESPONSE_RECEIVED: _answered,

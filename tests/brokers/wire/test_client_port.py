@@ -20,11 +20,12 @@ from kcsim.brokers.requests import (
 )
 from kcsim.brokers.wire.client_connection import AnsweredRequest, ConnectionLimits
 from kcsim.brokers.wire.client_port import ClientPort
+from kcsim.brokers.wire.control_plane import TcpControlPlane
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, decode_response
 from kcsim.brokers.wire.request_causes import RequestCauses
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import UNKNOWN_BROKER_EPOCH, ErrorCode, UpdateMetadataRequest, UpdateMetadataResponse
 from kcsim.runtime.wallclock import WallClockRuntime
-from kcsim.vocabulary import BrokerId, Endpoint, LeaderEpoch, TopicPartition
+from kcsim.vocabulary import BrokerId, ControllerEpoch, Endpoint, LeaderEpoch, TopicPartition
 from tests.brokers.wire.recorded_frames import recorded_exchanges
 from tests.brokers.wire.test_frames import is_refused
 
@@ -53,6 +54,10 @@ class Port:
         assert frame.client.startswith(f"{HOST}:")
         return CAUSE
 
+    def received_from_broker(self, broker: str, request: str) -> int:
+        self.reported.append(f"{request} of {broker}")
+        return CAUSE
+
     def answered(self, request: AnsweredRequest) -> None:
         self.requests.append(request)
 
@@ -69,6 +74,8 @@ class Port:
                     incoming.respond(ApiVersionsResponse())
                 case MetadataRequest():
                     incoming.respond(self.metadata())
+                case UpdateMetadataRequest():
+                    incoming.respond(UpdateMetadataResponse(ErrorCode.NONE))
 
     def metadata(self) -> MetadataResponse:
         one, two = BrokerId(1), BrokerId(2)
@@ -220,5 +227,18 @@ def test_a_port_in_use_is_refused_and_a_closed_one_is_free_again() -> None:
         await asyncio.sleep(0)
         with socket.create_server((HOST, number)):
             pass
+
+    on_a_port(story)
+
+
+def test_a_request_of_a_broker_in_another_process_is_no_client_s() -> None:
+    async def story(port: Port) -> None:
+        control_plane = TcpControlPlane(port.runtime, "5", RequestCauses())
+        connection = await control_plane.connect(HOST, port.opened.port, WITHIN_S * 1000)
+        request = UpdateMetadataRequest(BrokerId(5), ControllerEpoch(2), UNKNOWN_BROKER_EPOCH, {}, ())
+        assert await connection.send(request, WITHIN_S * 1000, cause=0) == UpdateMetadataResponse(ErrorCode.NONE)
+        assert port.reported == ["UpdateMetadata of broker-5"]
+        assert port.requests == []
+        connection.close()
 
     on_a_port(story)

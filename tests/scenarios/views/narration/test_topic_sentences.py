@@ -68,6 +68,7 @@ CASES: list[tuple[EventKind, EventFields, str]] = [
         {"broker_id": 2, "event": "StopReplica", "count": 1, "detail": "orders-0: leader epoch 4, delete"},
         "sends broker-2 StopReplica: orders-0: leader epoch 4, delete",
     ),
+    (EventKind.REQUEST_RECEIVED, {"broker_id": 1, "event": "StopReplica"}, "receives StopReplica from broker-1"),
     (
         EventKind.REQUEST_FAILED,
         {

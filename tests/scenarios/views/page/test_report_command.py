@@ -102,7 +102,7 @@ def test_two_traces_in_one_file_are_distinguished(trace: Path, tmp_path: Path) -
 
 def test_a_trace_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert_refused(kcsim(tmp_path / "run.jsonl", "-o", tmp_path / "run.html"), "run.jsonl: No such file", tmp_path)
-    assert_refused(kcsim(tmp_path, "-o", tmp_path / "run.html"), "Is a directory", tmp_path)
+    assert_refused(kcsim(tmp_path, "-o", tmp_path / "run.html"), "no traces in this directory", tmp_path)
 
 
 @pytest.mark.parametrize(

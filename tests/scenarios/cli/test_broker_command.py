@@ -1,0 +1,211 @@
+"""kcsim broker as a user sees it: brokers in processes of their own, which form one cluster."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from kcsim.eventlog.event_log import read_trace
+from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
+from kcsim.scenarios.cli.app import app
+from kcsim.zk.servers.embedded import EmbeddedZooKeeper
+from kcsim.zk.servers.free_ports import free_ports
+from tests.brokers.cluster.test_client_records import read, values, written
+from tests.scenarios.cli.live_cluster import new_chroot
+from tests.zk.servers.processes import until
+
+PATIENCE_S = 600
+TRACES = "traces"
+PROGRAM = """import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
+from kcsim.scenarios.cli.main import main
+main()"""
+SETTINGS = ("--setting", "zookeeper.session.timeout.ms=8000", "--setting", "controlled.shutdown.retry.backoff.ms=50")
+"""Settings with which a killed broker's session expires after 8 s, and a slow broker's on a busy machine does not."""
+
+
+def kcsim(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+class BrokerProcess:
+    """`kcsim broker` in a process of its own, whose output goes into a file."""
+
+    def __init__(self, name: str, process: "subprocess.Popen[str]", directory: Path) -> None:
+        self.name = name
+        self.process = process
+        self.trace = directory / TRACES / f"{name}.jsonl"
+        self._output_file = directory / f"{name}.txt"
+
+    def wait_for(self, words: str) -> str:
+        return until(self._output, lambda output: words in output, f"{self.name}: {words!r}", PATIENCE_S)
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE_S)
+
+    def _output(self) -> str:
+        return self._output_file.read_text(encoding="utf-8")
+
+
+@contextmanager
+def broker_process(broker_id: int, connect: str, directory: Path, *arguments: str) -> Iterator[BrokerProcess]:
+    """Start a broker, and yield it once it is registered."""
+    name = f"broker-{broker_id}"
+    (directory / TRACES).mkdir(exist_ok=True)
+    given = ["broker", "--id", str(broker_id), "--zookeeper", connect, "--execute", *SETTINGS]
+    with (
+        (directory / f"{name}.txt").open("w") as file,
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *given, "--trace", str(directory / TRACES / f"{name}.jsonl"), *arguments],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        ) as process,
+    ):
+        try:
+            broker = BrokerProcess(name, process, directory)
+            broker.wait_for(f"{name} listens at ")
+            yield broker
+        finally:
+            process.kill()
+
+
+def registered(connect: str) -> dict[str, dict[str, object]]:
+    """Return the registrations by broker id."""
+    tree = json.loads(kcsim("zk", "tree", connect, "/brokers/ids", "--output", "json").stdout)
+    return {path.rpartition("/")[2]: json.loads(znode["data"]) for path, znode in tree.items() if path != "/brokers/ids"}
+
+
+@pytest.mark.live
+def test_processes_lose_no_record_when_their_controller_crashes(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
+    connect = new_chroot(server.connect_string)
+    with ExitStack() as stack:
+        first, second, third = (
+            stack.enter_context(broker_process(broker_id, connect, tmp_path, "--rack", rack))
+            for broker_id, rack in ((1, "a"), (2, "b"), (3, "c"))
+        )
+        created = kcsim(
+            *("topics", "--zookeeper", connect, "--execute", "--create", "--topic", "orders", "--partitions", "3"),
+            *("--replication-factor", "3"),
+        )
+        assert created.exit_code == 0, created.output
+        for broker in (first, second, third):
+            broker.wait_for(f"{broker.name}   leads orders-")
+        servers = ",".join(f"127.0.0.1:{broker['port']}" for broker in registered(connect).values())
+        before = written(servers, values(0), acks="all")
+        first.process.kill()
+        # Whoever wins, one of the survivors leads what the controller led.
+        until(
+            lambda: kcsim("topics", "--zookeeper", connect, "--describe").stdout,
+            lambda described: "Leader: 1" not in described and described.count("Leader: ") == 3,
+            "new leaders",
+            PATIENCE_S,
+        )
+        after = written(servers, values(len(before)), acks="all")
+        found = read(servers, dict.fromkeys(range(3), 0), len(before) + len(after))
+        assert {place: message.value() for place, message in found.items()} == {
+            place: value for value, place in (before | after).items()
+        }
+        assert second.stop() == 0
+        assert third.stop() == 0
+    won = {
+        broker.name: [event for event in read_trace(broker.trace) if event.kind is EventKind.ELECTION_WON]
+        for broker in (first, second, third)
+    }
+    assert [event.controller_epoch for event in won["broker-1"]] == [1]
+    assert 2 in [event.controller_epoch for name in ("broker-2", "broker-3") for event in won[name]]
+    assert list(read_trace(third.trace))[-1].kind is EventKind.RUN_ENDED
+    assert registered(connect) == {}
+    check_merged(list(read_trace(tmp_path / TRACES)))
+
+
+def check_merged(events: list[Event]) -> None:
+    """Check the one log of all processes: ZooKeeper's order, and causes that lead from process to process."""
+    assert [event.seq for event in events] == list(range(len(events)))
+    assert all(event.cause is None or event.cause < event.seq for event in events)
+    assert [event.kind for event in events].count(EventKind.RUN_STARTED) == 1
+    assert EventKind.REQUEST_RECEIVED not in {event.kind for event in events}
+    zxids = [event.zxid for event in events if event.kind in ZNODE_CHANGES and event.zxid is not None]
+    assert zxids == sorted(zxids)
+    written = Counter((e.path, e.zxid, e.zk_version) for e in events if e.kind in ZNODE_CHANGES and e.zxid is not None)
+    assert set(written.values()) == {1}
+    elected = next(event for event in events if event.kind is EventKind.LEADER_ELECTION and event.leader == 2)
+    led = next(event for event in events if event.kind is EventKind.BECAME_LEADER and event.node == "broker-2")
+    assert elected.node == "broker-1"
+    chain = set(chain_of(led, events))
+    assert {("broker-1", EventKind.REQUEST_SENT), ("broker-1", EventKind.TOPIC_CHANGE)} <= chain
+
+
+def chain_of(event: Event, events: list[Event]) -> Iterator[tuple[str, EventKind]]:
+    while event.cause is not None:
+        event = events[event.cause]
+        yield event.node, event.kind
+
+
+@pytest.mark.live
+def test_a_second_broker_with_the_same_id_is_refused_and_changes_nothing(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
+    connect = new_chroot(server.connect_string)
+    with broker_process(1, connect, tmp_path) as broker:
+        before = registered(connect)
+        refused = kcsim("broker", "--id", "1", "--zookeeper", connect, "--execute")
+        assert refused.exit_code == 2
+        assert "NODEEXISTS for /brokers/ids/1: another broker has this id" in refused.stderr
+        assert registered(connect) == before
+        assert broker.stop() == 0
+
+
+@pytest.mark.live
+def test_a_port_in_use_is_one_line(server: EmbeddedZooKeeper) -> None:
+    (port,) = free_ports(1)
+    connect = new_chroot(server.connect_string)
+    with socket.create_server(("127.0.0.1", port)):
+        refused = kcsim("broker", "--id", "1", "--zookeeper", connect, "--execute", "--listen", f"127.0.0.1:{port}")
+    assert refused.exit_code == 2
+    assert refused.stderr.endswith(f"kcsim: broker 1 does not start: 127.0.0.1:{port} is in use\n")
+    assert registered(connect) == {}
+
+
+@pytest.mark.live
+def test_nothing_is_written_to_a_zookeeper_of_others_without_execute(server: EmbeddedZooKeeper) -> None:
+    connect = new_chroot(server.connect_string)
+    dry = kcsim("broker", "--id", "1", "--zookeeper", connect)
+    assert (dry.exit_code, f"nothing has been written to {connect}" in dry.stdout) == (5, True)
+    assert kcsim("zk", "tree", connect).stdout.count("\n") == 1
+
+
+@pytest.mark.live
+def test_a_chroot_that_does_not_exist_is_not_created(server: EmbeddedZooKeeper) -> None:
+    result = kcsim("broker", "--id", "1", "--zookeeper", f"{server.connect_string}/absent", "--execute")
+    assert (result.exit_code, result.stderr.startswith("--zookeeper: chroot /absent does not exist")) == (64, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--zookeeper", "embedded"], 64, "--zookeeper: name a ZooKeeper that runs, by host:port; `kcsim zk start`"),
+        (["--zookeeper", "127.0.0.1:1", "--execute"], 2, "no ZooKeeper reachable at 127.0.0.1:1"),
+        (["--zookeeper", "127.0.0.1:1", "--listen", "9092"], 64, "--listen: '9092' is no host:port; write 127.0.0.1:9092"),
+        (["--zookeeper", "127.0.0.1:1", "--listen", "127.0.0.1:0"], 64, "--listen: '127.0.0.1:0' is no host:port"),
+        (["--zookeeper", "127.0.0.1:1", "--listen", "192.0.2.1:9092"], 64, "--listen: nothing can listen on 192.0.2.1 here"),
+        (["--zookeeper", "127.0.0.1:1", "--setting", "port=1"], 64, "--setting: port: --id, --rack and --listen say this"),
+        (["--zookeeper", "127.0.0.1:1", "--setting", "inter.broker.protocol.version=1.0"], 64, "'1.0' is no value of inter"),
+        (["--zookeeper", "127.0.0.1:1", "--trace", "/no/such/place.jsonl"], 64, "--trace: there is no directory /no/such"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(arguments: list[str], status: int, message: str) -> None:
+    result = kcsim("broker", "--id", "1", *arguments)
+    assert (result.exit_code, result.stdout) == (status, "")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
