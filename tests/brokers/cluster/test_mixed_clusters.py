@@ -26,7 +26,7 @@ from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from tests.brokers.apache_kafka.real_brokers import SESSION_TIMEOUT_MS, UP_WITHIN_S, Znodes, znodes_below
 from tests.brokers.cluster.acknowledged import Acknowledged
 from tests.brokers.cluster.environments import WITHIN_MS, Settings, find, kill_and_expire, spec_of, until_ready
-from tests.requirements import require
+from tests.requirements import KAFKA_3_9_1, require
 
 pytestmark = [pytest.mark.kafka, pytest.mark.live, pytest.mark.slow]
 OURS, KAFKAS = ("broker-1", "broker-2"), 3
@@ -114,15 +114,15 @@ def settings_of(protocol_version: str) -> Settings:
 
 
 def play_mixed(script: Callable[[MixedCluster], Any], protocol_version: str, znodes: Znodes, directory: Path) -> EventLog:
-    settings: Settings = {
-        "inter.broker.protocol.version": protocol_version,
-        "zookeeper.session.timeout.ms": SESSION_TIMEOUT_MS,
-    }
+    settings, home = settings_of(protocol_version), None
+    if protocol_version == "3.9":
+        require("kafka-3.9.1")
+        home = KAFKA_3_9_1
     with_ports = spec_of((1, 2), settings, "embedded").with_free_client_ports()
     spec = replace(with_ports, control_plane_over_tcp=True, replication_over_tcp=True)
 
     async def main(cluster: Cluster) -> None:
-        kafka = KafkaBroker(find_kafka(None), KafkaBrokerSpec(KAFKAS, znodes.connect, settings), directory / "broker-3")
+        kafka = KafkaBroker(find_kafka(home), KafkaBrokerSpec(KAFKAS, znodes.connect, settings), directory / "broker-3")
         try:
             await script(MixedCluster(cluster, kafka, znodes))
         finally:
@@ -132,7 +132,7 @@ def play_mixed(script: Callable[[MixedCluster], Any], protocol_version: str, zno
     return run_in_environment(choice, spec, RunInfo("test", 0, "external"), main)
 
 
-@pytest.mark.parametrize("protocol_version", ["2.6", "2.8"])
+@pytest.mark.parametrize("protocol_version", ["2.6", "2.8", "3.9"])
 def test_acknowledged_records_survive_kills_on_either_side(protocol_version: str, znodes: Znodes, tmp_path: Path) -> None:
     """Each side's broker is killed and comes back; all replicas are equal, byte by byte."""
 
