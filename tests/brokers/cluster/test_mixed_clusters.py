@@ -1,4 +1,4 @@
-"""Brokers of ours and of Apache Kafka in one cluster, led by a controller of ours, replicate from each other."""
+"""Brokers of ours and of Apache Kafka in one cluster, with a controller of either, replicate from each other."""
 
 import asyncio
 import random
@@ -25,7 +25,7 @@ from kcsim.vocabulary import BrokerId, TopicPartition
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from tests.brokers.apache_kafka.real_brokers import SESSION_TIMEOUT_MS, UP_WITHIN_S, Znodes, znodes_below
 from tests.brokers.cluster.acknowledged import Acknowledged
-from tests.brokers.cluster.environments import WITHIN_MS, Settings, find, kill_and_expire, spec_of, until_ready
+from tests.brokers.cluster.environments import WITHIN_MS, Settings, find, kill_and_expire, spec_of
 from tests.requirements import KAFKA_3_9_1, require
 
 pytestmark = [pytest.mark.kafka, pytest.mark.live, pytest.mark.slow]
@@ -54,12 +54,17 @@ class MixedCluster:
     def bootstrap_servers(self) -> str:
         return ",".join(f"{host}:{port}" for host, port in (*self.cluster.bootstrap, (HOST, self.kafka.port)))
 
-    async def start(self) -> None:
-        """Start all brokers, the controller first, and create the topic."""
+    async def start(self, first: str) -> None:
+        """Start all brokers and create the topic. Args: first: the side whose broker becomes the controller."""
+        if first == "kafkas":
+            await self.start_kafka()
+            await self.until_controller({KAFKAS})
         await self.cluster.start([OURS[0]])
-        await self.cluster.wait_until(until_ready(self.cluster, 1), WITHIN_MS)
+        if first == "ours":
+            await self.until_controller({1})
         await self.cluster.start([OURS[1]])
-        await self.start_kafka()
+        if first == "ours":
+            await self.start_kafka()
         assignment = [tuple(BrokerId((leader + place) % 3 + 1) for place in range(3)) for leader in range(3)]
         await self.cluster.topics.create(NewTopic("orders", assignment=assignment), random.Random(1))
         await self.until_isrs({1, 2, KAFKAS})
@@ -67,6 +72,12 @@ class MixedCluster:
     async def start_kafka(self) -> None:
         await self.kafka.start()
         await self.kafka.wait_until_up(UP_WITHIN_S)
+
+    async def until_controller(self, brokers: set[int]) -> None:
+        def is_one_of_these(held: Any) -> bool:
+            return held is not None and held["brokerid"] in brokers
+
+        await self._znodes.until("/controller", is_one_of_these, f"a controller from {brokers}")
 
     async def until_isrs(self, isr: set[int]) -> None:
         """Wait until every partition has this ISR, with a leader from it."""
@@ -132,15 +143,24 @@ def play_mixed(script: Callable[[MixedCluster], Any], protocol_version: str, zno
     return run_in_environment(choice, spec, RunInfo("test", 0, "external"), main)
 
 
-@pytest.mark.parametrize("protocol_version", ["2.6", "2.8", "3.9"])
-def test_acknowledged_records_survive_kills_on_either_side(protocol_version: str, znodes: Znodes, tmp_path: Path) -> None:
-    """Each side's broker is killed and comes back; all replicas are equal, byte by byte."""
+@pytest.mark.parametrize(
+    ("protocol_version", "first"),
+    [("2.6", "ours"), ("2.6", "kafkas"), ("2.8", "ours"), ("2.8", "kafkas"), ("3.9", "ours")],
+)
+def test_acknowledged_records_survive_kills_on_either_side(
+    protocol_version: str, first: str, znodes: Znodes, tmp_path: Path
+) -> None:
+    """Each side's broker is killed and comes back; all replicas are equal, byte by byte.
+
+    Where Kafka's broker is the first controller, one of ours takes over when it is killed.
+    """
 
     async def script(mixed: MixedCluster) -> None:
-        await mixed.start()
+        await mixed.start(first)
         producer = Acknowledged(mixed.bootstrap_servers)
         await producer.produce("orders", 90, partitions=3)
         await mixed.kafka.kill()
+        await mixed.until_controller({1, 2})
         await mixed.until_isrs({1, 2})
         await producer.produce("orders", 90, partitions=3)
         await mixed.start_kafka()
