@@ -88,7 +88,7 @@ def recordings() -> list[Recording]:
 
 def conversation(recording: Recording) -> Conversation:
     """Return what a recording says; assert that it comes out again byte for byte."""
-    leader, follower, said = Leader(), FollowerRequests(), Conversation()
+    leader, follower, described = Leader(), FollowerRequests(), Conversation()
     for request_bytes, response_bytes in recording.exchanges:
         request, frame = leader.read(request_bytes)
         assert follower.encode(request, frame.correlation_id) == request_bytes
@@ -97,8 +97,8 @@ def conversation(recording: Recording) -> Conversation:
         if frame.api_key == FETCH:
             leader.ids.following = decode_response(response_bytes, frame.api_key, frame.version)[1].session_id
         assert response_frame(response, frame) == response_bytes
-        said.append((request, response))
-    return said
+        described.append((request, response))
+    return described
 
 
 @pytest.mark.parametrize("recording", recordings(), ids=lambda one: f"{one.protocol_version}-{one.follower}")
