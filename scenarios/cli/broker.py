@@ -64,8 +64,8 @@ def broker(
     trace: Annotated[
         Path | None,
         typer.Option(
-            help="Keep the event log here: Parquet if the name ends in .parquet, else JSON lines. In a directory, each start "
-            "of the broker has a file of its own: broker-1-1.jsonl, broker-1-2.jsonl, …"
+            help="Keep the event log here: Parquet if the name ends in .parquet, else JSON lines. In a directory, each "
+            "start of the broker has a file of its own: broker-1-1.jsonl, broker-1-2.jsonl, …"
         ),
     ] = None,
     verbose: Annotated[
