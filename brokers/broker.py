@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import get_args
 
+from msgspec import structs
+
 from kcsim.brokers.admin.auto_topic_creation import AutoTopicCreation
 from kcsim.brokers.admin.cluster_changes import ClusterChanges
 from kcsim.brokers.admin.config_changes import ConfigChanges
@@ -50,7 +52,7 @@ from kcsim.brokers.replication.alter_isr import AlterIsrManager
 from kcsim.brokers.replication.isr_writes import UNAVAILABLE, WritesIsr
 from kcsim.brokers.replication.zk_isr import ZkIsrManager
 from kcsim.brokers.request_handlers import Answer, RequestHandlers
-from kcsim.brokers.requests import ApiVersionsRequest, MetadataRequest
+from kcsim.brokers.requests import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest
 from kcsim.controller.decisions.placement import RandomNumbers
 from kcsim.controller.decisions.topic_ids import TopicNumbers
 from kcsim.controller.kafka_controller import KafkaController
@@ -209,7 +211,7 @@ class Broker:
             **dict.fromkeys((*get_args(GroupRequest), *get_args(GroupAdminRequest)), of_groups),
             AlterIsrRequest: self.controller.alter_isr,
             AllocateProducerIdsRequest: self.controller.allocate_producer_ids,
-            ApiVersionsRequest: self.features.api_versions,
+            ApiVersionsRequest: self._api_versions,
             ControlledShutdownRequest: self._handle_controlled_shutdown,
             MetadataRequest: MetadataHandler(self.metadata, listener, creation).handle,
             DescribeConfigsRequest: configs.describe,
@@ -227,6 +229,10 @@ class Broker:
             RecordDeletions(ports.runtime, self.data, metadata, self._sink),
             LeaderChanges(metadata, waits, self.controller, ports.runtime, self._sink),
         )
+
+    async def _api_versions(self, request: ApiVersionsRequest, cause: int) -> ApiVersionsResponse:
+        allocates = self._config.controller.capabilities.allocated_producer_ids
+        return structs.replace(await self.features.api_versions(request, cause), names_allocate_producer_ids=allocates)
 
     async def _describe_log_dirs(self, request: DescribeLogDirsRequest, _: int) -> DescribeLogDirsResponse:
         return describe_log_dirs(request, self.disk)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from kcsim.brokers.api.consumer_fetches import ConsumerFetches
 from kcsim.brokers.api.data_requests import DataRequests
 from kcsim.brokers.api.fetch_handler import FetchHandler
+from kcsim.brokers.api.fetches_by_topic_id import FetchesByTopicId
 from kcsim.brokers.api.leader_append import LeaderAppend
 from kcsim.brokers.api.offsets_handler import OffsetsHandler
 from kcsim.brokers.api.partition_reads import PartitionReads
@@ -91,6 +92,7 @@ class DataPath:
             ConsumerFetches(runtime, reads, self.purgatory),
             OffsetsHandler(self.hosted, metadata),
             outside.producer_ids,
+            FetchesByTopicId(metadata),
         )
 
     def close(self) -> None:

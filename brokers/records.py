@@ -16,11 +16,14 @@ import msgspec
 from kcsim.brokers.record_batches import placed_at
 from kcsim.vocabulary import LeaderEpoch
 
+UNKNOWN_CLIENT = "@"
+"""The writer of a batch without a producer id that a follower got over TCP."""
+
 
 def producer_in(writer: str) -> str:
     """Return what the bytes of a batch say of its writer: the producer id, as `#7`; `@` if it has none."""
     _, mark, number = writer.rpartition("#")
-    return f"#{number}" if mark and number.isdecimal() else "@"
+    return f"#{number}" if mark and number.isdecimal() else UNKNOWN_CLIENT
 
 
 class Run(msgspec.Struct, frozen=True):

@@ -141,6 +141,7 @@ class FetchRequest(msgspec.Struct, frozen=True):
         is_full: set in a follower's first fetch on a connection: earlier responses of the leader may not have arrived.
         may_ask_followers: whether a client may be answered by a replica that does not lead.
         names_all: whether the response to a follower names every partition, as Kafka's to the first fetch of a session.
+        is_by_id: whether the topics of `partitions`, also in the response, are ids instead of names.
         version: that of a follower's request over TCP.
     """
 
@@ -154,6 +155,7 @@ class FetchRequest(msgspec.Struct, frozen=True):
     is_full: bool = False
     may_ask_followers: bool = False
     names_all: bool = False
+    is_by_id: bool = False
     version: int = 12
 
 
@@ -343,9 +345,11 @@ class ApiVersionsResponse(msgspec.Struct, frozen=True):
 
     Attributes:
         finalized_features_epoch: -1: the broker knows of no finalized features. No feature is supported or finalized.
+        names_allocate_producer_ids: whether AllocateProducerIds is among the APIs: another broker's controller client looks.
     """
 
     finalized_features_epoch: int = -1
+    names_allocate_producer_ids: bool = False
 
 
 ReplicaResponse = FetchResponse | OffsetsForLeaderEpochResponse

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from kcsim.brokers.api.consumer_fetches import ConsumerFetches
 from kcsim.brokers.api.fetch_handler import FetchHandler
+from kcsim.brokers.api.fetches_by_topic_id import FetchesByTopicId
 from kcsim.brokers.api.offsets_handler import OffsetsHandler
 from kcsim.brokers.api.produce_handler import ProduceHandler
 from kcsim.brokers.api.producer_ids import GivesProducerIds
@@ -37,11 +38,13 @@ class DataRequests:
     consumers: ConsumerFetches
     offsets: OffsetsHandler
     producer_ids: GivesProducerIds
+    by_topic_id: FetchesByTopicId
 
     async def handle(self, request: DataRequest, cause: int) -> DataResponse:
         match request:
             case FetchRequest():
-                return await (self.consumers if request.replica_id == CONSUMER else self.followers).handle(request)
+                answer = (self.consumers if request.replica_id == CONSUMER else self.followers).handle
+                return await (self.by_topic_id.handle(request, answer) if request.is_by_id else answer(request))
             case ProduceRequest():
                 return await self.produce.handle(request, cause)
             case ListOffsetsRequest():

@@ -38,15 +38,17 @@ class Api(NamedTuple):
     """One API.
 
     Attributes:
-        versions: those that are served, as a 2.8 broker serves them.
+        versions: those that are served and named in ApiVersions, as by a 2.8 broker.
         request: from a frame to the broker's request. Raises: MalformedFrameError, AnsweredRequestError.
         values: from the broker's response, and the frame of the request, to the fields of the response; None: the client
             expects no answer. Raises: ConnectionRefusedByApiError.
+        of_newer_brokers: further versions that are served; brokers use them without looking whether they are named.
     """
 
     versions: range
     request: Callable[[RequestFrame], Any]
     values: Callable[[Any, RequestFrame], Values | None]
+    of_newer_brokers: range = range(0)
 
 
 def by_topic(partitions: Mapping[TopicPartition, V]) -> Iterator[tuple[str, list[tuple[int, V]]]]:

@@ -6,6 +6,7 @@ Source: Kafka 2.8, KafkaApis.handleProduceRequest and handleFetchRequest; docs/k
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from msgspec import structs
 
@@ -32,6 +33,8 @@ from kcsim.brokers.wire.apis.api import (
     by_topic,
     known_epoch,
     milliseconds,
+    topic_id_in,
+    uuid_of,
 )
 from kcsim.brokers.wire.batch_checks import produced_batch, refusal_of
 from kcsim.brokers.wire.batches_of_runs import batches_of
@@ -52,6 +55,10 @@ FETCH_MAX_BYTES = 55 << 20
 READ_COMMITTED = 1
 FIRST_VERSION_FROM_FOLLOWERS = 11
 """From this version on a client may fetch from a replica that does not lead (KIP-392)."""
+
+FIRST_VERSION_WITH_TOPIC_IDS = 13
+FIRST_VERSION_WITH_REPLICA_STATE = 15
+"""Before, the replica id is a field of the request itself."""
 
 
 # --- Produce ---------------------------------------------------------------------------------------------------------------
@@ -114,7 +121,7 @@ def _produced(partition: int, result: ProduceResult) -> Values:
 
 def _fetch_request(frame: RequestFrame) -> FetchRequest:
     message = frame.message
-    if message.replica_id >= 0:
+    if _replica_id(frame) >= 0:
         return _follower_fetch(frame)
     max_bytes = min(message.max_bytes, FETCH_MAX_BYTES)
     may_ask_followers = frame.version >= FIRST_VERSION_FROM_FOLLOWERS
@@ -126,7 +133,21 @@ def _fetch_request(frame: RequestFrame) -> FetchRequest:
         message.min_bytes,
         max_bytes,
         may_ask_followers=may_ask_followers,
+        is_by_id=frame.version >= FIRST_VERSION_WITH_TOPIC_IDS,
     )
+
+
+def _replica_id(frame: RequestFrame) -> int:
+    message = frame.message
+    replica_id: int = (message.replica_state if frame.version >= FIRST_VERSION_WITH_REPLICA_STATE else message).replica_id
+    return replica_id
+
+
+def _topic_of(topic: Any, version: int) -> str:
+    """Return the name of a topic in a request, or its id."""
+    if version < FIRST_VERSION_WITH_TOPIC_IDS:
+        return str(topic.topic)
+    return topic_id_in(topic.topic_id) or ""
 
 
 def _follower_fetch(frame: RequestFrame) -> FetchRequest:
@@ -153,13 +174,14 @@ def _of_follower(
 ) -> FetchRequest:
     message = frame.message
     return FetchRequest(
-        BrokerId(message.replica_id),
+        BrokerId(_replica_id(frame)),
         milliseconds(message.max_wait),
         partitions,
         message.min_bytes,
         min(message.max_bytes, FETCH_MAX_BYTES),
         is_full=is_first,
         names_all=is_first,
+        is_by_id=frame.version >= FIRST_VERSION_WITH_TOPIC_IDS,
         version=frame.version,
     )
 
@@ -193,7 +215,7 @@ def _session_of(frame: RequestFrame) -> FetchSession | None:
 
 def _forgotten_partitions(frame: RequestFrame) -> tuple[TopicPartition, ...]:
     return tuple(
-        TopicPartition(topic.topic, partition)
+        TopicPartition(_topic_of(topic, frame.version), partition)
         for topic in getattr(frame.message, "forgotten_topics_data", ())
         for partition in topic.partitions
     )
@@ -201,7 +223,7 @@ def _forgotten_partitions(frame: RequestFrame) -> tuple[TopicPartition, ...]:
 
 def _listed_partitions(frame: RequestFrame) -> dict[TopicPartition, FetchPartition]:
     return {
-        TopicPartition(topic.topic, one.partition): FetchPartition(
+        TopicPartition(_topic_of(topic, frame.version), one.partition): FetchPartition(
             known_epoch(getattr(one, "current_leader_epoch", ANY_LEADER_EPOCH)),
             one.fetch_offset,
             frame.cause,
@@ -228,10 +250,18 @@ def _fetch_values(response: FetchResponse, frame: RequestFrame) -> Values:
         "error_code": ErrorCode.NONE,
         "session_id": session_id,
         "responses": [
-            {"topic": topic, "partitions": [_fetched(partition, one, aborted) for partition, one in partitions]}
+            {
+                **_topic_values(topic, frame.version),
+                "partitions": [_fetched(number, one, aborted) for number, one in partitions],
+            }
             for topic, partitions in by_topic(fetched)
         ],
     }
+
+
+def _topic_values(topic: str, version: int) -> Values:
+    """Return the field that names a topic. Args: topic: its name, or its id."""
+    return {"topic": topic} if version < FIRST_VERSION_WITH_TOPIC_IDS else {"topic_id": uuid_of(topic or None)}
 
 
 def _of_session(response: FetchResponse, frame: RequestFrame) -> tuple[int, Mapping[TopicPartition, FetchedPartition]]:
@@ -245,7 +275,7 @@ def _of_session(response: FetchResponse, frame: RequestFrame) -> tuple[int, Mapp
         _note_delivered(sessions.get(session_id), response)
         return session_id, response.partitions
     session = sessions.get(session_id)
-    if frame.message.replica_id >= 0:
+    if _replica_id(frame) >= 0:
         _note_delivered(session, response)
         return session_id, response.partitions  # which are those with news already
     return (NO_SESSION, response.partitions) if session is None else (session_id, session.news(response.partitions))
@@ -272,5 +302,5 @@ def _fetched(partition: int, fetched: FetchedPartition, aborted: tuple[()] | Non
 
 APIS: Mapping[int, Api] = {
     PRODUCE: Api(range(3, 10), _produce_request, _produce_values),
-    FETCH: Api(range(4, 13), _fetch_request, _fetch_values),
+    FETCH: Api(range(4, 13), _fetch_request, _fetch_values, range(13, 18)),
 }

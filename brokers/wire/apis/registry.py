@@ -38,7 +38,7 @@ from kcsim.controller.requests import ErrorCode, LeaderAndIsrRequest, LeaderAndI
 
 def is_served(api_key: int, version: int) -> bool:
     """Return whether a broker serves this version of an API."""
-    return api_key in APIS and version in APIS[api_key].versions
+    return api_key in APIS and (version in APIS[api_key].versions or version in APIS[api_key].of_newer_brokers)
 
 
 def name_of_request(frame: bytes) -> str:
@@ -95,7 +95,6 @@ def _listed(apis: Mapping[int, Api]) -> list[Values]:
     return [
         {"api_key": key, "min_version": api.versions[0], "max_version": api.versions[-1]}
         for key, api in sorted(apis.items())
-        if key != ALLOCATE_PRODUCER_IDS  # brokers of 3.0 and later ask without looking whether it is named
     ]
 
 
@@ -104,9 +103,12 @@ def _api_versions_request(_: RequestFrame) -> ApiVersionsRequest:
 
 
 def _api_versions_values(response: ApiVersionsResponse, frame: RequestFrame) -> Values:
+    apis = dict(APIS)
+    if not response.names_allocate_producer_ids:  # Kafka has it from 3.0 on
+        del apis[ALLOCATE_PRODUCER_IDS]
     return {
         "error_code": ErrorCode.NONE,
-        "api_keys": _listed(APIS),
+        "api_keys": _listed(apis),
         "throttle_time": 0,
         "finalized_features_epoch": response.finalized_features_epoch,
     }

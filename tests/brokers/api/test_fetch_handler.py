@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kcsim.brokers.requests import DivergingEpoch, FetchPartition, FetchRequest, FetchResponse
+from kcsim.brokers.requests import DivergingEpoch, FetchedPartition, FetchPartition, FetchRequest, FetchResponse
 from kcsim.controller.requests import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, ErrorCode
 from kcsim.runtime.ports import Promise
 from kcsim.vocabulary import LeaderEpoch
@@ -223,5 +223,23 @@ def test_what_was_refused_is_looked_at_when_it_is_asked_for_again_the_same_way()
         await bench.update_metadata({ORDERS_0: decided(B1)})
         assert await bench.data.requests.followers.handle(request) == FetchResponse()
         assert bench.partition(ORDERS_0).followers[B2].log_end_offset == 0
+
+    bench.play(script)
+
+
+def test_the_first_fetch_over_tcp_is_answered_with_every_partition() -> None:
+    """Kafka's followers drop an answer to it that lacks one; later ones have only what is new."""
+    bench = BrokerBench()
+    partitions = {tp: FetchPartition(LeaderEpoch(0), 0, CAUSE) for tp in (ORDERS_0, ORDERS_1)}
+    request = FetchRequest(B2, 100, partitions, is_full=True, names_all=True)
+
+    async def script() -> None:
+        await bench.lead(ORDERS_0)
+        await bench.lead(ORDERS_1)
+        nothing = FetchedPartition(ErrorCode.NONE, 0, 0)
+        answer = await bench.data.requests.followers.handle(request)
+        assert answer.partitions == {ORDERS_0: nothing, ORDERS_1: nothing}
+        later = FetchRequest(B2, 100, partitions)
+        assert await bench.data.requests.followers.handle(later) == FetchResponse()
 
     bench.play(script)

@@ -5,7 +5,7 @@ from kcsim.brokers.clients.batch_copies import batch_copies
 from kcsim.brokers.log.intervals import IntervalSet
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.record_batches import HEADER
-from kcsim.brokers.records import Run
+from kcsim.brokers.records import UNKNOWN_CLIENT, Run
 from kcsim.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 
 TP = TopicPartition("orders", 0)
@@ -60,6 +60,16 @@ def test_a_batch_of_an_idempotent_producer_is_known_by_its_sequence() -> None:
     first, next_one = batch(1, producer=(7, 0, 0)), batch(2, producer=(7, 0, 2))
     assert copied((IDEMPOTENT, first), (IDEMPOTENT, next_one), final=((0, 4),)) == []
     assert copied((IDEMPOTENT, first), (IDEMPOTENT, first), final=((0, 4),)) == [(0, 2)]
+
+
+def test_a_batch_whose_client_is_not_known_may_be_any_clients() -> None:
+    """A follower gets it without the client; the producer sends it again when this broker leads, or led."""
+    assert copied((UNKNOWN_CLIENT, batch(1)), (NEXT_PORT, batch(1)), final=((0, 2),)) == [(0, 2)]
+    assert copied((FIRST_PORT, batch(1)), (UNKNOWN_CLIENT, batch(1)), final=((0, 2),)) == [(0, 2)]
+    assert copied((UNKNOWN_CLIENT, batch(1)), (UNKNOWN_CLIENT, batch(1))) == [(0, 2)]
+    assert copied((UNKNOWN_CLIENT, batch(1)), (UNKNOWN_CLIENT, batch(1)), final=((0, 2),)) == []
+    idempotent = batch(1, producer=(7, 0, 0))
+    assert copied(("#7", idempotent), (IDEMPOTENT, idempotent), final=((0, 2),)) == [(0, 2)]
 
 
 def test_records_without_bytes_are_never_copies() -> None:

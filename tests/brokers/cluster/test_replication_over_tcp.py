@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, Producer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Assigned
 
 from kcsim.brokers.clients.clients import ClusterClient
@@ -22,6 +22,7 @@ from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.vocabulary import OFFSETS_TOPIC, BrokerId, TopicPartition
+from tests.brokers.cluster.acknowledged import Acknowledged
 from tests.brokers.cluster.environments import (
     SETTINGS,
     WITHIN_MS,
@@ -56,41 +57,12 @@ def play_over_tcp(script: Script, settings: Settings = SETTINGS, on: str = "mode
     raise AssertionError("the last attempt returns or raises")
 
 
-class Acknowledged:
-    """A producer with acks=all, and the values that it was acknowledged, in the order of their offsets."""
+def producer_on(cluster: Cluster, *, idempotent: bool = True) -> Acknowledged:
+    return Acknowledged(bootstrap_servers(cluster), idempotent=idempotent)
 
-    def __init__(self, cluster: Cluster, *, idempotent: bool) -> None:
-        addresses = ",".join(f"{host}:{port}" for host, port in cluster.bootstrap)
-        self._producer = Producer(
-            {
-                "bootstrap.servers": addresses,
-                "acks": "all",
-                "enable.idempotence": idempotent,
-                "client.id": "app",
-                "log_level": 0,
-                "message.timeout.ms": WITHIN_MS,
-            }
-        )
-        self._by_offset: dict[int, bytes] = {}
-        self._sent = 0
 
-    @property
-    def values(self) -> list[bytes]:
-        return [value for _, value in sorted(self._by_offset.items())]
-
-    async def produce(self, count: int) -> None:
-        """Write records, and wait until all are acknowledged."""
-        for _ in range(count):
-            self._producer.produce("orders", f"{self._sent}", on_delivery=self._delivered)
-            self._sent += 1
-        assert await asyncio.to_thread(self._producer.flush, WITHIN_MS / 1000) == 0
-
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        assert error is None, error
-        offset, value = message.offset(), message.value()
-        assert offset is not None
-        assert value is not None
-        self._by_offset[offset] = value
+def bootstrap_servers(cluster: Cluster) -> str:
+    return ",".join(f"{host}:{port}" for host, port in cluster.bootstrap)
 
 
 def until_isr(cluster: Cluster, isr: set[int], but: int | None = None) -> Callable[[], str | None]:
@@ -103,6 +75,15 @@ def until_isr(cluster: Cluster, isr: set[int], but: int | None = None) -> Callab
         return None
 
     return condition
+
+
+async def watch(cluster: Cluster, condition: Callable[[], str | None]) -> None:
+    """Wait, bounded, in small steps, for what is no event: a high watermark, a broker's metadata."""
+    for _ in range(WITHIN_MS // 20):
+        if condition() is None:
+            return
+        await cluster.runtime.sleep_ms(20)
+    raise AssertionError(condition())
 
 
 def until_known(cluster: Cluster) -> Callable[[], str | None]:
@@ -138,8 +119,7 @@ def assert_equal(cluster: Cluster, tp: TopicPartition = ORDERS_0) -> None:
 
 async def consumed(cluster: Cluster, count: int) -> list[bytes]:
     """Return the values that a consumer reads from the beginning."""
-    addresses = ",".join(f"{host}:{port}" for host, port in cluster.bootstrap)
-    consumer = Consumer({"bootstrap.servers": addresses, "group.id": "g", "log_level": 0})
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers(cluster), "group.id": "g", "log_level": 0})
     consumer.assign([Assigned("orders", 0, 0)])
     try:
         messages = await asyncio.to_thread(consumer.consume, count, WITHIN_MS / 1000)
@@ -154,27 +134,31 @@ async def create_orders(cluster: Cluster) -> None:
     await cluster.wait_until(until_isr(cluster, {1, 2, 3}), WITHIN_MS)
 
 
-@pytest.mark.parametrize("settings", BY_PROTOCOL, ids=lambda settings: settings["inter.broker.protocol.version"])
-def test_acknowledged_records_survive_the_kill_of_a_follower_and_of_the_leader(settings: Settings) -> None:
+@pytest.mark.parametrize(
+    ("settings", "on"),
+    [*((settings, "model") for settings in BY_PROTOCOL), (SETTINGS, "embedded")],
+    ids=lambda given: given if isinstance(given, str) else given.get("inter.broker.protocol.version", "default"),
+)
+def test_acknowledged_records_survive_the_kill_of_a_follower_and_of_the_leader(settings: Settings, on: str) -> None:
     async def script(cluster: Cluster) -> None:
         await start_and_elect(cluster)
         await create_orders(cluster)
-        producer = Acknowledged(cluster, idempotent=True)
-        await producer.produce(50)
+        producer = producer_on(cluster)
+        await producer.produce("orders", 50)
         await kill_and_expire(cluster, "broker-2")
-        await producer.produce(50)
+        await producer.produce("orders", 50)
         await cluster.start(["broker-2"])
         await cluster.wait_until(until_isr(cluster, {1, 2, 3}), WITHIN_MS)
         await kill_and_expire(cluster, "broker-1")
         await cluster.wait_until(until_isr(cluster, {2, 3}, but=1), WITHIN_MS)
-        await producer.produce(50)
+        await producer.produce("orders", 50)
         await cluster.start(["broker-1"])
         await cluster.wait_until(until_isr(cluster, {1, 2, 3}), WITHIN_MS)
-        await producer.produce(1)
-        await cluster.wait_until(until_equal(cluster), WITHIN_MS)
+        await producer.produce("orders", 1)
+        await watch(cluster, until_equal(cluster))
         assert_equal(cluster)
-        assert await consumed(cluster, 151) == producer.values
-        assert len(producer.values) == 151
+        assert await consumed(cluster, 151) == producer.values()
+        assert len(producer.values()) == 151
 
     log = play_over_tcp(script, settings)
     assert find(log, EventKind.CLIENT_CONNECTION_CLOSED) == []
@@ -187,14 +171,14 @@ def test_a_group_goes_on_where_it_was_after_the_loss_of_its_coordinator() -> Non
     async def script(cluster: Cluster) -> None:
         await start_and_elect(cluster)
         await create_orders(cluster)
-        await Acknowledged(cluster, idempotent=False).produce(20)
+        await producer_on(cluster, idempotent=False).produce("orders", 20)
         assert len(await read_in_group(cluster, 12)) == 12
         coordinator = cluster.state.of_topics.states[offsets_0].leader_and_isr.leader
         await kill_and_expire(cluster, f"broker-{coordinator}")
         assert await read_in_group(cluster, 8) == [f"{number}".encode() for number in range(12, 20)]
         await cluster.start([f"broker-{coordinator}"])
         await cluster.wait_until(until_isr(cluster, {1, 2, 3}), WITHIN_MS)
-        await cluster.wait_until(until_equal(cluster, offsets_0), WITHIN_MS)
+        await watch(cluster, until_equal(cluster, offsets_0))
         first, *others = cluster.replica_logs(offsets_0).values()
         assert all(divergence(first, other) is None for other in others)
 
@@ -204,10 +188,9 @@ def test_a_group_goes_on_where_it_was_after_the_loss_of_its_coordinator() -> Non
 
 async def read_in_group(cluster: Cluster, count: int) -> list[bytes]:
     """Return the values that the next member of a group reads and commits; it is alone, and leaves then."""
-    addresses = ",".join(f"{host}:{port}" for host, port in cluster.bootstrap)
     consumer = Consumer(
         {
-            "bootstrap.servers": addresses,
+            "bootstrap.servers": bootstrap_servers(cluster),
             "group.id": "g",
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
@@ -233,7 +216,7 @@ def test_a_log_that_diverges_is_truncated(settings: Settings) -> None:
     async def script(cluster: Cluster) -> None:
         await start_and_elect(cluster)
         await create_orders(cluster)
-        await Acknowledged(cluster, idempotent=True).produce(10)
+        await producer_on(cluster).produce("orders", 10)
         for follower in ("broker-2", "broker-3"):
             await cluster.pause(follower)
         host, port = cluster.bootstrap[0]
@@ -245,11 +228,11 @@ def test_a_log_that_diverges_is_truncated(settings: Settings) -> None:
         for follower in ("broker-2", "broker-3"):
             await cluster.resume(follower)
         await cluster.wait_until(until_isr(cluster, {2, 3}, but=1), WITHIN_MS)
-        await Acknowledged(cluster, idempotent=True).produce(5)
+        await producer_on(cluster).produce("orders", 5)
         await cluster.start(["broker-1"])
         await cluster.wait_until(until_isr(cluster, {1, 2, 3}), WITHIN_MS)
-        await Acknowledged(cluster, idempotent=True).produce(1)
-        await cluster.wait_until(until_equal(cluster), WITHIN_MS)
+        await producer_on(cluster).produce("orders", 1)
+        await watch(cluster, until_equal(cluster))
         assert_equal(cluster)
         assert b"lost" not in await consumed(cluster, 17)
 
@@ -266,14 +249,14 @@ def test_simulated_records_are_the_same_on_all_replicas() -> None:
     async def script(cluster: Cluster) -> None:
         await start_and_elect(cluster)
         await create_orders(cluster)
-        await cluster.wait_until(until_known(cluster), WITHIN_MS)
+        await watch(cluster, until_known(cluster))
         client = ClusterClient(cluster.client_process("producer-a"), cluster.bootstrap, ["orders"])
         for first in (0, 1_000):
             now_ms = cluster.epoch_ms + cluster.runtime.now_ms()
             batch = ProduceBatch("a", first, 1_000, 100, now_ms, is_idempotent=False)
             answer = await client.send_to_leader(ORDERS_0, ProduceRequest("a", ACKS_ALL, WITHIN_MS, {ORDERS_0: batch}), 0)
             assert answer.results[ORDERS_0].error is ErrorCode.NONE
-        await cluster.wait_until(until_equal(cluster), WITHIN_MS)
+        await watch(cluster, until_equal(cluster))
         for log in cluster.replica_logs(ORDERS_0).values():
             (run,) = log.runs
             assert (run.writer, run.first_sequence, run.count, run.record_bytes, run.batch) == ("a", 0, 2_000, 100, None)

@@ -104,3 +104,19 @@ def test_what_is_reported_is_what_a_look_at_every_record_finds(a: list[Piece], b
         assert found.offset == min(differing)
         assert records(found.only_in_a) == {o: r for o, r in here.items() if o in differing or o >= beyond}
         assert records(found.only_in_b) == {o: r for o, r in there.items() if o in differing or o >= beyond}
+
+
+def test_batches_of_bytes_are_the_same_if_their_bytes_are() -> None:
+    """Whatever their leader epochs, and whether the client that sent them is known."""
+
+    def log_with(writer: str, content: bytes, epoch: LeaderEpoch = E0) -> ReplicaLog:
+        log = ReplicaLog(ORDERS_0)
+        log.append_as_leader([Run(0, 1, epoch, writer, 0, -1, 1, batch=bytes(16) + content)], epoch, 0)
+        return log
+
+    assert divergence(log_with("app#7", b"a"), log_with("#7", b"a")) is None
+    assert divergence(log_with("app#7", b"a"), log_with("#7", b"a", E1)) is None
+    for other in (log_with("#7", b"b"), log_with("#8", b"a"), log_of(("#7", 0, 1))):
+        found = divergence(log_with("app#7", b"a"), other)
+        assert found is not None
+        assert found.offset == 0

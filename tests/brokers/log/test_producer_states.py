@@ -89,3 +89,18 @@ def test_the_epoch_of_a_producer_is_in_the_log_too() -> None:
     states = ProducerStateManager()
     assert states.admit(of_bytes(6), lambda: log) == AppendDecision(ErrorCode.INVALID_PRODUCER_EPOCH)
     assert states.admit(of_bytes(1, epoch=3), lambda: log) == AppendDecision()
+
+
+def test_a_producer_is_known_by_its_id_where_the_log_does_not_have_its_client() -> None:
+    """A follower that gets a batch over TCP learns the producer id only; it may be the next leader."""
+
+    def sent(writer: str, sequence: int) -> ProduceBatch:
+        return ProduceBatch(writer, sequence, 1, 10, 0, True, batch=b"?")
+
+    log = (Run(0, 1, LeaderEpoch(0), "#7", 0, 1_000, 10, batch=b"?"),)
+    states = ProducerStateManager()
+    assert states.admit(sent("app#7", 0), lambda: log) == AppendDecision(ErrorCode.NONE, 0, 1_000, LeaderEpoch(0))
+    assert states.admit(sent("app#7", 2), lambda: log) == OUT_OF_ORDER
+    assert states.admit(sent("app#8", 2), lambda: log) == AppendDecision()
+    states.appended(sent("app#7", 1))
+    assert states.admit(sent("other#7", 3), lambda: log) == OUT_OF_ORDER

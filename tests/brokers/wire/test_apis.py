@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from kio.index import load_request_schema
+from msgspec import structs
 
 from kcsim.brokers.admin.config_descriptions import broker_settings, topic_entries
 from kcsim.brokers.admin.requests import (
@@ -161,14 +162,17 @@ def sorted_by_name(message: Any) -> Any:
     return replace(message, topics=tuple(topics))
 
 
+@pytest.mark.parametrize("has_ids", [False, True])
 @pytest.mark.parametrize("version", APIS[API_VERSIONS].versions)
-def test_the_versions_of_all_served_apis_are_listed(version: int) -> None:
+def test_the_versions_of_all_served_apis_are_listed(version: int, has_ids: bool) -> None:
     values = {"client_software_name": "test", "client_software_version": "1"}
     frame = sent(API_VERSIONS, version, **values)
-    _, message = decode_response(answer_to(response_to(request_of(frame)), frame), API_VERSIONS, version)
+    response = structs.replace(response_to(request_of(frame)), names_allocate_producer_ids=has_ids)
+    _, message = decode_response(answer_to(response, frame), API_VERSIONS, version)
     listed = {key.api_key: (key.min_version, key.max_version) for key in message.api_keys}
     served = {key: (api.versions[0], api.versions[-1]) for key, api in APIS.items()}
-    assert served.pop(ALLOCATE_PRODUCER_IDS) == (0, 0)  # Kafka 2.8, whose list this is, does not have it
+    if not has_ids:
+        del served[ALLOCATE_PRODUCER_IDS]  # Kafka 2.8 does not have it, Kafka 3.9.1 lists it
     assert listed == served
     assert listed[METADATA] == (0, 11)
     assert listed[API_VERSIONS] == (0, 3)
