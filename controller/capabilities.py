@@ -34,6 +34,7 @@ SINCE_RELEASE = {
     "log_topic_ids": "3.0",
     "isr_change_retries": "3.0",
     "high_watermark_after_alter_isr": "3.1",
+    "isr_version_checks": "3.3",
     "kraft_controller_epoch": "3.4",
 }
 """The first release with each capability that depends on no protocol version and cannot be switched off."""
@@ -57,6 +58,8 @@ class Capabilities(NamedTuple):
         allocated_producer_ids: the controller takes the blocks of producer ids for the brokers (KIP-730).
         replica_eligibility: a broker joins no ISR while the controller regards it as dead or stopping (KIP-841). By the
             release.
+        isr_version_checks: the controller compares leader epoch and version of an ISR that a leader asks for with its own;
+            before, an older leader epoch is refused, and ZooKeeper compares the version. By the release.
         leader_recovery_state: a state znode tells that the leader was elected from outside the ISR, until the ISR changes
             (KIP-704).
         feature_version_2: /feature has version 2, without the lowest levels (KIP-778).
@@ -73,6 +76,7 @@ class Capabilities(NamedTuple):
     high_watermark_after_alter_isr: bool
     allocated_producer_ids: bool
     replica_eligibility: bool
+    isr_version_checks: bool
     leader_recovery_state: bool
     feature_version_2: bool
     kraft_controller_epoch: bool

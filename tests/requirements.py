@@ -1,11 +1,12 @@
 """Requirements of a test on the machine: without one it skips with the reason, or fails where KCSIM_REQUIRE demands it.
 
-KCSIM_REQUIRE=chromium,docker,hadoop,java,jdk,kafka,kafka-3.9.1,kcat is for machines that are known to have them: a skip
-would hide that something broke.
+KCSIM_REQUIRE=chromium,compose,docker,hadoop,java,jdk,kafka,kafka-3.9.1,kcat is for machines that are known to have them: a
+skip would hide that something broke.
 """
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -45,6 +46,21 @@ def look_for_docker() -> None:
         engine.close()
 
 
+def look_for_compose() -> None:
+    compose_command()
+
+
+def compose_command() -> tuple[str, ...]:
+    """Return the command of Docker Compose: the plugin, or the program of its first version. Raises: NoComposeError."""
+    docker = shutil.which("docker")
+    if docker is not None and subprocess.run([docker, "compose", "version"], capture_output=True).returncode == 0:
+        return docker, "compose"
+    program = shutil.which("docker-compose")
+    if program is None:
+        raise NoComposeError
+    return (program,)
+
+
 def look_for_kafka() -> None:
     find_kafka(None)
 
@@ -75,6 +91,13 @@ class NoJdkError(Exception):
         super().__init__("no JDK found in JAVA_HOME and on the PATH: Spark's own launchers need one")
 
 
+class NoComposeError(Exception):
+    """There is no Docker Compose."""
+
+    def __init__(self) -> None:
+        super().__init__("neither `docker compose` nor docker-compose is here")
+
+
 class NoKcatError(Exception):
     """There is no kcat on the PATH."""
 
@@ -91,6 +114,7 @@ class NoHadoopError(Exception):
 
 LOOKS: Mapping[str, Callable[[], None]] = {
     "chromium": look_for_chromium,
+    "compose": look_for_compose,
     "docker": look_for_docker,
     "hadoop": look_for_hadoop,
     "java": look_for_java,
@@ -106,7 +130,7 @@ def problem_with(need: str) -> str | None:
     """Return what is missing, in one line; None if nothing is. The machine is checked once per process."""
     try:
         LOOKS[need]()
-    except (ServerError, NoBrowserError, NoHadoopError, NoJdkError, NoKcatError) as error:
+    except (ServerError, NoBrowserError, NoComposeError, NoHadoopError, NoJdkError, NoKcatError) as error:
         return str(error)
     return None
 

@@ -1,4 +1,4 @@
-"""docker-compose.yml: one ZooKeeper by default, three by profile, and a Spark to work on; none of them public."""
+"""docker-compose.yml: one ZooKeeper by default; by profile three, a cluster of brokers, or a Spark; none of them public."""
 
 import re
 from pathlib import Path
@@ -28,6 +28,7 @@ def test_the_ensemble_has_three_members_that_know_each_other() -> None:
 
 
 MEMBERS = of_profile("single") | of_profile("ensemble")
+BROKERS = {name: service for name, service in of_profile("cluster").items() if name != "zookeeper"}
 
 
 @pytest.mark.parametrize("service", MEMBERS.values(), ids=MEMBERS.keys())
@@ -50,7 +51,7 @@ def test_spark_has_a_master_and_two_workers_that_see_the_same_files() -> None:
         "${KCSIM_DATA:-./spark-data}:/data"
     }
     assert {service["image"] for service in services.values()} == {"kcsim-spark:4.3.0"}
-    assert set(MEMBERS) | set(services) == set(SERVICES)
+    assert set(MEMBERS) | set(services) | set(BROKERS) == set(SERVICES)
 
 
 def test_spark_s_workers_wait_for_their_master_and_know_its_address() -> None:
@@ -74,3 +75,23 @@ def test_spark_in_the_image_is_the_one_that_is_locked() -> None:
     dockerfile = (ROOT / "spark.Dockerfile").read_text()
     assert set(re.findall(r"apache/spark:([\d.]+)|pyspark==([\d.]+)", dockerfile)) == {(locked[1], ""), ("", locked[1])}
     assert {service["image"].partition(":")[2] for service in of_profile("spark").values()} == {locked[1]}
+
+
+def test_a_cluster_has_five_brokers_in_three_racks_on_the_one_member() -> None:
+    assert list(of_profile("cluster")) == ["zookeeper", *(f"broker-{number}" for number in range(1, 6))]
+    racks = [command_of(service)["--rack"] for service in BROKERS.values()]
+    assert sorted(set(racks)) == ["a", "b", "c"]
+    for number, (name, service) in enumerate(BROKERS.items(), start=1):
+        options = command_of(service)
+        assert (options["--id"], options["--listen"]) == (str(number), f"{name}:9092")
+        assert (service["hostname"], service["container_name"]) == (name, f"kcsim-{name}")
+        assert service["healthcheck"]["test"][-1] == f"/brokers/ids/{number}"
+        assert service["depends_on"] == {"zookeeper": {"condition": "service_healthy"}}
+        assert "ports" not in service
+
+
+def command_of(service: dict[str, Any]) -> dict[str, str]:
+    """Return the options of `kcsim broker` with their values."""
+    command, *words = service["command"].replace("--execute", "").split()
+    assert command == "broker"
+    return dict(zip(words[::2], words[1::2], strict=True))

@@ -234,7 +234,8 @@ async def observed(
             await runtime.sleep_ms(LOOK_EVERY_MS)
 
     observer = runtime.spawn("observer", observe())
-    stalls = runtime.spawn("stalls", watch_for_stalls(runtime, log, spec.session_timeout_ms))
+    node = spec.brokers[0].name if spec.has_brokers_elsewhere else SCENARIO
+    stalls = runtime.spawn("stalls", watch_for_stalls(runtime, log, spec.session_timeout_ms, node))
     try:
         yield
     finally:

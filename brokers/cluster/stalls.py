@@ -14,10 +14,13 @@ WAKE_UPS_PER_SESSION = 20
 """How often the watch wakes up while a session lasts: it measures a stall to a twentieth of the session time-out."""
 
 
-async def watch_for_stalls(runtime: Runtime, log: EventLog, session_timeout_ms: int) -> None:
+async def watch_for_stalls(runtime: Runtime, log: EventLog, session_timeout_ms: int, node: str = SCENARIO) -> None:
     """Append RunStalled whenever this task wakes up two thirds of a session time-out late. Never returns.
 
     ZooKeeper's clients send a heartbeat every third of the time-out: without the next two thirds the session may be over.
+
+    Args:
+        node: of the event: the broker, if this process is one broker's.
     """
     pause_ms = max(1, session_timeout_ms // WAKE_UPS_PER_SESSION)
     while True:
@@ -26,7 +29,7 @@ async def watch_for_stalls(runtime: Runtime, log: EventLog, session_timeout_ms: 
         late_ms = runtime.now_ms() - due_ms
         if 3 * late_ms > 2 * session_timeout_ms:
             detail = f"a broker's session lasts {session_timeout_ms} ms without a heartbeat"
-            log.append(SCENARIO, EventKind.RUN_STALLED, RUN_STARTED_SEQ, EventFields(duration_ms=late_ms, detail=detail))
+            log.append(node, EventKind.RUN_STALLED, RUN_STARTED_SEQ, EventFields(duration_ms=late_ms, detail=detail))
 
 
 def stall_text(state: ClusterState) -> str | None:

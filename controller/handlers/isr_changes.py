@@ -14,7 +14,7 @@ from kcsim.controller.channels.broker_request_batch import KafkaControllerReques
 from kcsim.controller.events import AlterIsrReceived, IsrChangeNotification
 from kcsim.controller.failures import EXPECTED_FAILURES
 from kcsim.controller.handlers.reassignment import ReassignmentHandlers
-from kcsim.controller.requests import UNKNOWN_BROKER_EPOCH, AlterIsrRequest, AlterIsrResponse, ErrorCode
+from kcsim.controller.requests import AlterIsrRequest, AlterIsrResponse, ErrorCode
 from kcsim.controller.scope import ControllerScope
 from kcsim.controller.watches import ControllerWatches
 from kcsim.vocabulary import LeaderAndIsr, PartitionState, TopicPartition
@@ -37,7 +37,9 @@ class IsrChangeHandler:
         own: KafkaControllerRequestBatch,
     ) -> None:
         self._context = scope.context
+        self._checks_broker_epochs = scope.config.protections.broker_epoch
         self._checks_eligibility = scope.config.capabilities.replica_eligibility
+        self._checks_versions = scope.config.capabilities.isr_version_checks
         self._watches = watches
         self._znodes = znodes
         self._states = states
@@ -105,7 +107,7 @@ class IsrChangeHandler:
     def _is_known(self, request: AlterIsrRequest) -> bool:
         """Return whether the request is of the life of its broker that the controller knows."""
         known = self._context.broker_epochs.get(request.broker_id)
-        return known is not None and request.broker_epoch in (known, UNKNOWN_BROKER_EPOCH)
+        return known is not None and (request.broker_epoch == known or not self._checks_broker_epochs)
 
     async def _alter(self, request: AlterIsrRequest, cause: int) -> dict[TopicPartition, LeaderAndIsr | ErrorCode]:
         context = self._context
@@ -113,17 +115,11 @@ class IsrChangeHandler:
         wanted: dict[TopicPartition, PartitionState] = {}
         for tp, asked in request.partitions.items():
             known = context.leadership.get(tp)
-            if known is None:
-                altered[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            elif asked.leader_epoch < known.leader_and_isr.leader_epoch:
-                altered[tp] = ErrorCode.FENCED_LEADER_EPOCH
-            elif replace(asked, zk_version=known.leader_and_isr.zk_version) == known.leader_and_isr:
-                altered[tp] = known.leader_and_isr  # the answer to an earlier request was lost
-            elif self._checks_eligibility and not context.live_broker_ids.issuperset(asked.isr):
-                has_other_version = asked.zk_version != known.leader_and_isr.zk_version
-                altered[tp] = ErrorCode.INVALID_UPDATE_VERSION if has_other_version else ErrorCode.INELIGIBLE_REPLICA
-            else:
+            result = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known is None else self._decide(asked, known.leader_and_isr)
+            if result is None:
                 wanted[tp] = PartitionState(asked, context.epoch)
+            else:
+                altered[tp] = result
         for tp, written in (await self._states.set(wanted, context.epoch_zk_version, cause)).items():
             if isinstance(written, ZooKeeperError):
                 has_other_version = isinstance(written, BadVersionError)
@@ -133,6 +129,24 @@ class IsrChangeHandler:
         await self._read_again([tp for tp in wanted if isinstance(altered[tp], LeaderAndIsr)], cause)
         await self._own.send_update_metadata(cause, request.partitions)
         return altered
+
+    def _decide(self, asked: LeaderAndIsr, known: LeaderAndIsr) -> LeaderAndIsr | ErrorCode | None:
+        """Return the answer to one partition's request; None if the ISR is to be written.
+
+        The order of the checks is recorded from 2.8.2, 3.1.2, 3.2.3, 3.3.2, 3.4.1 and 3.9.1
+        (tests/brokers/differential/test_alter_isr_answers.py).
+        """
+        if asked.leader_epoch < known.leader_epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        if self._checks_versions and (asked.leader_epoch > known.leader_epoch or asked.zk_version > known.zk_version):
+            return ErrorCode.NOT_CONTROLLER  # the leader knows of a state that only a later controller can have written
+        if replace(asked, zk_version=known.zk_version) == known:
+            return known  # the answer to an earlier request was lost
+        if self._checks_versions and asked.zk_version != known.zk_version:
+            return ErrorCode.INVALID_UPDATE_VERSION
+        if self._checks_eligibility and not self._context.live_broker_ids.issuperset(asked.isr):
+            return ErrorCode.INELIGIBLE_REPLICA
+        return None
 
     async def _read_again(self, partitions: Iterable[TopicPartition], cause: int) -> None:
         for tp, state in (await self._states.read(partitions, cause)).items():

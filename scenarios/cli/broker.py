@@ -4,6 +4,7 @@ import secrets
 import sys
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,6 +33,8 @@ EVENTS_IN_MEMORY = 100_000
 """A broker can run for days. --trace keeps everything."""
 MAX_ID = 2**31 - 1
 LOOPBACK = "127.0.0.1"
+DEFAULT_TICK_TIME_MS = 2_000
+"""ZooKeeper's own default: the tickTime of the cluster's ZooKeeper is not known here."""
 ENDED = frozenset({"dead", "stopped"})
 
 
@@ -59,7 +62,11 @@ def broker(
         ),
     ] = None,
     trace: Annotated[
-        Path | None, typer.Option(help="Keep the event log here: Parquet if the name ends in .parquet, else JSON lines.")
+        Path | None,
+        typer.Option(
+            help="Keep the event log here: Parquet if the name ends in .parquet, else JSON lines. In a directory, each "
+            "start of the broker has a file of its own: broker-1-1.jsonl, broker-1-2.jsonl, …"
+        ),
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show every detail: all state changes, UpdateMetadata requests, …")
@@ -92,6 +99,8 @@ def broker(
     if choice.connect is None:
         fail("--zookeeper: name a ZooKeeper that runs, by host:port; `kcsim zk start` starts one", ExitStatus.USAGE)
     spec = _spec(broker_id, rack, setting or [], listen)
+    if trace is not None and trace.is_dir():
+        trace = _new_file(trace, spec.brokers[0].name)
     check_trace(trace)
     from kcsim.scenarios.cli.up_cluster.server_registry import is_registered
 
@@ -127,6 +136,7 @@ def _spec(broker_id: int, rack: str | None, settings: list[str], listen: str | N
     return ClusterSpec(
         (BrokerSpec(broker_id, rack),),
         given,
+        tick_time_ms=DEFAULT_TICK_TIME_MS,
         client_ports={broker_id: free_ports(1)[0] if port is None else port},
         client_host=host,
         control_plane_over_tcp=True,
@@ -144,6 +154,11 @@ def _listen_address(text: str) -> tuple[str, int]:
     if (refused := refusal_of(host)) is not None:
         fail(f"--listen: nothing can listen on {host} here: {refused}", ExitStatus.USAGE)
     return host, int(port)
+
+
+def _new_file(directory: Path, name: str) -> Path:
+    """Return the first of name-1.jsonl, name-2.jsonl, … that does not exist."""
+    return next(file for number in count(1) if not (file := directory / f"{name}-{number}.jsonl").exists())
 
 
 def _address(spec: "ClusterSpec") -> str:

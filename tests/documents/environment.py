@@ -50,7 +50,8 @@ FOR_USERS: Mapping[str, str] = MappingProxyType(
 FOR_COMPOSE: Mapping[str, str] = MappingProxyType(
     {
         "KCSIM_DATA": "The directory that `docker-compose.yml` mounts as `/data`; `./spark-data` if unset.",
-        "KCSIM_USER": "User and group of the containers of Spark, as `UID:GID`; `1000:1000` if unset.",
+        "KCSIM_TRACES": "The directory where the brokers of `docker-compose.yml` keep event logs; `./traces` if unset.",
+        "KCSIM_USER": "User and group of the containers of Spark and of brokers, as `UID:GID`; `1000:1000` if unset.",
     }
 )
 """Variables of docker-compose.yml."""

@@ -22,6 +22,8 @@ from kcsim.controller.requests import (
 from kcsim.vocabulary import NO_LEADER, LeaderAndIsr, TopicPartition
 
 CONTROLLED_SHUTDOWN, ALTER_ISR, ALLOCATE_PRODUCER_IDS = 7, 56, 67
+SINCE_INELIGIBLE_REPLICA = 2
+"""The first version of AlterIsr that has INELIGIBLE_REPLICA; before, it is OPERATION_NOT_ATTEMPTED."""
 
 
 def _controlled_shutdown_request(frame: RequestFrame) -> ControlledShutdownRequest:
@@ -53,15 +55,25 @@ def _alter_isr_request(frame: RequestFrame) -> AlterIsrRequest:
     )
 
 
-def _alter_isr_values(response: AlterIsrResponse, _: RequestFrame) -> Values:
+def _alter_isr_values(response: AlterIsrResponse, frame: RequestFrame) -> Values:
     return {
         "throttle_time": 0,
         "error_code": response.error,
         "topics": [
-            {"topic_name": topic, "partitions": [_altered(number, result) for number, result in results]}
+            {
+                "topic_name": topic,
+                "partitions": [_altered(number, _known_to(frame.version, result)) for number, result in results],
+            }
             for topic, results in sorted_by_topic(response.partitions)
         ],
     }
+
+
+def _known_to(version: int, result: LeaderAndIsr | ErrorCode) -> LeaderAndIsr | ErrorCode:
+    """Return the result with an error that this version of the API has."""
+    if result is ErrorCode.INELIGIBLE_REPLICA and version < SINCE_INELIGIBLE_REPLICA:
+        return ErrorCode.OPERATION_NOT_ATTEMPTED
+    return result
 
 
 def _altered(number: int, result: LeaderAndIsr | ErrorCode) -> Mapping[str, Any]:

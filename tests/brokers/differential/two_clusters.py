@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 from kcsim.brokers.apache_kafka.installation import find_kafka
@@ -10,6 +11,7 @@ from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from kcsim.controller.capabilities import Release
 from kcsim.zk.servers.free_ports import free_ports
 from tests.brokers.cluster.environments import SETTINGS, WITHIN_MS, Settings, spec_of
 
@@ -28,8 +30,8 @@ async def _start(cluster: Cluster | KafkaCluster) -> None:
     await cluster.start(others)
 
 
-def ours(ask: Ask[A], settings: Settings = SETTINGS) -> A:
-    """Return the answers of simulated brokers."""
+def ours(ask: Ask[A], settings: Settings = SETTINGS, release: Release | None = None) -> A:
+    """Return the answers of simulated brokers. Args: release: None: that of their protocol version."""
     found: list[A] = []
     ports = dict(zip(BROKERS, free_ports(3), strict=True))
 
@@ -37,13 +39,13 @@ def ours(ask: Ask[A], settings: Settings = SETTINGS) -> A:
         await _start(cluster)
         found.append(await ask(cluster, ",".join(f"{host}:{port}" for host, port in cluster.bootstrap)))
 
-    spec = replace(spec_of(BROKERS, settings, "embedded"), client_ports=ports)
+    spec = replace(spec_of(BROKERS, settings, "embedded"), client_ports=ports, release=release)
     run_in_environment(EMBEDDED, spec, RunInfo("test", 0, "embedded"), script)
     return found[0]
 
 
-def kafkas(ask: Ask[A], settings: Settings = SETTINGS) -> A:
-    """Return the answers of the brokers of Apache Kafka."""
+def kafkas(ask: Ask[A], settings: Settings = SETTINGS, home: Path | None = None) -> A:
+    """Return the answers of the brokers of Apache Kafka. Args: home: of the installation; None: that of make kafka."""
     found: list[A] = []
 
     async def script(cluster: KafkaCluster) -> None:
@@ -51,5 +53,5 @@ def kafkas(ask: Ask[A], settings: Settings = SETTINGS) -> A:
         found.append(await ask(cluster, cluster.bootstrap()))
 
     spec = spec_of(BROKERS, settings, "embedded")
-    run_with_kafka(find_kafka(None), EMBEDDED, spec, RunInfo("test", 0, "embedded"), script)
+    run_with_kafka(find_kafka(home), EMBEDDED, spec, RunInfo("test", 0, "embedded"), script)
     return found[0]
