@@ -348,7 +348,7 @@ answered = st.one_of(
             AlterIsrResponse,
             st.sampled_from(ErrorCode),
             each_partition(
-                st.sampled_from([code for code in ErrorCode if code])
+                st.sampled_from([code for code in ErrorCode if code not in (ErrorCode.NONE, ErrorCode.INELIGIBLE_REPLICA)])
                 | st.builds(LeaderAndIsr, st.none() | small, int32s, broker_lists, int32s)
             ),
         ),
@@ -394,6 +394,16 @@ def test_a_topic_that_was_not_asked_for_is_left_out_of_a_response() -> None:
     only = made(LeaderAndIsrRequest, 1, 1, 1, {}, (), {"bills": asked["bills"]})
     expected = {TopicPartition("bills", 0): ErrorCode.INCONSISTENT_TOPIC_ID}
     assert decode_answer(answer, only) == (7, LeaderAndIsrResponse(ErrorCode.NONE, expected))
+
+
+@pytest.mark.parametrize(("version", "error"), [(1, "OPERATION_NOT_ATTEMPTED"), (2, "INELIGIBLE_REPLICA")])
+def test_an_error_that_older_versions_do_not_have_arrives_as_another(version: int, error: str) -> None:
+    tp = TopicPartition("orders", 0)
+    frame = decode_request(RequestEncoder("1").encode(made(AlterIsrRequest, 1, 1, {}), 7))
+    refused = AlterIsrResponse(partitions={tp: ErrorCode.INELIGIBLE_REPLICA})
+    values = APIS[ALTER_ISR].values(refused, frame._replace(version=version))
+    assert values is not None
+    assert values["topics"][0]["partitions"][0]["error_code"].name == error
 
 
 @given(answered)
