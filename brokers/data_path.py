@@ -63,8 +63,9 @@ class DataPath:
     ) -> None:
         runtime, sink = ports.runtime, ports.sink
         max_lag_ms, events = config.replica_lag_time_max_ms, LogEvents(sink)
-        self.hosted = HostedPartitions(broker_id)
-        self.topic_ids = LogTopicIds(disk, config.controller.capabilities.log_topic_ids)
+        capabilities = config.controller.capabilities
+        self.hosted = HostedPartitions(broker_id, capabilities.refused_partitions_stay_online)
+        self.topic_ids = LogTopicIds(disk, capabilities.log_topic_ids)
         self.settings = TopicSettings(config.min_insync_replicas, config.log_config)
         self.retention = RetentionTask(runtime, disk, sink, ports.epoch_ms, config.log_retention_check_interval_ms)
         self.checkpoint = HighWatermarkCheckpoint(runtime, config.replica_high_watermark_checkpoint_interval_ms)
@@ -72,8 +73,7 @@ class DataPath:
         self.high_watermarks = HighWatermarkUpdater(
             runtime, FollowerSessions(runtime), self.purgatory, self.checkpoint, max_lag_ms
         )
-        checks_eligibility = config.controller.capabilities.replica_eligibility
-        is_eligible = metadata.is_alive if checks_eligibility else (lambda follower: True)
+        is_eligible = metadata.is_alive if capabilities.replica_eligibility else (lambda follower: True)
         self.isr = isr = IsrManager(broker_id, runtime, outside.isrs, self.high_watermarks.advance, is_eligible, sink)
         self.expiration = IsrExpiration(runtime, self.hosted, isr, max_lag_ms)
         by_epoch = config.protections.leader_epoch_truncation

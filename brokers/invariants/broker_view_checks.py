@@ -33,7 +33,10 @@ def _differences(broker: Broker, partition: Partition, of: LeaderAndIsr) -> Iter
 
 
 def followers_follow_the_leader(history: RunHistory) -> Iterator[str]:
-    """Every other replica that runs follows the leader that the state names, in its leader epoch."""
+    """Every other replica that runs follows the leader that the state names, in its leader epoch.
+
+    Left out are replicas without an open log: their broker refused them, as replicas of another topic for example.
+    """
     topics = history.state.of_topics
     for broker in _running(history):
         for tp, of in leaders_by_state(history.state):
@@ -44,7 +47,9 @@ def followers_follow_the_leader(history: RunHistory) -> Iterator[str]:
             if partition is None:
                 if tp not in broker.replicas.hosted.offline:
                     yield f"broker {broker.broker_id} knows nothing of {tp}"
-            elif not partition.is_leader and (partition.leader, partition.leader_epoch) != (of.leader, of.leader_epoch):
+            elif partition.log is None or partition.is_leader:
+                continue
+            elif (partition.leader, partition.leader_epoch) != (of.leader, of.leader_epoch):
                 followed = f"{partition.leader} in epoch {partition.leader_epoch}"
                 yield f"broker {broker.broker_id} follows {followed} in {tp}, which {of.leader} leads in {of.leader_epoch}"
 

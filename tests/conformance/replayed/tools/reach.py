@@ -7,7 +7,7 @@ from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.tool_session import open_tool
 from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.brokers.metadata_cache import MetadataCache
-from kcsim.controller.capabilities import capabilities_of
+from kcsim.controller.capabilities import Release, capabilities_of
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.protections import ALL_ON
 from kcsim.eventlog.run_actions import SCENARIO, ClusterError, RunActionLog
@@ -24,11 +24,15 @@ class Reach:
     Args:
         zookeeper: the access to ZooKeeper for a command with its own session.
         settings: of every broker, as its file has them.
+        release: the release of the commands.
     """
 
-    def __init__(self, cluster: Cluster, zookeeper: ZooKeeper, settings: Mapping[str, str | int | bool]) -> None:
+    def __init__(
+        self, cluster: Cluster, zookeeper: ZooKeeper, settings: Mapping[str, str | int | bool], release: Release
+    ) -> None:
         self.cluster = cluster
         self.settings = settings
+        self.release = release
         self._zookeeper = zookeeper
 
     def is_direct(self, command: Command) -> bool:
@@ -68,6 +72,10 @@ class Reach:
     def metadata(self) -> MetadataCache:
         """Return a broker's metadata of the cluster, as a client gets them. Raises: ClusterError."""
         return self.cluster.broker(self._controller()).metadata
+
+    def knows_topic(self, topic: str | None) -> bool:
+        """Return whether the broker that a command asks has metadata of this topic. Raises: ClusterError."""
+        return topic in self.metadata().partitions.topics
 
     def _controller(self) -> str:
         holder = self.cluster.state.controller_id

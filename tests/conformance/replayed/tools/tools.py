@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.controller.capabilities import Release
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.zk.errors import ZooKeeperError
 from kcsim.zk.ports import ZooKeeper
@@ -38,6 +39,7 @@ class Tools:
     Args:
         zookeeper: the access to ZooKeeper for a command with its own session.
         settings: of every broker, as its file has them.
+        release: the release of the commands.
         directory: where the files are that a command names; None if there are none.
     """
 
@@ -46,10 +48,11 @@ class Tools:
         cluster: Cluster,
         zookeeper: ZooKeeper,
         settings: Mapping[str, str | int | bool],
+        release: Release,
         directory: Path | None = None,
     ) -> None:
         self._runtime = cluster.runtime
-        reach = Reach(cluster, zookeeper, settings)
+        reach = Reach(cluster, zookeeper, settings, release)
         self._topics = TopicTool(reach)
         self._configs = ConfigTool(reach)
         self._elections = ElectionTools(reach)
