@@ -7,12 +7,20 @@ from typing import Any
 
 import pytest
 
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.cluster_spec import ClusterSpec
+from kcsim.brokers.cluster.run_in_environment import run_in_environment
+from kcsim.brokers.cluster.run_setup import RunInfo
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from tests.conformance.__main__ import main
 from tests.conformance.record import USAGE
 from tests.conformance.replayed.compare import differences
 from tests.conformance.replayed.on_kafka import with_other_runs
 from tests.conformance.replayed.play import play
+from tests.conformance.replayed.player import Player, every_broker
 from tests.conformance.replayed.recording import Recording, Step, read_recording
+from tests.conformance.replayed.settings import TICK_TIME_MS, settings_of
+from tests.conformance.replayed.step_actions import StepActions
 from tests.requirements import require
 
 STATE = "/brokers/topics/orders/partitions/0/state"
@@ -68,6 +76,48 @@ def test_what_differs_between_runs_survives_the_file(tmp_path: Path) -> None:
     file = tmp_path / "both.json"
     file.write_text(both.text())
     assert read_recording(file) == both
+
+
+# --- refused steps ---------------------------------------------------------------------------------------------------------
+
+
+class NoCommands:
+    """Stands for Kafka's commands in steps without any."""
+
+    async def run(self, words: object, files: object = None, placed: object = None) -> Mapping[str, Any]:
+        raise AssertionError(f"{words} was run")
+
+    async def alter(self, targets: object) -> Mapping[str, Any]:
+        raise AssertionError(f"{targets} was requested")
+
+
+async def no_records(topic: str) -> None:
+    raise AssertionError(f"a record was written to {topic}")
+
+
+def played_without_refused(*given: Mapping[str, Any]) -> Recording:
+    """Play steps on our cluster as they are recorded from real brokers."""
+    plan = run(*({"do": do} for do in given))
+    players: list[Player] = []
+
+    async def script(cluster: Cluster) -> None:
+        players.append(Player(plan, cluster, StepActions(cluster, NoCommands(), no_records), leaves_out_refused=True))
+        await players[0].play()
+
+    spec = ClusterSpec(every_broker(plan), settings_of(plan), TICK_TIME_MS)
+    run_in_environment(ZooKeeperChoice.parse("simulated"), spec, RunInfo(plan.name, 1, "simulated"), script)
+    return players[0].played("played")
+
+
+@pytest.mark.parametrize("refused", [{"zk_delete": "/admin/x"}, {"zk_delete": "/admin/x", "settle": False}])
+def test_a_step_before_one_that_is_left_out_has_waited_until_all_was_quiet(refused: Mapping[str, Any]) -> None:
+    """What the controller wrote during the refused step belongs to the step before, and says so: it is played likewise."""
+    created = {"topic": "orders", "assignment": {"0": [1]}, "config": {}, "wait_state": False, "settle": False}
+    state = {"zk_delete": STATE}
+    played = played_without_refused(created, refused, state)
+    assert [step.do for step in played.steps] == [{k: v for k, v in created.items() if k != "settle"}, state]
+    assert STATE in [path for _, path in writes_of(played.steps[0])]
+    assert differences(played, play(played, "simulated")) == []
 
 
 # --- the program -----------------------------------------------------------------------------------------------------------
