@@ -1,8 +1,9 @@
 """Recordings made from runs: on real brokers, of several runs, and without refused steps."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,10 +13,11 @@ from kcsim.brokers.cluster.cluster_spec import ClusterSpec
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from tests.conformance import record
 from tests.conformance.__main__ import main
 from tests.conformance.record import USAGE
 from tests.conformance.replayed.compare import differences
-from tests.conformance.replayed.on_kafka import with_other_runs
+from tests.conformance.replayed.on_kafka import Recorded, with_other_runs
 from tests.conformance.replayed.play import play
 from tests.conformance.replayed.player import Player, every_broker
 from tests.conformance.replayed.recording import Recording, Step, read_recording
@@ -143,6 +145,43 @@ def test_wrong_arguments_are_a_usage_error(arguments: Sequence[str], why: str, c
 def test_a_folder_that_holds_no_kafka_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["differ", "--seeds", "1", "--out", str(tmp_path), "--kafka-home", str(tmp_path / "none")]) == USAGE
     assert str(tmp_path / "none") in capsys.readouterr().err
+
+
+@pytest.fixture
+def differ(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Sequence[Recorded]], int]:
+    """Return a function that runs `differ` for one seed, with these runs in place of those on real brokers."""
+
+    def run_with(runs: Sequence[Recorded]) -> int:
+        left = iter(runs)
+        monkeypatch.setattr(record, "find_kafka", lambda home: SimpleNamespace(release=(2, 8)))
+        monkeypatch.setattr(record, "record", lambda *_: next(left))
+        return main(["differ", "--seeds", "1", "--out", str(tmp_path)])
+
+    return run_with
+
+
+EXPECTED = play(run(deleted(2)), "simulated")
+OTHERWISE = run(deleted(2, "a"))
+
+
+def test_differences_from_one_run_only_are_printed_and_do_not_count(
+    differ: Callable[[Sequence[Recorded]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert differ([Recorded(OTHERWISE, None), Recorded(EXPECTED, None)]) == 0
+    printed = capsys.readouterr().out
+    assert f'made-up, not from run 2: step 1 {{"zk_delete": "/controller"}}: {STATE}' in printed
+    assert "random-1: agrees" in printed
+
+
+def test_what_our_cluster_does_in_a_step_that_could_not_be_recorded_is_printed(
+    differ: Callable[[Sequence[Recorded]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    unfinished = Step({"zk_set": ["/brokers/topics/no-such-topic", ""]})
+    assert differ([Recorded(EXPECTED, "not quiet within 20000 ms", unfinished)]) == 0
+    printed = capsys.readouterr().out
+    assert "random-1: step 2 not recorded: not quiet within 20000 ms\n" in printed
+    (line,) = [line for line in printed.splitlines() if line.startswith(f"random-1: on ours: {unfinished.do}: ")]
+    assert line.endswith("NONODE for /brokers/topics/no-such-topic")
 
 
 # --- real brokers ----------------------------------------------------------------------------------------------------------
