@@ -35,6 +35,7 @@ SINCE_RELEASE = {
     "isr_change_retries": "3.0",
     "high_watermark_after_alter_isr": "3.1",
     "refused_partitions_stay_online": "3.1",
+    "every_failure_is_announced": "3.1",
     "kraft_controller_epoch": "3.4",
 }
 """The first release with each capability that depends on no protocol version and cannot be switched off."""
@@ -57,6 +58,8 @@ class Capabilities(NamedTuple):
             AlterIsr (KAFKA-13091); before, it does at the next append or fetch. By the release.
         refused_partitions_stay_online: a partition for which a broker refused its first LeaderAndIsr is not offline there;
             before, it is until the broker's next start. By the release.
+        every_failure_is_announced: brokers get an UpdateMetadata when a broker without replicas fails, even if some
+            partition has no leader (KAFKA-13225). By the release.
         allocated_producer_ids: the controller takes the blocks of producer ids for the brokers (KIP-730).
         replica_eligibility: a broker joins no ISR while the controller regards it as dead or stopping (KIP-841). By the
             release.
@@ -75,6 +78,7 @@ class Capabilities(NamedTuple):
     isr_change_retries: bool
     high_watermark_after_alter_isr: bool
     refused_partitions_stay_online: bool
+    every_failure_is_announced: bool
     allocated_producer_ids: bool
     replica_eligibility: bool
     leader_recovery_state: bool

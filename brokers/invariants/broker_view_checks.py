@@ -78,7 +78,8 @@ def no_dead_broker_is_left_in_the_metadata(history: RunHistory) -> Iterator[str]
     """No broker reports to its clients as alive a broker that is not registered.
 
     While some partition has no leader, brokers are not sent the death of a broker that hosts no partition (partitions that
-    are being deleted do not count as leaderless). Kafka behaves this way until 3.0 (KAFKA-13225).
+    are being deleted do not count as leaderless). Kafka behaves this way until 3.0 (KAFKA-13225): later releases are judged
+    by the same rule.
     """
     topics, registered = history.state.of_topics, history.state.registered.keys()
     is_any_leaderless = any(tp in topics.states for tp in topics.offline(registered))

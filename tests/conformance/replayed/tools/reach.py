@@ -8,6 +8,7 @@ from kcsim.brokers.cluster.tool_session import open_tool
 from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.controller.capabilities import Release, capabilities_of
+from kcsim.controller.decisions.broker_ring import BrokerMetadata
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.protections import ALL_ON
 from kcsim.eventlog.run_actions import SCENARIO, ClusterError, RunActionLog
@@ -76,6 +77,11 @@ class Reach:
     def knows_topic(self, topic: str | None) -> bool:
         """Return whether the broker that a command asks has metadata of this topic. Raises: ClusterError."""
         return topic in self.metadata().partitions.topics
+
+    def brokers(self) -> list[BrokerMetadata]:
+        """Return the brokers that are alive for the broker that a command asks. Raises: ClusterError."""
+        metadata = self.metadata()
+        return [BrokerMetadata(broker, metadata.racks.get(broker)) for broker in metadata.live_broker_ids]
 
     def _controller(self) -> str:
         holder = self.cluster.state.controller_id

@@ -4,7 +4,7 @@ Source: Kafka 2.8, TopicCommand (AdminClientTopicService) and ZkAdminManager.
 """
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from kcsim.controller.admin.topic_descriptions import (
@@ -15,7 +15,8 @@ from kcsim.controller.admin.topic_descriptions import (
     live_brokers,
 )
 from kcsim.controller.admin.topics import NewTopic, broker_metadata, create_topic, matching_topics
-from kcsim.controller.decisions.broker_ring import RackAwareMode, effective_brokers
+from kcsim.controller.decisions.assignment import assign_replicas
+from kcsim.controller.decisions.broker_ring import BrokerMetadata, RackAwareMode, effective_brokers
 from kcsim.controller.decisions.kafka_refusals import (
     IllegalArgumentError,
     RefusedError,
@@ -23,7 +24,7 @@ from kcsim.controller.decisions.kafka_refusals import (
     topic_command_line,
 )
 from kcsim.controller.decisions.partition_growth import partitions_to_create
-from kcsim.controller.decisions.placement import Replicas
+from kcsim.controller.decisions.placement import RandomNumbers, Replicas, draw
 from kcsim.controller.decisions.topic_config import MESSAGE_FORMAT_VERSION, check_setting_names, check_topic_config
 from kcsim.controller.decisions.topic_creation import parse_replica_assignment
 from kcsim.controller.decisions.topic_ids import new_topic_id
@@ -163,7 +164,8 @@ class TopicTool:
     ) -> None:
         wanted = _new_topic(command, output, is_direct)
         output.out += collision_lines(wanted.name)
-        brokers = effective_brokers(await broker_metadata(kafka_zk), wanted.mode)
+        known = await broker_metadata(kafka_zk) if is_direct else self._reach.brokers()
+        brokers = effective_brokers(known, wanted.mode)
         numbers = numbers_for(placed.get(wanted.name), brokers, wanted.partitions, wanted.replication_factor)
         try:
             if is_direct:
@@ -172,6 +174,8 @@ class TopicTool:
             if wanted.name in await kafka_zk.topics.names():
                 raise TopicExistsError(f"Topic '{wanted.name}' already exists.")
             topic_id = new_topic_id(random.Random(wanted.name)) if self._reach.has_topic_ids else None
+            if not wanted.assignment:
+                wanted = replace(wanted, assignment=_placed_by_a_broker(wanted, brokers, numbers))
             created = await create_topic(kafka_zk, wanted, numbers, topic_id=topic_id)
         except TopicExistsError:
             if "if-not-exists" not in command:
@@ -216,6 +220,13 @@ def _described_order(topics: Collection[str]) -> list[str]:
     """
     copied = map_order(map_order(sorted(topics), len(topics)), int(len(topics) / FULL) + 1)
     return map_order(copied, len(topics))
+
+
+def _placed_by_a_broker(wanted: NewTopic, brokers: Sequence[BrokerMetadata], numbers: RandomNumbers) -> list[Replicas]:
+    """Return the replicas of each partition. Raises: RefusedError."""
+    drawn = draw(numbers, len(brokers))
+    placed = assign_replicas(brokers, wanted.partitions, wanted.replication_factor, drawn)
+    return [placed[partition] for partition in range(wanted.partitions)]
 
 
 async def _grow(kafka_zk: KafkaZk, topic: str, total: int, assignment: list[Replicas] | None) -> None:
