@@ -37,6 +37,7 @@ SINCE_RELEASE = {
     "refused_partitions_stay_online": "3.1",
     "every_failure_is_announced": "3.1",
     "kraft_controller_epoch": "3.4",
+    "rebalance_during_reassignments": "3.4",
 }
 """The first release with each capability that depends on no protocol version and cannot be switched off."""
 
@@ -66,6 +67,8 @@ class Capabilities(NamedTuple):
         leader_recovery_state: a state znode tells that the leader was elected from outside the ISR, until the ISR changes
             (KIP-704).
         feature_version_2: /feature has version 2, without the lowest levels (KIP-778).
+        rebalance_during_reassignments: preferred leaders are elected automatically while partitions are being reassigned,
+            too (KAFKA-10149). By the release.
         kraft_controller_epoch: /controller has a place for the epoch of a KRaft controller (KIP-866). By the release.
     """
 
@@ -83,6 +86,7 @@ class Capabilities(NamedTuple):
     replica_eligibility: bool
     leader_recovery_state: bool
     feature_version_2: bool
+    rebalance_during_reassignments: bool
     kraft_controller_epoch: bool
 
 

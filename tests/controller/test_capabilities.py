@@ -34,7 +34,7 @@ def names_of(capabilities: Capabilities) -> set[str]:
         ("3.1", {"every_failure_is_announced", "high_watermark_after_alter_isr", "refused_partitions_stay_online"}),
         ("3.2", {"leader_recovery_state"}),
         ("3.3", {"feature_version_2", "replica_eligibility"}),
-        ("3.4", {"kraft_controller_epoch"}),
+        ("3.4", {"kraft_controller_epoch", "rebalance_during_reassignments"}),
         ("3.9", set()),
     ],
 )
@@ -60,6 +60,7 @@ def test_a_version_has_what_those_before_it_have_and_its_own(version: str, new: 
                 "every_failure_is_announced",
                 "replica_eligibility",
                 "kraft_controller_epoch",
+                "rebalance_during_reassignments",
             },
         ),
         ("3.0", "2.8", {"isr_change_retries", "log_topic_ids", *names_of(capabilities_of("2.8", ALL_ON))}),

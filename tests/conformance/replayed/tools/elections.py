@@ -8,7 +8,7 @@ from functools import partial
 
 from kcsim.controller.admin.elections import request_preferred_election
 from kcsim.controller.admin.reassignment_files import parse_partitions_to_elect
-from kcsim.controller.capabilities import RELEASES, Release
+from kcsim.controller.capabilities import Release
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
@@ -67,7 +67,7 @@ class ElectionTools:
             partitions = self._partitions(command, files)
         except RefusedError:
             raise ToolFailedError from None  # the reason is in a stack trace
-        lines = partial(result_lines, ElectionType[wanted], names_valid=self._is_from(NAMES_VALID_SINCE))
+        lines = partial(result_lines, ElectionType[wanted], names_valid=self._reach.is_from(NAMES_VALID_SINCE))
         await self._elect(ElectionType[wanted], partitions, output, lines)
 
     async def _elect(
@@ -92,11 +92,8 @@ class ElectionTools:
 
     def _give_reason(self, output: CommandOutput, reason: str) -> None:
         """Print why the command fails, as from 3.7 on; until then only a stack trace says it."""
-        if self._is_from(REASON_IS_PRINTED_SINCE):
+        if self._reach.is_from(REASON_IS_PRINTED_SINCE):
             output.err.append(reason)
-
-    def _is_from(self, since: Release) -> bool:
-        return RELEASES.index(self._reach.release) >= RELEASES.index(since)
 
     def _partitions(self, command: Command, files: Files) -> Sequence[TopicPartition] | None:
         if "topic" in command:

@@ -7,7 +7,7 @@ from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.tool_session import open_tool
 from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.brokers.metadata_cache import MetadataCache
-from kcsim.controller.capabilities import Release, capabilities_of
+from kcsim.controller.capabilities import RELEASES, Release, capabilities_of
 from kcsim.controller.decisions.broker_ring import BrokerMetadata
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.protections import ALL_ON
@@ -45,11 +45,19 @@ class Reach:
             raise NotSupportedError(f"{command.tool} without one of --zookeeper, --bootstrap-server")
         return "zookeeper" in command
 
+    def is_from(self, since: Release) -> bool:
+        """Return whether the commands are of this release or a later one."""
+        return RELEASES.index(self.release) >= RELEASES.index(since)
+
     @property
     def has_topic_ids(self) -> bool:
         """Whether brokers give a topic that they create an id."""
-        version = self.settings.get(PROTOCOL_VERSION, IN_FORCE[PROTOCOL_VERSION])
-        return capabilities_of(str(version), ALL_ON).topic_ids
+        return capabilities_of(self.protocol_version, ALL_ON).topic_ids
+
+    @property
+    def protocol_version(self) -> str:
+        """inter.broker.protocol.version of the brokers."""
+        return str(self.settings.get(PROTOCOL_VERSION, IN_FORCE[PROTOCOL_VERSION]))
 
     @asynccontextmanager
     async def kafka_zk(self, command: Command) -> AsyncIterator[KafkaZk]:

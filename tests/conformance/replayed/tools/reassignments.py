@@ -1,6 +1,6 @@
 """kafka-reassign-partitions.
 
-Source: Kafka 2.8, ReassignPartitionsCommand.
+Source: Kafka 2.8, ReassignPartitionsCommand; its wording of 3.9 is that of a Kafka 3.9.1.
 """
 
 from collections.abc import Iterable
@@ -16,6 +16,7 @@ from kcsim.controller.admin.reassignments import (
 )
 from kcsim.controller.admin.throttles import clear_throttles, set_throttles
 from kcsim.controller.admin.topics import broker_metadata
+from kcsim.controller.capabilities import Release
 from kcsim.controller.decisions.kafka_refusals import (
     AdminCommandFailedError,
     RefusedError,
@@ -33,6 +34,9 @@ from tests.conformance.replayed.tools.reach import Reach
 
 ACTIONS = ("execute", "verify", "cancel", "list")
 KNOWN = (*ACTIONS, "reassignment-json-file", "additional", "throttle", "preserve-throttles", "timeout")
+PARTITIONS_MUST_EXIST_SINCE = Release("3.7")
+"""The first release with the command in Java, which asks for no move of a partition that no broker knows."""
+UNKNOWN_PARTITION = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: Unable to find partition: {}"
 UNKNOWN_TOPIC = (
     "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: This server does not host this topic-partition."
 )
@@ -94,6 +98,9 @@ class ReassignmentTool:
         if plan.log_dirs:
             raise NotSupportedError("moves between the log directories of a broker")
         current = await _known_to_brokers(kafka_zk, self._reach.metadata(), plan)
+        unknown = [partition for partition in plan.targets if partition not in current]
+        if unknown and self._reach.is_from(PARTITIONS_MUST_EXIST_SINCE):
+            raise UnknownTopicOrPartitionError(UNKNOWN_PARTITION.format(unknown[0]))
         output.out += text.current_lines(current)
         if throttle is not None:
             targets = {partition: replicas for partition, replicas in plan.targets.items() if partition in current}

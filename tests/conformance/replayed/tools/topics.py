@@ -15,6 +15,7 @@ from kcsim.controller.admin.topic_descriptions import (
     live_brokers,
 )
 from kcsim.controller.admin.topics import NewTopic, broker_metadata, create_topic, matching_topics
+from kcsim.controller.capabilities import Release
 from kcsim.controller.decisions.assignment import assign_replicas
 from kcsim.controller.decisions.broker_ring import BrokerMetadata, RackAwareMode, effective_brokers
 from kcsim.controller.decisions.kafka_refusals import (
@@ -56,6 +57,8 @@ KNOWN = (
 )
 ZOOKEEPER_CANNOT = (DescribeReport.UNDER_MIN_ISR.value, DescribeReport.AT_MIN_ISR.value)
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
+ELIGIBLE_LEADERS_SINCE = Release("3.9")
+"""A release whose kafka-topics --describe has a column for eligible leader replicas (KIP-966); 3.5 to 3.8 were not tried."""
 BROKERS_DEFAULT = 1
 """Defaults of num.partitions and default.replication.factor."""
 
@@ -129,7 +132,8 @@ class TopicTool:
         report = next((report for report in DescribeReport if report.value in command), None)
         live = await live_brokers(kafka_zk)
         only_overridden = "topics-with-overrides" in command
-        output.out += description_lines(described, report, live, only_overridden, by_broker=not is_direct)
+        lines = description_lines(described, report, live, only_overridden, by_broker=not is_direct)
+        output.out += map(_with_eligible_leaders, lines) if self._reach.is_from(ELIGIBLE_LEADERS_SINCE) else lines
 
     def _as_a_broker_reports(
         self, topic: TopicDescription, moving: Mapping[TopicPartition, ReplicaAssignment]
@@ -146,7 +150,7 @@ class TopicTool:
             for tp, state in sorted(metadata.partitions.items())
             if tp.topic == topic.topic
         )
-        config = effective_config(topic.config, self._reach.settings)
+        config = effective_config(topic.config, self._reach.settings, self._reach.protocol_version)
         min_insync = int(config.get(MIN_INSYNC_REPLICAS, topic.min_insync_replicas))
         return replace(
             topic,
@@ -211,6 +215,11 @@ class TopicTool:
             raise IllegalArgumentError("Topic deletion is disabled.")
         for topic in topics:
             await kafka_zk.topic_deletions.create(topic)
+
+
+def _with_eligible_leaders(line: str) -> str:
+    """Return the line with two more columns, if it is of a partition; a cluster with ZooKeeper has nothing to show there."""
+    return f"{line}\tElr: N/A\tLastKnownElr: N/A" if line.startswith("\t") else line
 
 
 def _described_order(topics: Collection[str]) -> list[str]:
