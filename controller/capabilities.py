@@ -38,6 +38,7 @@ SINCE_RELEASE = {
     "every_failure_is_announced": "3.1",
     "kraft_controller_epoch": "3.4",
     "rebalance_during_reassignments": "3.4",
+    "min_isr_binds_high_watermark": "3.7",
 }
 """The first release with each capability that depends on no protocol version and cannot be switched off."""
 
@@ -70,6 +71,8 @@ class Capabilities(NamedTuple):
         rebalance_during_reassignments: preferred leaders are elected automatically while partitions are being reassigned,
             too (KAFKA-10149). By the release.
         kraft_controller_epoch: /controller has a place for the epoch of a KRaft controller (KIP-866). By the release.
+        min_isr_binds_high_watermark: a high watermark moves only while the ISR has min.insync.replicas members, or all
+            replicas if these are fewer (KAFKA-15583). By the release.
     """
 
     alter_isr: bool
@@ -88,6 +91,7 @@ class Capabilities(NamedTuple):
     feature_version_2: bool
     rebalance_during_reassignments: bool
     kraft_controller_epoch: bool
+    min_isr_binds_high_watermark: bool
 
 
 def default_release(protocol_version: str) -> Release:

@@ -35,6 +35,7 @@ def names_of(capabilities: Capabilities) -> set[str]:
         ("3.2", {"leader_recovery_state"}),
         ("3.3", {"feature_version_2", "replica_eligibility"}),
         ("3.4", {"kraft_controller_epoch", "rebalance_during_reassignments"}),
+        ("3.7", {"min_isr_binds_high_watermark"}),
         ("3.9", set()),
     ],
 )
@@ -61,6 +62,7 @@ def test_a_version_has_what_those_before_it_have_and_its_own(version: str, new: 
                 "replica_eligibility",
                 "kraft_controller_epoch",
                 "rebalance_during_reassignments",
+                "min_isr_binds_high_watermark",
             },
         ),
         ("3.0", "2.8", {"isr_change_retries", "log_topic_ids", *names_of(capabilities_of("2.8", ALL_ON))}),

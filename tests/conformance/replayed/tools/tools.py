@@ -20,6 +20,7 @@ from tests.conformance.replayed.tools.command_line import Command, CommandOutput
 from tests.conformance.replayed.tools.configs import ConfigTool
 from tests.conformance.replayed.tools.elections import ElectionTools
 from tests.conformance.replayed.tools.files import Files
+from tests.conformance.replayed.tools.offsets import OffsetTool
 from tests.conformance.replayed.tools.placements import Placed
 from tests.conformance.replayed.tools.reach import Reach
 from tests.conformance.replayed.tools.reassignments import ReassignmentTool
@@ -56,6 +57,7 @@ class Tools:
         self._topics = TopicTool(reach)
         self._configs = ConfigTool(reach)
         self._elections = ElectionTools(reach)
+        self._offsets = OffsetTool(reach)
         self._reassignments = ReassignmentTool(reach)
         self._directory = directory
 
@@ -92,6 +94,8 @@ class Tools:
                 await self._elections.preferred(command, output, files)
             case "LeaderElectionCommand":
                 await self._elections.leaders(command, output, files)
+            case "GetOffsetShell":
+                await self._offsets.run(command, output)
             case "ReassignPartitionsCommand":
                 await self._reassignments.run(command, output, files)
             case _:
