@@ -160,14 +160,11 @@ def differ(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Sequenc
     return run_with
 
 
-EXPECTED = play(run(deleted(2)), "simulated")
-OTHERWISE = run(deleted(2, "a"))
-
-
 def test_differences_from_one_run_only_are_printed_and_do_not_count(
     differ: Callable[[Sequence[Recorded]], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert differ([Recorded(OTHERWISE, None), Recorded(EXPECTED, None)]) == 0
+    as_ours, otherwise = play(run(deleted(2)), "simulated"), run(deleted(2, "a"))
+    assert differ([Recorded(otherwise, None), Recorded(as_ours, None)]) == 0
     printed = capsys.readouterr().out
     assert f'made-up, not from run 2: step 1 {{"zk_delete": "/controller"}}: {STATE}' in printed
     assert "random-1: agrees" in printed
@@ -176,8 +173,8 @@ def test_differences_from_one_run_only_are_printed_and_do_not_count(
 def test_what_our_cluster_does_in_a_step_that_could_not_be_recorded_is_printed(
     differ: Callable[[Sequence[Recorded]], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    unfinished = Step({"zk_set": ["/brokers/topics/no-such-topic", ""]})
-    assert differ([Recorded(EXPECTED, "not quiet within 20000 ms", unfinished)]) == 0
+    as_ours, unfinished = play(run(deleted(2)), "simulated"), Step({"zk_set": ["/brokers/topics/no-such-topic", ""]})
+    assert differ([Recorded(as_ours, "not quiet within 20000 ms", unfinished)]) == 0
     printed = capsys.readouterr().out
     assert "random-1: step 2 not recorded: not quiet within 20000 ms\n" in printed
     (line,) = [line for line in printed.splitlines() if line.startswith(f"random-1: on ours: {unfinished.do}: ")]
