@@ -64,6 +64,14 @@ def test_a_step_ends_when_all_that_follows_from_it_is_done() -> None:
     assert [write.path for write in step.writes or ()] == ["/controller", "/controller_epoch"]
 
 
+def test_a_bounce_lasts_until_the_former_session_has_ended_even_if_nothing_hinders_the_start() -> None:
+    """How long a start takes must not decide to which step the end of that session belongs."""
+    steps = [{"do": {"zk_delete": "/brokers/ids/2"}, "controller": 1}, {"do": {"bounce": 2}, "controller": 1}]
+    _, bounced = play(Recording.of(recorded(*steps)), "simulated").steps
+    assert bounced.sessions_closed == ("broker-2",)
+    assert bounced.outcome == {"exit": None, "registered": True}
+
+
 def test_a_broker_that_comes_back_too_soon_is_refused() -> None:
     played = play(Recording.of(recorded({"do": {"bounce": 2}, "controller": 1})), "simulated")
     assert played.steps[0].outcome is not None

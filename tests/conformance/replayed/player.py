@@ -106,8 +106,8 @@ class Player:
             self._before(step)
             played = await self._play(step)
             if played.is_refused and self._leaves_out_refused:
-                # Events in transit meanwhile belong to the previous step.
-                self._played[-1:] = [replace(before, end=played.end) for before in self._played[-1:]]
+                # What happened meanwhile belongs to the previous step, which has thereby waited for quiet.
+                self._played[-1:] = [_that_settled(before, played.end) for before in self._played[-1:]]
                 continue
             self._played.append(played)
             if played.not_supported is not None or played.problem is not None:
@@ -129,7 +129,7 @@ class Player:
             problem, is_refused = str(error), not self._written_by_acts(begin)  # one that is done in part is not left out
         except TimedOutError as error:
             problem = str(error)
-        if not step.do.get("settle", True):
+        if not step.do.get("settle", True) and not (is_refused and self._leaves_out_refused):
             end = await self._end_of_action(begin, has_waited="sleep" in step.do)
         else:
             if (noise := await self._settle()) is not None:
@@ -193,6 +193,10 @@ class Player:
         writes = WriteLog(self._cluster.log.events)
         steps = tuple(_step(played, writes.step(played.begin, played.end)) for played in self._played)
         return replace(self._recording, source=source, steps=steps, alive=self.alive, final=self.final, directory=None)
+
+
+def _that_settled(played: _Played, end: int) -> _Played:
+    return replace(played, do={key: value for key, value in played.do.items() if key != "settle"}, end=end)
 
 
 def _step(played: _Played, followed: StepWrites) -> Step:
