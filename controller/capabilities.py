@@ -25,7 +25,6 @@ SINCE = {
     "broker_features": "2.7",
     "finalized_features": "2.7",
     "truncation_on_fetch": "2.7",
-    "allocated_producer_ids": "3.0",
     "leader_recovery_state": "3.2",
     "feature_version_2": "3.3",
 }

@@ -106,8 +106,8 @@ class Player:
             self._before(step)
             played = await self._play(step)
             if played.is_refused and self._leaves_out_refused:
-                # What happened meanwhile belongs to the previous step, which has thereby waited for quiet.
-                self._played[-1:] = [_that_settled(before, played.end) for before in self._played[-1:]]
+                # Events in transit meanwhile belong to the previous step, which has settled with the refused one.
+                self._played[-1:] = [_followed_by_refused(before, played) for before in self._played[-1:]]
                 continue
             self._played.append(played)
             if played.not_supported is not None or played.problem is not None:
@@ -115,7 +115,8 @@ class Player:
         self._look_around()
 
     async def _play(self, step: Step) -> _Played:
-        begin = len(self._cluster.log.events)
+        # What has followed already from a step that does not settle belongs to the next one.
+        begin = self._played[-1].end if self._played else len(self._cluster.log.events)
         outcome: Mapping[str, Any] | None = None
         problem: str | None = None
         is_refused = False
@@ -195,8 +196,11 @@ class Player:
         return replace(self._recording, source=source, steps=steps, alive=self.alive, final=self.final, directory=None)
 
 
-def _that_settled(played: _Played, end: int) -> _Played:
-    return replace(played, do={key: value for key, value in played.do.items() if key != "settle"}, end=end)
+def _followed_by_refused(before: _Played, refused: _Played) -> _Played:
+    """Return a step with what followed from it until the end of a refused step after it, which is left out."""
+    settles = refused.do.get("settle", True)
+    do = {key: value for key, value in before.do.items() if key != "settle" or not settles}
+    return replace(before, do=do, end=refused.end)
 
 
 def _step(played: _Played, followed: StepWrites) -> Step:

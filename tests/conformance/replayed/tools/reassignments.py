@@ -18,11 +18,10 @@ from kcsim.controller.admin.throttles import clear_throttles, set_throttles
 from kcsim.controller.admin.topics import broker_metadata
 from kcsim.controller.capabilities import Release
 from kcsim.controller.decisions.kafka_refusals import (
-    AdminCommandFailedError,
     RefusedError,
     UnknownTopicOrPartitionError,
 )
-from kcsim.controller.decisions.reassignment import Plan, check_plan
+from kcsim.controller.decisions.reassignment import Plan, check_brokers, check_plan
 from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.cli.kafka_tools import reassignment_text as text
 from kcsim.vocabulary import TopicPartition
@@ -163,9 +162,7 @@ async def _known_to_brokers(kafka_zk: KafkaZk, metadata: MetadataCache, plan: Mo
     Raises: RefusedError.
     """
     alive = {broker.id for broker in await broker_metadata(kafka_zk)}
-    for broker in sorted({broker for replicas in plan.targets.values() for broker in replicas}):
-        if broker not in alive:
-            raise AdminCommandFailedError(f"Unknown broker id {broker}")
+    check_brokers(plan.targets, alive)
     topics = {partition.topic for partition in plan.targets}
     found = {partition: state.replicas for partition, state in metadata.partitions.items() if partition.topic in topics}
     if unknown := sorted(topics - {partition.topic for partition in found}):
