@@ -12,6 +12,7 @@ from kcsim.brokers.cluster.cluster_spec import ClusterSpec
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from kcsim.controller.capabilities import Release
 from kcsim.zk.ports import ZooKeeper
 from tests.conformance.__main__ import USAGE, main
 from tests.conformance.replayed.compare import differences
@@ -102,7 +103,7 @@ def played_as_on_real_brokers(*dos: Mapping[str, Any]) -> list[Step]:
             return one
 
         cluster.reach_zookeeper_through(noted)
-        actions = StepActions(cluster, Tools(cluster, zookeeper[0], recording.settings, None), nothing)
+        actions = StepActions(cluster, Tools(cluster, zookeeper[0], recording.settings, Release("2.8")), nothing)
         players.append(Player(recording, cluster, actions, leaves_out_refused=True, catch_up=catch_up))
         await players[0].play()
 
