@@ -136,12 +136,6 @@ def test_a_step_has_settled_if_a_refused_one_after_it_is_left_out() -> None:
     assert [(w.by, w.op, w.path) for w in touched.writes or ()] == [("admin", "set", "/controller")]
 
 
-def test_it_has_not_if_the_refused_one_does_not_settle_either() -> None:
-    refused = {"zk_set": ["/admin/none", ""], "settle": False}
-    _, deleted, _ = played_as_on_real_brokers(TOPIC, UNSETTLED, refused, {"zk_touch": "/controller"})
-    assert deleted.do == UNSETTLED
-
-
 def test_a_broker_that_comes_back_too_soon_is_refused() -> None:
     played = play(Recording.of(recorded({"do": {"bounce": 2}, "controller": 1})), "simulated")
     assert played.steps[0].outcome is not None

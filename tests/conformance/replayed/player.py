@@ -197,10 +197,8 @@ class Player:
 
 
 def _followed_by_refused(before: _Played, refused: _Played) -> _Played:
-    """Return a step with what followed from it until the end of a refused step after it, which is left out."""
-    settles = refused.do.get("settle", True)
-    do = {key: value for key, value in before.do.items() if key != "settle" or not settles}
-    return replace(before, do=do, end=refused.end)
+    """Return a step with what followed from it until the end of a refused step after it, which has waited for quiet."""
+    return replace(before, do={key: value for key, value in before.do.items() if key != "settle"}, end=refused.end)
 
 
 def _step(played: _Played, followed: StepWrites) -> Step:
