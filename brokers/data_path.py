@@ -31,6 +31,7 @@ from kcsim.brokers.replication.isr import IsrManager
 from kcsim.brokers.replication.isr_expiration import IsrExpiration
 from kcsim.brokers.replication.isr_writes import WritesIsr
 from kcsim.brokers.replication.log_events import LogEvents
+from kcsim.brokers.replication.min_isr import MinIsr
 from kcsim.brokers.replication.purgatory import Purgatory
 from kcsim.vocabulary import BrokerId
 
@@ -64,17 +65,18 @@ class DataPath:
     ) -> None:
         runtime, sink = ports.runtime, ports.sink
         max_lag_ms, events = config.replica_lag_time_max_ms, LogEvents(sink)
-        self.hosted = HostedPartitions(broker_id)
-        self.topic_ids = LogTopicIds(disk, config.controller.capabilities.log_topic_ids)
+        capabilities = config.controller.capabilities
+        self.hosted = HostedPartitions(broker_id, capabilities.refused_partitions_stay_online)
+        self.topic_ids = LogTopicIds(disk, capabilities.log_topic_ids)
         self.settings = TopicSettings(config.min_insync_replicas, config.log_config)
         self.retention = RetentionTask(runtime, disk, sink, ports.epoch_ms, config.log_retention_check_interval_ms)
         self.checkpoint = HighWatermarkCheckpoint(runtime, config.replica_high_watermark_checkpoint_interval_ms)
         self.purgatory = Purgatory(runtime)
+        min_isr = MinIsr(self.settings.min_in_sync_replicas, capabilities.min_isr_binds_high_watermark)
         self.high_watermarks = HighWatermarkUpdater(
-            runtime, FollowerSessions(runtime), self.purgatory, self.checkpoint, max_lag_ms
+            runtime, FollowerSessions(runtime), self.purgatory, self.checkpoint, max_lag_ms, min_isr
         )
-        checks_eligibility = config.controller.capabilities.replica_eligibility
-        is_eligible = metadata.is_alive if checks_eligibility else (lambda follower: True)
+        is_eligible = metadata.is_alive if capabilities.replica_eligibility else (lambda follower: True)
         self.isr = isr = IsrManager(broker_id, runtime, outside.isrs, self.high_watermarks.advance, is_eligible, sink)
         self.expiration = IsrExpiration(runtime, self.hosted, isr, max_lag_ms)
         by_epoch = config.protections.leader_epoch_truncation
@@ -83,9 +85,7 @@ class DataPath:
         self.fetchers = ReplicaFetcherManager(broker_id, ports, config, logs)
         self.reads = reads = PartitionReads(self.hosted, metadata)
         append = LeaderAppend(clock_ms, events, self.expiration, self.retention, self.high_watermarks)
-        self.produce = ProduceHandler(
-            runtime, reads, append, self.purgatory, self.settings.min_in_sync_replicas, ports.record_memory
-        )
+        self.produce = ProduceHandler(runtime, reads, append, self.purgatory, min_isr, ports.record_memory)
         self.requests = DataRequests(
             self.produce,
             FetchHandler(runtime, reads, isr, self.high_watermarks, config.replica_fetch_wait_max_ms),

@@ -125,6 +125,7 @@ class ReplicaManager:
             ids = request.topic_ids or {}
             errors = {tp: self._check(tp, requested, ids.get(tp.topic)) for tp, requested in request.partitions.items()}
             accepted = [tp for tp, error in errors.items() if error is ErrorCode.NONE]
+            refused = [tp for tp, error in errors.items() if error is not ErrorCode.NONE]
             events = ReplicaEvents(self._sink, cause, len(request.partitions))
             self._data.checkpoint.start()
             try:
@@ -132,9 +133,7 @@ class ReplicaManager:
             except (*UNAVAILABLE, BadZnodeError) as error:
                 self._report_failure(request, error, cause)
                 return all_refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-            # As in Kafka, a partition without a log by now is offline until the process restarts, also if it was refused as
-            # one of other brokers (docs/kafka/requests.md 4.3), or for its leader epoch in its first request.
-            self.hosted.mark_offline([tp for tp in request.partitions if not self._has_log(tp)])
+            self.hosted.mark_offline_without_log(accepted, refused)
             self._fetchers.shutdown_idle()
             events.refused("LeaderAndIsr", errors)
             return LeaderAndIsrResponse(ErrorCode.NONE, errors)
@@ -146,10 +145,6 @@ class ReplicaManager:
         if not self._data.topic_ids.is_same_topic(tp, partition.log, topic_id):
             return ErrorCode.INCONSISTENT_TOPIC_ID
         return leader_and_isr_error(self._broker_id, partition.leader_epoch, requested)
-
-    def _has_log(self, tp: TopicPartition) -> bool:
-        partition = self.hosted.get(tp)
-        return partition is not None and partition.log is not None
 
     def _report_failure(self, request: LeaderAndIsrRequest, error: Exception, cause: int) -> None:
         self._sink.emit(

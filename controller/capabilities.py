@@ -25,7 +25,6 @@ SINCE = {
     "broker_features": "2.7",
     "finalized_features": "2.7",
     "truncation_on_fetch": "2.7",
-    "allocated_producer_ids": "3.0",
     "leader_recovery_state": "3.2",
     "feature_version_2": "3.3",
 }
@@ -34,8 +33,12 @@ SINCE_RELEASE = {
     "log_topic_ids": "3.0",
     "isr_change_retries": "3.0",
     "high_watermark_after_alter_isr": "3.1",
+    "refused_partitions_stay_online": "3.1",
+    "every_failure_is_announced": "3.1",
     "isr_version_checks": "3.3",
     "kraft_controller_epoch": "3.4",
+    "rebalance_during_reassignments": "3.4",
+    "min_isr_binds_high_watermark": "3.7",
 }
 """The first release with each capability that depends on no protocol version and cannot be switched off."""
 
@@ -55,6 +58,10 @@ class Capabilities(NamedTuple):
             LeaderAndIsr with a new leader epoch. By the release.
         high_watermark_after_alter_isr: a leader checks whether its high watermark moves when the controller has answered
             AlterIsr (KAFKA-13091); before, it does at the next append or fetch. By the release.
+        refused_partitions_stay_online: a partition for which a broker refused its first LeaderAndIsr is not offline there;
+            before, it is until the broker's next start. By the release.
+        every_failure_is_announced: brokers get an UpdateMetadata when a broker without replicas fails, even if some
+            partition has no leader (KAFKA-13225). By the release.
         allocated_producer_ids: the controller takes the blocks of producer ids for the brokers (KIP-730).
         replica_eligibility: a broker joins no ISR while the controller regards it as dead or stopping (KIP-841). By the
             release.
@@ -63,7 +70,11 @@ class Capabilities(NamedTuple):
         leader_recovery_state: a state znode tells that the leader was elected from outside the ISR, until the ISR changes
             (KIP-704).
         feature_version_2: /feature has version 2, without the lowest levels (KIP-778).
+        rebalance_during_reassignments: preferred leaders are elected automatically while partitions are being reassigned,
+            too (KAFKA-10149). By the release.
         kraft_controller_epoch: /controller has a place for the epoch of a KRaft controller (KIP-866). By the release.
+        min_isr_binds_high_watermark: a high watermark moves only while the ISR has min.insync.replicas members, or all
+            replicas if these are fewer (KAFKA-15583). By the release.
     """
 
     alter_isr: bool
@@ -74,12 +85,16 @@ class Capabilities(NamedTuple):
     log_topic_ids: bool
     isr_change_retries: bool
     high_watermark_after_alter_isr: bool
+    refused_partitions_stay_online: bool
+    every_failure_is_announced: bool
     allocated_producer_ids: bool
     replica_eligibility: bool
     isr_version_checks: bool
     leader_recovery_state: bool
     feature_version_2: bool
+    rebalance_during_reassignments: bool
     kraft_controller_epoch: bool
+    min_isr_binds_high_watermark: bool
 
 
 def default_release(protocol_version: str) -> Release:

@@ -157,7 +157,7 @@ class KafkaController:
         reassigned = ReassignedPartitionZnodes(zk.reassignments, zk.partition_states, zk.topics)
         self._reassignments = ReassignmentHandlers(scope, watches, reassigned, machines, self._deletions, own)
         self._topics = TopicHandlers(scope, watches, zk.topics, machines, self._numbers)
-        availability = BrokerAvailability(self.context, machines, self._deletions, self._reassignments, own)
+        availability = BrokerAvailability(scope, machines, self._deletions, self._reassignments, own)
         self._brokers = BrokerHandlers(scope, watches, zk.brokers, self.channel_manager, availability)
         self._isr_changes = IsrChangeHandler(scope, watches, zk.isr_changes, zk.partition_states, self._reassignments, own)
         self._producer_ids = ProducerIdHandler(self.context, zk.producer_ids)

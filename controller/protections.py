@@ -74,6 +74,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         since="2.8",
     ),
     Protection(
+        "allocated-producer-ids",
+        "KIP-730",
+        "A broker gets the ids of its producers from the controller, and needs no access to ZooKeeper for them.",
+        "A broker takes the ids of its producers in ZooKeeper itself, and needs no controller for them.",
+        since="3.0",
+    ),
+    Protection(
         "replica-eligibility",
         "KIP-841",
         "A follower joins an ISR only while the controller regards its broker as alive, and not as stopping.",
@@ -96,6 +103,7 @@ class Protections:
     isr_shrink_at_failover: bool = True
     alter_isr: bool = True
     topic_ids: bool = True
+    allocated_producer_ids: bool = True
     replica_eligibility: bool = True
 
     def without(self, names: Iterable[str]) -> "Protections":

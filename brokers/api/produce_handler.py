@@ -4,12 +4,13 @@ Source: Kafka 2.8, KafkaApis.handleProduceRequest, ReplicaManager.appendRecords,
 DelayedProduce; docs/kafka/requests.md 8.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 
 from kcsim.brokers.api.leader_append import LeaderAppend
 from kcsim.brokers.api.partition_reads import PartitionReads
 from kcsim.brokers.ports import BoundsRecords
+from kcsim.brokers.replication.min_isr import MinIsr
 from kcsim.brokers.replication.purgatory import Purgatory
 from kcsim.brokers.requests import (
     ACKS_ALL,
@@ -26,9 +27,6 @@ from kcsim.errors import TimedOutError
 from kcsim.runtime.ports import Runtime
 from kcsim.vocabulary import TopicPartition
 
-MinInSync = Callable[[str], int]
-"""Returns min.insync.replicas of a topic."""
-
 
 class ProduceHandler:
     """Appends records to the partitions that a broker leads, including the broker's own records of internal topics.
@@ -43,14 +41,14 @@ class ProduceHandler:
         reads: PartitionReads,
         leader_append: LeaderAppend,
         purgatory: Purgatory,
-        min_in_sync: MinInSync,
+        min_isr: MinIsr,
         memory: BoundsRecords | None = None,
     ) -> None:
         self._runtime = runtime
         self._reads = reads
         self._leader_append = leader_append
         self._purgatory = purgatory
-        self._min_in_sync = min_in_sync
+        self._min_isr = min_isr
         self._memory = memory
 
     async def handle(self, request: ProduceRequest, cause: int) -> ProduceResponse:
@@ -76,7 +74,7 @@ class ProduceHandler:
         assert partition is not None
         log = partition.written_log
         refused = partial(ProduceResult, log_start_offset=log.log_start_offset)
-        if acks == ACKS_ALL and len(partition.isr) < self._min_in_sync(tp.topic):
+        if acks == ACKS_ALL and not self._min_isr.is_met(partition):
             return refused(ErrorCode.NOT_ENOUGH_REPLICAS)
         if batch.error is ErrorCode.CORRUPT_MESSAGE:
             return ProduceResult(batch.error)
@@ -124,6 +122,6 @@ class ProduceHandler:
             if partition is None:
                 outcomes[tp] = ErrorCode.NOT_LEADER_OR_FOLLOWER
             elif partition.high_watermark >= end:
-                is_enough = len(partition.isr) >= self._min_in_sync(tp.topic)
+                is_enough = self._min_isr.is_met(partition)
                 outcomes[tp] = ErrorCode.NONE if is_enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return outcomes

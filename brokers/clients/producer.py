@@ -3,7 +3,8 @@
 One task checks what can be sent, whenever something has arrived or is due; each request is sent by a task of its own, one at
 a time to each broker. Source: Kafka 2.8, KafkaProducer and Sender; docs/kafka/requests.md 8, 14. Left out: transactions,
 compression, more than one request in flight to a broker, and the expiry of a batch while its request is in flight: the
-response is waited for, at most request.timeout.ms.
+response is waited for, at most request.timeout.ms. An idempotent producer asks for an id once, and until it has one it sends
+nothing (InitProducerId). It asks again after every error; after some, Kafka's producer fails for good.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,15 @@ from kcsim.brokers.clients.ledger import NO_OFFSET, Ledger
 from kcsim.brokers.clients.producer_config import ProducerConfig
 from kcsim.brokers.clients.reports import ProducerReports
 from kcsim.brokers.clients.spread import pattern_of, spread
-from kcsim.brokers.requests import ACKS_NONE, ProduceBatch, ProduceRequest, ProduceResponse, ProduceResult
+from kcsim.brokers.requests import (
+    ACKS_NONE,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ProduceBatch,
+    ProduceRequest,
+    ProduceResponse,
+    ProduceResult,
+)
 from kcsim.controller.ports import BrokerConnectionError
 from kcsim.controller.requests import ErrorCode
 from kcsim.errors import TimedOutError
@@ -118,6 +127,9 @@ class Producer:
         self._busy: set[BrokerId] = set()
         self._is_refreshing = False
         self._refresh_not_before_ms = 0
+        self._needs_id = spec.config.enable_idempotence
+        self._is_asking_for_id = False
+        self._ask_for_id_not_before_ms = 0
         self._wake: Mailbox[None] = process.mailbox()
         self._work: _Work | None = None
 
@@ -214,14 +226,20 @@ class Producer:
                 due.append(oldest_ms + self._config.delivery_timeout_ms - now_ms)
             if buffer.batch is not None and not buffer.batch.is_under_way and buffer.batch.not_before_ms > now_ms:
                 due.append(buffer.batch.not_before_ms - now_ms)
-        if self._refresh_not_before_ms > now_ms:
-            due.append(self._refresh_not_before_ms - now_ms)
+        for not_before_ms in (self._refresh_not_before_ms, self._ask_for_id_not_before_ms):
+            if not_before_ms > now_ms:
+                due.append(not_before_ms - now_ms)
         return max(1, min(due)) if due else None
 
     # --- sending
 
     def _dispatch(self, work: _Work, now_ms: int) -> None:
-        """Send what can be sent; request metadata if a leader is unknown."""
+        """Send what can be sent; request the producer's id if it needs one, and metadata if a leader is unknown."""
+        if self._needs_id:
+            if not self._is_asking_for_id and self._ask_for_id_not_before_ms <= now_ms:
+                self._is_asking_for_id = True
+                self._process.spawn("producer id", self._ask_for_id(work))
+            return
         ready: dict[BrokerId, list[TopicPartition]] = {}
         is_leader_missing = False
         for tp, buffer in self._buffers.items():
@@ -241,6 +259,16 @@ class Producer:
         if is_leader_missing and not self._is_refreshing and self._refresh_not_before_ms <= now_ms:
             self._is_refreshing = True
             self._process.spawn("metadata", self._refresh(work))
+
+    async def _ask_for_id(self, work: _Work) -> None:
+        """Ask any broker for the producer's id. The id itself is not kept: brokers know the producer by its name."""
+        response = InitProducerIdResponse(ErrorCode.BROKER_NOT_AVAILABLE)
+        with suppress(BrokerConnectionError):
+            response = await self._client.any_broker(InitProducerIdRequest(None), work.reports.cause)
+        self._is_asking_for_id = False
+        self._needs_id = response.error is not ErrorCode.NONE
+        self._ask_for_id_not_before_ms = self._process.now_ms() + self._config.retry_backoff_ms if self._needs_id else 0
+        self._wake.put(None)
 
     async def _refresh(self, work: _Work) -> None:
         with suppress(BrokerConnectionError):

@@ -131,7 +131,9 @@ class Cluster:
         self.network_faults = NetworkFaults(runtime, self._actions, self._network, self.broker_names)
         self.answer_faults = AnswerFaults(self._actions, self._injected_errors, self.network_faults.check)
         self.consumers = ConsumerFleet(runtime, log, self._actions, self.client_process, lambda: tuple(self.bootstrap))
-        self._controller_requests = ControllerRequests(runtime, self._actions, self._active_controller)
+        self._controller_requests = ControllerRequests(
+            runtime, self._actions, self._active_controller, self._named_controller
+        )
         _emit_switched_off(spec.protections, log)
 
     def _bounded_memory(self) -> RecordMemory:
@@ -520,6 +522,20 @@ class Cluster:
         name = f"broker-{holder}"
         _, process = self._running(name)
         return self.broker(name), process
+
+    def _named_controller(self) -> tuple[Broker, Process]:
+        """Return the controller by the metadata of the running brokers; the active one while they do not name one alike.
+
+        It is another one if a person has written a broker's id into /controller.
+        """
+        running = {
+            slot.spec.broker_id: (slot.broker, slot.process)
+            for slot in self._slots.values()
+            if slot.broker is not None and slot.process is not None and slot.process.state is ProcessState.RUNNING
+        }
+        named = {broker.metadata.controller_id for broker, _ in running.values()}
+        only = named.pop() if len(named) == 1 else None
+        return self._active_controller() if only not in running else running[only]
 
     # --- sessions and connections
 

@@ -1,4 +1,10 @@
-"""Admin clients' requests to the controller (as opposed to znodes), sent to the broker that holds the role now."""
+"""Admin clients' requests to the controller (as opposed to znodes).
+
+Those about reassignments go to the broker that holds the role now: Kafka's clients ask again until they find it. An election
+is asked for once, of the broker that the metadata name. That may be another one, which answers NOT_CONTROLLER.
+
+Source: Kafka 2.8, KafkaAdminClient.getElectLeadersCall, getAlterPartitionReassignmentsCall.
+"""
 
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any, TypeVar
@@ -24,12 +30,20 @@ class ControllerRequests:
 
     Args:
         holder: returns the broker that holds the role, and its process; raises ClusterError when no broker does.
+        named: returns the broker that the metadata name as the controller, and its process; raises ClusterError, too.
     """
 
-    def __init__(self, runtime: Runtime, actions: RunActionLog, holder: Callable[[], tuple[Broker, Process]]) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        actions: RunActionLog,
+        holder: Callable[[], tuple[Broker, Process]],
+        named: Callable[[], tuple[Broker, Process]],
+    ) -> None:
         self._runtime = runtime
         self._actions = actions
         self._holder = holder
+        self._named = named
 
     async def alter_partition_reassignments(self, targets: ReassignmentTargets) -> dict[TopicPartition, ErrorCode]:
         """Start, replace or (None) cancel reassignments. Return a result for each. Raises: ClusterError."""
@@ -54,16 +68,26 @@ class ControllerRequests:
         """Elect leaders for these partitions, or for all in the metadata. Return a result for each. Raises: ClusterError."""
         of = "all partitions" if partitions is None else ", ".join(map(str, partitions))
 
-        def elect(broker: Broker, cause: int) -> Coroutine[Any, Any, ElectionResults]:
-            named = broker.metadata.partitions if partitions is None else partitions
-            return broker.controller.elect_leaders(election_type, tuple(named), cause)
+        async def elect(broker: Broker, cause: int) -> ElectionResults:
+            named = tuple(broker.metadata.partitions if partitions is None else partitions)
+            try:
+                return await broker.controller.elect_leaders(election_type, named, cause)
+            except NotControllerError:
+                return dict.fromkeys(named, ErrorCode.NOT_CONTROLLER)
 
         return await self._ask(
-            lambda: self._actions.act_on_partitions("elect-leaders", partitions or (), f"{election_type} for {of}"), elect
+            lambda: self._actions.act_on_partitions("elect-leaders", partitions or (), f"{election_type} for {of}"),
+            elect,
+            self._named,
         )
 
-    async def _ask(self, log_act: Callable[[], int], question: Callable[[Broker, int], Coroutine[Any, Any, T]]) -> T:
-        broker, process = self._holder()
+    async def _ask(
+        self,
+        log_act: Callable[[], int],
+        question: Callable[[Broker, int], Coroutine[Any, Any, T]],
+        recipient: Callable[[], tuple[Broker, Process]] | None = None,
+    ) -> T:
+        broker, process = (recipient or self._holder)()
         cause = log_act()
         answer: Promise[T] = self._runtime.promise()
 

@@ -33,7 +33,10 @@ def _differences(broker: Broker, partition: Partition, of: LeaderAndIsr) -> Iter
 
 
 def followers_follow_the_leader(history: RunHistory) -> Iterator[str]:
-    """Every other replica that runs follows the leader that the state names, in its leader epoch."""
+    """Every other replica that runs follows the leader that the state names, in its leader epoch.
+
+    Left out are replicas without an open log: their broker refused them, as replicas of another topic for example.
+    """
     topics = history.state.of_topics
     for broker in _running(history):
         for tp, of in leaders_by_state(history.state):
@@ -44,7 +47,9 @@ def followers_follow_the_leader(history: RunHistory) -> Iterator[str]:
             if partition is None:
                 if tp not in broker.replicas.hosted.offline:
                     yield f"broker {broker.broker_id} knows nothing of {tp}"
-            elif not partition.is_leader and (partition.leader, partition.leader_epoch) != (of.leader, of.leader_epoch):
+            elif partition.log is None or partition.is_leader:
+                continue
+            elif (partition.leader, partition.leader_epoch) != (of.leader, of.leader_epoch):
                 followed = f"{partition.leader} in epoch {partition.leader_epoch}"
                 yield f"broker {broker.broker_id} follows {followed} in {tp}, which {of.leader} leads in {of.leader_epoch}"
 
@@ -73,7 +78,8 @@ def no_dead_broker_is_left_in_the_metadata(history: RunHistory) -> Iterator[str]
     """No broker reports to its clients as alive a broker that is not registered.
 
     While some partition has no leader, brokers are not sent the death of a broker that hosts no partition (partitions that
-    are being deleted do not count as leaderless). Kafka behaves this way until 3.0 (KAFKA-13225).
+    are being deleted do not count as leaderless). Kafka behaves this way until 3.0 (KAFKA-13225): later releases are judged
+    by the same rule.
     """
     topics, registered = history.state.of_topics, history.state.registered.keys()
     is_any_leaderless = any(tp in topics.states for tp in topics.offline(registered))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from kcsim.brokers.replication.fetch_sessions import FollowerSessions
 from kcsim.brokers.replication.high_watermark_checkpoint import HighWatermarkCheckpoint
+from kcsim.brokers.replication.min_isr import MinIsr
 from kcsim.brokers.replication.partition import Partition
 from kcsim.brokers.replication.purgatory import Purgatory
 from kcsim.runtime.ports import Runtime
@@ -32,19 +33,23 @@ class HighWatermarkUpdater:
         purgatory: Purgatory,
         checkpoint: HighWatermarkCheckpoint,
         max_lag_ms: int,
+        min_isr: MinIsr,
     ) -> None:
         self.sessions = sessions
         self.purgatory = purgatory
         self.checkpoint = checkpoint
         self._runtime = runtime
         self._max_lag_ms = max_lag_ms
+        self._min_isr = min_isr
 
     def advance(self, partition: Partition) -> None:
         """Advance the high watermark if possible.
 
         Must be called when the leader's log, a follower's position or the ISR has changed.
         """
-        if partition.is_leader and partition.advance_high_watermark(self._runtime.now_ms(), self._max_lag_ms):
+        if not partition.is_leader or not self._min_isr.lets_high_watermark_move(partition):
+            return
+        if partition.advance_high_watermark(self._runtime.now_ms(), self._max_lag_ms):
             self.checkpoint.moved(partition.written_log)
             self.sessions.offsets_moved(partition)
             self.purgatory.wake((partition.tp,))

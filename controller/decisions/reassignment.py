@@ -11,6 +11,7 @@ from kcsim.controller.decisions.assignment import assign_replicas
 from kcsim.controller.decisions.broker_ring import BrokerMetadata, refuse_duplicates
 from kcsim.controller.decisions.kafka_refusals import AdminCommandFailedError, UnknownTopicOrPartitionError
 from kcsim.controller.decisions.placement import Assignment, Draw, Replicas
+from kcsim.jvm_hash_order import partition_set_order, set_order
 from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition, without
 
 Plan = Mapping[TopicPartition, Replicas]
@@ -117,7 +118,18 @@ def check_execute_arguments(
     for partition, _ in plan:
         if partition.topic not in topics:
             raise UnknownTopicOrPartitionError(f"Topic {partition.topic} not found.")
-    for broker in sorted({broker for _, replicas in plan for broker in replicas}):
+    check_brokers(dict(plan), brokers)
+
+
+def check_brokers(targets: Mapping[TopicPartition, Replicas], brokers: Collection[BrokerId]) -> None:
+    """Check that the brokers of a plan exist, in the order in which the tool finds one that does not.
+
+    Raises: AdminCommandFailedError.
+
+    Source: Kafka 2.8, ReassignPartitionsCommand.verifyBrokerIds, on a Scala Set of what a Scala Map has.
+    """
+    named = [broker for partition in partition_set_order(targets) for broker in targets[partition]]
+    for broker in set_order(named):
         if broker not in brokers:
             raise AdminCommandFailedError(f"Unknown broker id {broker}")
 

@@ -7,13 +7,14 @@ docs/kafka/controller.md 6.
 from collections.abc import Sequence
 
 from kcsim.controller.channels.broker_request_batch import KafkaControllerRequestBatch
-from kcsim.controller.context import ControllerContext, Replicas
+from kcsim.controller.context import Replicas
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
 from kcsim.controller.handlers.reassignment import ReassignmentHandlers
+from kcsim.controller.scope import ControllerScope
 from kcsim.controller.state_machines.both_machines import StateMachines
 from kcsim.controller.topic_deletion_manager import TopicDeletionManager
-from kcsim.vocabulary import BrokerId
+from kcsim.vocabulary import BrokerId, LeaderAndIsr
 
 
 class BrokerAvailability:
@@ -21,13 +22,14 @@ class BrokerAvailability:
 
     def __init__(
         self,
-        context: ControllerContext,
+        scope: ControllerScope,
         machines: StateMachines,
         deletions: TopicDeletionManager,
         reassignments: ReassignmentHandlers,
         own: KafkaControllerRequestBatch,
     ) -> None:
-        self._context = context
+        self._context = scope.context
+        self._every_failure_is_announced = scope.config.capabilities.every_failure_is_announced
         self._partitions = machines.partitions
         self._replicas = machines.replicas
         self._deletions = deletions
@@ -68,10 +70,15 @@ class BrokerAvailability:
         others = {broker: [tp for tp in hosted if tp.topic not in queued] for broker, hosted in replicas.items()}
         leaderless = context.partitions_with_offline_leader()
         await self._partitions.handle_state_changes(leaderless, PartitionMachineState.OFFLINE, cause)
-        await self._partitions.trigger_online_state_change(cause)
+        elections = await self._partitions.trigger_online_state_change(cause)
         await self._replicas.handle_state_changes(others, ReplicaMachineState.OFFLINE, cause)
         await self._deletions.fail_replica_deletion(to_delete, cause)
-        if not leaderless:
+        if self._every_failure_is_announced:
+            # Kafka 3.1, KAFKA-13225: the state machines have sent nothing.
+            is_unsent = not any(others.values()) and not any(isinstance(e, LeaderAndIsr) for e in elections.values())
+        else:
+            is_unsent = not leaderless
+        if is_unsent:
             # No election has sent requests, so the brokers' metadata would still list the dead brokers.
             await self._own.send_update_metadata(cause)
 

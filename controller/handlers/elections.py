@@ -197,11 +197,8 @@ class ElectionHandlers:
         replicas = context.assignment(tp).replicas
         isr = context.leadership[tp].leader_and_isr.isr
         online = context.online_brokers(tp, context.live_broker_ids)
-        return (
-            not context.partitions_being_reassigned
-            and tp.topic in context.topics
-            and preferred_choice(replicas, isr, online) is not None
-        )
+        waits = context.partitions_being_reassigned and not self._config.capabilities.rebalance_during_reassignments
+        return not waits and tp.topic in context.topics and preferred_choice(replicas, isr, online) is not None
 
     # --- unclean leader election enabled
 

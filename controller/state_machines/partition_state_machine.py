@@ -91,10 +91,12 @@ class PartitionStateMachine:
             context.put_partition_state(tp, state)
         await self.trigger_online_state_change(cause)
 
-    async def trigger_online_state_change(self, cause: int, topic: str | None = None) -> None:
+    async def trigger_online_state_change(self, cause: int, topic: str | None = None) -> Results:
         """Try to bring online every new or offline partition, of one topic or of all.
 
         Partitions of topics queued for deletion are left out.
+
+        Returns: the result of each election.
         """
         context = self._context
         waiting = (PartitionMachineState.NEW, PartitionMachineState.OFFLINE)
@@ -103,7 +105,8 @@ class PartitionStateMachine:
             for tp, state in context.partition_states.items()
             if state in waiting and not context.is_queued_for_deletion(tp.topic) and topic in (None, tp.topic)
         ]
-        await self.handle_state_changes(wanted, PartitionMachineState.ONLINE, cause, PartitionLeaderElectionStrategy.OFFLINE)
+        offline = PartitionLeaderElectionStrategy.OFFLINE
+        return await self.handle_state_changes(wanted, PartitionMachineState.ONLINE, cause, offline)
 
     # --- state changes
 

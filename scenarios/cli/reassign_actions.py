@@ -164,7 +164,7 @@ def _checked_against_the_cluster(location: ClusterLocation, plan: "MovePlan") ->
     from kcsim.controller.admin.reassignments import current_replicas
     from kcsim.controller.admin.topics import broker_metadata
     from kcsim.controller.decisions.kafka_refusals import AdminCommandFailedError, UnknownTopicOrPartitionError
-    from kcsim.controller.decisions.reassignment import check_plan
+    from kcsim.controller.decisions.reassignment import check_brokers, check_plan
 
     check_plan(plan.moves)
     if plan.log_dirs:
@@ -176,9 +176,7 @@ def _checked_against_the_cluster(location: ClusterLocation, plan: "MovePlan") ->
         return alive, await current_replicas(kafka_zk, topics)
 
     alive, found = query_cluster(location.connect_string, look)
-    for broker in sorted({broker for replicas in plan.targets.values() for broker in replicas}):
-        if broker not in alive:
-            raise AdminCommandFailedError(f"Unknown broker id {broker}")
+    check_brokers(plan.targets, alive)
     if topics - {partition.topic for partition in found}:
         raise UnknownTopicOrPartitionError(
             "org.apache.kafka.common.errors.UnknownTopicOrPartitionException:"

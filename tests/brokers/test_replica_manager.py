@@ -5,10 +5,13 @@ Source: docs/kafka/requests.md 4, docs/kafka/controller.md 11.
 
 import pytest
 
+from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.replication.partition import ReplicaRole
-from kcsim.controller.requests import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, ErrorCode
+from kcsim.controller.capabilities import Release
+from kcsim.controller.config import ControllerConfig
+from kcsim.controller.requests import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, ErrorCode, LeaderAndIsrRequest
 from kcsim.eventlog.events import EventKind
-from kcsim.vocabulary import BrokerId, TopicPartition
+from kcsim.vocabulary import BrokerId, ControllerEpoch, TopicPartition
 from kcsim.znodes import paths
 from tests.brokers.broker_bench import (
     B1,
@@ -160,33 +163,62 @@ def test_a_replica_that_is_to_follow_a_leader_it_does_not_know_stays_what_it_was
     assert (stayed.topic, stayed.partition, stayed.leader, stayed.leader_epoch) == ("orders", 0, 1, 1)
 
 
-def test_a_partition_of_others_is_refused_and_marked_offline_from_then_on() -> None:
+def bench_of(release: str) -> BrokerBench:
+    config = ControllerConfig(inter_broker_protocol_version="2.8", release=Release(release))
+    return BrokerBench(config=BrokerConfig(controller=config))
+
+
+REFUSED_STAY_ONLINE = [("3.0", ErrorCode.KAFKA_STORAGE_ERROR), ("3.1", ErrorCode.NONE)]
+
+
+@pytest.mark.parametrize(("release", "then"), REFUSED_STAY_ONLINE)
+def test_a_partition_of_others_is_refused_and_offline_from_then_on_until_3_0(release: str, then: ErrorCode) -> None:
     """4.3: this applies to every partition of the request without a local log."""
-    bench = BrokerBench()
+    bench = bench_of(release)
 
     async def script() -> None:
         refused = await bench.lead_or_follow({ORDERS_0: requested_state(B2, 1, replicas=(B2, B3))})
         assert refused.partition_errors == {ORDERS_0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
         later = await bench.lead_or_follow({ORDERS_0: requested_state(B1, 2)})
-        assert later.partition_errors == {ORDERS_0: ErrorCode.KAFKA_STORAGE_ERROR}
+        assert later.partition_errors == {ORDERS_0: then}
 
     bench.play(script)
-    assert len(bench.hosted) == 0
 
 
-def test_a_partition_refused_for_the_leader_epoch_of_its_first_request_is_offline_from_then_on() -> None:
+@pytest.mark.parametrize(("release", "then"), REFUSED_STAY_ONLINE)
+def test_a_partition_whose_first_leader_epoch_is_refused_is_offline_from_then_on_until_3_0(
+    release: str, then: ErrorCode
+) -> None:
     """4.3: an epoch below -1, as after 2147483647. The log on the disk does not matter: the partition has not opened it."""
-    bench = BrokerBench()
+    bench = bench_of(release)
     bench.disk.create(ORDERS_0)
 
     async def script() -> None:
         refused = await bench.lead_or_follow({ORDERS_0: requested_state(B1, -(2**31))})
         assert refused.partition_errors == {ORDERS_0: ErrorCode.STALE_CONTROLLER_EPOCH}
         later = await bench.lead_or_follow({ORDERS_0: requested_state(B1, 2)})
-        assert later.partition_errors == {ORDERS_0: ErrorCode.KAFKA_STORAGE_ERROR}
+        assert later.partition_errors == {ORDERS_0: then}
 
     bench.play(script)
-    assert bench.hosted.offline == {ORDERS_0}
+
+
+@pytest.mark.parametrize(("release", "stopped"), REFUSED_STAY_ONLINE)
+def test_a_replica_of_an_earlier_topic_can_be_deleted_from_3_1_on(release: str, stopped: ErrorCode) -> None:
+    """Recorded with 3.9.1: the deletion of a topic whose id was changed by hand completes (topic-id-changed-by-hand)."""
+    bench = bench_of(release)
+    bench.disk.create(ORDERS_0).topic_id = "earlier"
+
+    async def script() -> None:
+        request = LeaderAndIsrRequest(
+            CONTROLLER, ControllerEpoch(1), OWN_EPOCH, {ORDERS_0: requested_state(B1)}, (), {"orders": "later"}
+        )
+        refused = await bench.replicas.become_leader_or_follower(request, CAUSE)
+        assert refused.partition_errors == {ORDERS_0: ErrorCode.INCONSISTENT_TOPIC_ID}
+        answer = await bench.stop({ORDERS_0: (EPOCH_DURING_DELETE, True)})
+        assert answer.partition_errors == {ORDERS_0: stopped}
+
+    bench.play(script)
+    assert (ORDERS_0 in bench.disk) == (stopped is not ErrorCode.NONE)
 
 
 def test_a_deleted_copy_is_made_again_by_one_more_leader_and_isr() -> None:

@@ -9,7 +9,8 @@ recording itself, the differences from it are printed. With `--zookeeper model`,
 python -m tests.conformance differ --seeds A..B --kafka-home DIR --out DIR [--runs N] [--logs DIR]
 
 draws the steps from seeds, records them, and plays each on our cluster, on the model of ZooKeeper. A plan with differences
-is recorded N times more, since Kafka itself does not always do the same: only differences from all of these runs count.
+is recorded N times more, since Kafka itself does not always do the same: only differences from all of these runs count. The
+others are printed, too, and so is what becomes on our cluster of a step that could not be recorded.
 
 Exit status: 0 nothing differs; 1 something does; 2 a recording could not be made to its end; 64 a file or an argument cannot
 be understood.
@@ -177,8 +178,10 @@ def _compared(
     """Return our run's differences from every run of Kafka, and a recording of these, or of one that agrees with ours."""
     first = _recorded(given, kafka, asked, f"{given.name}-1")
     kept = first.recording
-    if first.ended_by is not None:
+    if first.unfinished is not None:
         print(f"{given.name}: step {len(kept.steps) + 1} not recorded: {first.ended_by}")
+        last = play(replace(kept, steps=(*kept.steps, first.unfinished)), SIMULATED).steps[-1]
+        print(f"{given.name}: on ours: {last.do}: {last.problem or last.not_supported or 'played to its end'}")
     if not kept.steps:
         return [], kept
     ours = play(kept, SIMULATED)
@@ -187,6 +190,8 @@ def _compared(
         other = _recorded(given, kafka, asked, f"{given.name}-{number}").recording
         # A run that ended sooner does not show the steps after its end.
         if len(other.steps) >= len(kept.steps) and not differences(other, play(other, SIMULATED)):
+            for line in report_lines(f"{kept.name}, not from run {number}", found, kept, ours):
+                print(line)
             return [], other
         kept = with_other_runs(kept, [other])
         ours = play(kept, SIMULATED)

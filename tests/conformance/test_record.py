@@ -1,18 +1,28 @@
 """Recordings made from runs: on real brokers, of several runs, and without refused steps."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.cluster_spec import ClusterSpec
+from kcsim.brokers.cluster.run_in_environment import run_in_environment
+from kcsim.brokers.cluster.run_setup import RunInfo
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from tests.conformance import record
 from tests.conformance.__main__ import main
 from tests.conformance.record import USAGE
 from tests.conformance.replayed.compare import differences
-from tests.conformance.replayed.on_kafka import with_other_runs
+from tests.conformance.replayed.on_kafka import Recorded, with_other_runs
 from tests.conformance.replayed.play import play
+from tests.conformance.replayed.player import Player, every_broker
 from tests.conformance.replayed.recording import Recording, Step, read_recording
+from tests.conformance.replayed.settings import TICK_TIME_MS, settings_of
+from tests.conformance.replayed.step_actions import StepActions
 from tests.requirements import require
 
 STATE = "/brokers/topics/orders/partitions/0/state"
@@ -70,6 +80,48 @@ def test_what_differs_between_runs_survives_the_file(tmp_path: Path) -> None:
     assert read_recording(file) == both
 
 
+# --- refused steps ---------------------------------------------------------------------------------------------------------
+
+
+class NoCommands:
+    """Stands for Kafka's commands in steps without any."""
+
+    async def run(self, words: object, files: object = None, placed: object = None) -> Mapping[str, Any]:
+        raise AssertionError(f"{words} was run")
+
+    async def alter(self, targets: object) -> Mapping[str, Any]:
+        raise AssertionError(f"{targets} was requested")
+
+
+async def no_records(topic: str) -> None:
+    raise AssertionError(f"a record was written to {topic}")
+
+
+def played_without_refused(*given: Mapping[str, Any]) -> Recording:
+    """Play steps on our cluster as they are recorded from real brokers."""
+    plan = run(*({"do": do} for do in given))
+    players: list[Player] = []
+
+    async def script(cluster: Cluster) -> None:
+        players.append(Player(plan, cluster, StepActions(cluster, NoCommands(), no_records), leaves_out_refused=True))
+        await players[0].play()
+
+    spec = ClusterSpec(every_broker(plan), settings_of(plan), TICK_TIME_MS)
+    run_in_environment(ZooKeeperChoice.parse("simulated"), spec, RunInfo(plan.name, 1, "simulated"), script)
+    return players[0].played("played")
+
+
+@pytest.mark.parametrize("refused", [{"zk_delete": "/admin/x"}, {"zk_delete": "/admin/x", "settle": False}])
+def test_a_step_before_one_that_is_left_out_has_waited_until_all_was_quiet(refused: Mapping[str, Any]) -> None:
+    """What the controller wrote during the refused step belongs to the step before, and says so: it is played likewise."""
+    created = {"topic": "orders", "assignment": {"0": [1]}, "config": {}, "wait_state": False, "settle": False}
+    state = {"zk_delete": STATE}
+    played = played_without_refused(created, refused, state)
+    assert [step.do for step in played.steps] == [{k: v for k, v in created.items() if k != "settle"}, state]
+    assert STATE in [path for _, path in writes_of(played.steps[0])]
+    assert differences(played, play(played, "simulated")) == []
+
+
 # --- the program -----------------------------------------------------------------------------------------------------------
 
 
@@ -93,6 +145,40 @@ def test_wrong_arguments_are_a_usage_error(arguments: Sequence[str], why: str, c
 def test_a_folder_that_holds_no_kafka_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["differ", "--seeds", "1", "--out", str(tmp_path), "--kafka-home", str(tmp_path / "none")]) == USAGE
     assert str(tmp_path / "none") in capsys.readouterr().err
+
+
+@pytest.fixture
+def differ(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Sequence[Recorded]], int]:
+    """Return a function that runs `differ` for one seed, with these runs in place of those on real brokers."""
+
+    def run_with(runs: Sequence[Recorded]) -> int:
+        left = iter(runs)
+        monkeypatch.setattr(record, "find_kafka", lambda home: SimpleNamespace(release=(2, 8)))
+        monkeypatch.setattr(record, "record", lambda *_: next(left))
+        return main(["differ", "--seeds", "1", "--out", str(tmp_path)])
+
+    return run_with
+
+
+def test_differences_from_one_run_only_are_printed_and_do_not_count(
+    differ: Callable[[Sequence[Recorded]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    as_ours, otherwise = play(run(deleted(2)), "simulated"), run(deleted(2, "a"))
+    assert differ([Recorded(otherwise, None), Recorded(as_ours, None)]) == 0
+    printed = capsys.readouterr().out
+    assert f'made-up, not from run 2: step 1 {{"zk_delete": "/controller"}}: {STATE}' in printed
+    assert "random-1: agrees" in printed
+
+
+def test_what_our_cluster_does_in_a_step_that_could_not_be_recorded_is_printed(
+    differ: Callable[[Sequence[Recorded]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    as_ours, unfinished = play(run(deleted(2)), "simulated"), Step({"zk_set": ["/brokers/topics/no-such-topic", ""]})
+    assert differ([Recorded(as_ours, "not quiet within 20000 ms", unfinished)]) == 0
+    printed = capsys.readouterr().out
+    assert "random-1: step 2 not recorded: not quiet within 20000 ms\n" in printed
+    (line,) = [line for line in printed.splitlines() if line.startswith(f"random-1: on ours: {unfinished.do}: ")]
+    assert line.endswith("NONODE for /brokers/topics/no-such-topic")
 
 
 # --- real brokers ----------------------------------------------------------------------------------------------------------

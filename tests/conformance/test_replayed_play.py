@@ -7,13 +7,25 @@ from typing import Any
 
 import pytest
 
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.cluster_spec import ClusterSpec
+from kcsim.brokers.cluster.run_in_environment import run_in_environment
+from kcsim.brokers.cluster.run_setup import RunInfo
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from kcsim.controller.capabilities import Release
+from kcsim.zk.ports import ZooKeeper
 from tests.conformance.__main__ import USAGE, main
 from tests.conformance.replayed.compare import differences
 from tests.conformance.replayed.play import play
+from tests.conformance.replayed.player import Player, every_broker
 from tests.conformance.replayed.recording import BadRecordingError, Recording, Step, read_recording
+from tests.conformance.replayed.settings import TICK_TIME_MS, settings_of
+from tests.conformance.replayed.step_actions import StepActions
+from tests.conformance.replayed.tools.tools import Tools
 from tests.requirements import require
 
 Steps = Sequence[Mapping[str, Any]]
+TOPIC: Mapping[str, Any] = {"topic": "orders", "assignment": {"0": [1, 2]}, "config": {}, "wait_state": True}
 DELETED = {"by": "admin", "op": "delete", "path": "/controller"}
 
 
@@ -64,6 +76,66 @@ def test_a_step_ends_when_all_that_follows_from_it_is_done() -> None:
     assert [write.path for write in step.writes or ()] == ["/controller", "/controller_epoch"]
 
 
+def test_a_bounce_lasts_until_the_former_session_has_ended_even_if_nothing_hinders_the_start() -> None:
+    """How long a start takes must not decide to which step the end of that session belongs."""
+    steps = [{"do": {"zk_delete": "/brokers/ids/2"}, "controller": 1}, {"do": {"bounce": 2}, "controller": 1}]
+    _, bounced = play(Recording.of(recorded(*steps)), "simulated").steps
+    assert bounced.sessions_closed == ("broker-2",)
+    assert bounced.outcome == {"exit": None, "registered": True}
+
+
+def played_as_on_real_brokers(*dos: Mapping[str, Any]) -> list[Step]:
+    """Play steps, see what followed from one a second later, and leave out those that are refused."""
+    recording = Recording.of(recorded(*({"do": do} for do in dos)))
+    players: list[Player] = []
+
+    async def script(cluster: Cluster) -> None:
+        async def catch_up() -> None:
+            await cluster.runtime.sleep_ms(1_000)
+
+        async def nothing(_: str) -> None:
+            raise AssertionError("no step produces")
+
+        zookeeper: list[ZooKeeper] = []
+
+        def noted(one: ZooKeeper) -> ZooKeeper:
+            zookeeper.append(one)
+            return one
+
+        cluster.reach_zookeeper_through(noted)
+        actions = StepActions(cluster, Tools(cluster, zookeeper[0], recording.settings, Release("2.8")), nothing)
+        players.append(Player(recording, cluster, actions, leaves_out_refused=True, catch_up=catch_up))
+        await players[0].play()
+
+    spec = ClusterSpec(every_broker(recording), settings_of(recording), TICK_TIME_MS)
+    run_in_environment(ZooKeeperChoice.parse("simulated"), spec, RunInfo("made-up", 1, "simulated"), script)
+    return list(players[0].played("").steps)
+
+
+DELETION = "/admin/delete_topics/orders"
+UNSETTLED = {"delete": "orders", "settle": False}
+
+
+def test_a_step_that_does_not_settle_ends_after_its_own_writes_where_what_follows_is_seen_too() -> None:
+    """On real brokers: what the controller has done by then belongs to the next step, and is not lost."""
+    _, deleted, touched = played_as_on_real_brokers(TOPIC, UNSETTLED, {"zk_touch": "/controller"})
+    assert [(write.by, write.path) for write in deleted.writes or ()] == [("admin", DELETION)]
+    followed = [(write.by, write.op, write.path) for write in touched.writes or ()]
+    assert followed[-2:] == [("controller", "delete", DELETION), ("admin", "set", "/controller")]
+
+
+def test_a_step_has_settled_if_a_refused_one_after_it_is_left_out() -> None:
+    """The refused step has waited until all was quiet; whoever plays the recording has to wait, too."""
+    refused = {"zk_set": ["/admin/none", ""]}
+    _, deleted, touched = played_as_on_real_brokers(TOPIC, UNSETTLED, refused, {"zk_touch": "/controller"})
+    assert deleted.do == {"delete": "orders"}
+    assert [(w.by, w.op) for w in deleted.writes or () if w.path == DELETION] == [
+        ("admin", "create"),
+        ("controller", "delete"),
+    ]
+    assert [(w.by, w.op, w.path) for w in touched.writes or ()] == [("admin", "set", "/controller")]
+
+
 def test_a_broker_that_comes_back_too_soon_is_refused() -> None:
     played = play(Recording.of(recorded({"do": {"bounce": 2}, "controller": 1})), "simulated")
     assert played.steps[0].outcome is not None
@@ -103,9 +175,6 @@ def test_bare_writes_are_made_as_they_stand() -> None:
         ("admin", "delete", path),
         ("admin", "create", path),
     ]
-
-
-TOPIC: Mapping[str, Any] = {"topic": "orders", "assignment": {"0": [1, 2]}, "config": {}, "wait_state": True}
 
 
 @pytest.mark.parametrize(

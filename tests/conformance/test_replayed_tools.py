@@ -52,11 +52,15 @@ def refused(line: str, why: str, *before: str) -> Ran:
     return ran(TOPICS, line, *before, REFUSED + why, rc=1)
 
 
-def assert_printed(*steps: Ran | Mapping[str, Any]) -> None:
-    """Play the steps on three brokers, and compare each command with its expected result."""
+def assert_printed(*steps: Ran | Mapping[str, Any], source: str = "") -> None:
+    """Play the steps on three brokers, and compare each command with its expected result.
+
+    Args:
+        source: as in a recording; it names the release.
+    """
     commands = [{"do": s.do, "outcome": {"rc": s.rc, "out": [*s.out], "err": [*s.err]}} for s in steps if isinstance(s, Ran)]
     given = [commands.pop(0) if isinstance(s, Ran) else {"do": s} for s in steps]
-    recording = Recording.of({"name": "made-up", "brokers": [1, 2, 3], "steps": given})
+    recording = Recording.of({"name": "made-up", "source": source, "brokers": [1, 2, 3], "steps": given})
     played = play(recording, "simulated")
     assert differences(recording, played) == []
     assert played.not_supported is None
@@ -306,6 +310,17 @@ def test_settings_written_by_a_broker() -> None:
     )
 
 
+def test_a_broker_knows_no_settings_of_a_topic_that_has_had_no_leader() -> None:
+    orders = "--bootstrap-server BS --alter --entity-type topics --entity-name orders --add-config retention.ms=1"
+    assert_printed(
+        {"kill": 3},
+        {"topic": "orders", "assignment": {"0": [3]}, "config": {}, "wait_state": False},
+        ran(CONFIGS, orders, rc=1, err=[f"Error while executing config command with args '{orders}'"]),
+        {"start": 3},
+        ran(CONFIGS, orders, "Completed updating config for topic orders."),
+    )
+
+
 # --- kafka-reassign-partitions ---------------------------------------------------------------------------------------------
 
 
@@ -456,6 +471,37 @@ def test_elections_asked_of_the_controller() -> None:
             f"{at} preferred --all-topic-partitions",
             "Successfully completed leader election (PREFERRED) for partitions orders-1",
         ),
+    )
+
+
+@pytest.mark.parametrize(("kafka", "valid"), [("2.8.2", ""), ("3.9.1", "orders-0")])
+def test_which_partitions_have_a_valid_leader_is_named_from_3_0_on(kafka: str, valid: str) -> None:
+    assert_printed(
+        ORDERS,
+        ran(
+            ELECT,
+            "--bootstrap-server BS --election-type preferred --topic orders --partition 0",
+            f"Valid replica already elected for partitions {valid}",
+        ),
+        source=f"recorded from Apache Kafka {kafka}",
+    )
+
+
+def test_why_no_leader_was_elected_is_printed_from_3_7_on() -> None:
+    """As in leader-epoch-overflows of protocol-3.9; at 2.8 only a stack trace says it."""
+    assert_printed(
+        ORDERS,
+        {"kill": 2},
+        ran(
+            ELECT,
+            "--bootstrap-server BS --election-type preferred --topic orders --partition 1",
+            "Error completing leader election (PREFERRED) for partition: orders-1:"
+            " org.apache.kafka.common.errors.PreferredLeaderNotAvailableException: "
+            "Failed to elect leader for partition orders-1 under strategy PreferredReplicaPartitionLeaderElectionStrategy",
+            rc=1,
+            err=["1 replica(s) could not be elected"],
+        ),
+        source="recorded from Apache Kafka 3.9.1",
     )
 
 

@@ -32,14 +32,21 @@ def requested_election_lines(requested: RequestedElection) -> Iterator[str]:
         yield f"Skipping preferred replica leader election for partition {partition} since it doesn't exist."
 
 
-def result_lines(election_type: ElectionType, results: Mapping[TopicPartition, ErrorCode]) -> Iterator[str]:
-    """Yield what the tool with --bootstrap-server prints for the controller's reply."""
+def result_lines(
+    election_type: ElectionType, results: Mapping[TopicPartition, ErrorCode], *, names_valid: bool = False
+) -> Iterator[str]:
+    """Yield what the tool with --bootstrap-server prints for the controller's reply.
+
+    Args:
+        names_valid: as from Kafka 3.0 on; until then the tool lists the elected partitions where it means those that have a
+            valid leader already.
+    """
     elected = [partition for partition, error in results.items() if error is ErrorCode.NONE]
     if elected:
         yield f"Successfully completed leader election ({election_type}) for partitions {_listed(elected, ', ')}"
-    if ErrorCode.ELECTION_NOT_NEEDED in results.values():
-        # Here Kafka's tool lists the partitions that were just elected, not those with a valid leader.
-        yield f"Valid replica already elected for partitions {_listed(elected, ', ')}"
+    valid = [partition for partition, error in results.items() if error is ErrorCode.ELECTION_NOT_NEEDED]
+    if valid:
+        yield f"Valid replica already elected for partitions {_listed(valid if names_valid else elected, ', ')}"
     for partition, error in failures(results).items():
         exception = election_exception(partition, election_type, error)
         yield f"Error completing leader election ({election_type}) for partition: {partition}: {exception}"

@@ -4,6 +4,8 @@ import pytest
 
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.requests import ProduceBatch, ProduceRequest, ProduceResult
+from kcsim.controller.capabilities import Release
+from kcsim.controller.config import ControllerConfig
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import EventKind
 from kcsim.runtime.ports import Promise
@@ -28,6 +30,12 @@ ALL, LEADER, NO_ACKS = -1, 1, 0
 
 def with_min_in_sync(replicas: int) -> BrokerBench:
     return BrokerBench(BrokerConfig(min_insync_replicas=replicas))
+
+
+def of_release(release: str, min_insync_replicas: int) -> BrokerBench:
+    """Return a bench whose broker differs by its release only: the protocol version is 2.6."""
+    config = ControllerConfig(inter_broker_protocol_version="2.6", release=Release(release))
+    return BrokerBench(BrokerConfig(min_insync_replicas=min_insync_replicas, controller=config))
 
 
 def is_open(answer: "Promise[ProduceResult]") -> bool:
@@ -172,6 +180,36 @@ def test_too_few_in_sync_replicas_refuse_before_anything_is_appended() -> None:
         await bench.lead(isr=(B1,))
         assert await bench.produce(1, acks=ALL) == ProduceResult(ErrorCode.NOT_ENOUGH_REPLICAS, log_start_offset=0)
         assert bench.partition().log_end_offset == 0
+
+    bench.play(script)
+
+
+@pytest.mark.parametrize(("release", "high_watermark"), [("3.6", 1), ("3.7", 0)])
+def test_from_3_7_on_nothing_is_committed_while_too_few_replicas_are_in_sync(release: str, high_watermark: int) -> None:
+    """KAFKA-15583; recorded in high-watermark-under-min-isr. What was appended is committed once enough are in sync."""
+    bench = of_release(release, min_insync_replicas=2)
+
+    async def script() -> None:
+        await bench.lead(isr=(B1,))
+        assert await bench.produce(1, acks=LEADER) == appended_at(0)
+        assert bench.partition().high_watermark == high_watermark
+        await bench.fetch(B2, {ORDERS_0: 0}, offset=1)
+        await bench.lead_or_follow({ORDERS_0: requested_state(B1, 1, (B1, B2))})
+        await bench.fetch(B2, {ORDERS_0: 1}, offset=1)
+        assert bench.partition().high_watermark == 1
+
+    bench.play(script)
+
+
+@pytest.mark.parametrize(("release", "error"), [("3.6", ErrorCode.NOT_ENOUGH_REPLICAS), ("3.7", NONE)])
+def test_from_3_7_on_the_minimum_is_at_most_the_number_of_replicas(release: str, error: ErrorCode) -> None:
+    """KAFKA-15583, Partition.effectiveMinIsr."""
+    bench = of_release(release, min_insync_replicas=2)
+
+    async def script() -> None:
+        await bench.lead_or_follow({ORDERS_0: requested_state(B1, 0, (B1,), (B1,))})
+        await bench.update_metadata({ORDERS_0: decided(B1, 0, (B1,))})
+        assert (await bench.produce(1, acks=ALL)).error is error
 
     bench.play(script)
 

@@ -17,6 +17,8 @@ from kcsim.brokers.groups.requests import (
 from kcsim.brokers.network.network import SIMULATED_DELAY_MS, Interface, MemoryNetwork
 from kcsim.brokers.ports import Incoming, ListenerClosedError, Listening
 from kcsim.brokers.requests import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
     MetadataRequest,
     MetadataResponse,
     PartitionMetadata,
@@ -43,6 +45,8 @@ class ScriptedBroker:
 
     Attributes:
         scripted_errors: its answers to the next produce requests; NONE after that.
+        scripted_id_errors: its answers to the next requests for a producer id; NONE after that.
+        asked_for_id_at_ms: the times at which it was asked for a producer id.
         leaders: the leader of each partition that it reports.
         asked: all batches that it received, with the times; batches that it refused included.
     """
@@ -50,6 +54,8 @@ class ScriptedBroker:
     def __init__(self, broker_id: int, cluster: "ScriptedCluster") -> None:
         self.broker_id = BrokerId(broker_id)
         self.scripted_errors: deque[ScriptedError] = deque()
+        self.scripted_id_errors: deque[ScriptedError] = deque()
+        self.asked_for_id_at_ms: list[int] = []
         self.leaders: dict[TopicPartition, int | None] = {}
         self.asked: list[tuple[int, TopicPartition, ProduceBatch]] = []
         self.metadata_requests = 0
@@ -84,6 +90,11 @@ class ScriptedBroker:
                 incoming.respond(FindCoordinatorResponse(ErrorCode.NONE, self._cluster.coordinator))
             case OffsetFetchRequest():
                 incoming.respond(OffsetFetchResponse(ErrorCode.NONE, self._cluster.committed))
+            case InitProducerIdRequest():
+                self.asked_for_id_at_ms.append(self._cluster.runtime.now_ms())
+                error = self.scripted_id_errors.popleft() if self.scripted_id_errors else ErrorCode.NONE
+                if error is not SILENCE:
+                    incoming.respond(InitProducerIdResponse(error))
             case ProduceRequest() as request:
                 self.requests += 1
                 error = self.scripted_errors.popleft() if self.scripted_errors else ErrorCode.NONE

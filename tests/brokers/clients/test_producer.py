@@ -260,6 +260,68 @@ def test_an_idempotent_producer_whose_sequence_the_leader_has_lost_goes_on_under
     assert all(batch.is_idempotent for _, _, batch in cluster.all[0].asked)
 
 
+# --- its id ----------------------------------------------------------------------------------------------------------------
+
+
+def asked_for_id(cluster: ScriptedCluster) -> list[int]:
+    return [at_ms for broker in cluster.all for at_ms in broker.asked_for_id_at_ms]
+
+
+def test_an_idempotent_producer_asks_once_for_an_id_before_it_sends() -> None:
+    cluster = produced(spec(enable_idempotence=True, batch_size=500), 15)
+    (asked_at_ms,) = asked_for_id(cluster)
+    assert [asked_at_ms < at_ms for at_ms, _, _ in cluster.all[0].asked] == [True, True, True]
+    assert account(cluster) == Account(15, [(0, 15, 0)])
+
+
+def test_it_keeps_its_id_from_start_to_start() -> None:
+    async def script(cluster: ScriptedCluster) -> None:
+        cluster.say_leaders(ONE_LEADER)
+        producer = cluster.producer(spec(enable_idempotence=True))
+        for _ in range(2):
+            await (await producer.begin(10, cluster.reports())).wait(10_000_000)
+
+    cluster = on_scripted_brokers(script)
+    assert len(asked_for_id(cluster)) == 1
+    assert account(cluster) == Account(20, [(0, 20, 0)])
+
+
+def test_a_producer_that_is_not_idempotent_needs_no_id() -> None:
+    assert asked_for_id(produced(spec(acks="all"))) == []
+
+
+@pytest.mark.parametrize("error", [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.UNKNOWN_SERVER_ERROR])
+def test_it_asks_again_after_retry_backoff_ms_and_sends_nothing_before_it_has_an_id(error: ErrorCode) -> None:
+    """A broker that has no block of ids answers with COORDINATOR_LOAD_IN_PROGRESS while it asks the controller for one."""
+
+    def without_ids(cluster: ScriptedCluster) -> None:
+        cluster.all[0].scripted_id_errors.extend([error] * 2)
+
+    cluster = produced(spec(enable_idempotence=True, retry_backoff_ms=700), before=without_ids)
+    first, second, third = asked_for_id(cluster)
+    transit_ms = 2  # there and back
+    assert (second - first, third - second) == (700 + transit_ms, 700 + transit_ms)
+    assert [at_ms > third for at_ms, _, _ in cluster.all[0].asked] == [True]
+    assert account(cluster) == Account(10, [(0, 10, 0)])
+
+
+def test_it_asks_another_broker_when_one_does_not_answer() -> None:
+    def silent(cluster: ScriptedCluster) -> None:
+        cluster.all[0].scripted_id_errors.append(SILENCE)
+
+    cluster = produced(spec(enable_idempotence=True, request_timeout_ms=3_000), before=silent)
+    assert [len(broker.asked_for_id_at_ms) for broker in cluster.all] == [1, 1]
+    assert account(cluster) == Account(10, [(0, 10, 0)])
+
+
+def test_records_without_an_id_are_given_up_when_their_time_is_over() -> None:
+    def never(cluster: ScriptedCluster) -> None:
+        cluster.all[0].scripted_id_errors.extend([ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 1_000)
+
+    cluster = produced(spec(enable_idempotence=True, delivery_timeout_ms=5_000, request_timeout_ms=500), before=never)
+    assert (asked(cluster), account(cluster).given_up) == ([], [(0, 10)])
+
+
 # --- what it reports -------------------------------------------------------------------------------------------------------
 
 

@@ -379,6 +379,23 @@ def test_without_a_controller_nobody_can_be_asked() -> None:
     play(script)
 
 
+def test_an_election_is_asked_of_the_broker_that_the_metadata_name_and_that_may_not_be_the_controller_any_more() -> None:
+    """A person has written the id of broker 2 into /controller: broker 1 resigns, and no broker sends other metadata.
+
+    Recorded from Kafka 2.8.2 at 2.8, three runs of kafka-leader-election: NotControllerException.
+    """
+
+    async def script(cluster: Cluster) -> None:
+        await begin(cluster, {0: [1, 2]})
+        assert cluster.state.controller_id == 1
+        await cluster.znodes.set("/controller", '{"version":1,"brokerid":2,"timestamp":"1"}')
+        await cluster.wait_until(until_found(cluster.log, EventKind.CONTROLLER_RESIGNED, node="broker-1"), WITHIN_MS)
+        asked = [ORDERS_0, ORDERS_1]
+        assert await cluster.elect_leaders(ElectionType.UNCLEAN, asked) == dict.fromkeys(asked, ErrorCode.NOT_CONTROLLER)
+
+    play(script)
+
+
 # --- settings
 
 

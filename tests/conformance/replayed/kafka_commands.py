@@ -15,6 +15,7 @@ from tests.conformance.replayed.tools.tools import alteration
 
 WITHIN_S = 60.0
 PACKAGE = "kafka.admin"
+PACKAGES = (f"{PACKAGE}.", "kafka.tools.")
 Outcome = Mapping[str, Any]
 
 
@@ -41,7 +42,7 @@ class KafkaCommands:
         Returns: exit status, and the printed output.
         Raises: ClusterError if the command needs a broker and none runs; TimedOutError.
         """
-        tool = words[0] if words[0].startswith(f"{PACKAGE}.") else f"{PACKAGE}.{Command.of(words).tool}"
+        tool = words[0] if words[0].startswith(PACKAGES) else f"{PACKAGE}.{Command.of(words).tool}"
         with tempfile.TemporaryDirectory(prefix="kcsim-") as directory:
             args = [self._word(word, Files(files or {}, self._directory), Path(directory)) for word in words[1:]]
             outcome = await run_kafka_command(self._installation, tool, args, None, WITHIN_S)

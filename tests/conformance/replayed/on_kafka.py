@@ -37,10 +37,12 @@ class Recorded:
     Attributes:
         recording: as many of the steps as could be played, less those that ZooKeeper or a broker's state refused.
         ended_by: why later steps are missing, in words; None if none are.
+        unfinished: the first step that is missing; None if none are.
     """
 
     recording: Recording
     ended_by: str | None
+    unfinished: Step | None = None
 
 
 def record(
@@ -89,9 +91,9 @@ def record(
     played = replace(played, steps=tuple(map(_without_words, played.steps)))
     last = played.steps[-1] if played.steps else None
     ended_by = None if last is None else last.problem or last.not_supported
-    if ended_by is None:
+    if last is None or ended_by is None:
         return Recorded(played, None)
-    return Recorded(replace(played, steps=played.steps[:-1], alive=None, final=None), ended_by)
+    return Recorded(replace(played, steps=played.steps[:-1], alive=None, final=None), ended_by, Step(last.do))
 
 
 def _without_words(step: Step) -> Step:

@@ -10,6 +10,7 @@ from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.workload import Workload
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from kcsim.controller.capabilities import RELEASES
 from kcsim.scenarios.engine.steering import ElectionSteering
 from kcsim.zk.ports import ZooKeeper
 from tests.conformance.replayed.errors import NotSupportedError
@@ -58,7 +59,8 @@ def _player(recording: Recording, cluster: Cluster) -> Player:
         steering.winner = step.controller
 
     cluster.reach_zookeeper_through(steered)
-    tools = Tools(cluster, unsteered[0], recording.settings, recording.directory)
+    release = recording.release or RELEASES[0]
+    tools = Tools(cluster, unsteered[0], recording.settings, release, recording.directory)
     return Player(recording, cluster, StepActions(cluster, tools, partial(_produce, cluster)), steer)
 
 

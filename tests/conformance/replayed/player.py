@@ -106,8 +106,8 @@ class Player:
             self._before(step)
             played = await self._play(step)
             if played.is_refused and self._leaves_out_refused:
-                # Events in transit meanwhile belong to the previous step.
-                self._played[-1:] = [replace(before, end=played.end) for before in self._played[-1:]]
+                # Events in transit meanwhile belong to the previous step, which has settled with the refused one.
+                self._played[-1:] = [_followed_by_refused(before, played) for before in self._played[-1:]]
                 continue
             self._played.append(played)
             if played.not_supported is not None or played.problem is not None:
@@ -115,7 +115,8 @@ class Player:
         self._look_around()
 
     async def _play(self, step: Step) -> _Played:
-        begin = len(self._cluster.log.events)
+        # What has followed already from a step that does not settle belongs to the next one.
+        begin = self._played[-1].end if self._played else len(self._cluster.log.events)
         outcome: Mapping[str, Any] | None = None
         problem: str | None = None
         is_refused = False
@@ -129,7 +130,7 @@ class Player:
             problem, is_refused = str(error), not self._written_by_acts(begin)  # one that is done in part is not left out
         except TimedOutError as error:
             problem = str(error)
-        if not step.do.get("settle", True):
+        if not step.do.get("settle", True) and not (is_refused and self._leaves_out_refused):
             end = await self._end_of_action(begin, has_waited="sleep" in step.do)
         else:
             if (noise := await self._settle()) is not None:
@@ -193,6 +194,11 @@ class Player:
         writes = WriteLog(self._cluster.log.events)
         steps = tuple(_step(played, writes.step(played.begin, played.end)) for played in self._played)
         return replace(self._recording, source=source, steps=steps, alive=self.alive, final=self.final, directory=None)
+
+
+def _followed_by_refused(before: _Played, refused: _Played) -> _Played:
+    """Return a step with what followed from it until the end of a refused step after it, which has waited for quiet."""
+    return replace(before, do={key: value for key, value in before.do.items() if key != "settle"}, end=refused.end)
 
 
 def _step(played: _Played, followed: StepWrites) -> Step:

@@ -385,6 +385,9 @@ def test_the_tool_refuses_duplicates_in_its_arguments() -> None:
         ),
         ([(BAR_0, ids(0))], UnknownTopicOrPartitionError, "Topic bar not found."),
         ([(FOO_0, ids(0, 4))], AdminCommandFailedError, "Unknown broker id 4"),
+        # In the order of a Scala Set: as given up to four, by hash from five on.
+        ([(FOO_0, ids(1, 7, 5)), (FOO_1, ids(0, 7))], AdminCommandFailedError, "Unknown broker id 7"),
+        ([(FOO_0, ids(1, 7, 5)), (FOO_1, ids(0, 6, 3))], AdminCommandFailedError, "Unknown broker id 5"),
     ],
 )
 def test_a_plan_is_refused_before_anything_moves(

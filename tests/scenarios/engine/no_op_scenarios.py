@@ -110,6 +110,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     # The hand-made write changes nothing. It is there because afterwards the loader cannot know which partitions exist.
     "partition-expansion": [*_with_topics(1, 6), {"zk-set": {"path": "/brokers/topics/orders", "data": _PLACED}}],
     "preferred-election-after-rolling-restart": _with_topics(1, 3),
+    "producer-ids-without-a-controller": _with_topics(1, 3),
     "protocol-version-lowered": _with_topics(1, 3),
     "rack-loss": _with_topics(3, 6),
     "reassignment-cancelled": _with_topics(1, 4),

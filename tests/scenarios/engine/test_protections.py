@@ -49,6 +49,7 @@ SHOWN = (
     Shown("controller-lost-with-its-replicas", "isr-shrink-at-failover", ("isrs-hold-live-replicas-only",)),
     Shown("isr-shrinks-without-zookeeper", "alter-isr", ()),
     Shown("topic-recreated-while-a-broker-was-away", "topic-ids", ()),
+    Shown("producer-ids-without-a-controller", "allocated-producer-ids", (), holds_without=2),
     Shown("follower-outlives-its-session", "replica-eligibility", ()),
 )
 SEEDS = tiered([1, 2, 3, 4], fast=4)

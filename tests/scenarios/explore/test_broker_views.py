@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.explore.simulation import simulate
 from kcsim.scenarios.language.scenario_file import load_scenario
@@ -15,13 +17,15 @@ A_BROKER_WITHOUT_REPLICAS_DIES = f"""\
 {UNTIL_QUIET}"""
 
 
-def test_no_broker_is_notified_of_the_death_of_a_broker_without_replicas_while_a_partition_has_no_leader(
-    tmp_path: Path,
+@pytest.mark.parametrize(("version", "notified"), [("3.0", []), ("3.1", ["UpdateMetadata"])])
+def test_until_3_0_no_broker_is_notified_of_the_death_of_a_broker_without_replicas_while_a_partition_has_no_leader(
+    version: str, notified: list[str], tmp_path: Path
 ) -> None:
     """KAFKA-13225: the request that would notify the broker is sent only where no partition waits for a leader."""
-    played = simulate(load_scenario(written(tmp_path, with_orders(A_BROKER_WITHOUT_REPLICAS_DIES, topic="{0: [3]}"))), 1)
+    steps = with_orders(A_BROKER_WITHOUT_REPLICAS_DIES, topic="{0: [3]}", inter_broker_protocol_version=version)
+    played = simulate(load_scenario(written(tmp_path, steps)), 1)
     change = max(event.seq for event in played.events if event.kind is EventKind.BROKER_CHANGE)
 
-    sent = [event for event in played.events[change:] if event.kind is EventKind.REQUEST_SENT]
+    sent = [event.event for event in played.events[change:] if event.kind is EventKind.REQUEST_SENT]
 
-    assert (played.failures, sent) == ((), [])
+    assert (played.failures, sent) == ((), notified)

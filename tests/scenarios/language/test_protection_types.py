@@ -18,7 +18,7 @@ from tests.scenarios.scenario_files import BASE, written
 
 NAMES = (
     "controller-epoch-fence, broker-epoch, leader-epoch-truncation, expiry-clears-queue, isr-shrink-at-failover, alter-isr, "
-    "topic-ids, replica-eligibility"
+    "topic-ids, allocated-producer-ids, replica-eligibility"
 )
 
 

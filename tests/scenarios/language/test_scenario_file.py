@@ -458,6 +458,7 @@ def test_the_library_has_what_it_should_have() -> None:
         "one-way-partition",
         "partition-expansion",
         "preferred-election-after-rolling-restart",
+        "producer-ids-without-a-controller",
         "protocol-version-lowered",
         "rack-loss",
         "reassignment-cancelled",

@@ -7,7 +7,11 @@ from collections.abc import Iterator
 
 from kcsim.controller.admin.entity_configs import BROKERS, DEFAULT, TOPICS, change_broker_config, change_topic_config
 from kcsim.controller.admin.throttles import BROKER_THROTTLES
-from kcsim.controller.decisions.kafka_refusals import InvalidConfigurationError, RefusedError
+from kcsim.controller.decisions.kafka_refusals import (
+    InvalidConfigurationError,
+    RefusedError,
+    UnknownTopicOrPartitionError,
+)
 from kcsim.zk.kafka.kafka_zk import KafkaZk
 from tests.conformance.replayed.errors import NotSupportedError
 from tests.conformance.replayed.tools.command_line import Command, CommandOutput, ToolFailedError
@@ -54,6 +58,9 @@ class ConfigTool:
         for refusal in self._refusals(command, entity_type, name, [*added, *removed]):
             output.err.append(refusal)
             raise ToolFailedError
+        if entity_type == TOPICS and not self._reach.is_direct(command) and not self._reach.knows_topic(name):
+            # The broker knows a topic by UpdateMetadata, once the topic has had a leader.
+            raise UnknownTopicOrPartitionError(f"Topic '{name}' does not exist.")
         held = await kafka_zk.configs.read_entity(entity_type, DEFAULT if name is None else name)
         if missing := [setting for setting in removed if setting not in held]:
             output.err.append(f"Invalid config(s): {','.join(missing)}")

@@ -5,6 +5,7 @@ Source: Kafka 2.8, LogConfig.TopicConfigSynonyms.
 
 from collections.abc import Mapping
 
+from kcsim.controller.capabilities import PROTOCOL_VERSIONS
 from kcsim.jvm_hash_order import map_order
 
 SETTINGS_HELD = 64
@@ -29,17 +30,22 @@ BROKER_SYNONYMS: Mapping[str, str] = {
 }
 """Broker setting -> the topic setting whose default it is."""
 IN_FORCE = {"message.format.version": "2.6-IV0"}
-"""The recordings were made with the record format of the protocol version."""
+"""The recordings were made with the record format of the first of them."""
+FROM_3_0 = {"message.format.version": "3.0-IV1"}
+"""From protocol version 3.0 on the record format cannot be chosen; brokers report this one, as seen with Kafka 3.9.1."""
 
 
-def effective_config(topic: Mapping[str, str], broker: Mapping[str, str | int | bool]) -> dict[str, str]:
+def effective_config(
+    topic: Mapping[str, str], broker: Mapping[str, str | int | bool], protocol_version: str
+) -> dict[str, str]:
     """Return a topic's settings as a client sees them, in the client's order.
 
     Args:
         broker: the settings in the file of the broker that is asked.
     """
     by_broker = {BROKER_SYNONYMS[name]: _text(value) for name, value in broker.items() if name in BROKER_SYNONYMS}
-    found = {**IN_FORCE, **by_broker, **topic}
+    has_fixed_format = PROTOCOL_VERSIONS.index(protocol_version) >= PROTOCOL_VERSIONS.index("3.0")
+    found = {**IN_FORCE, **by_broker, **topic, **(FROM_3_0 if has_fixed_format else {})}
     return {name: found[name] for name in map_order(sorted(found, reverse=True), SETTINGS_HELD)}
 
 

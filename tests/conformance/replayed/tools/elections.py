@@ -1,6 +1,6 @@
 """kafka-preferred-replica-election, and kafka-leader-election.
 
-Source: Kafka 2.8, PreferredReplicaLeaderElectionCommand and LeaderElectionCommand.
+Source: Kafka 2.8, PreferredReplicaLeaderElectionCommand and LeaderElectionCommand; Kafka 3.0 and 3.9, LeaderElectionCommand.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,6 +8,7 @@ from functools import partial
 
 from kcsim.controller.admin.elections import request_preferred_election
 from kcsim.controller.admin.reassignment_files import parse_partitions_to_elect
+from kcsim.controller.capabilities import Release
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
@@ -26,6 +27,11 @@ from tests.conformance.replayed.tools.reach import Reach
 
 Results = Mapping[TopicPartition, ErrorCode]
 Lines = Iterator[str]
+NAMES_VALID_SINCE = Release("3.0")
+"""The first release whose kafka-leader-election names the partitions that have a valid leader already."""
+REASON_IS_PRINTED_SINCE = Release("3.7")
+"""The first release with kafka-leader-election in Java."""
+TIMED_OUT = "Timeout waiting for election results"
 
 
 class ElectionTools:
@@ -61,7 +67,8 @@ class ElectionTools:
             partitions = self._partitions(command, files)
         except RefusedError:
             raise ToolFailedError from None  # the reason is in a stack trace
-        await self._elect(ElectionType[wanted], partitions, output, partial(result_lines, ElectionType[wanted]))
+        lines = partial(result_lines, ElectionType[wanted], names_valid=self._reach.is_from(NAMES_VALID_SINCE))
+        await self._elect(ElectionType[wanted], partitions, output, lines)
 
     async def _elect(
         self,
@@ -73,13 +80,20 @@ class ElectionTools:
         try:
             results = await self._reach.cluster.elect_leaders(kind, partitions)
         except ClusterError:  # nobody answered
-            output.out.append("Timeout waiting for election results")
+            output.out.append(TIMED_OUT)
+            self._give_reason(output, TIMED_OUT)
             raise ToolFailedError from None
         if partitions is None:  # the broker's answer leaves out partitions that needed no election
             results = {tp: error for tp, error in results.items() if error is not ErrorCode.ELECTION_NOT_NEEDED}
         output.out += lines(results)
-        if failures(results):
+        if failed := failures(results):
+            self._give_reason(output, f"{len(failed)} replica(s) could not be elected")
             raise ToolFailedError
+
+    def _give_reason(self, output: CommandOutput, reason: str) -> None:
+        """Print why the command fails, as from 3.7 on; until then only a stack trace says it."""
+        if self._reach.is_from(REASON_IS_PRINTED_SINCE):
+            output.err.append(reason)
 
     def _partitions(self, command: Command, files: Files) -> Sequence[TopicPartition] | None:
         if "topic" in command:

@@ -7,7 +7,8 @@ from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.tool_session import open_tool
 from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.brokers.metadata_cache import MetadataCache
-from kcsim.controller.capabilities import capabilities_of
+from kcsim.controller.capabilities import RELEASES, Release, capabilities_of
+from kcsim.controller.decisions.broker_ring import BrokerMetadata
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.protections import ALL_ON
 from kcsim.eventlog.run_actions import SCENARIO, ClusterError, RunActionLog
@@ -24,11 +25,15 @@ class Reach:
     Args:
         zookeeper: the access to ZooKeeper for a command with its own session.
         settings: of every broker, as its file has them.
+        release: the release of the commands.
     """
 
-    def __init__(self, cluster: Cluster, zookeeper: ZooKeeper, settings: Mapping[str, str | int | bool]) -> None:
+    def __init__(
+        self, cluster: Cluster, zookeeper: ZooKeeper, settings: Mapping[str, str | int | bool], release: Release
+    ) -> None:
         self.cluster = cluster
         self.settings = settings
+        self.release = release
         self._zookeeper = zookeeper
 
     def is_direct(self, command: Command) -> bool:
@@ -40,11 +45,19 @@ class Reach:
             raise NotSupportedError(f"{command.tool} without one of --zookeeper, --bootstrap-server")
         return "zookeeper" in command
 
+    def is_from(self, since: Release) -> bool:
+        """Return whether the commands are of this release or a later one."""
+        return RELEASES.index(self.release) >= RELEASES.index(since)
+
     @property
     def has_topic_ids(self) -> bool:
         """Whether brokers give a topic that they create an id."""
-        version = self.settings.get(PROTOCOL_VERSION, IN_FORCE[PROTOCOL_VERSION])
-        return capabilities_of(str(version), ALL_ON).topic_ids
+        return capabilities_of(self.protocol_version, ALL_ON).topic_ids
+
+    @property
+    def protocol_version(self) -> str:
+        """inter.broker.protocol.version of the brokers."""
+        return str(self.settings.get(PROTOCOL_VERSION, IN_FORCE[PROTOCOL_VERSION]))
 
     @asynccontextmanager
     async def kafka_zk(self, command: Command) -> AsyncIterator[KafkaZk]:
@@ -68,6 +81,15 @@ class Reach:
     def metadata(self) -> MetadataCache:
         """Return a broker's metadata of the cluster, as a client gets them. Raises: ClusterError."""
         return self.cluster.broker(self._controller()).metadata
+
+    def knows_topic(self, topic: str | None) -> bool:
+        """Return whether the broker that a command asks has metadata of this topic. Raises: ClusterError."""
+        return topic in self.metadata().partitions.topics
+
+    def brokers(self) -> list[BrokerMetadata]:
+        """Return the brokers that are alive for the broker that a command asks. Raises: ClusterError."""
+        metadata = self.metadata()
+        return [BrokerMetadata(broker, metadata.racks.get(broker)) for broker in metadata.live_broker_ids]
 
     def _controller(self) -> str:
         holder = self.cluster.state.controller_id

@@ -1,6 +1,6 @@
 """kafka-reassign-partitions.
 
-Source: Kafka 2.8, ReassignPartitionsCommand.
+Source: Kafka 2.8, ReassignPartitionsCommand; its wording of 3.9 is that of a Kafka 3.9.1.
 """
 
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ from kcsim.controller.admin.reassignments import (
 )
 from kcsim.controller.admin.throttles import clear_throttles, set_throttles
 from kcsim.controller.admin.topics import broker_metadata
+from kcsim.controller.capabilities import Release
 from kcsim.controller.decisions.kafka_refusals import (
-    AdminCommandFailedError,
     RefusedError,
     UnknownTopicOrPartitionError,
 )
-from kcsim.controller.decisions.reassignment import Plan, check_plan
+from kcsim.controller.decisions.reassignment import Plan, check_brokers, check_plan
 from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.cli.kafka_tools import reassignment_text as text
 from kcsim.vocabulary import TopicPartition
@@ -33,9 +33,12 @@ from tests.conformance.replayed.tools.reach import Reach
 
 ACTIONS = ("execute", "verify", "cancel", "list")
 KNOWN = (*ACTIONS, "reassignment-json-file", "additional", "throttle", "preserve-throttles", "timeout")
-UNKNOWN_TOPIC = (
-    "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: This server does not host this topic-partition."
-)
+IN_JAVA_SINCE = Release("3.7")
+"""The first release with the command in Java, which requests no move of a partition that no broker knows."""
+UNKNOWN = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: "
+UNKNOWN_PARTITION = UNKNOWN + "Unable to find partition: {}"
+TOPIC_NOT_FOUND = UNKNOWN + "Topic {} not found."
+UNKNOWN_TOPIC = UNKNOWN + "This server does not host this topic-partition."
 
 
 class ReassignmentTool:
@@ -93,7 +96,12 @@ class ReassignmentTool:
         check_plan(plan.moves)
         if plan.log_dirs:
             raise NotSupportedError("moves between the log directories of a broker")
-        current = await _known_to_brokers(kafka_zk, self._reach.metadata(), plan)
+        in_java = self._reach.is_from(IN_JAVA_SINCE)
+        unknown_topic = TOPIC_NOT_FOUND if in_java else UNKNOWN_TOPIC
+        current = await _known_to_brokers(kafka_zk, self._reach.metadata(), plan, unknown_topic)
+        unknown = [partition for partition in plan.targets if partition not in current]
+        if unknown and in_java:
+            raise UnknownTopicOrPartitionError(UNKNOWN_PARTITION.format(unknown[0]))
         output.out += text.current_lines(current)
         if throttle is not None:
             targets = {partition: replicas for partition, replicas in plan.targets.items() if partition in current}
@@ -143,21 +151,22 @@ async def _execute_directly(kafka_zk: KafkaZk, plan: MovePlan, throttle: int | N
     output.out.append(text.started_line(plan.targets))
 
 
-async def _known_to_brokers(kafka_zk: KafkaZk, metadata: MetadataCache, plan: MovePlan) -> Plan:
+async def _known_to_brokers(kafka_zk: KafkaZk, metadata: MetadataCache, plan: MovePlan, unknown_topic: str) -> Plan:
     """Return the brokers' view of where a plan's partitions are; the controller refuses those that do not exist.
 
     A write of a topic's znode by hand does not move replicas, so the brokers do not see it.
 
+    Args:
+        unknown_topic: the message for a topic that no broker knows.
+
     Raises: RefusedError.
     """
     alive = {broker.id for broker in await broker_metadata(kafka_zk)}
-    for broker in sorted({broker for replicas in plan.targets.values() for broker in replicas}):
-        if broker not in alive:
-            raise AdminCommandFailedError(f"Unknown broker id {broker}")
+    check_brokers(plan.targets, alive)
     topics = {partition.topic for partition in plan.targets}
     found = {partition: state.replicas for partition, state in metadata.partitions.items() if partition.topic in topics}
-    if topics - {partition.topic for partition in found}:
-        raise UnknownTopicOrPartitionError(UNKNOWN_TOPIC)
+    if unknown := sorted(topics - {partition.topic for partition in found}):
+        raise UnknownTopicOrPartitionError(unknown_topic.format(unknown[0]))
     return {partition: replicas for partition, replicas in found.items() if partition in plan.targets}
 
 

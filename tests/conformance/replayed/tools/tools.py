@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.controller.capabilities import Release
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.zk.errors import ZooKeeperError
 from kcsim.zk.ports import ZooKeeper
@@ -19,6 +20,7 @@ from tests.conformance.replayed.tools.command_line import Command, CommandOutput
 from tests.conformance.replayed.tools.configs import ConfigTool
 from tests.conformance.replayed.tools.elections import ElectionTools
 from tests.conformance.replayed.tools.files import Files
+from tests.conformance.replayed.tools.offsets import OffsetTool
 from tests.conformance.replayed.tools.placements import Placed
 from tests.conformance.replayed.tools.reach import Reach
 from tests.conformance.replayed.tools.reassignments import ReassignmentTool
@@ -38,6 +40,7 @@ class Tools:
     Args:
         zookeeper: the access to ZooKeeper for a command with its own session.
         settings: of every broker, as its file has them.
+        release: the release of the commands.
         directory: where the files are that a command names; None if there are none.
     """
 
@@ -46,13 +49,15 @@ class Tools:
         cluster: Cluster,
         zookeeper: ZooKeeper,
         settings: Mapping[str, str | int | bool],
+        release: Release,
         directory: Path | None = None,
     ) -> None:
         self._runtime = cluster.runtime
-        reach = Reach(cluster, zookeeper, settings)
+        reach = Reach(cluster, zookeeper, settings, release)
         self._topics = TopicTool(reach)
         self._configs = ConfigTool(reach)
         self._elections = ElectionTools(reach)
+        self._offsets = OffsetTool(reach)
         self._reassignments = ReassignmentTool(reach)
         self._directory = directory
 
@@ -89,6 +94,8 @@ class Tools:
                 await self._elections.preferred(command, output, files)
             case "LeaderElectionCommand":
                 await self._elections.leaders(command, output, files)
+            case "GetOffsetShell":
+                await self._offsets.run(command, output)
             case "ReassignPartitionsCommand":
                 await self._reassignments.run(command, output, files)
             case _:

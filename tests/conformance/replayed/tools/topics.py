@@ -4,7 +4,7 @@ Source: Kafka 2.8, TopicCommand (AdminClientTopicService) and ZkAdminManager.
 """
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from kcsim.controller.admin.topic_descriptions import (
@@ -15,7 +15,9 @@ from kcsim.controller.admin.topic_descriptions import (
     live_brokers,
 )
 from kcsim.controller.admin.topics import NewTopic, broker_metadata, create_topic, matching_topics
-from kcsim.controller.decisions.broker_ring import RackAwareMode, effective_brokers
+from kcsim.controller.capabilities import Release
+from kcsim.controller.decisions.assignment import assign_replicas
+from kcsim.controller.decisions.broker_ring import BrokerMetadata, RackAwareMode, effective_brokers
 from kcsim.controller.decisions.kafka_refusals import (
     IllegalArgumentError,
     RefusedError,
@@ -23,7 +25,7 @@ from kcsim.controller.decisions.kafka_refusals import (
     topic_command_line,
 )
 from kcsim.controller.decisions.partition_growth import partitions_to_create
-from kcsim.controller.decisions.placement import Replicas
+from kcsim.controller.decisions.placement import RandomNumbers, Replicas, draw
 from kcsim.controller.decisions.topic_config import MESSAGE_FORMAT_VERSION, check_setting_names, check_topic_config
 from kcsim.controller.decisions.topic_creation import parse_replica_assignment
 from kcsim.controller.decisions.topic_ids import new_topic_id
@@ -55,6 +57,8 @@ KNOWN = (
 )
 ZOOKEEPER_CANNOT = (DescribeReport.UNDER_MIN_ISR.value, DescribeReport.AT_MIN_ISR.value)
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
+ELIGIBLE_LEADERS_SINCE = Release("3.9")
+"""A release whose kafka-topics --describe has a column for eligible leader replicas (KIP-966); 3.5 to 3.8 were not tried."""
 BROKERS_DEFAULT = 1
 """Defaults of num.partitions and default.replication.factor."""
 
@@ -128,7 +132,8 @@ class TopicTool:
         report = next((report for report in DescribeReport if report.value in command), None)
         live = await live_brokers(kafka_zk)
         only_overridden = "topics-with-overrides" in command
-        output.out += description_lines(described, report, live, only_overridden, by_broker=not is_direct)
+        lines = description_lines(described, report, live, only_overridden, by_broker=not is_direct)
+        output.out += map(_with_eligible_leaders, lines) if self._reach.is_from(ELIGIBLE_LEADERS_SINCE) else lines
 
     def _as_a_broker_reports(
         self, topic: TopicDescription, moving: Mapping[TopicPartition, ReplicaAssignment]
@@ -145,7 +150,7 @@ class TopicTool:
             for tp, state in sorted(metadata.partitions.items())
             if tp.topic == topic.topic
         )
-        config = effective_config(topic.config, self._reach.settings)
+        config = effective_config(topic.config, self._reach.settings, self._reach.protocol_version)
         min_insync = int(config.get(MIN_INSYNC_REPLICAS, topic.min_insync_replicas))
         return replace(
             topic,
@@ -163,7 +168,8 @@ class TopicTool:
     ) -> None:
         wanted = _new_topic(command, output, is_direct)
         output.out += collision_lines(wanted.name)
-        brokers = effective_brokers(await broker_metadata(kafka_zk), wanted.mode)
+        known = await broker_metadata(kafka_zk) if is_direct else self._reach.brokers()
+        brokers = effective_brokers(known, wanted.mode)
         numbers = numbers_for(placed.get(wanted.name), brokers, wanted.partitions, wanted.replication_factor)
         try:
             if is_direct:
@@ -172,6 +178,8 @@ class TopicTool:
             if wanted.name in await kafka_zk.topics.names():
                 raise TopicExistsError(f"Topic '{wanted.name}' already exists.")
             topic_id = new_topic_id(random.Random(wanted.name)) if self._reach.has_topic_ids else None
+            if not wanted.assignment:
+                wanted = replace(wanted, assignment=_placed_by_a_broker(wanted, brokers, numbers))
             created = await create_topic(kafka_zk, wanted, numbers, topic_id=topic_id)
         except TopicExistsError:
             if "if-not-exists" not in command:
@@ -209,6 +217,11 @@ class TopicTool:
             await kafka_zk.topic_deletions.create(topic)
 
 
+def _with_eligible_leaders(line: str) -> str:
+    """Return the line with two more columns, if it is of a partition; a cluster with ZooKeeper has nothing to show there."""
+    return f"{line}\tElr: N/A\tLastKnownElr: N/A" if line.startswith("\t") else line
+
+
 def _described_order(topics: Collection[str]) -> list[str]:
     """Return topics in the order in which an admin client describes them.
 
@@ -216,6 +229,13 @@ def _described_order(topics: Collection[str]) -> list[str]:
     """
     copied = map_order(map_order(sorted(topics), len(topics)), int(len(topics) / FULL) + 1)
     return map_order(copied, len(topics))
+
+
+def _placed_by_a_broker(wanted: NewTopic, brokers: Sequence[BrokerMetadata], numbers: RandomNumbers) -> list[Replicas]:
+    """Return the replicas of each partition. Raises: RefusedError."""
+    drawn = draw(numbers, len(brokers))
+    placed = assign_replicas(brokers, wanted.partitions, wanted.replication_factor, drawn)
+    return [placed[partition] for partition in range(wanted.partitions)]
 
 
 async def _grow(kafka_zk: KafkaZk, topic: str, total: int, assignment: list[Replicas] | None) -> None:
