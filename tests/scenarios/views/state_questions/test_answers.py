@@ -41,7 +41,7 @@ def printed(events: tuple[Event, ...], found: StateAnswer, width: int = WIDE) ->
             "its leader broker-3 is dead since #334",
         ),
         ("last-isr-member-lost", "broker-2 not leader of ledger-0", "kills broker-2", "no preferred election has been held"),
-        ("leader-crash-acks-all", "orders-0 offline at 2s", "kills broker-2", "(it ends at 3.000 s (#258))"),
+        ("leader-crash-acks-all", "orders-0 offline at 2s", "kills broker-2", "(it ends at 3.000 s (#261))"),
         ("controller-failover", "no controller at 1s", "broker-3 freezes", "broker-3, which /controller names, is frozen"),
         (
             "controller-failover",
@@ -146,11 +146,11 @@ def test_json_has_the_interval_the_causes_and_the_missing_steps() -> None:
     events = run_of("leader-crash-acks-all")
     found = asked("leader-crash-acks-all", "orders-0 offline at 2s")
     document = answer_json(found, Sentences(events, seqs_of_answer(found)))
-    assert (document["holds"], document["at_ms"], document["since"]["seq"]) == (True, 2000, 254)
+    assert (document["holds"], document["at_ms"], document["since"]["seq"]) == (True, 2000, 257)
     assert [entry["kind"] for entry in document["because"]["chain"]] == ["Fault", "ProcessState"]
     assert document["missing"][0] == {
-        "says": "its leader broker-2 is dead since #254, 1.295 s",
-        "evidence": [254],
+        "says": "its leader broker-2 is dead since #257, 1.295 s",
+        "evidence": [257],
         "faults": [],
     }
 
