@@ -1,4 +1,4 @@
-"""The image kcsim:0.1.0 of docker-compose.yml, made without a registry of images.
+"""An image for the brokers of docker-compose.yml, made without a registry of images.
 
 The Dockerfile takes Python from the official image. This takes it from this machine, with the libraries that it is linked
 with; the project is installed as by the Dockerfile, by pip with what it depends on.

@@ -17,7 +17,7 @@ from kcsim.scenarios.cli.app import app
 from tests.container_image import ROOT, make_image
 from tests.requirements import compose_command, require
 
-IMAGE = "kcsim:0.1.0"
+IMAGE = "kcsim:tests"
 PROJECT = "kcsim-tests"
 ZOOKEEPER = "127.0.0.1:2181"
 PATIENCE_S = 600
@@ -53,7 +53,7 @@ def traces(tmp_path: Path) -> Iterator[Path]:
     directory = tmp_path / "traces"
     directory.mkdir()
     user = f"{os.getuid()}:{os.getgid()}"
-    environment = {**os.environ, "KCSIM_TRACES": str(directory), "KCSIM_USER": user}
+    environment = {**os.environ, "KCSIM_IMAGE": IMAGE, "KCSIM_TRACES": str(directory), "KCSIM_USER": user}
     compose = [*compose_command(), "--project-name", PROJECT, "--file", str(ROOT / "docker-compose.yml")]
     command = [*compose, "--profile", "cluster"]
     try:
@@ -62,6 +62,7 @@ def traces(tmp_path: Path) -> Iterator[Path]:
         yield directory
     finally:
         subprocess.run([*command, "down", "--volumes", "--timeout", "1"], env=environment, check=True)
+        docker("image", "rm", "--force", IMAGE)
 
 
 def healthy() -> list[str]:

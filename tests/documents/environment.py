@@ -50,6 +50,7 @@ FOR_USERS: Mapping[str, str] = MappingProxyType(
 FOR_COMPOSE: Mapping[str, str] = MappingProxyType(
     {
         "KCSIM_DATA": "The directory that `docker-compose.yml` mounts as `/data`; `./spark-data` if unset.",
+        "KCSIM_IMAGE": "The image of the brokers of `docker-compose.yml`; `kcsim:0.1.0` if unset.",
         "KCSIM_TRACES": "The directory where the brokers of `docker-compose.yml` keep event logs; `./traces` if unset.",
         "KCSIM_USER": "User and group of the containers of Spark and of brokers, as `UID:GID`; `1000:1000` if unset.",
     }
