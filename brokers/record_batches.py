@@ -137,17 +137,7 @@ def keys_of(batch: bytes) -> Iterator[bytes | None]:
 
     Raises: BrokenRecordsError.
     """
-    position = HEADER.size
-    try:
-        for _ in range(header_of(batch).record_count):
-            length, start = _varint(batch, position)
-            _, at = _varint(batch, start + 1)  # after the record's attributes
-            _, at = _varint(batch, at)
-            key_length, key_at = _varint(batch, at)
-            yield None if key_length < 0 else batch[key_at : key_at + key_length]
-            position = start + length
-    except IndexError:
-        raise BrokenRecordsError(f"the batch of {len(batch)} bytes ends within a record") from None
+    return (key for key, _ in _keys(batch))
 
 
 def values_of(batch: bytes) -> Iterator[bytes | None]:
@@ -155,40 +145,48 @@ def values_of(batch: bytes) -> Iterator[bytes | None]:
 
     Raises: BrokenRecordsError.
     """
-    position = HEADER.size
-    try:
-        for _ in range(header_of(batch).record_count):
-            length, start = _varint(batch, position)
-            _, at = _varint(batch, start + 1)  # after the record's attributes
-            _, at = _varint(batch, at)
-            key_length, key_at = _varint(batch, at)
-            value_length, value_at = _varint(batch, key_at + max(key_length, 0))
-            yield None if value_length < 0 else batch[value_at : value_at + value_length]
-            position = start + length
-    except IndexError:
-        raise BrokenRecordsError(f"the batch of {len(batch)} bytes ends within a record") from None
+    return (_sized(batch, at)[0] for _, at in _keys(batch))
+
+
+def _keys(batch: bytes) -> Iterator[tuple[bytes | None, int]]:
+    """Yield the key of each record, and the position after it."""
+    for at in _timestamp_deltas_in(batch, header_of(batch).record_count):
+        _, at_offset = _varint(batch, at)
+        _, at_key = _varint(batch, at_offset)
+        yield _sized(batch, at_key)
 
 
 def _deltas(batch: bytes, count: int) -> Iterator[tuple[int, int]]:
     """Yield what each record adds to the batch's base offset and timestamp."""
+    for at in _timestamp_deltas_in(batch, count):
+        timestamp_delta, at_offset = _varint(batch, at)
+        offset_delta, _ = _varint(batch, at_offset)
+        yield offset_delta, timestamp_delta
+
+
+def _timestamp_deltas_in(batch: bytes, count: int) -> Iterator[int]:
+    """Yield the position of each record's first number after its length and attributes, the timestamp delta."""
     position = HEADER.size
-    try:
-        for _ in range(count):
-            length, start = _varint(batch, position)
-            timestamp_delta, at = _varint(batch, start + 1)  # after the record's attributes
-            offset_delta, _ = _varint(batch, at)
-            yield offset_delta, timestamp_delta
-            position = start + length
-            if not start < position <= len(batch):
-                raise BrokenRecordsError(f"a record of {length} bytes at byte {start} of {len(batch)}")
-    except IndexError:
-        raise BrokenRecordsError(f"the batch of {len(batch)} bytes ends within a record") from None
+    for _ in range(count):
+        length, start = _varint(batch, position)
+        yield start + 1
+        position = start + length
+        if not start < position <= len(batch):
+            raise BrokenRecordsError(f"a record of {length} bytes at byte {start} of {len(batch)}")
+
+
+def _sized(batch: bytes, position: int) -> tuple[bytes | None, int]:
+    """Return the bytes behind their length at a position, None for a negative length, and the position after them."""
+    length, at = _varint(batch, position)
+    return None if length < 0 else batch[at : at + length], at + max(length, 0)
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return the number at a position, which is zigzag encoded, and the position after it."""
+    """Return the number at a position, which is zigzag encoded, and the position after it. Raises: BrokenRecordsError."""
     number = shift = 0
     while True:
+        if position >= len(data):
+            raise BrokenRecordsError(f"the batch of {len(data)} bytes ends within a record")
         byte = data[position]
         number |= (byte & 0x7F) << shift
         position, shift = position + 1, shift + 7

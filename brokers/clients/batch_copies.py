@@ -49,7 +49,7 @@ def batch_copies(runs: Iterable[Run], final: Mapping[LeaderEpoch, IntervalSet]) 
         final: by leader epoch, the offsets of the batches that were acknowledged, or whose producer expects no answer.
     """
     seen: dict[_BatchContent, Run] = {}
-    of_any: dict[_BatchContent, Run] = {}  # the last ones, whoever has sent them
+    of_any: dict[_BatchContent, Run] = {}  # the last ones, of all senders
     copies = []
     for run in runs:
         if run.batch is None:

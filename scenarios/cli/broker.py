@@ -35,7 +35,6 @@ MAX_ID = 2**31 - 1
 LOOPBACK = "127.0.0.1"
 DEFAULT_TICK_TIME_MS = 2_000
 """ZooKeeper's own default: the tickTime of the cluster's ZooKeeper is not known here."""
-ENDED = frozenset({"dead", "stopped"})
 
 
 def broker(
@@ -232,6 +231,7 @@ class _BrokerCommand:
     async def _script(self, cluster: "Cluster", kept: "FailSafeTraceWriter | None") -> None:
         import asyncio
 
+        from kcsim.eventlog.cluster_state import ENDED
         from kcsim.scenarios.cli.up_cluster.cluster_lifecycle import ClusterLifecycle
 
         cluster.log.keep_latest(EVENTS_IN_MEMORY)

@@ -125,7 +125,7 @@ def test_a_step_that_does_not_settle_ends_after_its_own_writes_where_what_follow
 
 
 def test_a_step_has_settled_if_a_refused_one_after_it_is_left_out() -> None:
-    """The refused step has waited until all was quiet; whoever plays the recording has to wait, too."""
+    """The refused step has waited until all was quiet; a player of the recording has to wait, too."""
     refused = {"zk_set": ["/admin/none", ""]}
     _, deleted, touched = played_as_on_real_brokers(TOPIC, UNSETTLED, refused, {"zk_touch": "/controller"})
     assert deleted.do == {"delete": "orders"}

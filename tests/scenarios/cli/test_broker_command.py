@@ -106,7 +106,7 @@ def test_processes_lose_no_record_when_their_controller_crashes(server: Embedded
         servers = ",".join(f"127.0.0.1:{broker['port']}" for broker in registered(connect).values())
         before = written(servers, values(0), acks="all")
         first.process.kill()
-        # Whoever wins, one of the survivors leads what the controller led.
+        # Whichever broker wins, one of the survivors leads what the controller led.
         until(
             lambda: kcsim("topics", "--zookeeper", connect, "--describe").stdout,
             lambda described: "Leader: 1" not in described and described.count("Leader: ") == 3,
