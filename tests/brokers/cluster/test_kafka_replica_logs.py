@@ -7,7 +7,7 @@ import pytest
 
 from kcsim.brokers.cluster.kafka_producer import read_key, record_key
 from kcsim.brokers.cluster.kafka_replica_logs import OTHERS, read_replica_log
-from kcsim.brokers.record_batches import HEADER, LENGTH_STARTS_AT, MAGIC, Codec, keys_of
+from kcsim.brokers.record_batches import HEADER, LENGTH_STARTS_AT, MAGIC, BrokenRecordsError, Codec, keys_of, values_of
 from kcsim.vocabulary import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
@@ -48,6 +48,18 @@ def runs(directory: Path) -> list[tuple[int, int, int, str, int]]:
 
 def test_the_keys_of_a_batch() -> None:
     assert list(keys_of(batch(7, [b"a", None, b"bc"]))) == [b"a", None, b"bc"]
+
+
+def test_the_values_of_a_batch() -> None:
+    assert list(values_of(batch(7, [b"a", None]))) == [b"v", b"v"]
+
+
+@pytest.mark.parametrize("length", [-9, 0, 60])
+def test_a_record_that_does_not_end_in_its_batch_is_not_passed_over(length: int) -> None:
+    whole = batch(7, [b"a", b"b"])
+    broken = whole[: HEADER.size] + zigzag(length) + whole[HEADER.size + 1 :]
+    with pytest.raises(BrokenRecordsError):
+        list(keys_of(broken))
 
 
 @pytest.mark.parametrize("writer", ["clerk", "a clerk"])
