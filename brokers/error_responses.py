@@ -15,7 +15,6 @@ from kcsim.brokers.admin.change_requests import (
     AlterConfigsResponse,
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
-    ApiError,
     CreatableTopicResult,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -84,7 +83,7 @@ from kcsim.brokers.requests import (
     ProduceResponse,
     ProduceResult,
 )
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import ApiError, ErrorCode
 
 Concerns = Callable[[Any], bool]
 """Returns whether an error concerns a part of a request: a partition, or what names a topic. None is the whole request."""

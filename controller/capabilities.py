@@ -124,6 +124,11 @@ def capabilities_of(protocol_version: str, protections: Protections, release: Re
     return Capabilities(**{name: has and name not in off for name, has in {**by_protocol, **by_release}.items()})
 
 
+def is_from(release: Release, since: Release) -> bool:
+    """Tell whether a release is this one or a later one."""
+    return _reaches(release, since)
+
+
 def is_known_to(protocol_version: str, release: Release) -> bool:
     """Tell whether a release can be given this protocol version: its own, or an older one."""
     return _reaches(release, protocol_version)

@@ -15,11 +15,16 @@ class IllegalStateError(Exception):
 
 
 class StateChangeFailedError(Exception):
-    """A partition or replica could not be moved to another state. It keeps its state; other partitions are not affected."""
+    """A partition or replica could not be moved to another state. It keeps its state; other partitions are not affected.
 
-    def __init__(self, message: str, reason: FailureReason | None = None) -> None:
+    Attributes:
+        message_for_clients: Kafka's text of the failure, for a client that has requested the change.
+    """
+
+    def __init__(self, message: str, reason: FailureReason | None = None, message_for_clients: str | None = None) -> None:
         super().__init__(message)
         self.reason = reason
+        self.message_for_clients = message_for_clients
 
 
 class NotControllerError(Exception):

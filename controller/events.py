@@ -15,6 +15,7 @@ from kcsim.controller.requests import (
     AllocateProducerIdsResponse,
     AlterIsrRequest,
     AlterIsrResponse,
+    ApiError,
     ControlledShutdownResponse,
     ErrorCode,
     LeaderAndIsrResponse,
@@ -152,7 +153,7 @@ class ElectionTrigger(StrEnum):
     ADMIN_CLIENT_TRIGGERED = "AdminClientTriggered"
 
 
-ElectionResults = dict[TopicPartition, ErrorCode]
+ElectionResults = dict[TopicPartition, ApiError]
 ReassignmentTargets = Mapping[TopicPartition, tuple[BrokerId, ...] | None]
 """The target replicas of each partition; None cancels the reassignment that is under way."""
 

@@ -133,7 +133,7 @@ class KafkaController:
         self._numbers = ports.numbers
         self._config = config
         self._register_broker = register_broker
-        self._scope = ControllerScope(config, self.context, ports.sink)
+        self._scope = ControllerScope(broker_id, config, self.context, ports.sink)
         self._watches = ControllerWatches(client, self.event_manager)
         self._unclean = UncleanElectionSetting(kafka_zk.configs, config.unclean_leader_election_enable)
         self._feature_versioning = FeatureVersioning(config.capabilities, kafka_zk.features, ports.features)
@@ -143,7 +143,7 @@ class KafkaController:
     def _build_machines(self) -> None:
         """Create the state machines, and the batch for the requests that the controller sends outside them."""
         scope, runtime, states = self._scope, self._runtime, self._kafka_zk.partition_states
-        batch = partial(BrokerRequestBatch, self.broker_id, scope, self.channel_manager, self.event_manager.put)
+        batch = partial(BrokerRequestBatch, scope, self.channel_manager, self.event_manager.put)
         self._own = KafkaControllerRequestBatch(batch(), self._trigger_controller_move)
         self._partitions = PartitionStateMachine(scope, runtime, states, self._unclean, batch(), self.metrics)
         self._replicas = ReplicaStateMachine(scope, runtime, states, batch())
@@ -266,7 +266,7 @@ class KafkaController:
     async def elect_leaders(
         self, election_type: ElectionType, partitions: Collection[TopicPartition], cause: Cause
     ) -> ElectionResults:
-        """Elect the preferred or any live leader for these partitions. Return an error code for each.
+        """Elect the preferred or any live leader for these partitions. Return a result for each.
 
         Raises: NotControllerError; TimedOutError, also when the election failed as a whole, because no answer is sent then.
         """

@@ -171,6 +171,20 @@ class ErrorCode(IntEnum):
     INELIGIBLE_REPLICA = 107
 
 
+class ApiError(msgspec.Struct, frozen=True):
+    """An error and its message; None: the message that the error always has, or none."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+    @property
+    def is_failure(self) -> bool:
+        return self.error is not ErrorCode.NONE
+
+
+SUCCESS = ApiError()
+
+
 class LeaderAndIsrResponse(msgspec.Struct, frozen=True):
     """One error per partition of the request; if the whole request was refused, the same error for each."""
 

@@ -14,24 +14,10 @@ import msgspec
 from kcsim.brokers.admin.requests import ConfigEntry
 from kcsim.controller.decisions.placement import Replicas
 from kcsim.controller.events import ElectionType, ReassignmentTargets
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import SUCCESS, ApiError, ErrorCode
 from kcsim.vocabulary import TopicPartition
 
 # --- errors ------------------------------------------------------------------------------------------------------------
-
-
-class ApiError(msgspec.Struct, frozen=True):
-    """An error and its message; None: the message that the error always has, or none."""
-
-    error: ErrorCode = ErrorCode.NONE
-    message: str | None = None
-
-    @property
-    def is_failure(self) -> bool:
-        return self.error is not ErrorCode.NONE
-
-
-SUCCESS = ApiError()
 
 
 class AlterConfigOp(IntEnum):

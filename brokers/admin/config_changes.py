@@ -12,13 +12,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kcsim.brokers.admin.change_requests import (
-    SUCCESS,
     AlterableConfig,
     AlterConfigOp,
     AlterConfigsRequest,
     AlterConfigsResource,
     AlterConfigsResponse,
-    ApiError,
     IncrementalAlterConfigsRequest,
 )
 from kcsim.brokers.admin.refusals import REFUSALS, api_error
@@ -28,7 +26,7 @@ from kcsim.controller.admin.entity_configs import BROKERS, DEFAULT, TOPICS, writ
 from kcsim.controller.decisions.broker_settings import BROKER_LISTS, check_broker_config, is_known
 from kcsim.controller.decisions.kafka_refusals import ConfigError, InvalidRequestError, UnknownTopicOrPartitionError
 from kcsim.controller.decisions.topic_config import TOPIC_LISTS, TOPIC_SETTINGS, check_topic_config
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import SUCCESS, ApiError, ErrorCode
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.sink import EventSink
 from kcsim.vocabulary import BrokerId

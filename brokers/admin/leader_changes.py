@@ -9,10 +9,8 @@ Source: Kafka 2.8, KafkaApis.handleAlterPartitionReassignmentsRequest, handleEle
 from collections.abc import Mapping
 
 from kcsim.brokers.admin.change_requests import (
-    SUCCESS,
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
-    ApiError,
     ElectLeadersRequest,
     ElectLeadersResponse,
 )
@@ -20,9 +18,8 @@ from kcsim.brokers.admin.metadata_waits import MetadataWaits
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.controller.decisions.reassignment import invalid_target
 from kcsim.controller.errors import NotControllerError
-from kcsim.controller.events import ElectionType
 from kcsim.controller.kafka_controller import KafkaController
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import ApiError, ErrorCode
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.eventlog.sink import EventSink
@@ -30,14 +27,8 @@ from kcsim.runtime.ports import Runtime
 from kcsim.vocabulary import BrokerId, TopicPartition
 
 NOT_CONTROLLER = ApiError(ErrorCode.NOT_CONTROLLER, "This is not the correct controller for this cluster.")
-STRATEGIES: Mapping[ElectionType, str] = {
-    ElectionType.PREFERRED: "PreferredReplicaPartitionLeaderElectionStrategy",
-    ElectionType.UNCLEAN: "OfflinePartitionLeaderElectionStrategy(true)",
-}
 MESSAGES: Mapping[ErrorCode, str] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "The partition does not exist.",
-    ErrorCode.INVALID_TOPIC_EXCEPTION: "The topic is being deleted",
-    ErrorCode.ELECTION_NOT_NEEDED: "Leader election not needed for topic partition.",
     ErrorCode.NO_REASSIGNMENT_IN_PROGRESS: "No partition reassignment is in progress.",
 }
 
@@ -99,10 +90,10 @@ class LeaderChanges:
             return ElectLeadersResponse(dict.fromkeys(partitions, ApiError(ErrorCode.NOT_CONTROLLER)))
         except TimedOutError:
             return ElectLeadersResponse(dict.fromkeys(partitions, ApiError(ErrorCode.REQUEST_TIMED_OUT)))
-        elected = {tp: self._leader_by_controller(tp) for tp, error in results.items() if error is ErrorCode.NONE}
+        elected = {tp: self._leader_by_controller(tp) for tp, result in results.items() if not result.is_failure}
         left_ms = deadline_ms - self._runtime.now_ms()
         await self._waits.until(lambda: all(self._is_shown(tp, leader) for tp, leader in elected.items()), left_ms)
-        outcomes = {tp: _election_outcome(tp, error, request.election_type) for tp, error in results.items()}
+        outcomes = dict(results)
         for tp, leader in elected.items():
             if not self._is_shown(tp, leader):
                 outcomes[tp] = ApiError(ErrorCode.REQUEST_TIMED_OUT)
@@ -126,13 +117,3 @@ class LeaderChanges:
         if len(partitions) == 1:
             ((fields["topic"], fields["partition"]),) = partitions
         return self._sink.emit(EventKind.ADMIN_ACT, cause, **fields)
-
-
-def _election_outcome(tp: TopicPartition, error: ErrorCode, election_type: ElectionType) -> ApiError:
-    match error:
-        case ErrorCode.NONE:
-            return SUCCESS
-        case ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE | ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE:
-            return ApiError(error, f"Failed to elect leader for partition {tp} under strategy {STRATEGIES[election_type]}")
-        case _:
-            return ApiError(error, MESSAGES.get(error))

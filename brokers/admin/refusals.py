@@ -5,7 +5,6 @@ Source: Kafka 2.8, ApiError.fromThrowable, Errors.
 
 from collections.abc import Mapping
 
-from kcsim.brokers.admin.change_requests import ApiError
 from kcsim.controller.decisions.kafka_refusals import (
     ConfigError,
     InvalidConfigurationError,
@@ -19,7 +18,7 @@ from kcsim.controller.decisions.kafka_refusals import (
     TopicExistsError,
     UnknownTopicOrPartitionError,
 )
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import ApiError, ErrorCode
 from kcsim.zk.errors import ZooKeeperError
 from kcsim.zk.kafka.zookeeper_client import ZooKeeperClientExpiredError
 from kcsim.znodes import BadZnodeError

@@ -14,8 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kcsim.brokers.admin.change_requests import (
-    SUCCESS,
-    ApiError,
     CreatableTopic,
     CreatableTopicResult,
     CreatePartitionsRequest,
@@ -44,7 +42,7 @@ from kcsim.controller.decisions.topic_config import check_topic_config
 from kcsim.controller.decisions.topic_creation import new_topic_assignment
 from kcsim.controller.decisions.topic_ids import TopicNumbers
 from kcsim.controller.kafka_controller import KafkaController
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import SUCCESS, ApiError, ErrorCode
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.sink import EventSink
 from kcsim.vocabulary import TopicPartition

@@ -9,7 +9,7 @@ from pathlib import Path
 from kcsim.brokers.apache_kafka.commands import CommandOutcome, run_kafka_command
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import SUCCESS, ErrorCode
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.vocabulary import TopicPartition
 
@@ -64,7 +64,7 @@ class KafkaAdminTools:
             listed = [{"topic": tp.topic, "partition": tp.partition} for tp in partitions]
             file.write_text(json.dumps({"partitions": listed}), encoding="utf-8")
             _check(ELECT, await self._run(ELECT, [*words, "--path-to-json-file", str(file)]))
-        return dict.fromkeys(partitions, ErrorCode.NONE)
+        return dict.fromkeys(partitions, SUCCESS)
 
     async def produce(self, bootstrap: str, topic: str, records: int, acks: int) -> None:
         """Write records to a topic."""

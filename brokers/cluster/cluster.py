@@ -31,7 +31,7 @@ from kcsim.brokers.network.network import MemoryNetwork
 from kcsim.brokers.network.process import Process, WriteBreakpoint, WriteMoment
 from kcsim.brokers.network.process_states import ProcessState
 from kcsim.brokers.ports import BrokerPorts
-from kcsim.controller.capabilities import Release
+from kcsim.controller.capabilities import RELEASES, Release, default_release
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
 from kcsim.controller.protections import Protections
 from kcsim.controller.requests import ErrorCode
@@ -466,6 +466,13 @@ class Cluster:
             config = self._config_of(slot)
             addresses.append((config.host_name, config.port_of(slot.spec.broker_id)))
         return addresses
+
+    @property
+    def release(self) -> Release:
+        """The newest release among its brokers: that of the commands."""
+        configs = (self._config_of(slot).controller for slot in self._slots.values())
+        releases = [config.release or default_release(config.inter_broker_protocol_version) for config in configs]
+        return max(releases, key=RELEASES.index)
 
     @property
     def bootstrap_servers(self) -> str | None:

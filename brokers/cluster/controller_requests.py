@@ -13,7 +13,7 @@ from kcsim.brokers.broker import Broker
 from kcsim.brokers.network.process import Process
 from kcsim.controller.errors import NotControllerError
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import ApiError, ErrorCode
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.run_actions import ClusterError, RunActionLog
 from kcsim.runtime.ports import Promise, Runtime
@@ -73,7 +73,7 @@ class ControllerRequests:
             try:
                 return await broker.controller.elect_leaders(election_type, named, cause)
             except NotControllerError:
-                return dict.fromkeys(named, ErrorCode.NOT_CONTROLLER)
+                return dict.fromkeys(named, ApiError(ErrorCode.NOT_CONTROLLER))
 
         return await self._ask(
             lambda: self._actions.act_on_partitions("elect-leaders", partitions or (), f"{election_type} for {of}"),

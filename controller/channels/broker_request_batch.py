@@ -49,18 +49,16 @@ class BrokerRequestBatch:
     A change that failed leaves its unsent requests in the batch, and every later open fails.
 
     Args:
-        broker_id: the controller's own id.
         put: queues an event for the controller's thread.
     """
 
     def __init__(
         self,
-        broker_id: BrokerId,
         scope: ControllerScope,
         channels: ControllerChannelManager,
         put: Callable[[ControllerEvent, Cause], object],
     ) -> None:
-        self._broker_id = broker_id
+        self._broker_id = scope.broker_id
         self._config = scope.config
         self._context = scope.context
         self._channels = channels

@@ -17,7 +17,7 @@ from kcsim.controller.events import (
     ElectionType,
     ReplicaLeaderElection,
 )
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import SUCCESS, ApiError, ErrorCode
 from kcsim.controller.scope import ControllerScope
 from kcsim.controller.state_machines.partition_state_machine import PartitionStateMachine, Results
 from kcsim.controller.watches import ControllerWatches
@@ -29,6 +29,9 @@ from kcsim.zk.kafka.preferred_elections import PreferredElectionZnodes
 from kcsim.znodes import paths
 
 FIRST_REBALANCE_AFTER_MS = 5000
+UNKNOWN_PARTITION = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+BEING_DELETED = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted")
+NOT_NEEDED = ApiError(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
 
 
 class ElectionHandlers:
@@ -70,7 +73,7 @@ class ElectionHandlers:
         await self._on_replica_election(wanted, ElectionType.PREFERRED, ElectionTrigger.ZK_TRIGGERED, cause)
 
     async def process_replica_leader_election(self, election: ReplicaLeaderElection, cause: int) -> ElectionResults | None:
-        """Elect where that is possible and needed. Returns: an error code per partition; None without a request."""
+        """Elect where that is possible and needed. Returns: a result per partition; None without a request."""
         is_admin_request = election.trigger is ElectionTrigger.ADMIN_CLIENT_TRIGGERED
         if not is_admin_request and not await self.register_and_check_existence(cause):
             return None
@@ -80,15 +83,15 @@ class ElectionHandlers:
         electable = []
         for tp in sorted(requested):
             if tp not in context.assignments:
-                results[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                results[tp] = UNKNOWN_PARTITION
             elif context.is_queued_for_deletion(tp.topic):
-                results[tp] = ErrorCode.INVALID_TOPIC_EXCEPTION
+                results[tp] = BEING_DELETED
             elif self._is_fine(tp, election.election_type):
-                results[tp] = ErrorCode.ELECTION_NOT_NEEDED
+                results[tp] = NOT_NEEDED
             else:
                 electable.append(tp)
         elected = await self._on_replica_election(electable, election.election_type, election.trigger, cause)
-        results.update({tp: _error_of(result, election.election_type) for tp, result in elected.items()})
+        results.update({tp: _api_error(result, election.election_type) for tp, result in elected.items()})
         return results
 
     def _is_fine(self, tp: TopicPartition, election_type: ElectionType) -> bool:
@@ -207,8 +210,9 @@ class ElectionHandlers:
         await self._partitions.trigger_online_state_change(cause, topic)
 
 
-def _error_of(result: object, election_type: ElectionType) -> ErrorCode:
+def _api_error(result: object, election_type: ElectionType) -> ApiError:
     if isinstance(result, StateChangeFailedError):
         preferred = election_type is ElectionType.PREFERRED
-        return ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE if preferred else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
-    return ErrorCode.UNKNOWN_SERVER_ERROR if isinstance(result, Exception) else ErrorCode.NONE
+        error = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE if preferred else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+        return ApiError(error, result.message_for_clients)
+    return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR) if isinstance(result, Exception) else SUCCESS

@@ -64,6 +64,7 @@ class PartitionStateMachine:
         batch: BrokerRequestBatch,
         metrics: ControllerMetrics,
     ) -> None:
+        self._broker_id = scope.broker_id
         self._context = scope.context
         self._sink = scope.sink
         self._marks_recovery = scope.config.capabilities.leader_recovery_state
@@ -249,7 +250,7 @@ class PartitionStateMachine:
             if isinstance(state, PartitionState) and state.controller_epoch <= context.epoch:
                 stored[tp] = state.leader_and_isr
             else:
-                results[tp] = unusable = self._why_unusable(state)
+                results[tp] = unusable = self._why_unusable(tp, state)
                 self._emit_failure(cause, PartitionMachineState.ONLINE, unusable, str(unusable), tp)
         decided = await self._decide(stored, strategy, cause, results)
         if not decided:
@@ -266,15 +267,22 @@ class PartitionStateMachine:
         self._settle(decided, written, results)
         return results
 
-    def _why_unusable(self, state: PartitionState | ZooKeeperError | None) -> Exception:
+    def _why_unusable(self, tp: TopicPartition, state: PartitionState | ZooKeeperError | None) -> Exception:
         """Return why a state that was read cannot be the basis of an election."""
         match state:
             case None:
-                return StateChangeFailedError("there is no state znode to elect from")
+                return StateChangeFailedError(
+                    "there is no state znode to elect from",
+                    message_for_clients="LeaderAndIsr information doesn't exist for partition "
+                    f"{tp} in {self._context.partition_states[tp]} state",
+                )
             case PartitionState():
                 epoch = self._context.epoch
                 return StateChangeFailedError(
-                    f"its state was written by another controller, of epoch {state.controller_epoch} and not {epoch}"
+                    f"its state was written by another controller, of epoch {state.controller_epoch} and not {epoch}",
+                    message_for_clients=f"Aborted leader election for partition {tp} since the LeaderAndIsr path was already"
+                    f" written by another controller. This probably means that the current controller {self._broker_id}"
+                    f" went through a soft failure and another controller was elected with epoch {state.controller_epoch}.",
                 )
             case ZooKeeperError():
                 return state
@@ -318,7 +326,11 @@ class PartitionStateMachine:
             if election.elected is None:
                 is_within_replicas = set(stored[tp].isr).issubset(self._context.assignment(tp).replicas)
                 reason = None if is_within_replicas else FailureReason.NOT_A_REPLICA
-                results[tp] = error = StateChangeFailedError(f"no leader was elected under {strategy}: {election}", reason)
+                results[tp] = error = StateChangeFailedError(
+                    f"no leader was elected under {strategy}: {election}",
+                    reason,
+                    f"Failed to elect leader for partition {tp} under strategy {_strategy_for_clients(strategy)}",
+                )
                 self._emit_failure(seq, PartitionMachineState.ONLINE, error, f"no leader under {strategy}", tp, strategy)
             else:
                 decided[tp] = _Decided(election, election.elected, seq)
@@ -432,6 +444,11 @@ class PartitionStateMachine:
             detail=f"{tp} should be in one of {allowed} before moving to {target}, it is in {state}; "
             + self._recent.describe(tp),
         )
+
+
+def _strategy_for_clients(strategy: PartitionLeaderElectionStrategy) -> str:
+    """Return a strategy as Kafka's message to a client names it."""
+    return strategy.replace("(allowUnclean)", "(true)")
 
 
 def _cause_of_write(decided: Mapping[TopicPartition, _Decided], cause: int) -> int:

@@ -120,17 +120,19 @@ def _through_zookeeper(zookeeper: str, execute: bool, partitions: "Sequence[Topi
 def _through_the_controller(
     running: "RunningCluster", election: ElectionTypeOption, partitions: "Sequence[TopicPartition] | None"
 ) -> None:
+    from kcsim.controller.capabilities import is_from
     from kcsim.controller.events import ElectionType
-    from kcsim.scenarios.cli.kafka_tools.election_text import failures, result_lines
+    from kcsim.scenarios.cli.kafka_tools.election_text import REASON_IS_PRINTED_SINCE, failures, result_lines
     from kcsim.scenarios.cli.running_cluster import exit_on_control_errors
 
     election_type = ElectionType(election.value.upper())
     with exit_on_control_errors():
-        results = running.elect_leaders(election_type, partitions)
-    for line in result_lines(election_type, results):
+        results, release = running.elect_leaders(election_type, partitions)
+    for line in result_lines(election_type, results, release):
         print(line)
     failed = failures(results)
     if failed:
         message = f"{len(failed)} replica(s) could not be elected"
-        print(f"kafka.common.AdminCommandFailedException: {message}", file=sys.stderr)
+        exception = "" if is_from(release, REASON_IS_PRINTED_SINCE) else "kafka.common.AdminCommandFailedException: "
+        print(f"{exception}{message}", file=sys.stderr)
         raise CommandExit(ExitStatus.REFUSED)

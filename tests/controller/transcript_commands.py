@@ -8,7 +8,7 @@ from typing import Any
 from kcsim import znodes
 from kcsim.controller.errors import NotControllerError
 from kcsim.controller.events import AutoPreferredReplicaLeaderElection, ElectionType
-from kcsim.controller.requests import AllocateProducerIdsRequest, AlterIsrRequest, ErrorCode
+from kcsim.controller.requests import AllocateProducerIdsRequest, AlterIsrRequest, ApiError, ErrorCode
 from kcsim.errors import TimedOutError
 from kcsim.vocabulary import (
     BrokerEpoch,
@@ -235,7 +235,12 @@ class Commands:
     async def do_elect(self, words: Words) -> list[str]:
         kind = ElectionType(words.popleft().upper())
         wanted = [_partition(word) for word in words] or list(self._harness.active.context.leadership)
-        return await self._answer(self._harness.active.elect_leaders(kind, wanted, None))
+        return await self._answer(self._error_codes(self._harness.active.elect_leaders(kind, wanted, None)))
+
+    async def _error_codes(
+        self, asked: Coroutine[Any, Any, Mapping[TopicPartition, ApiError]]
+    ) -> Mapping[TopicPartition, ErrorCode]:
+        return {tp: result.error for tp, result in (await asked).items()}
 
     async def do_auto_rebalance(self, words: Words) -> None:
         self._harness.active.event_manager.put(AutoPreferredReplicaLeaderElection(), None)

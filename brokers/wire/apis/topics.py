@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcsim.brokers.admin.change_requests import (
-    ApiError,
     CreatableTopic,
     CreatableTopicResult,
     CreatePartitionsRequest,
@@ -21,7 +20,7 @@ from kcsim.brokers.admin.change_requests import (
 )
 from kcsim.brokers.wire.apis.api import Api, Values, milliseconds, topic_id_in, uuid_of
 from kcsim.brokers.wire.frames import RequestFrame
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import ApiError, ErrorCode
 
 CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
 FIRST_WITH_DELETION_DISABLED = 3

@@ -6,8 +6,9 @@ Kafka's tools take --bootstrap-server for them. Source: docs/kafka/controller.md
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from kcsim.controller.capabilities import Release
 from kcsim.controller.events import ElectionType
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import ApiError, ErrorCode
 from kcsim.scenarios.cli.up_cluster.control import ControlError, running_clusters, send_request
 from kcsim.scenarios.cli.up_cluster.server_registry import normalize_connect_string
 from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
@@ -45,17 +46,19 @@ class RunningCluster:
 
     def elect_leaders(
         self, election_type: ElectionType, partitions: Collection[TopicPartition] | None
-    ) -> dict[TopicPartition, ErrorCode]:
-        """Elect leaders of these partitions, or of all (None). Return the error code of each partition.
+    ) -> tuple[dict[TopicPartition, ApiError], Release]:
+        """Elect leaders of these partitions, or of all (None). Return the result for each, and the cluster's release.
 
         For all partitions, those that need no election are left out.
         """
         asked = None if partitions is None else [str(partition) for partition in partitions]
-        found = _errors(self._ask("elect-leaders", {"election_type": election_type, "partitions": asked}, self.name))
-        if partitions is not None:
-            return found
-        # As a broker does with the controller's reply: a large cluster has many partitions that need no election.
-        return {partition: error for partition, error in found.items() if error is not ErrorCode.ELECTION_NOT_NEEDED}
+        answer = self._ask("elect-leaders", {"election_type": election_type, "partitions": asked}, self.name)
+        messages = answer["messages"]
+        found = {partition: ApiError(error, messages.get(str(partition))) for partition, error in _errors(answer).items()}
+        if partitions is None:
+            # As a broker does with the controller's reply: a large cluster has many partitions that need no election.
+            found = {tp: result for tp, result in found.items() if result.error is not ErrorCode.ELECTION_NOT_NEEDED}
+        return found, Release(answer["release"])
 
 
 def find_cluster_on(connect: str) -> RunningCluster | None:
@@ -105,21 +108,3 @@ REASSIGNMENT_MESSAGES: Mapping[ErrorCode, str] = {
 def reassignment_message(error: ErrorCode) -> str:
     """Return the reason why a partition is not moved."""
     return REASSIGNMENT_MESSAGES.get(error, error.name)
-
-
-def election_exception(partition: TopicPartition, election_type: ElectionType, error: ErrorCode) -> str:
-    """Return the exception that an admin client prints for a failed election: its class and its message."""
-    strategy = (
-        "PreferredReplicaPartitionLeaderElectionStrategy"
-        if election_type is ElectionType.PREFERRED
-        else "OfflinePartitionLeaderElectionStrategy(true)"
-    )
-    failed = f"Failed to elect leader for partition {partition} under strategy {strategy}"
-    name, message = {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ("UnknownTopicOrPartitionException", "The partition does not exist."),
-        ErrorCode.INVALID_TOPIC_EXCEPTION: ("InvalidTopicException", "The topic is being deleted"),
-        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: ("PreferredLeaderNotAvailableException", failed),
-        ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: ("EligibleLeadersNotAvailableException", failed),
-        ErrorCode.NOT_CONTROLLER: ("NotControllerException", REASSIGNMENT_MESSAGES[ErrorCode.NOT_CONTROLLER]),
-    }.get(error, ("UnknownServerException", error.name))
-    return f"org.apache.kafka.common.errors.{name}: {message}"

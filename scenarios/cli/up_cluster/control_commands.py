@@ -17,7 +17,8 @@ The other verbs return the status, or are requests to the controller for which K
     list-partition-reassignments   {}
                                    -> {"reassignments": {"orders-0": {"replicas", "adding_replicas", "removing_replicas"}}}
     elect-leaders                  {"election_type": "PREFERRED" or "UNCLEAN", "partitions": ["orders-0"], or null for all}
-                                   -> {"errors": {"orders-0": "ELECTION_NOT_NEEDED"}}
+                                   -> {"errors": {"orders-0": "ELECTION_NOT_NEEDED"}, "messages": {"orders-0": "Leader …"},
+                                       "release": "2.8"}
 
 Every request is answered or refused with a DeniedError, whatever was sent: no request can stop the cluster's process.
 """
@@ -324,7 +325,10 @@ class ControlCommands:
     async def _elect_leaders(self, arguments: Mapping[str, Any]) -> CommandAnswer:
         wanted = msgspec.convert(arguments, ElectLeadersArguments)
         partitions = None if wanted.partitions is None else tuple(map(_partition, wanted.partitions))
-        return _errors(await self._cluster.elect_leaders(wanted.election_type, partitions))
+        results = await self._cluster.elect_leaders(wanted.election_type, partitions)
+        messages = {str(partition): result.message for partition, result in results.items() if result.message is not None}
+        errors = _errors({partition: result.error for partition, result in results.items()})
+        return {**errors, "messages": messages, "release": self._cluster.release}
 
 
 def _client_text(client_id: str, connections: int) -> str:

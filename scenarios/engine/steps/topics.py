@@ -8,7 +8,7 @@ from typing import TypeVar
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.controller.decisions.broker_ring import RackAwareMode
 from kcsim.controller.decisions.placement import Replicas
-from kcsim.controller.events import ElectionType
+from kcsim.controller.events import ElectionResults, ElectionType
 from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, ClusterError
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
@@ -89,11 +89,11 @@ async def _elect_preferred(on: StepExecution, step: ElectPreferredStep) -> None:
     if step.via == "znode":
         await on.cluster.topics.elect_preferred(partitions)
     else:
-        _refuse_errors(await on.cluster.elect_leaders(ElectionType.PREFERRED, partitions))
+        _refuse_failures(await on.cluster.elect_leaders(ElectionType.PREFERRED, partitions))
 
 
 async def _elect_unclean(on: StepExecution, step: ElectUncleanStep) -> None:
-    _refuse_errors(await on.cluster.elect_leaders(ElectionType.UNCLEAN, _named(on, step.elect_unclean)))
+    _refuse_failures(await on.cluster.elect_leaders(ElectionType.UNCLEAN, _named(on, step.elect_unclean)))
 
 
 async def _set_config(on: StepExecution, step: SetConfigStep) -> None:
@@ -124,6 +124,11 @@ class _StartAndShift:
         wanted = (self.start_index if self.shift is None else self.shift) if self._is_started else self.start_index
         self._is_started = True
         return self.drawn.randrange(stop) if wanted is None else wanted
+
+
+def _refuse_failures(answer: ElectionResults) -> None:
+    """Raise ClusterError for partitions that got no leader."""
+    _refuse_errors({partition: result.error for partition, result in answer.items()})
 
 
 def _refuse_errors(answer: Mapping[TopicPartition, ErrorCode]) -> None:

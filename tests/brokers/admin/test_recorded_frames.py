@@ -9,7 +9,6 @@ from kcsim.brokers.admin.change_requests import (
     AlterConfigsResource,
     AlterConfigsResponse,
     AlterPartitionReassignmentsResponse,
-    ApiError,
     CreatableTopicResult,
     CreatePartitionsResponse,
     CreateTopicsResponse,
@@ -23,7 +22,7 @@ from kcsim.brokers.admin.config_definitions import ConfigType
 from kcsim.brokers.admin.requests import ConfigEntry, ConfigSource, ConfigSynonym
 from kcsim.brokers.wire.apis.registry import request_of
 from kcsim.brokers.wire.frames import decode_request, decode_response
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import ApiError, ErrorCode
 from kcsim.vocabulary import TopicPartition
 from tests.brokers.admin.requests_of_admin_clients import (
     ALTER_CONFIGS,

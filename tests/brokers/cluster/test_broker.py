@@ -11,7 +11,8 @@ import pytest
 
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.controller.events import ElectionType
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.handlers.elections import NOT_NEEDED
+from kcsim.controller.requests import ApiError, ErrorCode
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.vocabulary import BrokerId, TopicPartition
@@ -334,7 +335,10 @@ def test_leaders_are_elected_and_partitions_moved_by_asking_the_controller(on: s
     async def script(cluster: Cluster) -> None:
         await begin(cluster, {0: [1, 2]})
         answer = await cluster.elect_leaders(ElectionType.PREFERRED, [ORDERS_0, ORDERS_1])
-        assert answer == {ORDERS_0: ErrorCode.ELECTION_NOT_NEEDED, ORDERS_1: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        assert answer == {
+            ORDERS_0: NOT_NEEDED,
+            ORDERS_1: ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist."),
+        }
         assert await cluster.list_partition_reassignments() == {}
         moved = await cluster.alter_partition_reassignments({ORDERS_0: (BrokerId(3), BrokerId(2))})
         assert moved == {ORDERS_0: ErrorCode.NONE}
@@ -360,7 +364,7 @@ def test_an_election_for_all_leaves_out_partitions_that_never_had_a_leader() -> 
         await cluster.znodes.create("/brokers/topics/audit", '{"version":1,"partitions":{"0":[8,9]}}')
         new = until_found(cluster.log, EventKind.CONTROLLER_EVENT_DONE, at_least=2, event="TopicChange")
         await cluster.wait_until(new, WITHIN_MS)
-        assert await cluster.elect_leaders(ElectionType.PREFERRED) == {ORDERS_0: ErrorCode.ELECTION_NOT_NEEDED}
+        assert await cluster.elect_leaders(ElectionType.PREFERRED) == {ORDERS_0: NOT_NEEDED}
         with pytest.raises(ClusterError, match="does not answer"):
             await cluster.elect_leaders(ElectionType.PREFERRED, [TopicPartition("audit", 0)])
 
@@ -391,7 +395,8 @@ def test_an_election_is_asked_of_the_broker_that_the_metadata_name_and_that_may_
         await cluster.znodes.set("/controller", '{"version":1,"brokerid":2,"timestamp":"1"}')
         await cluster.wait_until(until_found(cluster.log, EventKind.CONTROLLER_RESIGNED, node="broker-1"), WITHIN_MS)
         asked = [ORDERS_0, ORDERS_1]
-        assert await cluster.elect_leaders(ElectionType.UNCLEAN, asked) == dict.fromkeys(asked, ErrorCode.NOT_CONTROLLER)
+        refused = ApiError(ErrorCode.NOT_CONTROLLER)
+        assert await cluster.elect_leaders(ElectionType.UNCLEAN, asked) == dict.fromkeys(asked, refused)
 
     play(script)
 

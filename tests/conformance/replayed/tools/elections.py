@@ -11,10 +11,11 @@ from kcsim.controller.admin.reassignment_files import parse_partitions_to_elect
 from kcsim.controller.capabilities import Release
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.events import ElectionType
-from kcsim.controller.requests import ErrorCode
+from kcsim.controller.requests import ApiError, ErrorCode
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.scenarios.cli.kafka_tools.election_text import (
     PREFERRED_TOOL_WARNINGS,
+    REASON_IS_PRINTED_SINCE,
     failures,
     requested_election_lines,
     result_lines,
@@ -25,12 +26,10 @@ from tests.conformance.replayed.tools.command_line import Command, CommandOutput
 from tests.conformance.replayed.tools.files import Files
 from tests.conformance.replayed.tools.reach import Reach
 
-Results = Mapping[TopicPartition, ErrorCode]
+Results = Mapping[TopicPartition, ApiError]
 Lines = Iterator[str]
-NAMES_VALID_SINCE = Release("3.0")
-"""The first release whose kafka-leader-election names the partitions that have a valid leader already."""
-REASON_IS_PRINTED_SINCE = Release("3.7")
-"""The first release with kafka-leader-election in Java."""
+PREFERRED_TOOL_RELEASE = Release("2.8")
+"""A release with kafka-preferred-replica-election."""
 TIMED_OUT = "Timeout waiting for election results"
 
 
@@ -67,7 +66,7 @@ class ElectionTools:
             partitions = self._partitions(command, files)
         except RefusedError:
             raise ToolFailedError from None  # the reason is in a stack trace
-        lines = partial(result_lines, ElectionType[wanted], names_valid=self._reach.is_from(NAMES_VALID_SINCE))
+        lines = partial(result_lines, ElectionType[wanted], release=self._reach.release)
         await self._elect(ElectionType[wanted], partitions, output, lines)
 
     async def _elect(
@@ -84,7 +83,7 @@ class ElectionTools:
             self._give_reason(output, TIMED_OUT)
             raise ToolFailedError from None
         if partitions is None:  # the broker's answer leaves out partitions that needed no election
-            results = {tp: error for tp, error in results.items() if error is not ErrorCode.ELECTION_NOT_NEEDED}
+            results = {tp: result for tp, result in results.items() if result.error is not ErrorCode.ELECTION_NOT_NEEDED}
         output.out += lines(results)
         if failed := failures(results):
             self._give_reason(output, f"{len(failed)} replica(s) could not be elected")
@@ -106,7 +105,7 @@ class ElectionTools:
 
 def preferred_result_lines(results: Results) -> Lines:
     """Return kafka-preferred-replica-election's output for an answer: the new command's lines, in older wording."""
-    for line in result_lines(ElectionType.PREFERRED, results):
+    for line in result_lines(ElectionType.PREFERRED, results, PREFERRED_TOOL_RELEASE):
         older = line.replace("leader election (PREFERRED)", "preferred leader election")
         yield older.replace("Valid replica already", "Preferred replica already")
 

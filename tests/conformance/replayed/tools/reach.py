@@ -7,7 +7,7 @@ from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.tool_session import open_tool
 from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.brokers.metadata_cache import MetadataCache
-from kcsim.controller.capabilities import RELEASES, Release, capabilities_of
+from kcsim.controller.capabilities import Release, capabilities_of, is_from
 from kcsim.controller.decisions.broker_ring import BrokerMetadata
 from kcsim.controller.decisions.kafka_refusals import RefusedError
 from kcsim.controller.protections import ALL_ON
@@ -47,7 +47,7 @@ class Reach:
 
     def is_from(self, since: Release) -> bool:
         """Return whether the commands are of this release or a later one."""
-        return RELEASES.index(self.release) >= RELEASES.index(since)
+        return is_from(self.release, since)
 
     @property
     def has_topic_ids(self) -> bool:

@@ -158,7 +158,7 @@ class TopicTool:
             min_insync_replicas=min_insync,
             is_marked_for_deletion=False,
             partitions=partitions,
-            topic_id=topic.topic_id if self._reach.has_topic_ids else None,
+            topic_id=metadata.partitions.topic_ids.get(topic.topic) if self._reach.has_topic_ids else None,
         )
 
     # --- changing

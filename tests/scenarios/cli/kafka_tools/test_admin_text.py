@@ -6,10 +6,10 @@ from kcsim.controller.admin.elections import RequestedElection
 from kcsim.controller.admin.reassignments import MoveStatus
 from kcsim.controller.admin.throttles import ThrottledEntities
 from kcsim.controller.admin.topic_descriptions import DescribeReport, PartitionDescription, TopicDescription, is_reported
+from kcsim.controller.capabilities import Release
 from kcsim.controller.events import ElectionType
-from kcsim.controller.requests import ErrorCode
-from kcsim.scenarios.cli.kafka_tools.controller_api import election_exception
-from kcsim.scenarios.cli.kafka_tools.election_text import requested_election_lines, result_lines
+from kcsim.controller.requests import SUCCESS, ApiError, ErrorCode
+from kcsim.scenarios.cli.kafka_tools.election_text import election_exception, requested_election_lines, result_lines
 from kcsim.scenarios.cli.kafka_tools.reassignment_text import cleared_lines, ongoing_lines, started_line, status_lines
 from kcsim.scenarios.views.terminal.topic_text import description_json, description_lines
 from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
@@ -114,24 +114,24 @@ def test_from_five_partitions_on_kafkas_language_calls_a_set_a_hash_set(count: i
     assert started == f"Successfully started preferred replica election for partitions {printed}"
 
 
-@pytest.mark.parametrize(("names_valid", "valid"), [(False, "t-0, u-0"), (True, "t-1")])
-def test_each_outcome_of_an_election_has_its_line(names_valid: bool, valid: str) -> None:
+@pytest.mark.parametrize(("release", "valid"), [(Release("2.8"), "t-0, u-0"), (Release("3.0"), "t-1")])
+def test_each_outcome_of_an_election_has_its_line(release: Release, valid: str) -> None:
     """Kafka 2.8.2 lists the elected partitions twice; 3.0 corrected it."""
     results = {
-        T0: ErrorCode.NONE,
-        T1: ErrorCode.ELECTION_NOT_NEEDED,
-        T10: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
-        TopicPartition("u", 0): ErrorCode.NONE,
+        T0: SUCCESS,
+        T1: ApiError(ErrorCode.ELECTION_NOT_NEEDED),
+        T10: ApiError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "Failed to elect leader for partition t-10"),
+        TopicPartition("u", 0): SUCCESS,
     }
-    assert list(result_lines(ElectionType.PREFERRED, results, names_valid=names_valid)) == [
+    assert list(result_lines(ElectionType.PREFERRED, results, release)) == [
         "Successfully completed leader election (PREFERRED) for partitions t-0, u-0",
         f"Valid replica already elected for partitions {valid}",
         "Error completing leader election (PREFERRED) for partition: t-10:"
         " org.apache.kafka.common.errors.PreferredLeaderNotAvailableException:"
-        " Failed to elect leader for partition t-10 under strategy PreferredReplicaPartitionLeaderElectionStrategy",
+        " Failed to elect leader for partition t-10",
     ]
 
 
 def test_an_error_without_words_of_its_own_is_shown_by_its_name() -> None:
-    text = election_exception(T0, ElectionType.UNCLEAN, ErrorCode.REQUEST_TIMED_OUT)
+    text = election_exception(ApiError(ErrorCode.REQUEST_TIMED_OUT))
     assert text == "org.apache.kafka.common.errors.UnknownServerException: REQUEST_TIMED_OUT"

@@ -418,7 +418,14 @@ def test_leaders_are_elected_on_request() -> None:
 
     answers: list[Answer] = []
     talk(conversation)
-    assert answers[0] == {"errors": {"orders-0": "ELECTION_NOT_NEEDED", "orders-7": "UNKNOWN_TOPIC_OR_PARTITION"}}
+    assert answers[0] == {
+        "errors": {"orders-0": "ELECTION_NOT_NEEDED", "orders-7": "UNKNOWN_TOPIC_OR_PARTITION"},
+        "messages": {
+            "orders-0": "Leader election not needed for topic partition.",
+            "orders-7": "The partition does not exist.",
+        },
+        "release": "2.8",
+    }
     assert set(answers[1]["errors"].values()) <= {"ELECTION_NOT_NEEDED"}
 
 
