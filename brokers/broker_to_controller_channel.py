@@ -1,7 +1,9 @@
-"""A broker's way to the controller: a request goes to the present controller, and to its successor, until one answers.
+"""A broker's way to the controller: a request goes to one broker after the other, until one answers as the controller.
 
 The broker knows the controller from UpdateMetadata, and not from ZooKeeper: a broker that the new controller does not reach
-goes on asking the old one.
+goes on asking the old one. It keeps the first controller that it learns of, for as long as no request to that one fails:
+after any number of failovers the first request still goes to a broker that was the controller once. If that one is frozen,
+the request waits for controller.socket.timeout.ms.
 
 Source: Kafka 2.8, BrokerToControllerChannelManager, BrokerToControllerRequestThread.
 """
@@ -50,8 +52,8 @@ class BrokerToControllerChannel:
         self._control_plane = ports.control_plane
         self._sink = ports.sink
         self._metadata = metadata
+        self._controller: tuple[BrokerId, Endpoint] | None = None
         self._connection: BrokerConnection | None = None
-        self._connected_to: Endpoint | None = None
         self._has_changed: Promise[None] | None = None
         metadata.watch(self._note_update)
 
@@ -60,9 +62,8 @@ class BrokerToControllerChannel:
         last_failure: tuple[BrokerId, str] | None = None  # the same one is reported once
         asked: BrokerId | None = None
         while True:
-            controller = self._metadata.controller_id
-            endpoint = None if controller is None else self._endpoint(controller)
-            if controller is not None and endpoint is not None:
+            if self._controller is not None:
+                controller, endpoint = self._controller
                 if controller != asked:
                     asked, sent = controller, self._emit_sent(controller, request, cause)
                 try:
@@ -79,17 +80,29 @@ class BrokerToControllerChannel:
                         last_failure = controller, response.error.name
                         self._emit_response(controller, response, sent)
                 self._disconnect()
+                if self._names_another_than(controller):
+                    continue
             await self._controller_may_have_changed()
+            self._keep_controller()
 
-    def _endpoint(self, controller: BrokerId) -> Endpoint | None:
-        return self._metadata.endpoint(controller, self._config.inter_broker_listener_name)
+    def _names_another_than(self, controller: BrokerId) -> bool:
+        """Forget the controller that was kept, and return whether the metadata name another one by now."""
+        self._controller = None
+        if self._metadata.controller_id != controller:
+            self._keep_controller()
+        return self._controller is not None
+
+    def _keep_controller(self) -> None:
+        """Keep the controller that the metadata name, if none is kept."""
+        controller = self._metadata.controller_id
+        if self._controller is None and controller is not None:
+            endpoint = self._metadata.endpoint(controller, self._config.inter_broker_listener_name)
+            self._controller = None if endpoint is None else (controller, endpoint)
 
     async def _send(self, endpoint: Endpoint, request: Request, sent: int) -> Response:
         timeout_ms = self._config.controller_socket_timeout_ms
-        if self._connection is None or not self._connection.is_open or endpoint != self._connected_to:
-            self._disconnect()
+        if self._connection is None or not self._connection.is_open:
             self._connection = await self._control_plane.connect(endpoint.host, endpoint.port, timeout_ms)
-            self._connected_to = endpoint
         response = await self._connection.send(request, timeout_ms, sent)
         assert isinstance(response, Response)
         return response
@@ -101,6 +114,7 @@ class BrokerToControllerChannel:
             await self._has_changed.wait(RETRY_BACKOFF_MS)
 
     def _note_update(self) -> None:
+        self._keep_controller()
         if self._has_changed is not None:
             self._has_changed.resolve(None)
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
+
 from kcsim.brokers.broker_to_controller_channel import RETRY_BACKOFF_MS, BrokerToControllerChannel, ControllerAnswer
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.metadata_cache import MetadataCache
@@ -164,19 +166,46 @@ def test_another_controller_is_asked_as_soon_as_it_is_known() -> None:
     play(script)
 
 
-def test_the_next_request_goes_to_the_new_controller() -> None:
-    """Also while the connection to the former one is open."""
+@pytest.mark.parametrize("was_asked_before", [False, True])
+def test_the_first_controller_known_is_asked_until_it_refuses(was_asked_before: bool) -> None:
+    """The broker learns of a new controller, and keeps the former one: also when it has never asked that one."""
 
     async def script(bench: ChannelBench) -> None:
         former, controller = bench.listening(B2), bench.listening(B3)
-        for broker, broker_id in ((former, B2), (controller, B3)):
-            bench.learn(broker_id)
+        bench.learn(B2)
+        if was_asked_before:
             asked = bench.ask()
-            await broker.answer()
-            assert (await asked.wait()).response == DONE
+            await former.answer()
+            await asked.wait()
+        bench.learn(B3)
+        asked = bench.ask()
+        await former.answer(ErrorCode.NOT_CONTROLLER)
+        await controller.answer()
+        assert (await asked.wait()).response == DONE
         assert (former.connections, controller.connections) == (0, 1)
 
-    assert EventKind.REQUEST_FAILED not in [event.kind for event in play(script).events()]
+    assert play(script).logged[-4:] == [
+        (EventKind.REQUEST_SENT, 2, None),
+        (EventKind.RESPONSE_RECEIVED, 2, "NOT_CONTROLLER"),
+        (EventKind.REQUEST_SENT, 3, None),
+        (EventKind.RESPONSE_RECEIVED, 3, "NONE"),
+    ]
+
+
+def test_a_former_controller_that_is_frozen_is_waited_for() -> None:
+    """Recorded from Kafka 2.8.2 and 3.9.1: isr-change-with-a-frozen-controller-cached."""
+
+    async def script(bench: ChannelBench) -> None:
+        former, controller = bench.listening(B2), bench.listening(B3)
+        bench.learn(B2)
+        bench.learn(B3)
+        asked = bench.ask()
+        await bench.wait(SOCKET_TIMEOUT_MS - 1)
+        assert (len(former.received), controller.received) == (1, [])
+        await controller.answer()
+        assert (await asked.wait()).response == DONE
+
+    play(script)
 
 
 def test_any_other_answer_is_that_of_the_controller() -> None:

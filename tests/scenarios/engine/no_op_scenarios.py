@@ -96,6 +96,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     "fault-state-deleted": _with_topics(1, 3),
     "follower-leads-before-it-hears": _with_topics(1, 4),
     "follower-outlives-its-session": _with_topics(1, 3),
+    "isr-change-asked-of-a-frozen-broker": _with_topics(1, 3),
     "isr-shrinks-without-zookeeper": _with_topics(1, 3),
     "last-isr-member-lost": _with_topics(1, 3),
     "leader-crash-acks-all": _with_topics(1, 3, crashed="broker-2"),

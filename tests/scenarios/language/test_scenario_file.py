@@ -445,6 +445,7 @@ def test_the_library_has_what_it_should_have() -> None:
         "fault-unreadable-topic",
         "follower-leads-before-it-hears",
         "follower-outlives-its-session",
+        "isr-change-asked-of-a-frozen-broker",
         "isr-shrinks-without-zookeeper",
         "last-isr-member-lost",
         "leader-crash-acks-all",
