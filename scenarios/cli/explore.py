@@ -38,7 +38,8 @@ def explore(
     profile: Annotated[
         str,
         typer.Option(
-            metavar="NAME|FILE", help="The profile to draw from: standard, network, admin, zookeeper, records, small or all."
+            metavar="NAME|FILE",
+            help="The profile to draw from: standard, network, admin, zookeeper, records, small, upgrade or all.",
         ),
     ] = "standard",
     weight: Annotated[

@@ -6,10 +6,12 @@ seed give the same tree, whatever else was generated before.
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from kcsim.brokers.config import PROTOCOL_VERSION
-from kcsim.scenarios.explore.generator_state import GeneratorState, one_or_list
+from kcsim.controller.capabilities import RELEASES, is_known_to
+from kcsim.scenarios.explore.generator_state import GeneratorState, Upgrades, one_or_list
 from kcsim.scenarios.explore.profile import Profile
 from kcsim.scenarios.explore.step_generators import STEP_GENERATORS
 
@@ -81,9 +83,11 @@ def _cluster(profile: Profile, numbers: random.Random) -> tuple[Tree, GeneratorS
     racks = numbers.randint(2, 3) if numbers.random() < profile.racks else 0
     members = numbers.choice(profile.zookeeper_members)
     settings = {name: numbers.choice(values) for name, values in CLUSTER_SETTINGS.items()}
-    versions = profile.protocol_versions
+    upgrades = _upgrades(profile, numbers)
+    versions = upgrades.versions
     settings[PROTOCOL_VERSION] = numbers.choice(versions) if len(versions) > 1 else versions[0]
     state = GeneratorState(numbers, brokers, min(racks, len(brokers)), members, {})
+    state.upgrades = replace(upgrades, version_of=dict.fromkeys(state.names, settings[PROTOCOL_VERSION]))
     state.up = state.names
     for name in TOPICS[: numbers.randint(*profile.topics)]:
         factor = max(1, numbers.randint(*profile.replication_factor))
@@ -91,9 +95,21 @@ def _cluster(profile: Profile, numbers: random.Random) -> tuple[Tree, GeneratorS
     state.created = [name for name in state.topics if not state.chance(profile.created_later)]
     topics = {name: {"assignment": dict(enumerate(map(list, parts)))} for name, parts in state.topics.items()}
     cluster: Tree = {"brokers": len(brokers), "settings": settings, "topics": topics}
+    if upgrades.releases:
+        cluster["release"] = upgrades.releases[0]
     if state.racks:
         cluster["racks"] = state.racks
     return cluster, state
+
+
+def _upgrades(profile: Profile, numbers: random.Random) -> Upgrades:
+    """Draw the oldest release of a cluster, from which the others that its brokers may have follow."""
+    if not profile.releases:
+        return Upgrades([], profile.protocol_versions)
+    oldest = numbers.choice(profile.releases)
+    releases = sorted((release for release in profile.releases if is_known_to(oldest, release)), key=RELEASES.index)
+    versions = [version for version in profile.protocol_versions if is_known_to(version, oldest)]
+    return Upgrades(releases, versions)
 
 
 def _workload(profile: Profile, state: GeneratorState) -> Tree | None:

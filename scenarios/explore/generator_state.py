@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from kcsim.controller.capabilities import Release
+
 T = TypeVar("T")
 
 CONTROLLER = "controller"
@@ -18,6 +20,21 @@ SELDOM = 0.1
 """The probability of choosing a target although it is assumed that the action is impossible on it."""
 LONG_MS = 1_000
 """Durations from here on are rounded to tenths of a second."""
+
+
+@dataclass(frozen=True)
+class Upgrades:
+    """The releases and protocol versions that brokers can be restarted with.
+
+    Attributes:
+        releases: the oldest first; all know all of `versions`. Empty: releases and versions stay as they are.
+        versions: values of inter.broker.protocol.version, the oldest first.
+        version_of: the version that a broker is assumed to have; it is never lowered.
+    """
+
+    releases: Sequence[Release]
+    versions: Sequence[str]
+    version_of: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -32,6 +49,7 @@ class GeneratorState:
         topics: every declared topic, with the replicas of each of its partitions.
         created: the topics that are assumed to exist.
         producers, consumers: names of the workload's clients.
+        upgrades: what the brokers' releases and protocol versions are drawn from.
         up, paused, gone: names of brokers, or names given to them with `as`.
     """
 
@@ -47,6 +65,7 @@ class GeneratorState:
     paused: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     disconnected: list[str] = field(default_factory=list)
+    upgrades: Upgrades = field(default_factory=lambda: Upgrades([], []))
     servers_away: dict[str, str] = field(default_factory=dict)
     names_given: int = 0
 

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, PlainValidator, ValidationError
+from pydantic import Field, PlainValidator, ValidationError, model_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from kcsim.brokers.config import PROTOCOL_VERSION, SettingError, parse_setting
-from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION
+from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, is_known_to
 from kcsim.scenarios.explore.step_generators import STEP_GENERATORS
+from kcsim.scenarios.language.broker_settings import KafkaRelease
 from kcsim.scenarios.language.model import Model
 from kcsim.scenarios.language.network_types import Probability
 from kcsim.scenarios.language.value_types import Duration, validation_error
@@ -67,7 +68,12 @@ ProtocolVersion = Annotated[str, PlainValidator(_protocol_version)]
 
 
 class Profile(Model):
-    """What is drawn. Each span and each list is drawn from with equal probabilities."""
+    """What is drawn. Each span and each list is drawn from with equal probabilities.
+
+    Attributes:
+        releases: those of the brokers; each cluster has brokers of one of them and of later ones, and protocol versions that
+            all of them know. Empty: the brokers have the release that their protocol version implies.
+    """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     description: Annotated[str, Field(min_length=1)]
@@ -84,10 +90,18 @@ class Profile(Model):
     protocol_versions: Annotated[list[ProtocolVersion], Field(min_length=1)] = Field(
         default_factory=lambda: [DEFAULT_PROTOCOL_VERSION]
     )
+    releases: list[KafkaRelease] = Field(default_factory=list)
     unhealed: Probability = 0.2
     producers: Probability = 0.5
     consumers: Probability = 0.0
     weights: Weights
+
+    @model_validator(mode="after")
+    def _check_releases(self) -> "Profile":
+        for release in self.releases:
+            if not any(is_known_to(version, release) for version in self.protocol_versions):
+                raise validation_error(f"releases: Kafka {release} knows none of the protocol versions")
+        return self
 
     def with_weights(self, changes: Mapping[str, int]) -> "Profile":
         """Return the profile with these weights changed. Raises: ProfileError."""

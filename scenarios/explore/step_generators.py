@@ -8,6 +8,7 @@ that need a weight of their own.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.scenarios.engine.steps.step_spec import Absent
 from kcsim.scenarios.explore.generator_state import GeneratorState, one_or_list
 from kcsim.scenarios.explore.znode_corruption import corrupt_znode
@@ -76,6 +77,25 @@ def stop(s: GeneratorState) -> StepDict:
 
 def restart(s: GeneratorState) -> StepDict:
     return _to_victim(s, "restart", s.up)
+
+
+def start_upgraded(s: GeneratorState) -> StepDict | None:
+    gone = [name for name in s.names if name in s.gone]
+    return _upgraded(s, "start", s.choose(gone)) if gone else None
+
+
+def restart_upgraded(s: GeneratorState) -> StepDict | None:
+    return _upgraded(s, "restart", s.any_broker([name for name in s.names if name in s.up]))
+
+
+def _upgraded(s: GeneratorState, verb: str, who: str) -> StepDict | None:
+    upgrades = s.upgrades
+    if not upgrades.releases:
+        return None
+    s.note(who, s.up)
+    version = s.choose(upgrades.versions[upgrades.versions.index(upgrades.version_of[who]) :])
+    upgrades.version_of[who] = version
+    return {verb: who, "release": s.choose(upgrades.releases), "settings": {PROTOCOL_VERSION: version}}
 
 
 def kill(s: GeneratorState) -> StepDict:
@@ -327,9 +347,9 @@ def stall_consumers(s: GeneratorState) -> StepDict | None:
 
 
 GENERATORS_OF: Mapping[type[ScenarioStep], Mapping[str, StepGenerator] | Absent] = {
-    steps.StartStep: {"start": start},
+    steps.StartStep: {"start": start, "start-upgraded": start_upgraded},
     steps.StopStep: {"stop": stop},
-    steps.RestartStep: {"restart": restart},
+    steps.RestartStep: {"restart": restart, "restart-upgraded": restart_upgraded},
     steps.RollingRestartStep: Absent("it waits for replicas that other faults may keep out of sync"),
     steps.KillStep: {"kill": kill, "kill-rack": kill_rack, "kill-at-write": kill_at_write},
     steps.PauseStep: {"pause": pause, "pause-at-write": pause_at_write},

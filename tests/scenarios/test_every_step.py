@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from kcsim.controller.capabilities import Release
 from kcsim.scenarios.engine.recovery import UNDO_ORDER
 from kcsim.scenarios.engine.steps.registry import ALL_SPECS, STEP_SPECS
 from kcsim.scenarios.engine.steps.step_spec import Absent, BrokerCommand, StepKind
-from kcsim.scenarios.explore.generator_state import GeneratorState
+from kcsim.scenarios.explore.generator_state import GeneratorState, Upgrades
 from kcsim.scenarios.explore.profile import load_profile
 from kcsim.scenarios.explore.step_generators import GENERATORS_OF, STEP_GENERATORS
 from kcsim.scenarios.language.step import ScenarioStep
@@ -92,6 +93,7 @@ def anything(seed: int) -> GeneratorState:
     state = GeneratorState(random.Random(seed), (1, 2, 3, 4), 2, 3, {"orders": [[1, 2]], "clicks": [[2]]})
     state.created, state.producers, state.consumers = ["orders"], ("writer",), ("reader",)
     state.up, state.paused, state.gone = names[:1], names[1:2], names[2:]
+    state.upgrades = Upgrades([Release("2.8"), Release("3.9")], ["2.6", "2.8"], dict.fromkeys(state.names, "2.6"))
     state.disconnected, state.servers_away = names[:1], {"member-1": "kill", "member-2": "pause"}
     return state
 

@@ -35,7 +35,8 @@ Seeds = Annotated[str, typer.Option(metavar="N|A..B", help="How many from 0 on, 
 ProfileName = Annotated[
     str,
     typer.Option(
-        metavar="NAME|FILE", help="The profile to draw from: standard, network, admin, zookeeper, records, small or all."
+        metavar="NAME|FILE",
+        help="The profile to draw from: standard, network, admin, zookeeper, records, small, upgrade or all.",
     ),
 ]
 Weights = Annotated[

@@ -8,6 +8,8 @@ from collections import Counter
 
 import pytest
 
+from kcsim.brokers.config import PROTOCOL_VERSION
+from kcsim.controller.capabilities import PROTOCOL_VERSIONS, Release, is_from, is_known_to
 from kcsim.scenarios.explore.generator import SETTLE, Tree, generate
 from kcsim.scenarios.explore.profile import Profile, ProfileError, load_profile, profile_names
 from kcsim.scenarios.explore.scenario_tree import loaded
@@ -117,6 +119,25 @@ def test_clusters_have_the_protocol_versions_of_their_profile() -> None:
     assert versions(standard.model_copy(update={"protocol_versions": ["2.7"]})) == {"2.7"}
 
 
+def test_a_cluster_is_upgraded_to_what_its_oldest_release_knows_and_never_back() -> None:
+    """An operator raises the protocol version when all brokers have a release that knows it."""
+    profile = load_profile("upgrade")
+    raised = set()
+    for seed in range(40):
+        tree = generate(profile, seed)
+        oldest = Release(tree["cluster"]["release"])
+        first = tree["cluster"]["settings"][PROTOCOL_VERSION]
+        changes = [step for step in tree["timetable"] if "release" in step]
+        assert all(is_from(step["release"], oldest) for step in changes)
+        for broker in range(1, tree["cluster"]["brokers"] + 1):
+            own = [step for step in changes if f"broker-{broker}" in (step.get("start"), step.get("restart"))]
+            versions = [first, *(step["settings"][PROTOCOL_VERSION] for step in own)]
+            assert versions == sorted(versions, key=PROTOCOL_VERSIONS.index)
+            assert all(is_known_to(version, oldest) for version in versions)
+            raised.add(versions[0] != versions[-1])
+    assert raised == {True, False}
+
+
 # --- profiles --------------------------------------------------------------------------------------------------------------
 
 
@@ -135,6 +156,11 @@ def test_every_profile_has_the_name_of_its_file() -> None:
         (
             "protocol-versions: [2.8, 2.5]\nweights: {kill: 1}",
             "protocol-versions.1: 2.5 is no value of inter.broker.protocol.version, which is a release from 2.6 to 3.9",
+        ),
+        ("releases: [2.7]\nweights: {kill: 1}", "releases.0: 2.7 is no release of Kafka that is simulated: 2.8 to 3.9"),
+        (
+            "releases: [3.9, 2.8]\nprotocol-versions: [3.0]\nweights: {kill: 1}",
+            "releases: Kafka 2.8 knows none of the protocol versions",
         ),
         ("protocol-versions: []\nweights: {kill: 1}", "protocol-versions: List should have at least 1 item"),
         ("weights: {kill: 1", "not YAML: "),
