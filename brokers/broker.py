@@ -44,7 +44,7 @@ from kcsim.brokers.groups.group_log import ReplicatedGroupLog, follow_roles
 from kcsim.brokers.groups.group_requests import GroupRequests
 from kcsim.brokers.groups.offsets_topic import OffsetsTopic
 from kcsim.brokers.groups.requests import GroupRequest
-from kcsim.brokers.log.disk import Disk
+from kcsim.brokers.log.disk import Disk, StorageError
 from kcsim.brokers.metadata_cache import MetadataCache
 from kcsim.brokers.ports import AddressInUseError, BrokerPorts, Listening
 from kcsim.brokers.replica_manager import ReplicaManager
@@ -272,6 +272,10 @@ class Broker:
             await self.features.startup(cause)
         self.metadata.cluster_id = await self.kafka_zk.cluster.get_or_create_id(cause)
         await self.dynamic_config.read_own(cause)
+        try:
+            self.disk.join(self.metadata.cluster_id)
+        except StorageError as error:
+            raise BrokerStartError(str(error)) from error
         self.disk.mount()
         if not self.disk.is_readable:
             dirs = ", ".join(self.disk.log_dirs)
@@ -336,6 +340,7 @@ class Broker:
             self._listening.close()
         self._handlers.close()
         self.data.close()
+        self.disk.close()
         self._config_changes.close()
         await self.controller.shutdown(cause)
         self.features.close()

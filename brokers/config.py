@@ -18,6 +18,7 @@ TRUE, FALSE = "true", "false"
 PROTOCOL_VERSION = "inter.broker.protocol.version"
 FIRST_PORT = 9092
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
+NO_LIMIT = 2**63 - 1
 
 
 class SettingError(ValueError):
@@ -39,8 +40,9 @@ class LogConfig:
     retention_ms: int = 604_800_000  # negative: no limit
     retention_bytes: int = -1  # negative: no limit
     cleanup_policy: tuple[str, ...] = ("delete",)
-    max_compaction_lag_ms: int = 2**63 - 1
+    max_compaction_lag_ms: int = NO_LIMIT
     max_message_bytes: int = 1_048_588  # the largest batch that a producer may send
+    flush_messages: int = NO_LIMIT  # how many records may be unsynced; only of logs in files
     message_timestamp_type: str = CREATE_TIME  # or LOG_APPEND_TIME: the leader's time replaces that of the producer
 
     @property
@@ -91,6 +93,7 @@ class BrokerConfig:
     log_roll_jitter_hours: int = 0
     log_index_size_max_bytes: int = 10 << 20
     log_index_interval_bytes: int = 4_096
+    log_flush_interval_messages: int | None = None  # unset: no limit
     log_retention_ms: int | None = None  # unset: the minutes; -1 in any of the three: no limit
     log_retention_minutes: int | None = None  # unset: log_retention_hours
     log_retention_hours: int = 168
@@ -173,6 +176,7 @@ class BrokerConfig:
             retention_ms=max(retention_ms, -1),
             retention_bytes=self.log_retention_bytes,
             max_message_bytes=self.message_max_bytes,
+            flush_messages=self.log_flush_interval_messages or NO_LIMIT,
             message_timestamp_type=self.log_message_timestamp_type,
         )
 

@@ -70,7 +70,9 @@ class DataPath:
         self.topic_ids = LogTopicIds(disk, capabilities.log_topic_ids)
         self.settings = TopicSettings(config.min_insync_replicas, config.log_config)
         self.retention = RetentionTask(runtime, disk, sink, ports.epoch_ms, config.log_retention_check_interval_ms)
-        self.checkpoint = HighWatermarkCheckpoint(runtime, config.replica_high_watermark_checkpoint_interval_ms)
+        self.checkpoint = HighWatermarkCheckpoint(
+            runtime, config.replica_high_watermark_checkpoint_interval_ms, disk.write_checkpoints
+        )
         self.purgatory = Purgatory(runtime)
         min_isr = MinIsr(self.settings.min_in_sync_replicas, capabilities.min_isr_binds_high_watermark)
         self.high_watermarks = HighWatermarkUpdater(

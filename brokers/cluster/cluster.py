@@ -26,6 +26,7 @@ from kcsim.brokers.injected_errors import InjectedErrors
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.log.record_memory import RecordMemory, RecordMemoryError, limit_mib
 from kcsim.brokers.log.replica_log import ReplicaLog
+from kcsim.brokers.log_files.stored_disk import StoredDisk
 from kcsim.brokers.network.link_stream import LinkFaultContext
 from kcsim.brokers.network.network import MemoryNetwork
 from kcsim.brokers.network.process import Process, WriteBreakpoint, WriteMoment
@@ -100,7 +101,7 @@ class Cluster:
         self._slots = {
             b.name: _BrokerSlot(
                 b,
-                Disk(dirs, random.Random(f"{seed} {b.name} disk")),
+                _disk(spec, b.broker_id, dirs, random.Random(f"{seed} {b.name} disk")),
                 random.Random(f"{seed} {b.name}"),
                 settings=dict(b.settings),
                 release=spec.release,
@@ -468,6 +469,12 @@ class Cluster:
         return addresses
 
     @property
+    def damaged_files(self) -> list[str]:
+        """What was damaged in the data directory, and was cut off when it was opened; a line for each file."""
+        disks = (slot.disk for slot in self._slots.values())
+        return [str(cut_off) for disk in disks if isinstance(disk, StoredDisk) for cut_off in disk.cut_off]
+
+    @property
     def release(self) -> Release:
         """The newest release among its brokers: that of the commands."""
         configs = (self._config_of(slot).controller for slot in self._slots.values())
@@ -628,3 +635,11 @@ def _touches(request: Request, path: str | None) -> bool:
     if isinstance(request, MultiRead):
         return False
     return path is None or request.path == path or request.path.startswith(path.rstrip("/") + "/")
+
+
+def _disk(spec: ClusterSpec, broker_id: int, log_dirs: Sequence[str], numbers: random.Random) -> Disk:
+    """Return a broker's disk. Raises: StorageError."""
+    if spec.data_dir is None:
+        return Disk(log_dirs, numbers)
+    assert len(spec.brokers) == 1, "a data directory has the logs of one broker"
+    return StoredDisk(spec.data_dir, BrokerId(broker_id), log_dirs, numbers)

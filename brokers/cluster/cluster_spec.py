@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from kcsim.brokers.config import PROTOCOL_VERSION, BrokerConfig, Value
 from kcsim.controller.capabilities import Release
@@ -38,6 +39,7 @@ class ClusterSpec:
         has_brokers_elsewhere: whether brokers of other processes belong to the cluster, too.
         control_plane_over_tcp: whether controller and brokers reach each other at the client ports, with requests as bytes.
         replication_over_tcp: whether followers reach their leaders in the same way; only with control_plane_over_tcp.
+        data_dir: where the logs of the only broker are kept in files; None: they are in memory, and end with the process.
         listener_proxies: whether real brokers reach each other through proxies, so that links can be cut.
         release: the release of Kafka whose behaviour the brokers have; None: that of the protocol version, but at least 2.8.
     """
@@ -54,6 +56,7 @@ class ClusterSpec:
     client_host: str = "127.0.0.1"
     has_brokers_elsewhere: bool = False
     replication_over_tcp: bool = False
+    data_dir: Path | None = None
 
     @property
     def session_timeout_ms(self) -> int:

@@ -14,6 +14,10 @@ from kcsim.brokers.log.replica_log import DEFAULT_CONFIG, NO_RANDOM_NUMBERS, Rep
 from kcsim.vocabulary import TopicPartition
 
 
+class StorageError(Exception):
+    """A broker's log directories cannot be used; the message says why, in one line."""
+
+
 class Disk:
     """The log directories of one broker.
 
@@ -56,9 +60,13 @@ class Disk:
     def create(self, tp: TopicPartition, config: LogConfig = DEFAULT_CONFIG) -> ReplicaLog:
         """Create an empty log in the live directory with the fewest logs; the first of several such directories."""
         assert tp not in self._logs, f"{tp} is in {self._logs[tp].log_dir}"
-        log = ReplicaLog(tp, config, self._numbers)
-        self._put(log, min(self.live_dirs, key=self._counts.__getitem__))
+        log_dir = min(self.live_dirs, key=self._counts.__getitem__)
+        log = self._new_log(tp, config, log_dir)
+        self._put(log, log_dir)
         return log
+
+    def _new_log(self, tp: TopicPartition, config: LogConfig, log_dir: str) -> ReplicaLog:
+        return ReplicaLog(tp, config, self._numbers)
 
     def delete(self, tp: TopicPartition) -> None:
         """Delete a replica's log, if it exists."""
@@ -101,6 +109,15 @@ class Disk:
         """
         unreadable = {log.log_dir for tp, log in self._logs.items() if " " in tp.topic}
         return not unreadable.issuperset(self.log_dirs)
+
+    def join(self, cluster_id: str) -> None:
+        """Note the cluster that the broker joins. Raises: StorageError if the logs are of another one."""
+
+    def write_checkpoints(self) -> None:
+        """Store the checkpointed high watermarks, and the log start offsets."""
+
+    def close(self) -> None:
+        """Store what is not stored yet; for a clean shutdown."""
 
     def mount(self) -> None:
         """Prepare the disk for a broker start.

@@ -390,6 +390,10 @@ class ReplicaLog:
         self.log_start_offset = passed.log.log_start_offset
         self.epochs.truncate_from_start(self.log_start_offset)
 
+    def keep_topic_id(self, topic_id: str | None) -> None:
+        """Keep the id of the topic that the log is of."""
+        self.topic_id = topic_id
+
     def restart(self) -> None:
         """Reset the high watermark to its checkpoint, as a new process reads it."""
         self.high_watermark = max(self.log_start_offset, min(self.checkpointed_high_watermark, self.log_end_offset))

@@ -6,17 +6,24 @@ The task does not run while no high watermark changes.
 Source: Kafka 2.8, ReplicaManager.checkpointHighWatermarks; docs/kafka/requests.md 6.6.
 """
 
+from collections.abc import Callable
+
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.runtime.ports import Runtime, Task
 from kcsim.vocabulary import TopicPartition
 
 
 class HighWatermarkCheckpoint:
-    """The high watermark checkpoint of one broker."""
+    """The high watermark checkpoint of one broker.
 
-    def __init__(self, runtime: Runtime, interval_ms: int) -> None:
+    Args:
+        store: called when high watermarks were written to the checkpoint.
+    """
+
+    def __init__(self, runtime: Runtime, interval_ms: int, store: Callable[[], None] = lambda: None) -> None:
         self._runtime = runtime
         self._interval_ms = interval_ms
+        self._store = store
         self._started_ms: int | None = None
         self._moved: dict[TopicPartition, ReplicaLog] = {}
         self._task: Task | None = None
@@ -42,6 +49,7 @@ class HighWatermarkCheckpoint:
         for log in self._moved.values():
             log.checkpointed_high_watermark = log.high_watermark
         self._moved.clear()
+        self._store()
 
     def close(self) -> None:
         """Stop the task and write all changed high watermarks; for a clean shutdown."""

@@ -35,11 +35,12 @@ class CorruptRecordsError(ValueError):
 
 def runs_of(records: bytes, fetch_offset: int) -> tuple[Run, ...]:
     """Return the records from an offset on. What is left of a batch at the end is dropped. Raises: CorruptRecordsError."""
-    runs = (_run_of(batch) for batch in _batches_in(records))
+    runs = (run_of(batch) for batch in batches_in(records))
     return tuple(run.from_offset(max(fetch_offset, run.base_offset)) for run in runs if run.end_offset > fetch_offset)
 
 
-def _batches_in(records: bytes) -> Iterator[bytes]:
+def batches_in(records: bytes) -> Iterator[bytes]:
+    """Yield each complete batch; what is left of one at the end is dropped. Raises: CorruptRecordsError."""
     at = 0
     while len(records) - at >= HEADER.size:
         length = int.from_bytes(records[at + LENGTH_STARTS_AT - 4 : at + LENGTH_STARTS_AT], "big", signed=True)
@@ -52,7 +53,8 @@ def _batches_in(records: bytes) -> Iterator[bytes]:
         at = end
 
 
-def _run_of(batch: bytes) -> Run:
+def run_of(batch: bytes) -> Run:
+    """Return the records of a batch. Raises: CorruptRecordsError."""
     header = header_of(batch)
     if header.magic != MAGIC or header.last_offset_delta < 0:
         raise CorruptRecordsError(f"a batch of format {header.magic}, with {header.last_offset_delta + 1} records")

@@ -3,7 +3,7 @@
 import secrets
 import sys
 from contextlib import closing, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -60,6 +60,14 @@ def broker(
             help="Another setting under Kafka's name; may be repeated.",
         ),
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep the logs in this folder, in Kafka's format, so that the records outlive the process; the folder is "
+            "created if it does not exist. Without it they are in memory.",
+        ),
+    ] = None,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -86,10 +94,10 @@ def broker(
     \b
     kcsim zk start
     kcsim broker --id 1 --zookeeper 127.0.0.1:2181 --listen 127.0.0.1:9092
-    kcsim broker --id 2 --zookeeper 127.0.0.1:2181 --rack b --setting log.retention.ms=60000
+    kcsim broker --id 2 --zookeeper 127.0.0.1:2181 --rack b --data broker-2 --setting log.retention.ms=60000
 
     SIGTERM, SIGHUP and Ctrl-C shut it down in order: leaders move to other brokers first. A second signal does not wait.
-    SIGKILL is a crash: its session expires later. Its records are in memory, and end with the process.
+    SIGKILL is a crash: its session expires later. Without --data its records end with the process.
 
     Exit status: 0 stopped, 2 it could not be started, 5 a dry run, 64 the arguments are invalid, 130 stopped by a second
     signal.
@@ -97,7 +105,7 @@ def broker(
     choice = zookeeper_choice(zookeeper)
     if choice.connect is None:
         fail("--zookeeper: name a ZooKeeper that runs, by host:port; `kcsim zk start` starts one", ExitStatus.USAGE)
-    spec = _spec(broker_id, rack, setting or [], listen)
+    spec = replace(_spec(broker_id, rack, setting or [], listen), data_dir=data)
     if trace is not None and trace.is_dir():
         trace = _new_file(trace, spec.brokers[0].name)
     check_trace(trace)
@@ -185,6 +193,7 @@ class _BrokerCommand:
 
     def run(self) -> ExitStatus:
         """Start the broker, keep it running, and stop it. If that is not possible, print the reason."""
+        from kcsim.brokers.log.disk import StorageError
         from kcsim.errors import TimedOutError
         from kcsim.eventlog.event_log import TraceWriteError
         from kcsim.eventlog.run_actions import ClusterError
@@ -197,6 +206,8 @@ class _BrokerCommand:
             pass  # Ctrl-C before the broker was started
         except (InMigrationError, NoChrootError) as error:
             fail(f"--zookeeper: {error}", ExitStatus.USAGE)
+        except StorageError as error:
+            fail(f"--data: {error}", ExitStatus.UNDECIDED)
         except TraceWriteError as error:
             fail(f"--trace: {error}", ExitStatus.UNDECIDED if self.lifecycle else ExitStatus.USAGE)
         except (ServerError, ZooKeeperUnavailableError, ClusterError, TimedOutError) as error:
@@ -235,6 +246,8 @@ class _BrokerCommand:
         from kcsim.scenarios.cli.up_cluster.cluster_lifecycle import ClusterLifecycle
 
         cluster.log.keep_latest(EVENTS_IN_MEMORY)
+        for line in cluster.damaged_files:
+            print(line, file=sys.stderr)
 
         def on_tick() -> None:
             if kept is not None:

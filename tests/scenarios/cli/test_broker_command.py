@@ -7,8 +7,8 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -209,3 +209,69 @@ def test_what_cannot_be_done_is_one_line(arguments: list[str], status: int, mess
     assert (result.exit_code, result.stdout) == (status, "")
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.live
+def test_records_outlive_the_crash_of_all_processes(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
+    """All brokers are killed at once, and the file of one has a torn tail. With --data nothing acknowledged is lost."""
+    connect = new_chroot(server.connect_string)
+
+    def with_data(broker_id: int) -> AbstractContextManager[BrokerProcess]:
+        return broker_process(broker_id, connect, tmp_path, "--data", str(tmp_path / f"data-{broker_id}"))
+
+    with ExitStack() as stack:
+        brokers = [stack.enter_context(with_data(broker_id)) for broker_id in (1, 2)]
+        created = kcsim(
+            *("topics", "--zookeeper", connect, "--execute", "--create", "--topic", "orders", "--partitions", "1"),
+            *("--replication-factor", "2"),
+        )
+        assert created.exit_code == 0, created.output
+        servers = ",".join(f"127.0.0.1:{broker['port']}" for broker in registered(connect).values())
+        before = written(servers, values(0), acks="all")
+        for broker in brokers:
+            broker.process.kill()
+    until(lambda: registered(connect), lambda ids: not ids, "expired sessions", PATIENCE_S)
+    first, second = (tmp_path / f"data-{broker_id}" / "orders-0" / f"{0:020}.log" for broker_id in (1, 2))
+    assert first.read_bytes() == second.read_bytes()
+    with first.open("ab") as file:
+        file.write(b"\x00" * 30)
+    with ExitStack() as stack:
+        brokers = [stack.enter_context(with_data(broker_id)) for broker_id in (1, 2)]
+        assert "30 bytes from offset" in brokers[0].wait_for("were cut off")
+        servers = ",".join(f"127.0.0.1:{broker['port']}" for broker in registered(connect).values())
+        after = written(servers, values(len(before)), acks="all")
+        found = read(servers, {0: 0}, len(before) + len(after))
+        assert {place: message.value() for place, message in found.items()} == {
+            place: value for value, place in (before | after).items()
+        }
+        assert [broker.stop() for broker in brokers] == [0, 0]
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        ({"meta.properties": "broker.id=2\nversion=0\n"}, "{data}/meta.properties is of broker 2, not of broker 1"),
+        ({"notes.txt": "mine"}, "{data} is not empty, and has no meta.properties: it is no log directory"),
+        (
+            {"meta.properties": "broker.id=1\ncluster.id=other\nversion=0\n"},
+            "meta.properties is of cluster other, and ZooKeeper has cluster ",
+        ),
+        (
+            {"meta.properties": "broker.id=1\nversion=0\n", "replication-offset-checkpoint": "x"},
+            "{data}/replication-offset-checkpoint: not a checkpoint file of version 0",
+        ),
+    ],
+)
+def test_a_folder_that_is_not_the_brokers_is_refused_and_left_as_it_is(
+    server: EmbeddedZooKeeper, tmp_path: Path, folder: Mapping[str, str], message: str
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    for name, text in folder.items():
+        (data / name).write_text(text)
+    result = kcsim("broker", "--id", "1", "--zookeeper", new_chroot(server.connect_string), "--execute", "--data", str(data))
+    assert result.exit_code == 2
+    assert message.format(data=data) in result.stderr.splitlines()[-1]
+    assert {path.name: path.read_text() for path in data.iterdir() if path.name != ".lock"} == folder

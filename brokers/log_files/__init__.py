@@ -1,0 +1,1 @@
+"""A broker's logs in files of Kafka's format, which outlive its process."""
