@@ -103,6 +103,14 @@ def map_order(texts: Iterable[str], capacity: int = SMALLEST_TABLE) -> list[str]
     return keys.in_order()
 
 
+def java_set_order(brokers: Iterable[BrokerId]) -> list[BrokerId]:
+    """Return the members of a Java HashSet of broker ids in its order. Duplicates are removed."""
+    keys = HashedKeys[BrokerId]()
+    for broker in brokers:
+        keys.add(broker, broker)
+    return keys.in_order()
+
+
 # --- Scala's immutable sets ------------------------------------------------------------------------------------------------
 
 

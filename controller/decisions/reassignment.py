@@ -11,7 +11,7 @@ from kcsim.controller.decisions.assignment import assign_replicas
 from kcsim.controller.decisions.broker_ring import BrokerMetadata, refuse_duplicates
 from kcsim.controller.decisions.kafka_refusals import AdminCommandFailedError, UnknownTopicOrPartitionError
 from kcsim.controller.decisions.placement import Assignment, Draw, Replicas
-from kcsim.jvm_hash_order import partition_set_order, set_order
+from kcsim.jvm_hash_order import java_set_order, partition_set_order, set_order
 from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition, without
 
 Plan = Mapping[TopicPartition, Replicas]
@@ -121,15 +121,20 @@ def check_execute_arguments(
     check_brokers(dict(plan), brokers)
 
 
-def check_brokers(targets: Mapping[TopicPartition, Replicas], brokers: Collection[BrokerId]) -> None:
+def check_brokers(
+    targets: Mapping[TopicPartition, Replicas], brokers: Collection[BrokerId], *, in_java: bool = False
+) -> None:
     """Check that the brokers of a plan exist, in the order in which the tool finds one that does not.
+
+    Args:
+        in_java: the tool is that of Kafka 3.7 or later, with a Java HashSet instead of a Scala Set of what a Scala Map has.
 
     Raises: AdminCommandFailedError.
 
-    Source: Kafka 2.8, ReassignPartitionsCommand.verifyBrokerIds, on a Scala Set of what a Scala Map has.
+    Source: Kafka 2.8, ReassignPartitionsCommand.verifyBrokerIds; for Java, a recording of Kafka 3.9.1.
     """
     named = [broker for partition in partition_set_order(targets) for broker in targets[partition]]
-    for broker in set_order(named):
+    for broker in java_set_order(named) if in_java else set_order(named):
         if broker not in brokers:
             raise AdminCommandFailedError(f"Unknown broker id {broker}")
 

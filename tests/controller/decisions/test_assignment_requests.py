@@ -26,6 +26,7 @@ from kcsim.controller.decisions.kafka_refusals import (
 from kcsim.controller.decisions.partition_growth import added_partitions, partitions_to_create, start_index_of_added
 from kcsim.controller.decisions.placement import Draw, Replicas
 from kcsim.controller.decisions.reassignment import (
+    check_brokers,
     check_execute_arguments,
     check_generate_arguments,
     proposed_reassignment,
@@ -396,6 +397,13 @@ def test_a_plan_is_refused_before_anything_moves(
     with pytest.raises(error) as refused:
         check_execute_arguments(plan, ["foo"], ids(0, 1))
     assert str(refused.value) == message
+
+
+def test_the_command_in_java_names_the_first_unknown_broker_of_a_hash_set() -> None:
+    """Kafka 3.9.1 named broker 2 of [4, 2, 3]; ids are their own hashes, in a table of 16 buckets."""
+    for targets, unknown in ((ids(4, 2, 3), 2), (ids(20, 5, 33), 33)):
+        with pytest.raises(AdminCommandFailedError, match=f"Unknown broker id {unknown}$"):
+            check_brokers({FOO_0: targets}, ids(0), in_java=True)
 
 
 def test_a_plan_that_makes_sense_passes() -> None:

@@ -97,8 +97,7 @@ class ReassignmentTool:
         if plan.log_dirs:
             raise NotSupportedError("moves between the log directories of a broker")
         in_java = self._reach.is_from(IN_JAVA_SINCE)
-        unknown_topic = TOPIC_NOT_FOUND if in_java else UNKNOWN_TOPIC
-        current = await _known_to_brokers(kafka_zk, self._reach.metadata(), plan, unknown_topic)
+        current = await _known_to_brokers(kafka_zk, self._reach.metadata(), plan, in_java=in_java)
         unknown = [partition for partition in plan.targets if partition not in current]
         if unknown and in_java:
             raise UnknownTopicOrPartitionError(UNKNOWN_PARTITION.format(unknown[0]))
@@ -151,22 +150,22 @@ async def _execute_directly(kafka_zk: KafkaZk, plan: MovePlan, throttle: int | N
     output.out.append(text.started_line(plan.targets))
 
 
-async def _known_to_brokers(kafka_zk: KafkaZk, metadata: MetadataCache, plan: MovePlan, unknown_topic: str) -> Plan:
+async def _known_to_brokers(kafka_zk: KafkaZk, metadata: MetadataCache, plan: MovePlan, *, in_java: bool) -> Plan:
     """Return the brokers' view of where a plan's partitions are; the controller refuses those that do not exist.
 
     A write of a topic's znode by hand does not move replicas, so the brokers do not see it.
 
     Args:
-        unknown_topic: the message for a topic that no broker knows.
+        in_java: the command is that of Kafka 3.7 or later.
 
     Raises: RefusedError.
     """
     alive = {broker.id for broker in await broker_metadata(kafka_zk)}
-    check_brokers(plan.targets, alive)
+    check_brokers(plan.targets, alive, in_java=in_java)
     topics = {partition.topic for partition in plan.targets}
     found = {partition: state.replicas for partition, state in metadata.partitions.items() if partition.topic in topics}
     if unknown := sorted(topics - {partition.topic for partition in found}):
-        raise UnknownTopicOrPartitionError(unknown_topic.format(unknown[0]))
+        raise UnknownTopicOrPartitionError((TOPIC_NOT_FOUND if in_java else UNKNOWN_TOPIC).format(unknown[0]))
     return {partition: replicas for partition, replicas in found.items() if partition in plan.targets}
 
 
