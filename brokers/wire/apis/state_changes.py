@@ -1,5 +1,8 @@
 """What the controller asks of brokers: LeaderAndIsr, UpdateMetadata, StopReplica.
 
+A controller of Kafka 3.4 and later says, too, whether it is one of KRaft, and whether a leader recovers from an unclean
+election: neither is looked at here.
+
 Source: Kafka 2.8, LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest; docs/kafka/requests.md 1.
 """
 
@@ -172,7 +175,7 @@ def _partition_errors(errors: Mapping[TopicPartition, ErrorCode]) -> Iterator[Va
 
 
 APIS: Mapping[int, Api] = {
-    LEADER_AND_ISR: Api(range(6), _leader_and_isr_request, _leader_and_isr_values),
-    STOP_REPLICA: Api(range(4), _stop_replica_request, _stop_replica_values),
-    UPDATE_METADATA: Api(range(8), _update_metadata_request, _update_metadata_values),
+    LEADER_AND_ISR: Api(range(6), _leader_and_isr_request, _leader_and_isr_values, of_newer_brokers=range(6, 8)),
+    STOP_REPLICA: Api(range(4), _stop_replica_request, _stop_replica_values, of_newer_brokers=range(4, 5)),
+    UPDATE_METADATA: Api(range(8), _update_metadata_request, _update_metadata_values, of_newer_brokers=range(8, 9)),
 }

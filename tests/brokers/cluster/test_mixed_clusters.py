@@ -145,7 +145,7 @@ def play_mixed(script: Callable[[MixedCluster], Any], protocol_version: str, zno
 
 @pytest.mark.parametrize(
     ("protocol_version", "first"),
-    [("2.6", "ours"), ("2.6", "kafkas"), ("2.8", "ours"), ("2.8", "kafkas"), ("3.9", "ours")],
+    [("2.6", "ours"), ("2.6", "kafkas"), ("2.8", "ours"), ("2.8", "kafkas"), ("3.9", "ours"), ("3.9", "kafkas")],
 )
 def test_acknowledged_records_survive_kills_on_either_side(
     protocol_version: str, first: str, znodes: Znodes, tmp_path: Path
