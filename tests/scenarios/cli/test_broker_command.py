@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from kcsim.eventlog.event_log import read_trace
 from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
 from kcsim.scenarios.cli.app import app
+from kcsim.scenarios.cli.command_exit import ExitStatus
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.free_ports import free_ports
 from tests.brokers.cluster.test_client_records import read, values, written
@@ -275,3 +276,22 @@ def test_a_folder_that_is_not_the_brokers_is_refused_and_left_as_it_is(
     assert result.exit_code == 2
     assert message.format(data=data) in result.stderr.splitlines()[-1]
     assert {path.name: path.read_text() for path in data.iterdir() if path.name != ".lock"} == folder
+
+
+@pytest.mark.live
+def test_the_controller_is_taken_by_the_broker_that_is_wanted(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
+    connect = new_chroot(server.connect_string)
+    with ExitStack() as stack:
+        for broker_id in (1, 2):
+            stack.enter_context(broker_process(broker_id, connect, tmp_path))
+        before = kcsim("zk", "tree", connect, "/controller").stdout
+        dry_run = kcsim("controller", "take", "--zookeeper", connect, "--by", "2")
+        assert (dry_run.exit_code, kcsim("zk", "tree", connect, "/controller").stdout) == (ExitStatus.DRY_RUN, before)
+        taken = kcsim("controller", "take", "--zookeeper", connect, "--by", "2", "--elections", "100", "--execute")
+        assert taken.exit_code == 0, taken.output
+        assert taken.stdout.splitlines()[-1].startswith("broker-2 is the controller of epoch ")
+        again = kcsim("controller", "take", "--zookeeper", connect, "--by", "2", "--execute")
+        assert (again.exit_code, again.stdout) == (0, "broker-2 is the controller already\n")
+        unknown = kcsim("controller", "take", "--zookeeper", connect, "--by", "7", "--execute")
+        assert (unknown.exit_code, unknown.stderr) == (ExitStatus.REFUSED, "kcsim: not registered: broker-7\n")
+    assert kcsim("controller", "take", "--by", "two").exit_code == ExitStatus.USAGE
