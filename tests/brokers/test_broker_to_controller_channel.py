@@ -3,6 +3,8 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
+
 from kcsim.brokers.broker_to_controller_channel import RETRY_BACKOFF_MS, BrokerToControllerChannel, ControllerAnswer
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.metadata_cache import MetadataCache
@@ -164,19 +166,49 @@ def test_another_controller_is_asked_as_soon_as_it_is_known() -> None:
     play(script)
 
 
-def test_the_next_request_goes_to_the_new_controller() -> None:
-    """Also while the connection to the former one is open."""
+@pytest.mark.parametrize("is_asked_before", [True, False])
+def test_a_former_controller_is_asked_until_it_is_none(is_asked_before: bool) -> None:
+    """A broker keeps to the first controller that it learned of, even if it had nothing to ask then.
+
+    Source: Kafka 3.2.3, where a leader kept asking a former controller that could not reach ZooKeeper (seen in a run of the
+    scenario leader-asks-a-former-controller).
+    """
 
     async def script(bench: ChannelBench) -> None:
         former, controller = bench.listening(B2), bench.listening(B3)
-        for broker, broker_id in ((former, B2), (controller, B3)):
-            bench.learn(broker_id)
+        bench.learn(B2)
+        if is_asked_before:
             asked = bench.ask()
-            await broker.answer()
-            assert (await asked.wait()).response == DONE
-        assert (former.connections, controller.connections) == (0, 1)
+            await former.answer()
+            await asked.wait()
+        bench.learn(B3)
+        asked = bench.ask()
+        await former.answer(ErrorCode.NOT_CONTROLLER)
+        known_ms = bench.runtime.now_ms()
+        await controller.answer()
+        assert (await asked.wait()).response == DONE
+        assert bench.runtime.now_ms() - known_ms < RETRY_BACKOFF_MS / 2
+        asked = bench.ask()
+        await controller.answer()
+        await asked.wait()
+        assert (former.connections, len(former.received)) == (0, 1 + is_asked_before)
 
     assert EventKind.REQUEST_FAILED not in [event.kind for event in play(script).events()]
+
+
+def test_a_controller_that_knows_an_older_state_of_a_partition_is_none() -> None:
+    """It answers NOT_CONTROLLER for the partition. Source: KAFKA-14154; Kafka 3.3, AlterPartitionResponse.errorCounts."""
+
+    async def script(bench: ChannelBench) -> None:
+        former, controller = bench.listening(B2), bench.listening(B3)
+        bench.learn(B2)
+        bench.learn(B3)
+        asked = bench.ask()
+        await former.answer(refused={ORDERS_0: ErrorCode.NOT_CONTROLLER})
+        await controller.answer()
+        assert (await asked.wait()).response == DONE
+
+    play(script)
 
 
 def test_any_other_answer_is_that_of_the_controller() -> None:
