@@ -1,9 +1,9 @@
 """A broker's way to the controller: a request goes to one controller after the other, until one answers.
 
-The broker knows the controller from UpdateMetadata, and not from ZooKeeper. It keeps to the controller that it has, also when
-it learns of another one, until a request to it fails or is answered with NOT_CONTROLLER: a former controller that still runs
-is asked first. (Seen on 2.8.2 to 3.3.2: a former controller that cannot reach ZooKeeper, and does not answer, is asked until
-controller.socket.timeout.ms; scenario leader-asks-a-former-controller.)
+The broker knows the controller from UpdateMetadata, and not from ZooKeeper. It keeps to the controller that it has, also
+when it learns of another one, until a request to it fails or is answered with NOT_CONTROLLER: a former controller that still
+runs is asked first. (Seen on 2.8.2, 3.2.3 and 3.3.2, with a former controller that could not reach ZooKeeper; scenario
+leader-asks-a-former-controller.)
 
 Source: Kafka 2.8, BrokerToControllerChannelManager, BrokerToControllerRequestThread.
 """

@@ -32,11 +32,9 @@ def test_until_3_0_no_broker_is_notified_of_the_death_of_a_broker_without_replic
     assert (played.failures, sent) == ((), notified)
 
 
-@pytest.mark.parametrize(
-    ("version", "violated"), [("3.0", set()), ("3.1", {"no-dead-broker-is-left-in-the-metadata"})]
-)
+@pytest.mark.parametrize(("version", "violated"), [("3.0", set()), ("3.1", {"no-dead-broker-is-left-in-the-metadata"})])
 def test_from_3_1_on_brokers_must_know_of_that_death(version: str, violated: set[str], tmp_path: Path) -> None:
-    """The same view of the cluster is allowed under a controller of Kafka 3.0, and violates an invariant under one of 3.1."""
+    """The same metadata are allowed under a controller of Kafka 3.0, and violate an invariant under one of 3.1."""
     steps = with_orders(A_BROKER_WITHOUT_REPLICAS_DIES, topic="{0: [3]}", inter_broker_protocol_version=version)
     with nobody_is_notified_of_a_broker_that_dies():
         played = simulate(load_scenario(written(tmp_path, steps)), 1)
