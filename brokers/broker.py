@@ -115,14 +115,15 @@ class Broker:
         self._ports = ports
         self._sink = ports.sink
         self._numbers = numbers
-        self._topic_numbers = TopicNumbers(numbers, config.controller.capabilities.topic_ids)
+        self.capabilities = config.controller.capabilities
+        self._topic_numbers = TopicNumbers(numbers, self.capabilities.topic_ids)
         self._listening: Listening | None = None
         self._has_started = False
         self.client = ZooKeeperClient(
             ports.runtime, zookeeper, ports.sink, config.zookeeper_session_timeout_ms, config.connect_timeout_ms
         )
         self.kafka_zk = gateways_on(self.client, ports.epoch_ms)
-        self._has_features = config.controller.capabilities.finalized_features
+        self._has_features = self.capabilities.finalized_features
         self.features = FinalizedFeatures(
             ports.runtime,
             self.client,
@@ -174,13 +175,13 @@ class Broker:
 
     def _producer_ids(self) -> GivesProducerIds:
         runtime = self._ports.runtime
-        if not self._config.controller.capabilities.allocated_producer_ids:
+        if not self.capabilities.allocated_producer_ids:
             return ProducerIdManager(self.broker_id, runtime, self.kafka_zk.producer_ids)
         channel = BrokerToControllerChannel(self._config, self._ports, self.metadata)
         return RpcProducerIdManager(self.broker_id, runtime, channel, self._epoch_for_controller)
 
     def _isr_writes(self) -> WritesIsr:
-        ports, zk, capabilities = self._ports, self.kafka_zk, self._config.controller.capabilities
+        ports, zk, capabilities = self._ports, self.kafka_zk, self.capabilities
         if not capabilities.alter_isr:
             return ZkIsrManager(ports.runtime, zk.partition_states, zk.isr_changes)
         channel = BrokerToControllerChannel(self._config, ports, self.metadata)
@@ -231,7 +232,7 @@ class Broker:
         )
 
     async def _api_versions(self, request: ApiVersionsRequest, cause: int) -> ApiVersionsResponse:
-        allocates = self._config.controller.capabilities.allocated_producer_ids
+        allocates = self.capabilities.allocated_producer_ids
         return structs.replace(await self.features.api_versions(request, cause), names_allocate_producer_ids=allocates)
 
     async def _describe_log_dirs(self, request: DescribeLogDirsRequest, _: int) -> DescribeLogDirsResponse:

@@ -1,15 +1,16 @@
-"""A broker's way to the controller: a request goes to one broker after the other, until one answers as the controller.
+"""A broker's way to the controller: a request goes to one controller after the other, until one answers.
 
-The broker knows the controller from UpdateMetadata, and not from ZooKeeper: a broker that the new controller does not reach
-goes on asking the old one. It keeps the first controller that it learns of, for as long as no request to that one fails:
-after any number of failovers the first request still goes to a broker that was the controller once. If that one is frozen,
-the request waits for controller.socket.timeout.ms.
+The broker knows the controller from UpdateMetadata, and not from ZooKeeper. It keeps to the controller that it has, also
+when it learns of another one, until a request to it fails or is answered with NOT_CONTROLLER: a former controller that still
+runs is asked first, and if it is frozen, the request waits for controller.socket.timeout.ms. (Seen on 2.8.2, 3.2.3, 3.3.2
+and 3.9.1; scenarios leader-asks-a-former-controller and isr-change-asked-of-a-frozen-broker.)
 
 Source: Kafka 2.8, BrokerToControllerChannelManager, BrokerToControllerRequestThread.
 """
 
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kcsim.brokers.config import BrokerConfig
 from kcsim.brokers.metadata_cache import MetadataCache
@@ -43,6 +44,13 @@ class ControllerAnswer:
     cause: int
 
 
+class _Controller(NamedTuple):
+    """A controller as the broker knew it when it chose it."""
+
+    broker_id: BrokerId
+    endpoint: Endpoint
+
+
 class BrokerToControllerChannel:
     """One broker's connection to the controller, with one request at a time."""
 
@@ -52,7 +60,7 @@ class BrokerToControllerChannel:
         self._control_plane = ports.control_plane
         self._sink = ports.sink
         self._metadata = metadata
-        self._controller: tuple[BrokerId, Endpoint] | None = None
+        self._controller: _Controller | None = None
         self._connection: BrokerConnection | None = None
         self._has_changed: Promise[None] | None = None
         metadata.watch(self._note_update)
@@ -62,46 +70,42 @@ class BrokerToControllerChannel:
         last_failure: tuple[BrokerId, str] | None = None  # the same one is reported once
         asked: BrokerId | None = None
         while True:
-            if self._controller is not None:
-                controller, endpoint = self._controller
-                if controller != asked:
-                    asked, sent = controller, self._emit_sent(controller, request, cause)
-                try:
-                    response = await self._send(endpoint, request, sent)
-                except (BrokerConnectionError, TimedOutError) as error:
-                    failure = type(error).__name__
-                    if last_failure != (controller, failure):
-                        last_failure = controller, failure
-                        self._emit_failed(controller, request, error, sent)
-                else:
-                    if response.error is not ErrorCode.NOT_CONTROLLER:
-                        return ControllerAnswer(response, self._emit_response(controller, response, sent))
-                    if last_failure != (controller, response.error.name):
-                        last_failure = controller, response.error.name
-                        self._emit_response(controller, response, sent)
-                self._disconnect()
-                if self._names_another_than(controller):
-                    continue
-            await self._controller_may_have_changed()
-            self._keep_controller()
+            self._choose()
+            if self._controller is None:
+                await self._controller_may_have_changed()
+                continue
+            controller, endpoint = self._controller
+            if controller != asked:
+                asked, sent = controller, self._emit_sent(controller, request, cause)
+            try:
+                response = await self._send(endpoint, request, sent)
+            except (BrokerConnectionError, TimedOutError) as error:
+                failure = type(error).__name__
+                if last_failure != (controller, failure):
+                    last_failure = controller, failure
+                    self._emit_failed(controller, request, error, sent)
+            else:
+                if not _is_refused_by_non_controller(response):
+                    return ControllerAnswer(response, self._emit_response(controller, response, sent))
+                if last_failure != (controller, ErrorCode.NOT_CONTROLLER.name):
+                    last_failure = controller, ErrorCode.NOT_CONTROLLER.name
+                    self._emit_response(controller, response, sent)
+            self._controller = None
+            self._disconnect()
+            if self._metadata.controller_id == controller:
+                await self._controller_may_have_changed()
 
-    def _names_another_than(self, controller: BrokerId) -> bool:
-        """Forget the controller that was kept, and return whether the metadata name another one by now."""
-        self._controller = None
-        if self._metadata.controller_id != controller:
-            self._keep_controller()
-        return self._controller is not None
-
-    def _keep_controller(self) -> None:
-        """Keep the controller that the metadata name, if none is kept."""
+    def _choose(self) -> None:
+        """Take the controller of the broker's metadata, if the broker has none."""
         controller = self._metadata.controller_id
         if self._controller is None and controller is not None:
             endpoint = self._metadata.endpoint(controller, self._config.inter_broker_listener_name)
-            self._controller = None if endpoint is None else (controller, endpoint)
+            self._controller = None if endpoint is None else _Controller(controller, endpoint)
 
     async def _send(self, endpoint: Endpoint, request: Request, sent: int) -> Response:
         timeout_ms = self._config.controller_socket_timeout_ms
         if self._connection is None or not self._connection.is_open:
+            self._disconnect()
             self._connection = await self._control_plane.connect(endpoint.host, endpoint.port, timeout_ms)
         response = await self._connection.send(request, timeout_ms, sent)
         assert isinstance(response, Response)
@@ -114,7 +118,7 @@ class BrokerToControllerChannel:
             await self._has_changed.wait(RETRY_BACKOFF_MS)
 
     def _note_update(self) -> None:
-        self._keep_controller()
+        self._choose()
         if self._has_changed is not None:
             self._has_changed.resolve(None)
 
@@ -150,6 +154,12 @@ class BrokerToControllerChannel:
             detail = f"producer ids {response.first} to {response.first + response.count - 1}"
             fields |= EventFields(event="AllocateProducerIds", count=response.count, detail="" if response.error else detail)
         return self._sink.emit(EventKind.RESPONSE_RECEIVED, sent, **fields)
+
+
+def _is_refused_by_non_controller(response: Response) -> bool:
+    """Return whether the response has NOT_CONTROLLER: as a whole, or, from 3.3 on, for a partition."""
+    of_partitions = response.partitions.values() if isinstance(response, AlterIsrResponse) else ()
+    return ErrorCode.NOT_CONTROLLER in (response.error, *of_partitions)
 
 
 def _fields_of(controller: BrokerId, request: Request) -> EventFields:

@@ -33,12 +33,7 @@ SINCE_RELEASE = {
     "log_topic_ids": "3.0",
     "isr_change_retries": "3.0",
     "high_watermark_after_alter_isr": "3.1",
-    "refused_partitions_stay_online": "3.1",
-    "every_failure_is_announced": "3.1",
-    "isr_version_checks": "3.3",
     "kraft_controller_epoch": "3.4",
-    "rebalance_during_reassignments": "3.4",
-    "min_isr_binds_high_watermark": "3.7",
 }
 """The first release with each capability that depends on no protocol version and cannot be switched off."""
 

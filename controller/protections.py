@@ -81,11 +81,51 @@ PROTECTIONS: tuple[Protection, ...] = (
         since="3.0",
     ),
     Protection(
+        "refused-partitions-stay-online",
+        "apache/kafka#11225",
+        "A replica that its broker has refused to serve stays online, so that its topic can be deleted.",
+        "A refused replica is offline until its broker's next start; the deletion of its topic does not end before.",
+        since="3.1",
+        is_of_release=True,
+    ),
+    Protection(
+        "every-failure-is-announced",
+        "KAFKA-13225",
+        "All brokers learn that a broker without replicas has failed.",
+        "While some partition has no leader, brokers go on naming a failed broker without replicas to clients.",
+        since="3.1",
+        is_of_release=True,
+    ),
+    Protection(
         "replica-eligibility",
         "KIP-841",
         "A follower joins an ISR only while the controller regards its broker as alive, and not as stopping.",
         "A follower that still fetches joins an ISR though its broker counts as dead, and cannot be elected.",
         since="3.3",
+        is_of_release=True,
+    ),
+    Protection(
+        "isr-version-checks",
+        "KAFKA-14154",
+        "A former controller refuses the ISR of a leader that knows a newer state, and the leader asks its successor.",
+        "A former controller tries to write that ISR; cut off from ZooKeeper, it keeps the leader waiting.",
+        since="3.3",
+        is_of_release=True,
+    ),
+    Protection(
+        "rebalance-during-reassignments",
+        "KAFKA-10149",
+        "Preferred leaders are elected automatically while partitions are being reassigned, too.",
+        "While any partition is being reassigned, no preferred leader is elected automatically.",
+        since="3.4",
+        is_of_release=True,
+    ),
+    Protection(
+        "min-isr-binds-high-watermark",
+        "KAFKA-15583",
+        "Records stay behind the high watermark while fewer than min.insync.replicas replicas are in sync.",
+        "Records that fewer than min.insync.replicas replicas have are visible to consumers.",
+        since="3.7",
         is_of_release=True,
     ),
 )
@@ -104,7 +144,12 @@ class Protections:
     alter_isr: bool = True
     topic_ids: bool = True
     allocated_producer_ids: bool = True
+    refused_partitions_stay_online: bool = True
+    every_failure_is_announced: bool = True
     replica_eligibility: bool = True
+    isr_version_checks: bool = True
+    rebalance_during_reassignments: bool = True
+    min_isr_binds_high_watermark: bool = True
 
     def without(self, names: Iterable[str]) -> "Protections":
         """Return a copy with these protections switched off. Raises: ValueError for an unknown name."""

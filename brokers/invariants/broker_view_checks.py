@@ -77,17 +77,23 @@ def _metadata_of(broker: Broker, tp: TopicPartition, of: LeaderAndIsr) -> Iterat
 def no_dead_broker_is_left_in_the_metadata(history: RunHistory) -> Iterator[str]:
     """No broker reports to its clients as alive a broker that is not registered.
 
-    While some partition has no leader, brokers are not sent the death of a broker that hosts no partition (partitions that
-    are being deleted do not count as leaderless). Kafka behaves this way until 3.0 (KAFKA-13225): later releases are judged
-    by the same rule.
+    Before Kafka 3.1, while some partition has no leader, brokers are not sent the death of a broker that hosts no partition
+    (KAFKA-13225; partitions that are being deleted do not count as leaderless). The release of the present controller
+    decides: a new controller sends every broker which brokers are alive.
     """
     topics, registered = history.state.of_topics, history.state.registered.keys()
-    is_any_leaderless = any(tp in topics.states for tp in topics.offline(registered))
     assignments = (topics.assignment(tp) for tp in topics.partitions())
     hosts = {broker for assignment in assignments if assignment is not None for broker in assignment.replicas}
-    for broker in _running(history):
+    is_any_leaderless = any(tp in topics.states for tp in topics.offline(registered))
+    running = _running(history)
+    announces_all = any(
+        broker.broker_id == history.state.controller_id and broker.capabilities.every_failure_is_announced
+        for broker in running
+    )
+    for broker in running:
         dead = set(broker.metadata.live_broker_ids) - registered
-        if dead and not (is_any_leaderless and dead.isdisjoint(hosts)):
+        is_unannounced = is_any_leaderless and not announces_all and dead.isdisjoint(hosts)
+        if dead and not is_unannounced:
             yield _of_brokers(broker, history)
 
 

@@ -7,7 +7,7 @@ Source: Kafka 2.8, KafkaController.processIsrChangeNotification and processAlter
 docs/kafka/controller.md 9.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kcsim.controller.channels.broker_request_batch import KafkaControllerRequestBatch
@@ -120,15 +120,30 @@ class IsrChangeHandler:
                 wanted[tp] = PartitionState(asked, context.epoch)
             else:
                 altered[tp] = result
-        for tp, written in (await self._states.set(wanted, context.epoch_zk_version, cause)).items():
-            if isinstance(written, ZooKeeperError):
-                has_other_version = isinstance(written, BadVersionError)
-                altered[tp] = ErrorCode.INVALID_UPDATE_VERSION if has_other_version else ErrorCode.UNKNOWN_SERVER_ERROR
-            else:
-                altered[tp] = replace(wanted[tp].leader_and_isr, zk_version=written)
+        altered.update(await self._write(wanted, cause))
         await self._read_again([tp for tp in wanted if isinstance(altered[tp], LeaderAndIsr)], cause)
         await self._own.send_update_metadata(cause, request.partitions)
         return altered
+
+    async def _write(
+        self, wanted: Mapping[TopicPartition, PartitionState], cause: int
+    ) -> dict[TopicPartition, LeaderAndIsr | ErrorCode]:
+        """Write states, and return the answer for each partition.
+
+        The end of the session fails each partition and not the event, which goes on (seen on 2.8.2).
+        """
+        try:
+            written = await self._states.set(wanted, self._context.epoch_zk_version, cause)
+        except EXPECTED_FAILURES:
+            return dict.fromkeys(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
+        answers: dict[TopicPartition, LeaderAndIsr | ErrorCode] = {}
+        for tp, result in written.items():
+            if isinstance(result, ZooKeeperError):
+                has_other_version = isinstance(result, BadVersionError)
+                answers[tp] = ErrorCode.INVALID_UPDATE_VERSION if has_other_version else ErrorCode.UNKNOWN_SERVER_ERROR
+            else:
+                answers[tp] = replace(wanted[tp].leader_and_isr, zk_version=result)
+        return answers
 
     def _decide(self, asked: LeaderAndIsr, known: LeaderAndIsr) -> LeaderAndIsr | ErrorCode | None:
         """Return the answer to one partition's request; None if the ISR is to be written.

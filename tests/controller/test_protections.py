@@ -15,7 +15,7 @@ def test_every_protection_is_listed_and_can_be_switched() -> None:
 
 
 def test_every_protection_names_what_brought_it() -> None:
-    assert all(protection.source.startswith(("KAFKA-", "KIP-")) for protection in PROTECTIONS)
+    assert all(protection.source.startswith(("KAFKA-", "KIP-", "apache/kafka#")) for protection in PROTECTIONS)
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda protection: protection.name)

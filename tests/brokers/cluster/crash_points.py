@@ -27,7 +27,12 @@ MOMENTARILY_QUIET_MS = 200
 QUIET_WAIT_MS = 50
 """Length of the waits of which a quiet time consists."""
 LIVE_WITHIN_MS = 120_000
-SETTINGS: Settings = {"zookeeper.session.timeout.ms": 2000, "auto.leader.rebalance.enable": False}
+SETTINGS: Settings = {
+    "zookeeper.session.timeout.ms": 2000,
+    "auto.leader.rebalance.enable": False,
+    # A leader asks a controller that is frozen for so long before it asks the successor: a quiet time is longer.
+    "controller.socket.timeout.ms": 3000,
+}
 MOMENTS: tuple[Moment, ...] = ("before", "after")
 
 Step = Callable[[Cluster], Awaitable[None]]

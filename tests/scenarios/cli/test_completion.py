@@ -36,7 +36,7 @@ def completed(words: str, shell: str = "bash", program: str = PROGRAM) -> list[s
         ("kcsim scenario show controller-r", ["controller-race"]),
         ("kcsim learn uncl", ["unclean-election"]),
         ("kcsim events ElectionW", ["ElectionWon"]),
-        ("kcsim run x --without isr", ["isr-shrink-at-failover"]),
+        ("kcsim run x --without isr", ["isr-shrink-at-failover", "isr-version-checks"]),
         ("kcsim run x --setting zookeeper.s", ["zookeeper.session.timeout.ms="]),
         ("kcsim fault pau", ["pause"]),
         ("kcsim fault pause leader", ["leader-of"]),

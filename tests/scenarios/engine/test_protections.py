@@ -5,19 +5,24 @@ from pathlib import Path
 
 import pytest
 
+from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.brokers.invariants import AT_QUIESCENCE, NOT_PROMISED, violations
-from kcsim.controller.protections import ALL_ON, PROTECTION_NAMES
+from kcsim.controller.capabilities import PROTOCOL_VERSIONS
+from kcsim.controller.protections import ALL_ON, PROTECTION_NAMES, PROTECTIONS
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventKind
+from kcsim.scenarios.engine.differential_run import run_differential
 from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, Verdict
+from kcsim.scenarios.engine.run_source import with_settings
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.scenario_file import LoadedScenario, find_scenario, load_scenario
 from tests.brokers.cluster.environments import find
-from tests.requirements import require
+from tests.requirements import KAFKA_3_9_1, require
 from tests.scenarios.long_timeouts import patient
 from tests.scenarios.scenario_files import BASE, written
 from tests.scenarios.scenario_library import of_library
@@ -50,8 +55,20 @@ SHOWN = (
     Shown("isr-shrinks-without-zookeeper", "alter-isr", ()),
     Shown("topic-recreated-while-a-broker-was-away", "topic-ids", ()),
     Shown("producer-ids-without-a-controller", "allocated-producer-ids", (), holds_without=2),
+    Shown("topic-deleted-after-a-refused-replica", "refused-partitions-stay-online", (), ("topic-ids",)),
+    Shown("broker-without-replicas-dies", "every-failure-is-announced", ()),
     Shown("follower-outlives-its-session", "replica-eligibility", ()),
+    Shown("leader-asks-a-former-controller", "isr-version-checks", (), ("alter-isr",)),
+    Shown("reassignment-waits-for-a-dead-broker", "rebalance-during-reassignments", ()),
+    Shown("isr-below-min-insync-replicas", "min-isr-binds-high-watermark", (), holds_without=2),
 )
+BEFORE = {
+    protection.name: PROTOCOL_VERSIONS[PROTOCOL_VERSIONS.index(protection.since) - 1]
+    for protection in PROTECTIONS
+    if protection.is_of_release and protection.since is not None
+}
+"""Protection that came with a release -> the release before."""
+OF_RELEASES = [shown for shown in SHOWN if shown.protection in BEFORE]
 SEEDS = tiered([1, 2, 3, 4], fast=4)
 each_of_them = pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.protection)
 
@@ -109,6 +126,25 @@ def test_it_is_good_with_the_protection(shown: Shown, seed: int) -> None:
 @each_of_them
 def test_it_is_bad_without(shown: Shown, seed: int) -> None:
     assert_bad(shown, *run(of_library(shown.scenario), (shown.protection,), seed))
+
+
+@pytest.mark.parametrize("shown", OF_RELEASES, ids=lambda shown: shown.protection)
+def test_the_release_before_is_bad_as_well(shown: Shown) -> None:
+    """The release before lacks the protection, and nothing else that the situation of the scenario needs."""
+    before = {PROTOCOL_VERSION: BEFORE[shown.protection]}
+    assert_bad(shown, *run(with_settings(of_library(shown.scenario), before)))
+
+
+@pytest.mark.kafka
+@pytest.mark.live
+@pytest.mark.parametrize("shown", tiered(OF_RELEASES, fast=0, slow=len(OF_RELEASES)), ids=lambda shown: shown.protection)
+def test_kafka_3_9_1_has_the_protection(shown: Shown) -> None:
+    """Real brokers of a later release do what the scenario promises, as they were seen to do in and from its release on."""
+    require("java", "kafka", "kafka-3.9.1")
+    embedded, simulated = ZooKeeperChoice.parse("embedded"), ZooKeeperChoice.parse("simulated")
+    loaded = with_settings(of_library(shown.scenario), {PROTOCOL_VERSION: "3.9"})
+    both = run_differential(loaded, find_kafka(KAFKA_3_9_1), embedded, simulated, seed=1)
+    assert {judged.outcome for judged in both.kafka.verdict.results} == {ExpectationOutcome.HELD}
 
 
 @pytest.mark.live

@@ -18,7 +18,8 @@ from tests.scenarios.scenario_files import BASE, written
 
 NAMES = (
     "controller-epoch-fence, broker-epoch, leader-epoch-truncation, expiry-clears-queue, isr-shrink-at-failover, alter-isr, "
-    "topic-ids, allocated-producer-ids, replica-eligibility"
+    "topic-ids, allocated-producer-ids, refused-partitions-stay-online, every-failure-is-announced, replica-eligibility, "
+    "isr-version-checks, rebalance-during-reassignments, min-isr-binds-high-watermark"
 )
 
 
