@@ -13,7 +13,7 @@ from kcsim.brokers.apache_kafka.properties import KafkaBrokerSpec
 from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
 from kcsim.brokers.cluster.cluster_spec import ClusterSpec
 from kcsim.brokers.cluster.environment import ClusterEnvironment
-from kcsim.brokers.cluster.kafka_cluster import KafkaBrokerSlot, KafkaCluster, session_owners
+from kcsim.brokers.cluster.process_cluster import ProcessSlot, ProcessCluster, session_owners
 from kcsim.brokers.cluster.kafka_feed import KafkaFeed
 from kcsim.brokers.cluster.live_environment import FaultAttributingServers, keep_log, observed, servers_of
 from kcsim.brokers.cluster.proxied_network import ProxiedNetwork
@@ -35,7 +35,7 @@ from kcsim.zk.servers.guarded_processes import GuardedProcesses
 from kcsim.zk.servers.ports import ZooKeeperServers
 
 LOG_DIRS = "log.dirs"
-Script = Callable[[KafkaCluster], Coroutine[Any, Any, None]]
+Script = Callable[[ProcessCluster], Coroutine[Any, Any, None]]
 
 
 def run_on_kafka(
@@ -96,7 +96,7 @@ async def _run_on(
     tools = KafkaAdminTools(kafka)
     environment = ClusterEnvironment(runtime, log, live, admin, members, wall_ms())
     settle = partial(feed.settle, admin)
-    cluster = KafkaCluster(environment, slots, tools, feed.attribute_session_end, settle, servers.connect_string)
+    cluster = ProcessCluster(environment, slots, tools, feed.attribute_session_end, settle, servers.connect_string)
     if network is not None:
         cluster.inject_faults_into(network)
     try:
@@ -120,7 +120,7 @@ async def _slots(
     spec: ClusterSpec,
     guarded: GuardedProcesses,
     network: ProxiedNetwork | None,
-) -> list[KafkaBrokerSlot]:
+) -> list[ProcessSlot]:
     """Return a slot for each broker, with a started proxy to ZooKeeper, one in front of its listener if there is a network,
     and a process that is not started yet.
 
@@ -137,5 +137,5 @@ async def _slots(
         advertised = None if network is None else (await network.open_proxy(broker.name, port)).port
         broker_spec = KafkaBrokerSpec(broker.broker_id, proxy.connect_string, own, broker.rack, log_dirs, advertised)
         process = KafkaBroker(kafka, broker_spec, directory, port, guarded)
-        slots.append(KafkaBrokerSlot(process, proxy))
+        slots.append(ProcessSlot(process, proxy))
     return slots

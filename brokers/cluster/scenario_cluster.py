@@ -1,7 +1,7 @@
 """What a scenario can do to a cluster and see of it, whatever its ZooKeeper and its brokers are.
 
 Every action leaves two events: the request (Fault or AdminAct), and its observed effect (FaultConfirmed, or the change
-itself). A fault that had no effect is an error. `Cluster` and `KafkaCluster` are such clusters.
+itself). A fault that had no effect is an error. `Cluster` and `ProcessCluster` are such clusters.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

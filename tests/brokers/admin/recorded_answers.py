@@ -11,7 +11,7 @@ from typing import Any
 
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.kafka_environment import run_on_kafka
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
@@ -81,7 +81,7 @@ def answers_of_kafka(subject: str) -> list[Answer]:
     """Send the requests of a subject to real brokers."""
     found: list[Answer] = []
 
-    async def script(cluster: KafkaCluster) -> None:
+    async def script(cluster: ProcessCluster) -> None:
         await cluster.start(cluster.broker_names)
         await cluster.wait_until(lambda: None if cluster.state.controller_id else "no controller", WITHIN_MS)
         host_ports = [address.rsplit(":", 1) for address in cluster.bootstrap().split(",")]

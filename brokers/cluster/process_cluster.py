@@ -18,11 +18,11 @@ from kcsim.brokers.clients.ledger import Ledger
 from kcsim.brokers.clients.producer import ProducerSpec
 from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
 from kcsim.brokers.cluster.environment import ClusterEnvironment
-from kcsim.brokers.cluster.kafka_process_states import (
-    KAFKA_PROCESS_TRANSITIONS,
-    KafkaProcessInput,
-    KafkaProcessState,
-    next_kafka_process_state,
+from kcsim.brokers.cluster.broker_process_states import (
+    BROKER_PROCESS_TRANSITIONS,
+    BrokerProcessInput,
+    BrokerProcessState,
+    next_broker_process_state,
 )
 from kcsim.brokers.cluster.kafka_producer import KafkaProducer
 from kcsim.brokers.cluster.kafka_replica_logs import read_replica_log
@@ -62,12 +62,12 @@ class SessionEndAttributor(Protocol):
 
 
 @dataclass
-class KafkaBrokerSlot:
+class ProcessSlot:
     """A broker's slot in the cluster: its id, disk and port, which stay the same through all its incarnations."""
 
     process: KafkaBroker
     proxy: ZooKeeperProxy
-    state: KafkaProcessState = KafkaProcessState.STOPPED
+    state: BrokerProcessState = BrokerProcessState.STOPPED
     watch: Task | None = None
     fatal_fault: int | None = None  # the fault that may make it end by itself
     paused_by: int | None = None  # seq of the fault that has frozen it last
@@ -79,14 +79,14 @@ class KafkaBrokerSlot:
     @property
     def is_alive(self) -> bool:
         """Whether the process runs or is paused, and nothing is about to end it."""
-        return self.state in (KafkaProcessState.RUNNING, KafkaProcessState.PAUSED)
+        return self.state in (BrokerProcessState.RUNNING, BrokerProcessState.PAUSED)
 
-    def apply(self, given: KafkaProcessInput) -> None:
-        """Change the state. Raises: IllegalKafkaProcessTransitionError."""
-        self.state = next_kafka_process_state(self.state, given)
+    def apply(self, given: BrokerProcessInput) -> None:
+        """Change the state. Raises: IllegalBrokerProcessTransitionError."""
+        self.state = next_broker_process_state(self.state, given)
 
 
-class KafkaCluster:
+class ProcessCluster:
     """Brokers of a real Apache Kafka, none of them started yet.
 
     Args:
@@ -105,7 +105,7 @@ class KafkaCluster:
     def __init__(
         self,
         environment: ClusterEnvironment,
-        slots: Sequence[KafkaBrokerSlot],
+        slots: Sequence[ProcessSlot],
         tools: KafkaAdminTools,
         attribute_session_end: SessionEndAttributor,
         settle: Settle,
@@ -154,7 +154,7 @@ class KafkaCluster:
         return True
 
     @property
-    def producing(self) -> "KafkaCluster":
+    def producing(self) -> "ProcessCluster":
         return self
 
     @property
@@ -184,7 +184,7 @@ class KafkaCluster:
         if release is not None:
             raise ClusterError("all real brokers are of one release, that of their installation")
         for name in names:
-            if (self._slot(name).state, KafkaProcessInput.START) not in KAFKA_PROCESS_TRANSITIONS:
+            if (self._slot(name).state, BrokerProcessInput.START) not in BROKER_PROCESS_TRANSITIONS:
                 raise ClusterError(f"{name} runs already")
         cause = self._actions.act_on_settings("start", ", ".join(names), settings)
         before = {name: self.state.registered.get(self._slots[name].process.broker_id) for name in names}
@@ -193,17 +193,17 @@ class KafkaCluster:
             slot.proxy.allow()
             slot.proxy.release()  # it may have been frozen when it was killed
             await slot.process.start(settings)
-            self._report(slot, KafkaProcessInput.START, cause)
+            self._report(slot, BrokerProcessInput.START, cause)
             slot.watch = self.runtime.spawn(f"{name} watch", self._watch(slot))
         for name in names:
             await self._until_up(self._slots[name], before[name], cause)
         return cause
 
-    async def _until_up(self, slot: KafkaBrokerSlot, former_epoch: int | None, cause: int) -> None:
+    async def _until_up(self, slot: ProcessSlot, former_epoch: int | None, cause: int) -> None:
         broker_id = slot.process.broker_id
 
         def not_registered() -> str | None:
-            if slot.state is KafkaProcessState.DEAD:
+            if slot.state is BrokerProcessState.DEAD:
                 raise ClusterError(f"{slot.name} has ended: {_last_output(slot)}")
             epoch = self.state.registered.get(broker_id)
             return None if epoch not in (None, former_epoch) else f"{slot.name} is not registered"
@@ -216,15 +216,15 @@ class KafkaCluster:
             raise ClusterError(str(error)) from None
         await self.wait_until(not_registered, UP_WITHIN_MS)
 
-    async def _watch(self, slot: KafkaBrokerSlot) -> None:
+    async def _watch(self, slot: ProcessSlot) -> None:
         """Report a broker that ended by itself, for example because its last log directory failed."""
         while _has_process(slot):
             await self.runtime.sleep_ms(LOOK_EVERY_MS)
         if slot.is_alive:
-            self._report(slot, KafkaProcessInput.EXIT, slot.fatal_fault, f"it ended by itself: {_last_output(slot)}")
+            self._report(slot, BrokerProcessInput.EXIT, slot.fatal_fault, f"it ended by itself: {_last_output(slot)}")
 
     def _report(
-        self, slot: KafkaBrokerSlot, given: KafkaProcessInput, cause: int | None, detail: ArmedWrite | str = ""
+        self, slot: ProcessSlot, given: BrokerProcessInput, cause: int | None, detail: ArmedWrite | str = ""
     ) -> None:
         """Change the state of a process, and append it to the event log."""
         slot.apply(given)
@@ -234,15 +234,15 @@ class KafkaCluster:
     async def stop(self, name: str) -> int:
         slot = self._running(name)
         cause = self._actions.act("stop", name)
-        slot.apply(KafkaProcessInput.STOP)
+        slot.apply(BrokerProcessInput.STOP)
         try:
             code = await slot.process.terminate(SHUT_DOWN_WITHIN_MS / 1000)
         except TimedOutError as error:
-            slot.apply(KafkaProcessInput.STOP_TIMEOUT)
+            slot.apply(BrokerProcessInput.STOP_TIMEOUT)
             raise ClusterError(str(error)) from None
         await self._settle()
-        if slot.state is KafkaProcessState.STOPPING:  # else it was killed or frozen meanwhile, which is reported elsewhere
-            self._report(slot, KafkaProcessInput.EXIT, cause, f"exit status {code}")
+        if slot.state is BrokerProcessState.STOPPING:  # else it was killed or frozen meanwhile, which is reported elsewhere
+            self._report(slot, BrokerProcessInput.EXIT, cause, f"exit status {code}")
         return cause
 
     async def kill(self, name: str) -> int:
@@ -254,14 +254,14 @@ class KafkaCluster:
     def arm_kill(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
         return self._arm("kill", name, moment, path, nth, self._apply_kill)
 
-    async def _apply_kill(self, slot: KafkaBrokerSlot, cause: int, where: ArmedWrite | str) -> None:
+    async def _apply_kill(self, slot: ProcessSlot, cause: int, where: ArmedWrite | str) -> None:
         session = _session(slot)
         self._attribute_session_end(slot.name, cause)
-        slot.apply(KafkaProcessInput.KILL)
+        slot.apply(BrokerProcessInput.KILL)
         await slot.process.kill()
         await slot.proxy.cut()  # a write that was not let through yet is dropped
         await self._settle()
-        self._report(slot, KafkaProcessInput.EXIT, cause, where)
+        self._report(slot, BrokerProcessInput.EXIT, cause, where)
         left = f"session {hexadecimal(session.session_id)}" if session else "no session"
         self._actions.confirm(cause, "kill", slot.name, f"{slot.name} is dead{where and f' {where}'}; {left} left to expire")
 
@@ -274,14 +274,14 @@ class KafkaCluster:
     def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1, for_ms: int | None = None) -> int:
         return self._arm("pause", name, moment, path, nth, partial(self._apply_pause, for_ms=for_ms))
 
-    async def _apply_pause(self, slot: KafkaBrokerSlot, cause: int, where: ArmedWrite | str, for_ms: int | None) -> None:
+    async def _apply_pause(self, slot: ProcessSlot, cause: int, where: ArmedWrite | str, for_ms: int | None) -> None:
         self._attribute_session_end(slot.name, cause)
         slot.paused_by = cause
         await slot.process.pause()
         # What it sent before it was frozen may still arrive; a frozen process sends and receives nothing any more.
         slot.proxy.hold()
         await self._settle()
-        self._report(slot, KafkaProcessInput.PAUSE, cause, where)
+        self._report(slot, BrokerProcessInput.PAUSE, cause, where)
         if for_ms is not None:
             self.runtime.spawn(f"resume {slot.name}", self._resume_after(slot, cause, for_ms))
         self._actions.confirm(cause, "pause", slot.name, f"{slot.name} is frozen {where}, its heartbeats with it")
@@ -293,7 +293,7 @@ class KafkaCluster:
         moment: Moment,
         path: str | None,
         nth: int,
-        apply: Callable[[KafkaBrokerSlot, int, ArmedWrite], object],
+        apply: Callable[[ProcessSlot, int, ArmedWrite], object],
     ) -> int:
         slot = self._running(name)
         where = ArmedWrite(moment, path)
@@ -311,18 +311,18 @@ class KafkaCluster:
         slot.proxy.break_at(Breakpoint(moment, matches, lambda: apply(slot, cause, where)))
         return cause
 
-    async def _resume_after(self, slot: KafkaBrokerSlot, cause: int, for_ms: int) -> None:
+    async def _resume_after(self, slot: ProcessSlot, cause: int, for_ms: int) -> None:
         """Resume a broker after this time, unless it was resumed or killed meanwhile."""
         await self.runtime.sleep_ms(for_ms)
-        if slot.state is KafkaProcessState.PAUSED and slot.paused_by == cause:
+        if slot.state is BrokerProcessState.PAUSED and slot.paused_by == cause:
             await self.resume(slot.name)
 
     async def resume(self, name: str) -> int:
         slot = self._slot(name)
-        if slot.state is not KafkaProcessState.PAUSED:
+        if slot.state is not BrokerProcessState.PAUSED:
             raise ClusterError(f"{name} is not paused")
         cause = self._actions.act("resume", name)
-        self._report(slot, KafkaProcessInput.RESUME, cause)
+        self._report(slot, BrokerProcessInput.RESUME, cause)
         slot.proxy.release()
         await slot.process.resume()
         return cause
@@ -334,7 +334,7 @@ class KafkaCluster:
         for producer in self._producers:
             producer.close()
         for slot in self._slots.values():
-            slot.apply(KafkaProcessInput.CLOSE)
+            slot.apply(BrokerProcessInput.CLOSE)
             if slot.watch is not None:
                 slot.watch.kill()
             await slot.process.close()
@@ -380,7 +380,7 @@ class KafkaCluster:
 
     def bootstrap(self) -> str:
         """Return the bootstrap servers: the addresses of all running brokers. Raises: ClusterError if none runs."""
-        running = [slot for slot in self._slots.values() if slot.state is KafkaProcessState.RUNNING]
+        running = [slot for slot in self._slots.values() if slot.state is BrokerProcessState.RUNNING]
         if not running:
             raise ClusterError("no broker is running to send a request to")
         return ",".join(f"127.0.0.1:{slot.process.port}" for slot in running)
@@ -434,7 +434,7 @@ class KafkaCluster:
             self.runtime.spawn(f"reconnect {name}", self._reconnect_after(slot, for_ms))
         return cause
 
-    async def _reconnect_after(self, slot: KafkaBrokerSlot, for_ms: int) -> None:
+    async def _reconnect_after(self, slot: ProcessSlot, for_ms: int) -> None:
         await self.runtime.sleep_ms(for_ms)
         if _has_process(slot):
             self._actions.act("reconnect", slot.name)
@@ -448,38 +448,38 @@ class KafkaCluster:
 
     # --- look-ups
 
-    def _slot(self, name: str) -> KafkaBrokerSlot:
+    def _slot(self, name: str) -> ProcessSlot:
         if name not in self._slots:
             raise ClusterError(f"no broker {name}; there are {', '.join(self._slots)}")
         return self._slots[name]
 
-    def _alive(self, name: str) -> KafkaBrokerSlot:
+    def _alive(self, name: str) -> ProcessSlot:
         slot = self._slot(name)
         if not slot.is_alive:
             raise ClusterError(f"{name} is not running")
         return slot
 
-    def _running(self, name: str) -> KafkaBrokerSlot:
+    def _running(self, name: str) -> ProcessSlot:
         slot = self._alive(name)
-        if slot.state is not KafkaProcessState.RUNNING:
+        if slot.state is not BrokerProcessState.RUNNING:
             raise ClusterError(f"{name} is {slot.state.value}; resume it, or kill it")
         return slot
 
 
-def session_owners(slots: Sequence[KafkaBrokerSlot]) -> Mapping[SessionId, str]:
+def session_owners(slots: Sequence[ProcessSlot]) -> Mapping[SessionId, str]:
     """Return session -> broker-N, for each session that a broker has been seen to open."""
     return {session.session_id: slot.name for slot in slots for session in slot.proxy.sessions}
 
 
-def _has_process(slot: KafkaBrokerSlot) -> bool:
+def _has_process(slot: ProcessSlot) -> bool:
     return isinstance(slot.process.state, str)
 
 
-def _last_output(slot: KafkaBrokerSlot) -> str:
+def _last_output(slot: ProcessSlot) -> str:
     return " ".join(slot.process.last_lines(1)) or "it printed nothing"
 
 
-def _session(slot: KafkaBrokerSlot) -> ProxiedSession | None:
+def _session(slot: ProcessSlot) -> ProxiedSession | None:
     return next((session for session in reversed(slot.proxy.sessions) if not session.has_ended), None)
 
 
