@@ -208,7 +208,7 @@ class KafkaBroker:
 
 
 async def answers_within(port: int, is_running: Callable[[], bool], timeout_s: float) -> bool:
-    """Return whether a broker on this port of 127.0.0.1 answers a request; False when its process ends, or after the time."""
+    """Return whether a broker on this port of 127.0.0.1 answers a request before its process ends and the time is up."""
     loop = asyncio.get_running_loop()
     end = loop.time() + timeout_s
     answer = loop.create_task(_first_answer(port), name=f"answer at port {port}")

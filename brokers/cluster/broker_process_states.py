@@ -1,4 +1,4 @@
-"""The states of a real broker's process, as its cluster sees them, and the table of what changes them."""
+"""The states of a broker's process in the system, as its cluster sees them, and the table of what changes them."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -58,7 +58,7 @@ BROKER_PROCESS_TRANSITIONS: Mapping[tuple[BrokerProcessState, BrokerProcessInput
 
 
 class IllegalBrokerProcessTransitionError(ClusterError):
-    """An input for which a real broker's process in its present state has no transition."""
+    """An input for which a broker's process in its present state has no transition."""
 
     def __init__(self, state: BrokerProcessState, given: BrokerProcessInput) -> None:
         super().__init__(f"a broker's process that is {state.value} cannot be {given.value}")

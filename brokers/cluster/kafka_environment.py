@@ -13,9 +13,9 @@ from kcsim.brokers.apache_kafka.properties import KafkaBrokerSpec
 from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
 from kcsim.brokers.cluster.cluster_spec import ClusterSpec
 from kcsim.brokers.cluster.environment import ClusterEnvironment
-from kcsim.brokers.cluster.process_cluster import ProcessSlot, ProcessCluster, session_owners
 from kcsim.brokers.cluster.kafka_feed import KafkaFeed
 from kcsim.brokers.cluster.live_environment import FaultAttributingServers, keep_log, observed, servers_of
+from kcsim.brokers.cluster.process_cluster import ProcessCluster, ProcessObserver, ProcessSlot, session_owners
 from kcsim.brokers.cluster.proxied_network import ProxiedNetwork
 from kcsim.brokers.cluster.run_setup import (
     ADMIN_CONNECT_TIMEOUT_MS,
@@ -96,7 +96,8 @@ async def _run_on(
     tools = KafkaAdminTools(kafka)
     environment = ClusterEnvironment(runtime, log, live, admin, members, wall_ms())
     settle = partial(feed.settle, admin)
-    cluster = ProcessCluster(environment, slots, tools, feed.attribute_session_end, settle, servers.connect_string)
+    observer = ProcessObserver(feed.attribute_session_end, settle)
+    cluster = ProcessCluster(environment, slots, tools, observer, servers.connect_string)
     if network is not None:
         cluster.inject_faults_into(network)
     try:

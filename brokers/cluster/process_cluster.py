@@ -1,7 +1,8 @@
-"""A cluster whose brokers are processes of a real Apache Kafka, with the actions and faults of scenario_cluster.py.
+"""A cluster whose brokers are processes of their own, with the actions and faults of scenario_cluster.py.
 
-Each broker reaches ZooKeeper through a proxy of its own, so that it can be cut off, expired, or killed or frozen in the
-middle of a write. Its behaviour is read from ZooKeeper's transaction log and from its own logs; it is not queried.
+The processes are those of a real Apache Kafka, or of `kcsim broker`. Each broker reaches ZooKeeper through a proxy of its
+own, so that it can be cut off, expired, or killed or frozen in the middle of a write. What brokers do is read from
+ZooKeeper's transaction log and from what they write into files; they are not queried.
 """
 
 import shutil
@@ -11,19 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from kcsim.brokers.apache_kafka.broker_process import KafkaBroker
 from kcsim.brokers.apache_kafka.errors import BrokerExitedError
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.clients.ledger import Ledger
 from kcsim.brokers.clients.producer import ProducerSpec
-from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
-from kcsim.brokers.cluster.environment import ClusterEnvironment
 from kcsim.brokers.cluster.broker_process_states import (
     BROKER_PROCESS_TRANSITIONS,
     BrokerProcessInput,
     BrokerProcessState,
     next_broker_process_state,
 )
+from kcsim.brokers.cluster.environment import ClusterEnvironment
 from kcsim.brokers.cluster.kafka_producer import KafkaProducer
 from kcsim.brokers.cluster.kafka_replica_logs import read_replica_log
 from kcsim.brokers.cluster.network_faults import NetworkFaults
@@ -46,6 +45,7 @@ from kcsim.eventlog.run_actions import SCENARIO, ArmedWrite, ClusterError, RunAc
 from kcsim.runtime.ports import Task
 from kcsim.vocabulary import BrokerId, SessionId, TopicPartition
 from kcsim.zk.proxy import Breakpoint, ProxiedSession, ProxiedWrite, ZooKeeperProxy
+from kcsim.zk.servers.ports import State
 
 UP_WITHIN_MS = 60_000
 """How long a broker may take to be up: the start of a JVM, on a busy machine."""
@@ -61,11 +61,93 @@ class SessionEndAttributor(Protocol):
     def __call__(self, broker: str, cause: int, *, is_expiry: bool = False) -> None: ...
 
 
+class BrokerProcess(Protocol):
+    """The process of one broker, with its files: it is started, signalled, and started again in the same place.
+
+    Adapters: apache_kafka/broker_process.py, and simulated_broker_process.py. A call that would have no effect raises
+    MemberStateError.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def broker_id(self) -> int: ...
+    @property
+    def address(self) -> str:
+        """host:port of the broker's listener, for bootstrap.servers."""
+        ...
+
+    @property
+    def logs(self) -> Path:
+        """The directory of what the process writes about its work."""
+        ...
+
+    @property
+    def log_dirs(self) -> Sequence[Path]:
+        """The directories of the broker's records, of which the first can be lost; none if no file has them."""
+        ...
+
+    @property
+    def state(self) -> State | None: ...
+    def last_lines(self, count: int) -> list[str]:
+        """Return the last lines that the process has written since its start."""
+        ...
+
+    async def start(self, settings: Mapping[str, Value] = NO_SETTINGS) -> None:
+        """Start the process. Return when it runs, long before the broker is up. Raises: ServerError.
+
+        Args:
+            settings: changes of server.properties, which stay for later starts.
+        """
+        ...
+
+    async def wait_until_up(self, timeout_s: float) -> None:
+        """Return when the broker answers requests. Raises: BrokerExitedError if it ends instead, TimedOutError."""
+        ...
+
+    async def terminate(self, timeout_s: float) -> int:
+        """Send SIGTERM, and return the exit status. Raises: TimedOutError; the process then still runs."""
+        ...
+
+    async def kill(self) -> None: ...
+    async def pause(self) -> None: ...
+    async def resume(self) -> None: ...
+    async def close(self) -> None:
+        """Kill the process if it runs. Idempotent."""
+        ...
+
+
+class AdminTools(Protocol):
+    """A client of the cluster for requests to the controller. Each method raises ClusterError."""
+
+    async def alter_partition_reassignments(
+        self, bootstrap: str, targets: ReassignmentTargets
+    ) -> dict[TopicPartition, ErrorCode]: ...
+    async def elect_leaders(
+        self, bootstrap: str, election_type: ElectionType, partitions: Collection[TopicPartition] | None
+    ) -> ElectionResults: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessObserver:
+    """How a cluster of processes learns what its brokers have done.
+
+    Attributes:
+        attribute_session_end: is called before a fault that will end a broker's session.
+        settle: appends everything that has happened by now, so that a broker's actions come before its death in the log.
+        sees_inside: whether the brokers report all that simulated brokers of this process would.
+    """
+
+    attribute_session_end: SessionEndAttributor
+    settle: Settle
+    sees_inside: bool = False
+
+
 @dataclass
 class ProcessSlot:
     """A broker's slot in the cluster: its id, disk and port, which stay the same through all its incarnations."""
 
-    process: KafkaBroker
+    process: BrokerProcess
     proxy: ZooKeeperProxy
     state: BrokerProcessState = BrokerProcessState.STOPPED
     watch: Task | None = None
@@ -87,13 +169,10 @@ class ProcessSlot:
 
 
 class ProcessCluster:
-    """Brokers of a real Apache Kafka, none of them started yet.
+    """Brokers in processes of their own, none of them started yet.
 
     Args:
         slots: one per broker.
-        tools: Kafka's own commands, for requests to the controller.
-        attribute_session_end: called before a fault that will end a broker's session.
-        settle: appends everything that has happened by now, so that a broker's actions come before its death in the log.
         connect_string: of ZooKeeper itself, bypassing all proxies.
 
     Attributes:
@@ -106,9 +185,8 @@ class ProcessCluster:
         self,
         environment: ClusterEnvironment,
         slots: Sequence[ProcessSlot],
-        tools: KafkaAdminTools,
-        attribute_session_end: SessionEndAttributor,
-        settle: Settle,
+        tools: AdminTools,
+        observer: ProcessObserver,
         connect_string: str,
     ) -> None:
         runtime, log = environment.runtime, environment.log
@@ -124,8 +202,9 @@ class ProcessCluster:
         self.connect_string = connect_string
         self._slots = {slot.name: slot for slot in slots}
         self._tools = tools
-        self._attribute_session_end = attribute_session_end
-        self._settle = settle
+        self._attribute_session_end = observer.attribute_session_end
+        self._settle = observer.settle
+        self._sees_inside = observer.sees_inside
         self.network_faults: NetworkFaults | None = None
         self._producers: list[KafkaProducer] = []
         self.acknowledged_records = AcknowledgedRecords()
@@ -151,7 +230,7 @@ class ProcessCluster:
 
     @property
     def is_seen_from_outside(self) -> bool:
-        return True
+        return not self._sees_inside
 
     @property
     def producing(self) -> "ProcessCluster":
@@ -368,12 +447,6 @@ class ProcessCluster:
         self._actions.act_on_partitions("elect-leaders", partitions or (), f"{election_type} for {of}")
         return await self._tools.elect_leaders(self.bootstrap(), election_type, partitions)
 
-    async def produce(self, topic: str, records: int, acks: int) -> int:
-        """Write records to a topic with Kafka's own console producer. Raises: ClusterError."""
-        cause = self._actions.act_on_topic("produce", topic, f"{records} records, acks={acks}")
-        await self._tools.produce(self.bootstrap(), topic, records, acks)
-        return cause
-
     @property
     def bootstrap_servers(self) -> str:
         return ",".join(slot.process.address for slot in self._slots.values())
@@ -383,7 +456,7 @@ class ProcessCluster:
         running = [slot for slot in self._slots.values() if slot.state is BrokerProcessState.RUNNING]
         if not running:
             raise ClusterError("no broker is running to send a request to")
-        return ",".join(f"127.0.0.1:{slot.process.port}" for slot in running)
+        return ",".join(slot.process.address for slot in running)
 
     # --- producers
 

@@ -137,9 +137,9 @@ MACHINES: Mapping[str, StateMachine] = MappingProxyType(
                 _of_inputs(PROCESS_TRANSITIONS),
             ),
             StateMachine(
-                "kafka-process-states",
-                "States of a real broker's process, as its cluster sees them",
-                "A real broker's process stops orderly, is killed or ends by itself; then it can be started again.",
+                "broker-process-states",
+                "States of a broker's process in the system, as its cluster sees them",
+                "A process, Kafka's or our own, stops orderly, is killed or ends by itself; then it can be started again.",
                 BrokerProcessState.STOPPED.value,
                 _names(BrokerProcessState),
                 _of_inputs(BROKER_PROCESS_TRANSITIONS),

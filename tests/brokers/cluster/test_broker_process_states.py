@@ -6,9 +6,9 @@ import pytest
 
 from kcsim.brokers.cluster.broker_process_states import (
     BROKER_PROCESS_TRANSITIONS,
-    IllegalBrokerProcessTransitionError,
     BrokerProcessInput,
     BrokerProcessState,
+    IllegalBrokerProcessTransitionError,
     next_broker_process_state,
 )
 
@@ -32,7 +32,12 @@ def test_a_broker_that_is_about_to_end_is_not_started() -> None:
 def test_a_broker_frozen_during_its_shutdown_is_still_frozen_when_the_shutdown_is_given_up() -> None:
     """It can then be resumed: to take it for a running one would leave it frozen for ever."""
     state = BrokerProcessState.RUNNING
-    for given in (BrokerProcessInput.STOP, BrokerProcessInput.PAUSE, BrokerProcessInput.STOP_TIMEOUT, BrokerProcessInput.RESUME):
+    for given in (
+        BrokerProcessInput.STOP,
+        BrokerProcessInput.PAUSE,
+        BrokerProcessInput.STOP_TIMEOUT,
+        BrokerProcessInput.RESUME,
+    ):
         state = next_broker_process_state(state, given)
     assert state is BrokerProcessState.RUNNING
 

@@ -50,7 +50,7 @@ TABLES = {
     "session-states": moves_by_inputs(SESSION_TRANSITIONS),
     "group-states": moves_of(ENTERED_FROM),
     "process-states": moves_by_inputs(PROCESS_TRANSITIONS),
-    "kafka-process-states": moves_by_inputs(BROKER_PROCESS_TRANSITIONS),
+    "broker-process-states": moves_by_inputs(BROKER_PROCESS_TRANSITIONS),
 }
 
 
