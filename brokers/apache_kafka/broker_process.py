@@ -28,6 +28,7 @@ from kcsim.brokers.apache_kafka.properties import (
     properties_text,
     server_properties,
 )
+from kcsim.controller.capabilities import Release
 from kcsim.errors import TimedOutError
 from kcsim.zk.servers.errors import PortTakenError
 from kcsim.zk.servers.free_ports import free_ports, is_free
@@ -49,6 +50,8 @@ class KafkaBroker:
 
     Methods without a time-out return when they have taken effect. A call that would have no effect raises MemberStateError.
     """
+
+    can_change_release = False
 
     def __init__(
         self,
@@ -118,14 +121,16 @@ class KafkaBroker:
 
     # --- starting ---------------------------------------------------------------------------------------------------------
 
-    async def start(self, settings: Mapping[str, Value] = NO_SETTINGS) -> None:
+    async def start(self, settings: Mapping[str, Value] = NO_SETTINGS, release: Release | None = None) -> None:
         """Start the process, for the first time or again. Return when the process runs, long before the broker is up.
 
         Args:
             settings: changes of server.properties, which stay for later starts.
+            release: None: it is that of the installation.
 
         Raises: PortTakenError, OwnSettingError.
         """
+        assert release is None, f"{self.name} has the release of its installation"
         self._process.require_not_running()
         self._spec = replace(self._spec, settings={**self._spec.settings, **settings})
         await asyncio.to_thread(self._start)

@@ -137,8 +137,9 @@ async def _run_on(
     clients = None if spec.client_ports is None else _observers_of_clients(runtime, log, spec, records)
     causes = RequestCauses()
     open_port = None if clients is None else _port_opener(runtime, clients, causes)
-    live, zookeeper, capture = _client_with_capture(servers, log)
-    admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
+    live, zookeeper, capture = _client_with_capture(servers, spec.zookeeper_proxy, log)
+    direct = zookeeper if spec.zookeeper_proxy is None else LiveZooKeeper(servers.connect_string, security=servers.security)
+    admin = await direct.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
     if isinstance(capture, TransactionLogCapture):
         admin = CaughtUpSession(admin, capture)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
@@ -201,11 +202,14 @@ async def _check_external(servers: ExternalZooKeeper, spec: ClusterSpec) -> str:
 
 
 def _client_with_capture(
-    servers: ZooKeeperServers, log: EventLog
+    servers: ZooKeeperServers, proxy: str | None, log: EventLog
 ) -> tuple[LiveZooKeeper, ZooKeeper, TransactionLogCapture | ClientChangeCapture]:
     """Return a client, a ZooKeeper port on it whose changes reach the event log, and the capture of these changes.
 
     If ZooKeeper's transaction log can be read, it is the source of all changes.
+
+    Args:
+        proxy: the connect string of a proxy to go through, if there is one; only to a ZooKeeper that the run did not start.
     """
     directories = [servers.transaction_log_dir(name) for name in servers.member_names]
     if all(directory is not None for directory in directories):
@@ -214,7 +218,7 @@ def _client_with_capture(
         live = LiveZooKeeper(servers.connect_string, feed.ledger, servers.security)
         return live, live, feed
     replies = ClientChangeCapture(log)
-    live = LiveZooKeeper(servers.connect_string, replies.ledger, servers.security)
+    live = LiveZooKeeper(proxy or servers.connect_string, replies.ledger, servers.security)
     return live, ReportingZooKeeper(live, replies), replies
 
 

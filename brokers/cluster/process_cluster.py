@@ -93,11 +93,17 @@ class BrokerProcess(Protocol):
         """Return the last lines that the process has written since its start."""
         ...
 
-    async def start(self, settings: Mapping[str, Value] = NO_SETTINGS) -> None:
+    @property
+    def can_change_release(self) -> bool:
+        """Whether the broker can have another release of Kafka from a start on."""
+        ...
+
+    async def start(self, settings: Mapping[str, Value] = NO_SETTINGS, release: Release | None = None) -> None:
         """Start the process. Return when it runs, long before the broker is up. Raises: ServerError.
 
         Args:
             settings: changes of server.properties, which stay for later starts.
+            release: the release that the broker has from now on; None: as it was. Only if it can be changed.
         """
         ...
 
@@ -256,22 +262,22 @@ class ProcessCluster:
 
         Args:
             settings: changes of these brokers' server.properties, which stay for later starts.
-            release: None; all brokers are of the one installation.
+            release: the release of Kafka that they have from now on; None leaves it as it is.
 
         Raises: ClusterError.
         """
-        if release is not None:
-            raise ClusterError("all real brokers are of one release, that of their installation")
         for name in names:
+            if release is not None and not self._slot(name).process.can_change_release:
+                raise ClusterError("all real brokers are of one release, that of their installation")
             if (self._slot(name).state, BrokerProcessInput.START) not in BROKER_PROCESS_TRANSITIONS:
                 raise ClusterError(f"{name} runs already")
-        cause = self._actions.act_on_settings("start", ", ".join(names), settings)
+        cause = self._actions.act_on_settings("start", ", ".join(names), settings, release)
         before = {name: self.state.registered.get(self._slots[name].process.broker_id) for name in names}
         for name in names:
             slot = self._slots[name]
             slot.proxy.allow()
             slot.proxy.release()  # it may have been frozen when it was killed
-            await slot.process.start(settings)
+            await slot.process.start(settings, release)
             self._report(slot, BrokerProcessInput.START, cause)
             slot.watch = self.runtime.spawn(f"{name} watch", self._watch(slot))
         for name in names:

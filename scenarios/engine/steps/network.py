@@ -57,10 +57,10 @@ async def _break_connections(on: StepExecution, step: BreakConnectionsStep) -> N
         on.note_armed(faults.break_once_delivered(links, request, let_through), f"{enough} delivered {links}")
 
 
-def _why_not_break_on_kafka(step: BreakConnectionsStep) -> str | None:
+def _why_not_break_by_proxy(step: BreakConnectionsStep) -> str | None:
     if step.break_connections.once_delivered is None:
         return None
-    return "nobody sees which request a real broker has been delivered"
+    return "a proxy between brokers does not see which request has been delivered"
 
 
 async def _inject_error(on: StepExecution, step: InjectErrorStep) -> None:
@@ -109,7 +109,7 @@ def _spec(
     *,
     kind: StepKind = StepKind.FAULT,
     command: LinksAction | None = None,
-    on_kafka: str | Callable[[S], str | None] | None = "proxies between real brokers only cut links",
+    on_kafka: str | Callable[[S], str | None] | None = "proxies between brokers only cut links",
 ) -> StepSpec[S]:
     return StepSpec(
         step,
@@ -118,6 +118,7 @@ def _spec(
         undone_by,
         command=Absent("it has options: kcsim step takes them") if command is None else LinksCommand(command),
         on_kafka=on_kafka,
+        on_processes=on_kafka,
     )
 
 
@@ -131,7 +132,7 @@ NETWORK_SPECS = (
         _break_connections,
         REOPENED,
         command=NetworkFaults.break_connections,
-        on_kafka=_why_not_break_on_kafka,
+        on_kafka=_why_not_break_by_proxy,
     ),
     _spec(InjectErrorStep, _inject_error, Absent("what no answer has carried yet is disarmed, as all armed faults are")),
     _spec(
