@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from kcsim.brokers.broker import Broker, BrokerStartError, broker_info
 from kcsim.brokers.clients.clients import Address, ClientConfig, ClusterClient
@@ -24,6 +25,7 @@ from kcsim.brokers.cluster.znode_edits import ZnodeEdits
 from kcsim.brokers.config import NO_SETTINGS, BrokerConfig, SettingError, Value
 from kcsim.brokers.injected_errors import InjectedErrors
 from kcsim.brokers.log.disk import Disk
+from kcsim.brokers.log.log_files import LogDirectory
 from kcsim.brokers.log.record_memory import RecordMemory, RecordMemoryError, limit_mib
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.network.link_stream import LinkFaultContext
@@ -97,10 +99,11 @@ class Cluster:
         # Each broker, and the network, has its own random generator, so that its draws do not depend on the others'.
         seed = log.events[RUN_STARTED_SEQ].seed
         dirs = BrokerConfig.of(spec.settings, release=spec.release).log_dir_names
+        files = {name: _log_directory(name) for name in dirs} if spec.keeps_records else {}
         self._slots = {
             b.name: _BrokerSlot(
                 b,
-                Disk(dirs, random.Random(f"{seed} {b.name} disk")),
+                Disk(dirs, random.Random(f"{seed} {b.name} disk"), files),
                 random.Random(f"{seed} {b.name}"),
                 settings=dict(b.settings),
                 release=spec.release,
@@ -456,6 +459,10 @@ class Cluster:
             self._actions.confirm(cause, "slow-follower", name, f"holds for what it fetches from {leaders} leaders, in all")
         return cause
 
+    def vanished_log_dirs(self, name: str) -> list[str]:
+        """Return a broker's log directories that somebody has deleted, and that have not failed yet."""
+        return self._slot(name).disk.vanished
+
     # --- clients
 
     @property
@@ -603,6 +610,14 @@ class Cluster:
         if not process.live_sessions:
             raise ClusterError(f"{name} has no ZooKeeper session")
         return process.live_sessions[-1]
+
+
+def _log_directory(name: str) -> LogDirectory:
+    # Imported here, because it takes half a second, and few runs need it.
+    from kcsim.brokers.wire.batches_of_runs import batches_of
+    from kcsim.brokers.wire.runs_of_batches import runs_of
+
+    return LogDirectory(Path(name), batches_of, runs_of)
 
 
 def _emit_switched_off(protections: Protections, log: EventLog) -> None:

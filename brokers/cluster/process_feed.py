@@ -14,7 +14,7 @@ Source of the same merge of complete traces: kcsim/eventlog/merged_traces.py.
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -22,10 +22,11 @@ from msgspec import structs
 
 from kcsim.brokers.cluster.broker_traces import BrokerTrace, BrokerTraces
 from kcsim.eventlog.event_log import EventLog
-from kcsim.eventlog.events import TRANSACTIONS, Event, EventKind, TransactionRef, hexadecimal
+from kcsim.eventlog.events import TRANSACTIONS, ZNODE_CHANGES, Event, EventKind, TransactionRef, hexadecimal
 from kcsim.eventlog.outages import BROKER_PREFIX
 from kcsim.eventlog.run_actions import SCENARIO
 from kcsim.vocabulary import SessionId, Zxid
+from kcsim.zk.capture.transaction_events import fence_of
 from kcsim.zk.capture.transaction_log_capture import TransactionLogCapture, TransactionTail
 from kcsim.zk.files.transactions import CloseSessionTxn, CreateTxn, DeleteTxn, SetDataTxn, Transaction
 from kcsim.zk.operations import Sync, Synced
@@ -106,6 +107,32 @@ class _Requests:
         return self.sent.popleft()[1] if self.sent else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A ZkWrite. Attributes: fence: the version of /controller_epoch with which it is checked; None: it is not checked."""
+
+    seq: int
+    path: str
+    fence: int | None
+
+    @classmethod
+    def of(cls, event: Event, seq: int = 0) -> "_Write":
+        return cls(seq, event.path or "", event.controller_epoch_zk_version)
+
+    def is_of(self, paths: Sequence[str], fence: int | None) -> bool:
+        """Return whether a transaction with these paths and this fence may be of this write.
+
+        The path of the write may not have the number of a sequential znode yet.
+        """
+        if fence != self.fence:
+            return False
+        return any(
+            path == self.path
+            or (path.startswith(self.path) and SEQUENCE_NUMBER.fullmatch(path.removeprefix(self.path)) is not None)
+            for path in paths
+        )
+
+
 @dataclass
 class _Broker:
     """What is known of one broker.
@@ -114,16 +141,18 @@ class _Broker:
         running: seq of the ProcessState with which its present process began.
         stopping: seq of the action that stops it.
         fault: seq of the last fault that ends or cuts its session.
+        log_dir_fault: seq of the last fault of a log directory.
         resumed_ms: when it was resumed last, in ms since 1970.
-        writes: seq and path of each ZkWrite, of which no transaction has been seen.
+        writes: each ZkWrite of which no transaction has been seen.
         write: seq of the last ZkWrite of which one has been seen.
     """
 
     running: int
     stopping: int | None = None
     fault: int | None = None
+    log_dir_fault: int | None = None
     resumed_ms: int = 0
-    writes: deque[tuple[int, str]] = field(default_factory=deque)
+    writes: deque[_Write] = field(default_factory=deque)
     write: int | None = None
 
 
@@ -224,6 +253,8 @@ class ProcessFeed:
                     broker.writes.clear()
             case EventKind.ADMIN_ACT if broker is not None and event.op == "stop":
                 broker.stopping = event.seq
+            case EventKind.FAULT if broker is not None and event.fault == "fail-log-dir":
+                broker.log_dir_fault = event.seq
             case EventKind.FAULT if (event.target or "").startswith(MEMBER_PREFIX):
                 self._server_fault = event.seq
             case kind if kind in TRANSACTIONS:
@@ -256,26 +287,43 @@ class ProcessFeed:
             if transaction.cxid and session_id not in self._expired:
                 self.ledger.record_close(session_id, broker.stopping or broker.running)
             return
-        paths = [op.path for op in transaction.ops if isinstance(op, CreateTxn | DeleteTxn | SetDataTxn)]
-        self._append_until_write(owner, paths, transaction.time_ms + CLOCK_ERROR_MS)
-        place = next((place for place, (_, path) in enumerate(broker.writes) if _is_written_by(paths, path)), None)
-        if place is not None:
-            for _ in range(place + 1):
-                broker.write, _path = broker.writes.popleft()
+        if (cause := self._reported_cause(transaction, owner)) is not None:
+            while broker.writes and broker.writes[0].seq <= cause:
+                broker.writes.popleft()
+            broker.write = cause
+        else:
+            self._find_write(transaction, owner)
         if broker.write is not None:
             self.ledger.record_write(session_id, transaction.cxid, broker.write)
 
-    def _append_until_write(self, owner: str, paths: list[str], until_ms: int) -> None:
-        """Append what a broker did before it wrote to one of these znodes, if that was before this time."""
+    def _reported_cause(self, transaction: Transaction, owner: str) -> int | None:
+        """Return the seq of the ZkWrite from which its broker's report of a transaction follows; None without a report."""
         trace = self._traces.of(owner)
         if trace is None:
-            return
-        for time_ms, event in trace.unread:
+            return None
+        for _, event in trace.unread:
+            if event.zxid == transaction.zxid and event.kind in ZNODE_CHANGES and event.cause is not None:
+                self._append_to(trace, event.cause)
+                return trace.merged_cause(event)
+        return None
+
+    def _find_write(self, transaction: Transaction, owner: str) -> None:
+        """Find the ZkWrite of a transaction of which its broker has not reported: the answer may never have come."""
+        paths = [op.path for op in transaction.ops if isinstance(op, CreateTxn | DeleteTxn | SetDataTxn)]
+        fence = fence_of(transaction, "") if transaction.is_multi else None
+        trace, writes = self._traces.of(owner), self._brokers[owner].writes
+        until_ms = transaction.time_ms + CLOCK_ERROR_MS
+        for time_ms, event in () if trace is None else trace.unread:
             if time_ms > until_ms:
-                return
-            if event.kind is EventKind.ZK_WRITE and _is_written_by(paths, event.path or ""):
+                break
+            if event.kind is EventKind.ZK_WRITE and _Write.of(event).is_of(paths, fence):
+                assert trace is not None
                 self._append_to(trace, event.seq)
-                return
+                break
+        place = next((place for place, write in enumerate(writes) if write.is_of(paths, fence)), None)
+        if place is not None:
+            for _ in range(place + 1):
+                self._brokers[owner].write = writes.popleft().seq
 
     # --- events of a trace
 
@@ -294,6 +342,8 @@ class ProcessFeed:
     def _merged_seq(self, trace: BrokerTrace, time_ms: int, event: Event) -> int | None:
         """Append an event unless it is in the event log in another form. Return its seq there; None if it has none."""
         broker = self._brokers[trace.node]
+        if event.node == SCENARIO and event.kind in (EventKind.FAULT, EventKind.FAULT_CONFIRMED):
+            return broker.log_dir_fault or broker.running
         if event.kind in OF_THE_RUN or event.node == SCENARIO:
             return broker.stopping if event.op == "stop" else broker.running
         if event.kind is EventKind.RUN_STALLED and time_ms - (event.duration_ms or 0) <= broker.resumed_ms:
@@ -308,8 +358,11 @@ class ProcessFeed:
         if event.kind is EventKind.REQUEST_SENT:
             channel = event.node, event.broker_id, event.event
             self._requests.setdefault(channel, _Requests()).sent.append((time_ms, seq))
+        if event.kind is EventKind.ZK_WRITE_REFUSED and event.cause is not None:
+            refused = trace.merged_cause(event)
+            broker.writes = deque(write for write in broker.writes if write.seq != refused)
         if event.kind is EventKind.ZK_WRITE:
-            broker.writes.append((seq, event.path or ""))
+            broker.writes.append(_Write.of(event, seq))
         return seq
 
     def _cause(self, trace: BrokerTrace, broker: _Broker, event: Event) -> int | None:
@@ -354,11 +407,3 @@ class ProcessFeed:
 def _place_of(event: Event) -> tuple[str, str]:
     """Return what two reports of the same transaction have in common, if it is the last one of its place."""
     return (event.path, "") if event.path is not None else (event.kind.value, event.session_id or "")
-
-
-def _is_written_by(paths: list[str], path: str) -> bool:
-    """Return whether one of these paths is that of a write, which may not have the number of a sequential znode yet."""
-    return any(
-        one == path or (one.startswith(path) and SEQUENCE_NUMBER.fullmatch(one.removeprefix(path)) is not None)
-        for one in paths
-    )

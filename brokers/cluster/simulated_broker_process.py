@@ -23,6 +23,7 @@ from kcsim.zk.servers.ports import State
 
 HOST = "127.0.0.1"
 COMMAND = (sys.executable, "-m", "kcsim.scenarios", "broker")
+LOG_DIRS = "log.dirs"
 CONSOLE = "console.txt"
 REGISTERED = EventKind.BROKER_REGISTERED.encode()
 POLL_S = 0.02
@@ -50,23 +51,27 @@ class SimulatedBrokerSpec:
     without: Sequence[str] = ()
     release: Release | None = None
 
-    def arguments(self, trace: Path) -> list[str]:
-        """Return the arguments of `kcsim broker`. Args: trace: where the event log is kept."""
+    def arguments(self, trace: Path, log_dirs: Sequence[Path]) -> list[str]:
+        """Return the arguments of `kcsim broker`. Args: trace: where the event log is kept. log_dirs: where records are."""
         words = ["--id", str(self.broker_id), "--zookeeper", self.zookeeper, "--execute"]
         words += ["--zookeeper-proxy", self.zookeeper_proxy]
         words += ["--listen", f"{HOST}:{self.port}", "--trace", str(trace)]
         words += [] if self.rack is None else ["--rack", self.rack]
         advertised = {} if self.advertised_port is None else {"advertised.port": self.advertised_port}
         for name, value in {**self.settings, **advertised}.items():
+            if name == LOG_DIRS:
+                continue  # of this setting only the number of directories counts
             words += ["--setting", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
         words += [] if self.release is None else ["--release", self.release]
+        for log_dir in log_dirs:
+            words += ["--log-dir", str(log_dir)]
         for protection in self.without:
             words += ["--without", protection]
         return words
 
 
 class SimulatedBrokerProcess:
-    """A broker and its directory: what it prints, and its traces.
+    """A broker and its directory: what it prints, its traces, and its log directories data-1, data-2, …
 
     Methods without a time-out return when they have taken effect. A call that would have no effect raises MemberStateError.
 
@@ -82,7 +87,8 @@ class SimulatedBrokerProcess:
         self.broker_id = spec.broker_id
         self.address = f"{HOST}:{spec.port}"
         self.logs = directory
-        self.log_dirs: Sequence[Path] = ()
+        count = len(str(spec.settings.get(LOG_DIRS, "")).split(","))
+        self.log_dirs = tuple(directory / f"data-{number}" for number in range(1, count + 1))
         self._spec = spec
         self._process = GuardedProcess(self.name, guarded)
         self._console_start = 0
@@ -119,7 +125,7 @@ class SimulatedBrokerProcess:
         console = self.logs / CONSOLE
         self._console_start = console.stat().st_size if console.is_file() else 0
         self._starts += 1
-        self._process.start([*COMMAND, *self._spec.arguments(self._trace)], console)
+        self._process.start([*COMMAND, *self._spec.arguments(self._trace, self.log_dirs)], console)
 
     async def wait_until_up(self, timeout_s: float) -> None:
         """Return when the broker has registered. Raises: BrokerExitedError if it ends instead, TimedOutError."""

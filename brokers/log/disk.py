@@ -1,4 +1,4 @@
-"""The logs in a broker's log directories. The disk outlives the broker's process.
+"""The logs in a broker's log directories. The disk outlives the broker's process: in memory, or in files (log_files.py).
 
 A crash loses nothing of a log (replica_log.py names what that leaves out), but the next process knows only the checkpointed
 high watermark. A failed directory loses its logs.
@@ -6,9 +6,11 @@ high watermark. A failed directory loses its logs.
 Source: Kafka 2.8, LogManager; docs/kafka/requests.md 4.5, 6.6.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from kcsim.brokers.config import LogConfig
+from kcsim.brokers.log.log_files import LogDirectory
 from kcsim.brokers.log.log_segments import JitterNumbers
 from kcsim.brokers.log.replica_log import DEFAULT_CONFIG, NO_RANDOM_NUMBERS, ReplicaLog
 from kcsim.vocabulary import TopicPartition
@@ -19,13 +21,19 @@ class Disk:
 
     Args:
         numbers: the source of the random jitter of segments.
+        files: log directory -> its files, from which the logs are read; for no directory, or for all.
 
     Attributes:
         failed: directories that cannot be used any more, until the broker restarts.
         live_dirs: all others; computed when `failed` changes, and not for each of very many replicas.
     """
 
-    def __init__(self, log_dirs: Sequence[str], numbers: JitterNumbers = NO_RANDOM_NUMBERS) -> None:
+    def __init__(
+        self,
+        log_dirs: Sequence[str],
+        numbers: JitterNumbers = NO_RANDOM_NUMBERS,
+        files: Mapping[str, LogDirectory] = MappingProxyType({}),
+    ) -> None:
         assert log_dirs, "a broker has at least one log directory"
         self.log_dirs = tuple(log_dirs)
         self.failed: set[str] = set()
@@ -33,6 +41,15 @@ class Disk:
         self._numbers = numbers
         self._logs: dict[TopicPartition, ReplicaLog] = {}
         self._counts = dict.fromkeys(log_dirs, 0)
+        self._files = files
+        for log_dir, directory in files.items():
+            for log in directory.logs(lambda tp: ReplicaLog(tp, DEFAULT_CONFIG, numbers)):
+                self._put(log, log_dir)
+
+    @property
+    def vanished(self) -> list[str]:
+        """The directories whose files have vanished, and which have not failed yet."""
+        return [name for name in self.live_dirs if name in self._files and not self._files[name].is_there]
 
     def __contains__(self, tp: TopicPartition) -> bool:
         return tp in self._logs
@@ -58,6 +75,8 @@ class Disk:
         assert tp not in self._logs, f"{tp} is in {self._logs[tp].log_dir}"
         log = ReplicaLog(tp, config, self._numbers)
         self._put(log, min(self.live_dirs, key=self._counts.__getitem__))
+        if log.log_dir in self._files:
+            self._files[log.log_dir].create(log)
         return log
 
     def delete(self, tp: TopicPartition) -> None:
@@ -65,9 +84,12 @@ class Disk:
         log = self._logs.pop(tp, None)
         if log is not None:
             self._counts[log.log_dir] -= 1
+            if log.log_dir in self._files:
+                self._files[log.log_dir].delete(tp)
 
     def set_apart(self, tps: Sequence[TopicPartition]) -> str:
         """Move these replicas to a new log directory, as if they had been there from the start. Return its name."""
+        assert not self._files, "files are not moved"
         name = f"{self.log_dirs[0]}-{len(self.log_dirs)}"
         self.log_dirs = (*self.log_dirs, name)
         self.live_dirs = (*self.live_dirs, name)

@@ -27,8 +27,8 @@ class LogTopicIds:
         if not self._from_the_first_request:
             return
         for tp, topic_id in topic_ids.items():
-            if tp in self._disk and (log := self._disk.log(tp)).topic_id is None:
-                log.topic_id = topic_id
+            if topic_id is not None and tp in self._disk and (log := self._disk.log(tp)).topic_id is None:
+                log.take_topic_id(topic_id)
 
     def is_same_topic(self, tp: TopicPartition, opened: ReplicaLog | None, topic_id: str | None) -> bool:
         """Return whether the replica's log, if there is one to compare, is of the topic with this id.
@@ -42,5 +42,5 @@ class LogTopicIds:
         if topic_id is None or log is None:
             return True
         if log.topic_id is None:
-            log.topic_id = topic_id
+            log.take_topic_id(topic_id)
         return log.topic_id == topic_id

@@ -4,10 +4,10 @@ Records are runs (records.py), so the size of a log depends on its history: an a
 single records. A log that was never written to has neither runs nor segments; the first append creates the first segment, as
 if it had existed from the start.
 
-Left out: files, flushing and recovery: a crash loses no appended record. The positions of index entries: a log that is
-truncated within a segment keeps its share of them by size. The timestamps within a run: every part read from a run has the
-run's timestamp, or the largest of its segment if that is smaller. The time of a truncation: a segment that is emptied counts
-as created when the log was last written to.
+Left out: flushing and recovery: a crash loses no appended record. Files are written by log_files.py, if at all. The
+positions of index entries: a log that is truncated within a segment keeps its share of them by size. The timestamps within a
+run: every part read from a run has the run's timestamp, or the largest of its segment if that is smaller. The time of a
+truncation: a segment that is emptied counts as created when the log was last written to.
 
 Source: Kafka 2.8, Log; docs/kafka/log_segments.md, docs/kafka/requests.md 6 and 7.
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec import structs
 
@@ -72,6 +72,18 @@ class Truncated:
         return sum(run.count for run in self.removed)
 
 
+class KeptFiles(Protocol):
+    """The files of a log, in which it outlives the process."""
+
+    def append(self, runs: Sequence[Run]) -> None: ...
+    def truncate(self, offset: int) -> None: ...
+    def rewrite(self) -> None: ...
+    def write_epochs(self) -> None: ...
+    def write_topic_id(self) -> None: ...
+    def write_high_watermark(self) -> None: ...
+    def write_start_offset(self) -> None: ...
+
+
 class NoRandomNumbers:
     """The source of random numbers for logs without segment.jitter.ms; it must not be used."""
 
@@ -95,6 +107,8 @@ class ReplicaLog:
         high_watermark: between log start and end; set by replication, and adjusted when the log is truncated.
         checkpointed_high_watermark: the value that a restarted process would know.
         epochs: the start offset of each leader epoch.
+        topic_id: of the topic whose records these are; None if it is not known.
+        files: in which the log outlives the process; None: it does not.
     """
 
     __slots__ = (
@@ -105,6 +119,7 @@ class ReplicaLog:
         "checkpointed_high_watermark",
         "config",
         "epochs",
+        "files",
         "high_watermark",
         "log_dir",
         "log_end_offset",
@@ -129,6 +144,7 @@ class ReplicaLog:
         self.high_watermark = 0
         self.checkpointed_high_watermark = 0
         self.epochs = LeaderEpochCache()
+        self.files: KeptFiles | None = None
         self._numbers = numbers
         # From the first segment's base offset on, which may be below the log start offset. None: never written to.
         self._runs: list[Run] | None = None
@@ -168,6 +184,24 @@ class ReplicaLog:
     def end_offset_for(self, leader_epoch: LeaderEpoch) -> EpochEndOffset:
         """Return the end offset of the largest known epoch up to this one (LeaderEpochCache has the details)."""
         return self.epochs.end_offset_for(leader_epoch, self.log_end_offset)
+
+    def begin_epoch(self, leader_epoch: LeaderEpoch) -> None:
+        """Record that a leader epoch begins with the next record."""
+        self.epochs.assign(leader_epoch, self.log_end_offset)
+        if self.files is not None:
+            self.files.write_epochs()
+
+    def take_topic_id(self, topic_id: str) -> None:
+        """Record the id of the topic whose records these are."""
+        self.topic_id = topic_id
+        if self.files is not None:
+            self.files.write_topic_id()
+
+    def checkpoint_high_watermark(self) -> None:
+        """Let the next process know the present high watermark."""
+        self.checkpointed_high_watermark = self.high_watermark
+        if self.files is not None:
+            self.files.write_high_watermark()
 
     # --- appending
 
@@ -212,7 +246,7 @@ class ReplicaLog:
         as_one = BatchSeries(1, size, expected - self.log_end_offset, self.log_end_offset, newest_ms)
         return self._append(runs, [as_one], now_ms)
 
-    def _append(self, runs: Iterable[Run], batches: Iterable[BatchSeries], now_ms: int) -> AppendInfo:
+    def _append(self, runs: Sequence[Run], batches: Iterable[BatchSeries], now_ms: int) -> AppendInfo:
         first_offset = self.log_end_offset
         active = self._active or self._new_segment(first_offset, now_ms)
         rolls: tuple[SegmentRolled, ...] = ()
@@ -224,6 +258,8 @@ class ReplicaLog:
         self._active = active
         for run in runs:
             self._add(run)
+        if self.files is not None:
+            self.files.append(runs)
         return AppendInfo(first_offset, self.log_end_offset - 1, rolls)
 
     def _add(self, run: Run) -> None:
@@ -305,6 +341,8 @@ class ReplicaLog:
         """
         if offset >= self.log_end_offset:
             self.epochs.truncate_from_end(offset)
+            if self.files is not None:
+                self.files.write_epochs()
             return Truncated()
         if self._active is None or offset < self._first_base_offset:
             return self.truncate_fully_and_start_at(offset)
@@ -314,6 +352,8 @@ class ReplicaLog:
         self._closed, self._active = tuple(closed), self._cut(active, offset)
         self.epochs.truncate_from_end(offset)
         self._end_at(offset, min(offset, self.log_start_offset))
+        if self.files is not None:
+            self.files.truncate(offset)
         return Truncated(removed)
 
     def truncate_fully_and_start_at(self, offset: int) -> Truncated:
@@ -324,6 +364,8 @@ class ReplicaLog:
             self._active = self._new_segment(offset, self._active.modified_ms)
         self.epochs.clear()
         self._end_at(offset, offset)
+        if self.files is not None:
+            self.files.rewrite()
         return Truncated(removed)
 
     @property
@@ -365,6 +407,9 @@ class ReplicaLog:
             return False
         self.log_start_offset = offset
         self.epochs.truncate_from_start(offset)
+        if self.files is not None:
+            self.files.write_start_offset()
+            self.files.write_epochs()
         return True
 
     def apply_retention(self, now_ms: int) -> dict[RetentionRule, tuple[Segment, ...]]:
@@ -389,6 +434,8 @@ class ReplicaLog:
         self._closed, self._active = tuple(closed), active
         self.log_start_offset = passed.log.log_start_offset
         self.epochs.truncate_from_start(self.log_start_offset)
+        if self.files is not None:
+            self.files.rewrite()
 
     def restart(self) -> None:
         """Reset the high watermark to its checkpoint, as a new process reads it."""

@@ -40,7 +40,7 @@ class HighWatermarkCheckpoint:
 
     def write(self) -> None:
         for log in self._moved.values():
-            log.checkpointed_high_watermark = log.high_watermark
+            log.checkpoint_high_watermark()
         self._moved.clear()
 
     def close(self) -> None:

@@ -144,7 +144,7 @@ class Partition:
         self.role, self.leader = ReplicaRole.LEADER, self.broker_id
         self.isr = set_order(requested.state.leader_and_isr.isr)
         self.leader_epoch_start_offset = self.log_end_offset
-        self.written_log.epochs.assign(self.leader_epoch, self.log_end_offset)
+        self.written_log.begin_epoch(self.leader_epoch)
         others = [b for b in dict.fromkeys(requested.assignment.replicas) if b != self.broker_id]
         known = self.followers if was_leader else {}
         self.followers = {

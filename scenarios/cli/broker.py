@@ -33,6 +33,7 @@ EVENTS_IN_MEMORY = 100_000
 """A broker can run for days. --trace keeps everything."""
 MAX_ID = 2**31 - 1
 LOOPBACK = "127.0.0.1"
+LOG_DIRS = "log.dirs"
 DEFAULT_TICK_TIME_MS = 2_000
 """ZooKeeper's own default: the tickTime of the cluster's ZooKeeper is not known here."""
 
@@ -65,6 +66,14 @@ def broker(
             metavar="NAME=VALUE",
             autocompletion=completion.settings,
             help="Another setting under Kafka's name; may be repeated.",
+        ),
+    ] = None,
+    log_dir: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep the records in this directory, in Kafka's format, for the next start; may be repeated. Without it "
+            "they are in memory, and end with the process.",
         ),
     ] = None,
     release: Annotated[
@@ -112,7 +121,7 @@ def broker(
     kcsim broker --id 2 --zookeeper 127.0.0.1:2181 --rack b --setting log.retention.ms=60000
 
     SIGTERM, SIGHUP and Ctrl-C shut it down in order: leaders move to other brokers first. A second signal does not wait.
-    SIGKILL is a crash: its session expires later. Its records are in memory, and end with the process.
+    SIGKILL is a crash: its session expires later.
 
     Exit status: 0 stopped, 2 it could not be started, 5 a dry run, 64 the arguments are invalid, 130 stopped by a second
     signal.
@@ -124,6 +133,8 @@ def broker(
     spec = _spec(broker_id, rack, setting or [], listen, _release(release))
     check_capabilities(without or (), spec)
     spec = replace(spec, protections=spec.protections.without(without or ()), zookeeper_proxy=zookeeper_proxy)
+    if log_dir:
+        spec = replace(spec, settings={**spec.settings, LOG_DIRS: _log_dirs(log_dir)}, keeps_records=True)
     if trace is not None and trace.is_dir():
         trace = _new_file(trace, spec.brokers[0].name)
     check_trace(trace)
@@ -182,6 +193,18 @@ def _spec(
         has_brokers_elsewhere=True,
         release=release,
     )
+
+
+def _log_dirs(directories: list[Path]) -> str:
+    """Return the value of log.dirs, once each directory is there."""
+    for directory in directories:
+        if "," in str(directory):
+            fail(f"--log-dir: {directory}: a comma ends a path in log.dirs; name another one", ExitStatus.USAGE)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            fail(f"--log-dir: {directory}: {error.strerror or error}", ExitStatus.USAGE)
+    return ",".join(str(directory.absolute()) for directory in directories)
 
 
 def _listen_address(text: str) -> tuple[str, int]:
@@ -273,11 +296,13 @@ class _BrokerCommand:
         import asyncio
 
         from kcsim.eventlog.cluster_state import ENDED
-        from kcsim.scenarios.cli.up_cluster.cluster_lifecycle import ClusterLifecycle
+        from kcsim.scenarios.cli.up_cluster.cluster_lifecycle import RUNNING, ClusterLifecycle
 
         cluster.log.keep_latest(EVENTS_IN_MEMORY)
 
         def on_tick() -> None:
+            if cluster.vanished_log_dirs(self.name) and cluster.state.processes.get(self.name) == RUNNING:
+                cluster.runtime.spawn("fail-log-dir", self._fail_log_dir(cluster))
             if cluster.state.processes.get(self.name) in ENDED:  # it has ended by itself
                 lifecycle.stop()
 
@@ -290,6 +315,13 @@ class _BrokerCommand:
 
         on_stop_signals(asyncio.get_running_loop(), stop, lifecycle.kill)
         await lifecycle.run()
+
+    async def _fail_log_dir(self, cluster: "Cluster") -> None:
+        """Fail a log directory that somebody has deleted."""
+        from kcsim.eventlog.run_actions import ClusterError
+
+        with suppress(ClusterError):  # the broker has ended meanwhile
+            await cluster.fail_log_dir(self.name)
 
     def _print_address(self) -> None:
         print(f"{self.name} listens at {_address(self.spec)}", flush=True)
