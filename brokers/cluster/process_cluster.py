@@ -6,6 +6,7 @@ ZooKeeper's transaction log and from what they write into files; they are not qu
 """
 
 import shutil
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -40,10 +41,10 @@ from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentT
 from kcsim.controller.requests import ErrorCode
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.cluster_state import ClusterState
-from kcsim.eventlog.events import EventFields, EventKind, hexadecimal
+from kcsim.eventlog.events import Event, EventFields, EventKind, hexadecimal
 from kcsim.eventlog.run_actions import SCENARIO, ArmedWrite, ClusterError, RunActionLog, process_state_fields
 from kcsim.runtime.ports import Task
-from kcsim.vocabulary import BrokerId, SessionId, TopicPartition
+from kcsim.vocabulary import BrokerId, ReplicaAssignment, SessionId, TopicPartition
 from kcsim.zk.proxy import Breakpoint, ProxiedSession, ProxiedWrite, ZooKeeperProxy
 from kcsim.zk.servers.ports import State
 
@@ -129,6 +130,9 @@ class AdminTools(Protocol):
     async def alter_partition_reassignments(
         self, bootstrap: str, targets: ReassignmentTargets
     ) -> dict[TopicPartition, ErrorCode]: ...
+    async def list_partition_reassignments(
+        self, bootstrap: str, partitions: Collection[TopicPartition] | None
+    ) -> dict[TopicPartition, ReplicaAssignment]: ...
     async def elect_leaders(
         self, bootstrap: str, election_type: ElectionType, partitions: Collection[TopicPartition] | None
     ) -> ElectionResults: ...
@@ -151,10 +155,15 @@ class ProcessObserver:
 
 @dataclass
 class ProcessSlot:
-    """A broker's slot in the cluster: its id, disk and port, which stay the same through all its incarnations."""
+    """A broker's slot in the cluster: its id, disk and port, which stay the same through all its incarnations.
+
+    Attributes:
+        address: host:port where clients reach it.
+    """
 
     process: BrokerProcess
     proxy: ZooKeeperProxy
+    address: str
     state: BrokerProcessState = BrokerProcessState.STOPPED
     watch: Task | None = None
     fatal_fault: int | None = None  # the fault that may make it end by itself
@@ -213,6 +222,8 @@ class ProcessCluster:
         self._sees_inside = observer.sees_inside
         self.network_faults: NetworkFaults | None = None
         self._producers: list[KafkaProducer] = []
+        self._client_connections: Counter[str] = Counter()
+        log.subscribe(self._count_connection)
         self.acknowledged_records = AcknowledgedRecords()
 
     def inject_faults_into(self, network: ProxiedNetwork) -> None:
@@ -233,6 +244,20 @@ class ProcessCluster:
     def log_folders(self) -> Mapping[str, Path]:
         """The directory of each broker's own log files (server.log, controller.log, …); deleted after the run."""
         return {name: slot.process.logs for name, slot in self._slots.items()}
+
+    @property
+    def member_names(self) -> tuple[str, ...]:
+        return self.servers.member_names
+
+    @property
+    def client_connections(self) -> Mapping[str, int]:
+        """Client id of each client from outside the run -> the number of its open connections; empty if it is not known."""
+        return +self._client_connections
+
+    def _count_connection(self, event: Event) -> None:
+        if event.kind in (EventKind.CLIENT_CONNECTED, EventKind.CLIENT_DISCONNECTED, EventKind.CLIENT_CONNECTION_CLOSED):
+            count = event.count or 1
+            self._client_connections[event.client_id or ""] += count if event.kind is EventKind.CLIENT_CONNECTED else -count
 
     @property
     def is_seen_from_outside(self) -> bool:
@@ -446,6 +471,13 @@ class ProcessCluster:
         self._actions.act_on_partitions("alter-partition-reassignments", targets, detail)
         return await self._tools.alter_partition_reassignments(self.bootstrap(), targets)
 
+    async def list_partition_reassignments(
+        self, partitions: Collection[TopicPartition] | None = None
+    ) -> dict[TopicPartition, ReplicaAssignment]:
+        """Return the ongoing reassignments of these partitions, or of all. Raises: ClusterError."""
+        self._actions.act("list-partition-reassignments", None)
+        return await self._tools.list_partition_reassignments(self.bootstrap(), partitions)
+
     async def elect_leaders(
         self, election_type: ElectionType, partitions: Collection[TopicPartition] | None = None
     ) -> ElectionResults:
@@ -455,10 +487,11 @@ class ProcessCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        return ",".join(slot.process.address for slot in self._slots.values())
+        """The addresses of all brokers, running or not."""
+        return ",".join(slot.address for slot in self._slots.values())
 
     def bootstrap(self) -> str:
-        """Return the bootstrap servers: the addresses of all running brokers. Raises: ClusterError if none runs."""
+        """Return the addresses of the running brokers, without proxies, for tools. Raises: ClusterError if none runs."""
         running = [slot for slot in self._slots.values() if slot.state is BrokerProcessState.RUNNING]
         if not running:
             raise ClusterError("no broker is running to send a request to")

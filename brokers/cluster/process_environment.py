@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any, Protocol
 
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
@@ -37,10 +38,12 @@ from kcsim.zk.files.ensemble_log import EnsembleLogTail
 from kcsim.zk.live import LiveZooKeeper
 from kcsim.zk.ports import Session
 from kcsim.zk.proxy import ZooKeeperProxy
+from kcsim.zk.servers.errors import PortTakenError
 from kcsim.zk.servers.free_ports import free_ports
 from kcsim.zk.servers.guarded_processes import GuardedProcesses
 from kcsim.zk.servers.ports import ZooKeeperServers
 
+HOST = "127.0.0.1"
 ProcessScript = Callable[[ProcessCluster], Coroutine[Any, Any, None]]
 
 
@@ -152,7 +155,7 @@ async def _run_on(
 ) -> None:
     log, clock, run = logged
     guarded = GuardedProcesses(what="brokers")  # one for all brokers; their files are deleted with it
-    network = ProxiedNetwork() if spec.listener_proxies else None
+    network = ProxiedNetwork(Random(f"{log.events[run.seq].seed} network")) if spec.listener_proxies else None
     slots = [await _slot(servers.connect_string, software, spec, broker, (guarded, network)) for broker in spec.brokers]
     directories = [d for d in map(servers.transaction_log_dir, servers.member_names) if d is not None]
     feed = software.feed(FeedContext(log, clock, EnsembleLogTail(directories), slots, run))
@@ -193,8 +196,14 @@ async def _slot(
     guarded, network = parts
     proxy = ZooKeeperProxy(connect_string)
     await proxy.start()
-    port = free_ports(1)[0]
-    advertised = None if network is None else (await network.open_proxy(broker.name, port)).port
+    given = None if spec.client_ports is None else spec.client_ports[broker.broker_id]
+    port = free_ports(1)[0] if given is None or network is not None else given
+    advertised = None
+    if network is not None:
+        try:
+            advertised = (await network.open_proxy(broker.name, port, given)).port
+        except OSError:
+            raise PortTakenError(given, broker.name) from None
     directory = guarded.directory / broker.name
     place = SlotContext(connect_string, proxy.connect_string, directory, port, advertised, guarded)
-    return ProcessSlot(software.process(broker, spec, place), proxy)
+    return ProcessSlot(software.process(broker, spec, place), proxy, f"{HOST}:{advertised or port}")

@@ -28,7 +28,7 @@ from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.event_log import EventLog
 from kcsim.runtime.ports import Promise, Runtime
-from kcsim.vocabulary import BrokerId, TopicPartition
+from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
 
 Moment = Literal["before", "after"]
 
@@ -243,4 +243,21 @@ class ScenarioCluster(ObservedCluster, BrokerActions, Protocol):
         self, election_type: ElectionType, partitions: Collection[TopicPartition] | None = None
     ) -> ElectionResults:
         """Elect leaders for these partitions, or for all. Return a result for each. Raises: ClusterError."""
+        ...
+
+
+class ControlledCluster(ScenarioCluster, Protocol):
+    """What a cluster that people control while it runs offers in addition: views of its members, clients, reassignments."""
+
+    @property
+    def member_names(self) -> tuple[str, ...]: ...
+    @property
+    def client_connections(self) -> Mapping[str, int]:
+        """Client id of each client from outside the run -> the number of its open connections."""
+        ...
+
+    async def list_partition_reassignments(
+        self, partitions: Collection[TopicPartition] | None = None
+    ) -> Mapping[TopicPartition, ReplicaAssignment]:
+        """Return the ongoing reassignments of these partitions, or of all. Raises: ClusterError."""
         ...

@@ -51,7 +51,7 @@ def check_for_real_brokers(loaded: "LoadedScenario", choice: "ZooKeeperChoice") 
     """Check that real brokers on this ZooKeeper can execute a scenario. Report what they cannot, line by line."""
     from kcsim.scenarios.engine.real_brokers import refusals
 
-    _check_transaction_log(choice, "real brokers")
+    check_transaction_log(choice, "real brokers")
     if problems := refusals(loaded):
         fail("\n".join(map(str, problems)), ExitStatus.USAGE)
 
@@ -60,12 +60,13 @@ def check_for_processes(loaded: "LoadedScenario", choice: "ZooKeeperChoice") -> 
     """Check that a scenario can be done to brokers in processes of their own. Report what cannot, line by line."""
     from kcsim.scenarios.engine.process_brokers import refusals_on_processes
 
-    _check_transaction_log(choice, "brokers in processes of their own")
+    check_transaction_log(choice, "brokers in processes of their own")
     if problems := refusals_on_processes(loaded):
         fail("\n".join(map(str, problems)), ExitStatus.USAGE)
 
 
-def _check_transaction_log(choice: "ZooKeeperChoice", brokers: str) -> None:
+def check_transaction_log(choice: "ZooKeeperChoice", brokers: str) -> None:
+    """Check that the run can read ZooKeeper's transaction log. Args: brokers: what needs it, in words."""
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
 
     if choice.kind not in (ZooKeeperKind.EMBEDDED, ZooKeeperKind.ENSEMBLE, ZooKeeperKind.MODEL):

@@ -109,6 +109,7 @@ def run_info(
     loaded: "LoadedScenario", choice: "ZooKeeperChoice", options: RunOptions, kafka: "KafkaInstallation | None"
 ) -> "RunInfo":
     """Return the description of the run for its first event."""
+    from kcsim.brokers.cluster.run_setup import IN_PROCESSES
     from kcsim.eventlog.run_record import RunSource
     from kcsim.scenarios.engine.run_source import scenario_run_info, source_name
 
@@ -125,7 +126,7 @@ def run_info(
     )
     brokers = f"Apache Kafka {kafka.version}" if kafka else None
     if options.brokers is BrokersKind.PROCESSES:
-        brokers = "simulated, in processes of their own"
+        brokers = IN_PROCESSES
     return scenario_run_info(loaded, options.seed, where, brokers=brokers, source=source)
 
 

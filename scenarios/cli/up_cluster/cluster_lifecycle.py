@@ -5,7 +5,7 @@ Actions on the running cluster come from elsewhere (control_commands.py, or ZooK
 
 from collections.abc import Callable, Sequence
 
-from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.scenario_cluster import ControlledCluster
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.controller.decisions.placement import RandomNumbers
 from kcsim.errors import TimedOutError
@@ -37,7 +37,7 @@ class ClusterLifecycle:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ControlledCluster,
         topics: Sequence[NewTopic],
         numbers: RandomNumbers,
         on_up: Callable[[], None],
