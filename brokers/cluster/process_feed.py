@@ -7,6 +7,7 @@ else from the brokers' traces, merged by time, with causes that lead from proces
   follows from the ZkWrite that its broker has written into its trace before it sent the request.
 - A request between brokers is RequestSent at the sender and RequestReceived at the recipient. What follows from the latter
   follows from RequestSent here.
+- A registration and an election come with their transactions, before anything that others do about them.
 - Starts, stops and ends of processes are events of the run itself (process_cluster.py).
 
 Source of the same merge of complete traces: kcsim/eventlog/merged_traces.py.
@@ -31,6 +32,7 @@ from kcsim.zk.capture.transaction_log_capture import TransactionLogCapture, Tran
 from kcsim.zk.files.transactions import CloseSessionTxn, CreateTxn, DeleteTxn, SetDataTxn, Transaction
 from kcsim.zk.operations import Sync, Synced
 from kcsim.zk.ports import Session
+from kcsim.znodes import paths
 
 Owners = Callable[[], Mapping[SessionId, str]]
 """Session -> broker-N, for each session that a broker has been seen to open."""
@@ -119,8 +121,8 @@ class _Write:
     def of(cls, event: Event, seq: int = 0) -> "_Write":
         return cls(seq, event.path or "", event.controller_epoch_zk_version)
 
-    def is_of(self, paths: Sequence[str], fence: int | None) -> bool:
-        """Return whether a transaction with these paths and this fence may be of this write.
+    def is_of(self, written: Sequence[str], fence: int | None) -> bool:
+        """Return whether a transaction that writes these paths with this fence may be of this write.
 
         The path of the write may not have the number of a sequential znode yet.
         """
@@ -129,7 +131,7 @@ class _Write:
         return any(
             path == self.path
             or (path.startswith(self.path) and SEQUENCE_NUMBER.fullmatch(path.removeprefix(self.path)) is not None)
-            for path in paths
+            for path in written
         )
 
 
@@ -275,6 +277,20 @@ class ProcessFeed:
             return
         with self._clock.at(self._run.since_start_ms(transaction.time_ms)):
             self._capture.append(transaction)
+        if owner is not None:
+            self._append_outcome(transaction, owner)
+
+    def _append_outcome(self, transaction: Transaction, owner: str) -> None:
+        """Append what a broker did until it reported that it had registered, or won the election, by a transaction.
+
+        The broker learns of it with the answer; others may have acted on the transaction by then.
+        """
+        trace = self._traces.of(owner)
+        for _, event in () if trace is None else trace.unread:
+            if _is_outcome(event, transaction):
+                assert trace is not None
+                self._append_to(trace, event.seq)
+                return
 
     def _owner(self, session_id: SessionId) -> str | None:
         if session_id not in self._known_owners:
@@ -309,18 +325,18 @@ class ProcessFeed:
 
     def _find_write(self, transaction: Transaction, owner: str) -> None:
         """Find the ZkWrite of a transaction of which its broker has not reported: the answer may never have come."""
-        paths = [op.path for op in transaction.ops if isinstance(op, CreateTxn | DeleteTxn | SetDataTxn)]
+        written = [op.path for op in transaction.ops if isinstance(op, CreateTxn | DeleteTxn | SetDataTxn)]
         fence = fence_of(transaction, "") if transaction.is_multi else None
         trace, writes = self._traces.of(owner), self._brokers[owner].writes
         until_ms = transaction.time_ms + CLOCK_ERROR_MS
         for time_ms, event in () if trace is None else trace.unread:
             if time_ms > until_ms:
                 break
-            if event.kind is EventKind.ZK_WRITE and _Write.of(event).is_of(paths, fence):
+            if event.kind is EventKind.ZK_WRITE and _Write.of(event).is_of(written, fence):
                 assert trace is not None
                 self._append_to(trace, event.seq)
                 break
-        place = next((place for place, write in enumerate(writes) if write.is_of(paths, fence)), None)
+        place = next((place for place, write in enumerate(writes) if write.is_of(written, fence)), None)
         if place is not None:
             for _ in range(place + 1):
                 self._brokers[owner].write = writes.popleft().seq
@@ -402,6 +418,16 @@ class ProcessFeed:
             if event.kind is EventKind.REQUEST_SENT and (event.node, event.broker_id, event.event) == channel:
                 last = event.seq
         self._append_to(trace, last)
+
+
+def _is_outcome(event: Event, transaction: Transaction) -> bool:
+    """Return whether an event is the registration or the election of a broker by this transaction."""
+    if event.kind is EventKind.BROKER_REGISTERED:
+        return event.broker_epoch == transaction.zxid
+    if event.kind is not EventKind.ELECTION_WON:
+        return False
+    written = (op for op in transaction.ops if isinstance(op, SetDataTxn) and op.path == paths.CONTROLLER_EPOCH)
+    return any(op.version == event.controller_epoch_zk_version for op in written)
 
 
 def _place_of(event: Event) -> tuple[str, str]:
