@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from kcsim.eventlog.events import EventKind
-from kcsim.scenarios.engine.real_brokers import records_refusals
+from kcsim.scenarios.engine.real_brokers import RECORDS, records_refusals
 from kcsim.scenarios.engine.steps.registry import spec_of
 from kcsim.scenarios.language.conditions_model import Condition
 from kcsim.scenarios.language.model import hyphenated
@@ -33,8 +33,8 @@ UNREPORTED: Mapping[EventKind, str] = MappingProxyType(
     }
 )
 """Kind of event that no part of such a run reports -> why."""
-COUNTED_BY_ATTEMPT = frozenset({EventKind.RECORDS_ACKNOWLEDGED, EventKind.RECORDS_GIVEN_UP})
-"""Kinds of event that sum up results: how many each sums up depends on the producer."""
+RESULTS = frozenset({EventKind.RECORDS_ACKNOWLEDGED, EventKind.RECORDS_GIVEN_UP})
+"""Kinds of event of producers, of which only the columns RECORDS are seen."""
 
 
 def refusals_on_processes(loaded: LoadedScenario) -> list[FileProblem]:
@@ -59,6 +59,6 @@ def why_unobservable_on_processes(condition: Condition) -> str | None:
         for kind in pattern.kinds:
             if kind in UNREPORTED:
                 return f"{pattern}: {UNREPORTED[kind]}"
-            if kind in COUNTED_BY_ATTEMPT and "count" in pattern.fields:
-                return f"{pattern}: how many results are reported at once depends on the producer"
+            if kind in RESULTS and pattern.fields.keys() - RECORDS:
+                return f"{pattern}: producers of other processes do not report it in this detail"
     return None

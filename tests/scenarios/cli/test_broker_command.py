@@ -201,6 +201,14 @@ def test_a_chroot_that_does_not_exist_is_not_created(server: EmbeddedZooKeeper) 
         (["--zookeeper", "127.0.0.1:1", "--listen", "192.0.2.1:9092"], 64, "--listen: nothing can listen on 192.0.2.1 here"),
         (["--zookeeper", "127.0.0.1:1", "--setting", "port=1"], 64, "--setting: port: --id, --rack and --listen say this"),
         (["--zookeeper", "127.0.0.1:1", "--setting", "inter.broker.protocol.version=1.0"], 64, "'1.0' is no value of inter"),
+        (
+            ["--zookeeper", "127.0.0.1:1", "--release", "2.7"],
+            64,
+            "--release: '2.7' is no release of Kafka that is simulated",
+        ),
+        (["--zookeeper", "127.0.0.1:1", "--without", "fence"], 64, "--without: unknown protection 'fence'"),
+        (["--zookeeper", "127.0.0.1:1", "--log-dir", "a,b"], 64, "--log-dir: a,b: a comma ends a path in log.dirs"),
+        (["--zookeeper", "127.0.0.1:1", "--log-dir", "/dev/null/a"], 64, "--log-dir: /dev/null/a: Not a directory"),
         (["--zookeeper", "127.0.0.1:1", "--trace", "/no/such/place.jsonl"], 64, "--trace: there is no directory /no/such"),
     ],
 )
