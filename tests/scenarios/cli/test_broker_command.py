@@ -29,6 +29,7 @@ PROGRAM = """import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
 from kcsim.scenarios.cli.main import main
 main()"""
+ONE_REPLICA = ("--partitions", "3", "--replication-factor", "1")
 SETTINGS = ("--setting", "zookeeper.session.timeout.ms=8000", "--setting", "controlled.shutdown.retry.backoff.ms=50")
 """Settings with which a killed broker's session expires after 8 s, and a slow broker's on a busy machine does not."""
 
@@ -129,6 +130,29 @@ def test_processes_lose_no_record_when_their_controller_crashes(server: Embedded
     assert list(read_trace(third.trace))[-1].kind is EventKind.RUN_ENDED
     assert registered(connect) == {}
     check_merged(list(read_trace(tmp_path / TRACES)))
+
+
+@pytest.mark.live
+def test_records_in_a_log_directory_outlive_a_killed_process(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
+    """The next process has them; and it ends by itself when somebody deletes its only log directory."""
+    connect, log_dir = new_chroot(server.connect_string), tmp_path / "data"
+    kept = ("--log-dir", str(log_dir))
+    with broker_process(1, connect, tmp_path, *kept) as broker:
+        created = kcsim("topics", "--zookeeper", connect, "--execute", "--create", "--topic", "orders", *ONE_REPLICA)
+        assert created.exit_code == 0, created.output
+        broker.wait_for("broker-1   leads orders-")
+        records = written(f"127.0.0.1:{registered(connect)['1']['port']}", values(0), acks="all")
+        broker.process.kill()
+        broker.process.wait()
+    until(lambda: registered(connect), lambda found: found == {}, "the session to expire", PATIENCE_S)
+    with broker_process(1, connect, tmp_path, *kept) as broker:
+        broker.wait_for("broker-1   leads orders-")
+        servers = f"127.0.0.1:{registered(connect)['1']['port']}"
+        found = read(servers, dict.fromkeys(range(3), 0), len(records))
+        assert {place: message.value() for place, message in found.items()} == {at: value for value, at in records.items()}
+        log_dir.rename(tmp_path / "gone")
+        assert broker.process.wait(PATIENCE_S) == 0
+    assert EventKind.LOG_DIR_FAILED in {event.kind for event in read_trace(broker.trace)}
 
 
 def check_merged(events: list[Event]) -> None:
