@@ -182,6 +182,9 @@ class Cluster:
         if self._observed_clients is not None:
             self._observed_clients.report_all()
 
+    async def catch_up(self) -> None:
+        """Do nothing: what these brokers do is in the event log at once."""
+
     async def wait_until(self, condition: Callable[[], str | None], within_ms: int) -> None:
         await self._state_watch.wait_until(condition, within_ms)
 

@@ -274,6 +274,10 @@ class ProcessCluster:
     async def wait_until(self, condition: Callable[[], str | None], within_ms: int) -> None:
         await self._state_watch.wait_until(condition, within_ms)
 
+    async def catch_up(self) -> None:
+        if self._sees_inside:  # else log lines of this moment are not written yet, and would come after what is done next
+            await self._settle()
+
     async def settle(self) -> None:
         """Return when everything that has happened by now is in the event log."""
         await self._settle()

@@ -222,6 +222,10 @@ class ScenarioCluster(ObservedCluster, BrokerActions, Protocol):
         simulated: the same cluster with what only simulated brokers offer; None if its brokers are not simulated.
     """
 
+    async def catch_up(self) -> None:
+        """Append to the event log what has happened by now, so that it comes before what is done next."""
+        ...
+
     @property
     def servers(self) -> ServerFaults: ...
     @property

@@ -46,6 +46,8 @@ RUN_IN_PART = {
 
 OF_OTHER_TIMING = {
     "fault-isr-change-stays-pending": "a follower that is paused before its first fetch, some milliseconds after it began",
+    "restart-unseen": "a restart that is over before the controller looks; a process takes seconds to end and to start",
+    "rolling-upgrade": "a restart that is over before the next controller is elected",
 }
 """Scenario -> the moment that it needs, which is over when the event before it has been read from a trace."""
 SLOW = ("broker-crash-and-return", "leader-crash-acks-one")
