@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from kcsim.brokers.cluster.client_observer import ClientObservers
 
 LOOK_EVERY_MS = 20
+READ_WITHIN_S = 0.0005
 
 
 Around = Callable[[str], AbstractContextManager[None]]
@@ -80,8 +81,7 @@ def run_live(
         try:
             await servers.start()
             already = await _check_external(servers, spec) if isinstance(servers, ExternalZooKeeper) else ""
-            runtime.restart_clock()
-            epoch_ms = int(time.time() * 1000)
+            epoch_ms = restarted_ms(runtime)
             began_ms = epoch_ms if spec.has_brokers_elsewhere else None
             described = replace(info, zookeeper=info.zookeeper + already, began_ms=began_ms)
             began = begin_run(log, described, spec, subscribers)
@@ -94,6 +94,18 @@ def run_live(
 
     runtime.run(main())
     return log
+
+
+def restarted_ms(runtime: WallClockRuntime) -> int:
+    """Restart the clock of a run. Return when that was, in ms since 1970, to the ms also on a busy machine.
+
+    The times of several processes are compared, so the clock must not be restarted long before the time is read.
+    """
+    while True:
+        before_s = time.time()
+        runtime.restart_clock()
+        if time.time() - before_s < READ_WITHIN_S:
+            return int(before_s * 1000)
 
 
 def keep_log(servers: ZooKeeperServers, directory: Path) -> None:

@@ -11,7 +11,14 @@ from typing import Any, Protocol
 
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
 from kcsim.brokers.cluster.environment import ClusterEnvironment
-from kcsim.brokers.cluster.live_environment import Around, FaultAttributingServers, keep_log, observed, servers_of
+from kcsim.brokers.cluster.live_environment import (
+    Around,
+    FaultAttributingServers,
+    keep_log,
+    observed,
+    restarted_ms,
+    servers_of,
+)
 from kcsim.brokers.cluster.process_cluster import (
     AdminTools,
     BrokerProcess,
@@ -131,8 +138,7 @@ def run_on_processes(
         servers = servers_of(choice, spec)
         try:
             await servers.start()
-            runtime.restart_clock()
-            epoch_ms = wall_ms()
+            epoch_ms = restarted_ms(runtime)
             run = RunClock(begin_run(log, info, spec, subscribers), epoch_ms, wall_ms)
             with around(servers.connect_string):
                 await _run_on(servers, software, spec, runtime, (log, clock, run), script)

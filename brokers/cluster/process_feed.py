@@ -94,7 +94,7 @@ class RunClock:
 
 
 @dataclass
-class _Requests:
+class _SentRequests:
     """The requests of one channel that have been sent and not received: time and seq of each RequestSent, oldest first."""
 
     sent: deque[tuple[int, int]] = field(default_factory=deque)
@@ -184,7 +184,7 @@ class ProcessFeed:
         self._pending: deque[Transaction] = deque()  # read, and not appended yet
         self._known_owners: dict[SessionId, str] = {}
         self._brokers = {trace.node: _Broker(run.seq) for trace in traces}
-        self._requests: dict[tuple[str, int | None, str | None], _Requests] = {}  # sender, recipient's id, name
+        self._requests: dict[tuple[str, int | None, str | None], _SentRequests] = {}  # sender, recipient's id, name
         self._latest: dict[tuple[str, str], int] = {}  # (path or kind, session) -> seq of the last such transaction
         self._under_way: set[str] = set()  # the brokers of which an event is being appended
         self._server_fault: int | None = None
@@ -328,10 +328,7 @@ class ProcessFeed:
         written = [op.path for op in transaction.ops if isinstance(op, CreateTxn | DeleteTxn | SetDataTxn)]
         fence = fence_of(transaction, "") if transaction.is_multi else None
         trace, writes = self._traces.of(owner), self._brokers[owner].writes
-        until_ms = transaction.time_ms + CLOCK_ERROR_MS
-        for time_ms, event in () if trace is None else trace.unread:
-            if time_ms > until_ms:
-                break
+        for _, event in () if trace is None else trace.unread:
             if event.kind is EventKind.ZK_WRITE and _Write.of(event).is_of(written, fence):
                 assert trace is not None
                 self._append_to(trace, event.seq)
@@ -373,7 +370,7 @@ class ProcessFeed:
         seq = self._log.put(structs.replace(event, cause=self._cause(trace, broker, event)))
         if event.kind is EventKind.REQUEST_SENT:
             channel = event.node, event.broker_id, event.event
-            self._requests.setdefault(channel, _Requests()).sent.append((time_ms, seq))
+            self._requests.setdefault(channel, _SentRequests()).sent.append((time_ms, seq))
         if event.kind is EventKind.ZK_WRITE_REFUSED and event.cause is not None:
             refused = trace.merged_cause(event)
             broker.writes = deque(write for write in broker.writes if write.seq != refused)
