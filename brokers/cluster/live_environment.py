@@ -201,7 +201,8 @@ async def _check_external(servers: ExternalZooKeeper, spec: ClusterSpec) -> str:
         await require_chroot(servers.chroot, session)
         replies = await session.call([GetData(servers.chroot + path) for path in (paths.CONTROLLER, paths.MIGRATION)])
         found = [reply.data if isinstance(reply, DataRead) else None for reply in replies]
-        if (kraft_controller := kraft_controller_in(*found)) is not None:
+        # Whoever puts a proxy in front of ZooKeeper has started both, and made the migration a part of the run.
+        if spec.zookeeper_proxy is None and (kraft_controller := kraft_controller_in(*found)) is not None:
             raise InMigrationError(servers.connect_string, kraft_controller)
         registered = await children_of(session, servers.chroot + paths.BROKER_IDS)
         if registered and not spec.has_brokers_elsewhere:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import nullcontext
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -160,29 +160,32 @@ async def _run_on(
     script: ProcessScript,
 ) -> None:
     log, clock, run = logged
-    guarded = GuardedProcesses(what="brokers")  # one for all brokers; their files are deleted with it
-    network = ProxiedNetwork(Random(f"{log.events[run.seq].seed} network")) if spec.listener_proxies else None
-    slots = [await _slot(servers.connect_string, software, spec, broker, (guarded, network)) for broker in spec.brokers]
-    directories = [d for d in map(servers.transaction_log_dir, servers.member_names) if d is not None]
-    feed = software.feed(FeedContext(log, clock, EnsembleLogTail(directories), slots, run))
-    log.follow_transactions(feed.catch_up)
-    live = LiveZooKeeper(servers.connect_string, ledger=feed.ledger)
-    admin = await live.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, run.seq)
-    members = FaultAttributingServers(servers, live)
-    environment = ClusterEnvironment(runtime, log, live, admin, members, run.epoch_ms)
-    observer = ProcessObserver(feed.attribute_session_end, partial(feed.settle, admin), software.sees_inside)
-    cluster = ProcessCluster(environment, slots, software.tools, observer, servers.connect_string)
-    if network is not None:
-        cluster.inject_faults_into(network)
-    try:
+    async with AsyncExitStack() as ends:
+        guarded = GuardedProcesses(what="brokers")  # one for all brokers; their files are deleted with it
+        ends.callback(guarded.close)
+        network = None
+        if spec.listener_proxies:
+            network = ProxiedNetwork(Random(f"{log.events[run.seq].seed} network"))
+            ends.push_async_callback(network.stop)
+        slots = []
+        for broker in spec.brokers:
+            slots.append(await _slot(servers.connect_string, software, spec, broker, (guarded, network)))
+            ends.push_async_callback(slots[-1].proxy.stop)
+        directories = [d for d in map(servers.transaction_log_dir, servers.member_names) if d is not None]
+        feed = software.feed(FeedContext(log, clock, EnsembleLogTail(directories), slots, run))
+        log.follow_transactions(feed.catch_up)
+        live = LiveZooKeeper(servers.connect_string, ledger=feed.ledger)
+        admin = await live.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, run.seq)
+        ends.push_async_callback(admin.close)
+        members = FaultAttributingServers(servers, live)
+        environment = ClusterEnvironment(runtime, log, live, admin, members, run.epoch_ms)
+        observer = ProcessObserver(feed.attribute_session_end, partial(feed.settle, admin), software.sees_inside)
+        cluster = ProcessCluster(environment, slots, software.tools, observer, servers.connect_string)
+        ends.push_async_callback(cluster.close)
+        if network is not None:
+            cluster.inject_faults_into(network)
         async with observed(runtime, log, spec, partial(feed.look, admin)):
             await script(cluster)
-    finally:
-        await cluster.close()
-        if network is not None:
-            await network.stop()
-        await admin.close()
-        guarded.close()
 
 
 def wall_ms() -> int:

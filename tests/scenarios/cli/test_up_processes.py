@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -13,6 +14,7 @@ from typer.testing import CliRunner, Result
 from kcsim.eventlog.event_log import read_trace
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.cli.app import app
+from kcsim.zk.servers.free_ports import free_ports
 from tests.scenarios.cli.test_up import PATIENCE_S, SETTINGS, Terminal, up
 from tests.zk.servers.processes import processes_about, until
 
@@ -118,6 +120,17 @@ def test_no_broker_outlives_its_parent_that_is_killed(tmp_path: Path, is_paused:
         os.kill(terminal.process.pid, signal.SIGKILL)
         terminal.end()
         assert_nothing_left_of(terminal)
+
+
+@pytest.mark.live
+@pytest.mark.usefixtures("runtime_directory")
+def test_a_port_in_use_is_one_line() -> None:
+    (port,) = free_ports(1)
+    with socket.create_server(("127.0.0.1", port)):
+        refused = kcsim("up", "--processes", "--zookeeper", "model", "--brokers", "1", "--ports", str(port))
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"port {port} of 127.0.0.1, meant for broker-1, is taken by another process" in refused.stderr
+    assert processes_about(f"kcsim-brokers-{os.getpid()}-") == []
 
 
 @pytest.mark.live
