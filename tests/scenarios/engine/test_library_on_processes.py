@@ -45,6 +45,7 @@ RUN_IN_PART = {
 """Scenario -> what some of its expectations need and no process reports."""
 
 OF_OTHER_TIMING = {
+    "fault-elections-without-end-reassigned": "a broker that is up before ten elections are over; a process takes seconds",
     "fault-isr-change-stays-pending": "a follower that is paused before its first fetch, some milliseconds after it began",
     "restart-unseen": "a restart that is over before the controller looks; a process takes seconds to end and to start",
     "rolling-upgrade": "a restart that is over before the next controller is elected",
