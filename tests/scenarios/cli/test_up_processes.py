@@ -86,6 +86,10 @@ def test_a_controller_that_is_killed_and_one_that_is_paused_are_followed_live(tm
         in_sync = "wait: {in-sync: all, within: 300s}"
         moved = kcsim("step", in_sync, "reassign: {orders-0: [1, 2]}", "wait: {reassigning: none, within: 300s}", in_sync)
         assert moved.exit_code == 0, moved.output
+        elected = kcsim("elect-leaders", "--election-type", "preferred", "--all-topic-partitions")
+        assert elected.exit_code == 0, elected.output
+        listed = kcsim("reassign", "--list")
+        assert (listed.exit_code, listed.stdout) == (0, "No partition reassignments found.\n"), listed.output
         assert json.loads(kcsim("status", "--output", "json").stdout)["controller"] is not None
         terminal.signal(signal.SIGINT)
         assert terminal.end() == 0
