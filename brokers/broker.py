@@ -282,8 +282,7 @@ class Broker:
             dirs = ", ".join(self.disk.log_dirs)
             raise BrokerStartError(f"Shutdown broker because all log dirs in {dirs} have failed: malformed checkpoint files")
         await self.replicas.read_settings(cause)
-        (endpoint,) = self._info.endpoints
-        self._listening = self._ports.network.listen(endpoint.host, endpoint.port)
+        self._listening = self._ports.network.listen(self._config.host_name, self._config.port_of(self.broker_id))
         await self._refuse_taken_endpoints(cause)
         await self._register(cause)
         self.controller.startup(cause)
@@ -376,6 +375,6 @@ class Broker:
 def broker_info(broker_id: BrokerId, rack: str | None, config: BrokerConfig) -> BrokerInfo:
     """Return what a broker registers, but for the time: its one endpoint and its rack."""
     listener = config.controller.inter_broker_listener_name
-    endpoint = Endpoint(listener, "PLAINTEXT", config.host_name, config.port_of(broker_id))
+    endpoint = Endpoint(listener, "PLAINTEXT", config.host_name, config.advertised_port_of(broker_id))
     version = 5 if config.controller.capabilities.broker_features else 4
     return BrokerInfo(broker_id, (endpoint,), rack, version=version)

@@ -72,6 +72,7 @@ class BrokerConfig:
     zookeeper_connection_timeout_ms: int | None = None  # unset: the session time-out
     host_name: str = "localhost"
     port: int | None = None  # unset: FIRST_PORT + broker id, so that brokers of one cluster differ
+    advertised_port: int | None = None  # unset: port; where a proxy stands in front of the broker, the port of that
     log_dirs: str = "/tmp/kafka-logs"
     controlled_shutdown_enable: bool = True
     controlled_shutdown_max_retries: int = 3  # the total number of attempts
@@ -154,6 +155,10 @@ class BrokerConfig:
     def port_of(self, broker_id: int) -> int:
         """Return the port of the broker with that id."""
         return self.port if self.port is not None else FIRST_PORT + broker_id
+
+    def advertised_port_of(self, broker_id: int) -> int:
+        """Return the port that the broker with that id registers."""
+        return self.port_of(broker_id) if self.advertised_port is None else self.advertised_port
 
     @property
     def longest_controlled_shutdown_ms(self) -> int:

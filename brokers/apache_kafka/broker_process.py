@@ -20,7 +20,6 @@ from kcsim.brokers.apache_kafka.log_files import (
     jvm_options,
     reason_in,
 )
-from kcsim.brokers.apache_kafka.process_exit import exit_status
 from kcsim.brokers.apache_kafka.properties import (
     HOST,
     NO_SETTINGS,
@@ -29,11 +28,13 @@ from kcsim.brokers.apache_kafka.properties import (
     properties_text,
     server_properties,
 )
+from kcsim.controller.capabilities import Release
 from kcsim.errors import TimedOutError
-from kcsim.zk.servers.errors import MemberStateError, PortTakenError
+from kcsim.zk.servers.errors import PortTakenError
 from kcsim.zk.servers.free_ports import free_ports, is_free
+from kcsim.zk.servers.guarded_process import GuardedProcess
 from kcsim.zk.servers.guarded_processes import GuardedProcesses
-from kcsim.zk.servers.ports import PAUSED, UP, State
+from kcsim.zk.servers.ports import State
 
 MAIN_CLASS = "kafka.Kafka"
 HEAP_MB = 256
@@ -49,6 +50,8 @@ class KafkaBroker:
 
     Methods without a time-out return when they have taken effect. A call that would have no effect raises MemberStateError.
     """
+
+    can_change_release = False
 
     def __init__(
         self,
@@ -69,6 +72,7 @@ class KafkaBroker:
 
         Raises: OwnSettingError, UnusableDirectoryError.
         """
+        self.release = Release(".".join(map(str, installation.release)))
         self.name = f"broker-{spec.broker_id}"
         self.broker_id = spec.broker_id
         self.directory = directory.absolute()
@@ -78,9 +82,7 @@ class KafkaBroker:
         self._installation = installation
         self._spec = spec
         self._properties()  # raises early
-        self._guarded = guarded
-        self._has_own_guard = guarded is None
-        self._last_state: State | None = None
+        self._process = GuardedProcess(self.name, guarded, what="kafka")
         self._log_starts: dict[Path, int] = {}
 
     def _properties(self) -> dict[str, str]:
@@ -91,9 +93,7 @@ class KafkaBroker:
     @property
     def state(self) -> State | None:
         """UP, PAUSED, or the exit status of a process that has ended; None before the first start."""
-        if self._guarded is not None and self._last_state in (UP, PAUSED):
-            self._last_state = self._guarded.states()[self.name]
-        return self._last_state
+        return self._process.state
 
     @property
     def address(self) -> str:
@@ -122,15 +122,17 @@ class KafkaBroker:
 
     # --- starting ---------------------------------------------------------------------------------------------------------
 
-    async def start(self, settings: Mapping[str, Value] = NO_SETTINGS) -> None:
+    async def start(self, settings: Mapping[str, Value] = NO_SETTINGS, release: Release | None = None) -> None:
         """Start the process, for the first time or again. Return when the process runs, long before the broker is up.
 
         Args:
             settings: changes of server.properties, which stay for later starts.
+            release: None: it is that of the installation.
 
         Raises: PortTakenError, OwnSettingError.
         """
-        self._require("start", lambda state: state not in (UP, PAUSED))
+        assert release is None, f"{self.name} has the release of its installation"
+        self._process.require_not_running()
         self._spec = replace(self._spec, settings={**self._spec.settings, **settings})
         await asyncio.to_thread(self._start)
 
@@ -154,29 +156,16 @@ class KafkaBroker:
             MAIN_CLASS,
             str(properties),
         ]
-        if self._guarded is None:
-            self._guarded = GuardedProcesses(what="kafka")
-        self._guarded.start(self.name, command, console)
-        self._last_state = UP
+        self._process.start(command, console)
 
     async def wait_until_up(self, timeout_s: float) -> None:
         """Return when the broker answers requests. By then it is registered in ZooKeeper.
 
         Raises: BrokerExitedError if the process ends instead, TimedOutError.
         """
-        loop = asyncio.get_running_loop()
-        end = loop.time() + timeout_s
-        answer = loop.create_task(first_answer(self.port), name=f"answer of {self.name}")
-        try:
-            while not answer.done():
-                state = self.state
-                if not isinstance(state, str):
-                    raise self._exited(state)
-                if loop.time() >= end:
-                    raise self._timed_out(timeout_s, "answer requests")
-                await asyncio.wait([answer], timeout=POLL_S)
-        finally:
-            answer.cancel()
+        if not await answers_within(self.port, lambda: isinstance(self.state, str), timeout_s):
+            state = self.state
+            raise self._timed_out(timeout_s, "answer requests") if isinstance(state, str) else self._exited(state)
 
     # --- ending -----------------------------------------------------------------------------------------------------------
 
@@ -185,55 +174,34 @@ class KafkaBroker:
 
         Raises: TimedOutError; the process then still runs.
         """
-        self._require("terminate", lambda state: state == UP)
-        self._last_state = await asyncio.to_thread(self._guard().terminate, self.name)
-        status = await exit_status(self._guard(), self.name, timeout_s)
+        status = await self._process.terminate(timeout_s)
         if status is None:
             raise self._timed_out(timeout_s, "end after SIGTERM")
-        self._last_state = status
         return status
 
     async def kill(self) -> None:
         """Kill the process with SIGKILL, whether it is paused or not. Return when the process is gone."""
-        self._require("kill", lambda state: state in (UP, PAUSED))
-        self._last_state = await asyncio.to_thread(self._guard().kill, self.name)
+        await self._process.kill()
 
     async def close(self) -> None:
         """Kill the process if it runs, and leave only files behind. Idempotent; the broker can be started again later."""
-        if self.state in (UP, PAUSED):
-            await self.kill()
-        if self._has_own_guard and self._guarded is not None:
-            guarded, self._guarded = self._guarded, None
-            await asyncio.to_thread(guarded.close)
+        await self._process.close()
 
     # --- pausing ----------------------------------------------------------------------------------------------------------
 
     async def pause(self) -> None:
         """Pause the process with SIGSTOP; its connections stay open and silent. Raises: BrokerExitedError."""
-        self._require("pause", lambda state: state == UP)
-        await self._change(self._guard().pause)
+        self._check(await self._process.pause())
 
     async def resume(self) -> None:
         """Resume the process with SIGCONT. Raises: BrokerExitedError."""
-        self._require("resume", lambda state: state == PAUSED)
-        await self._change(self._guard().resume)
+        self._check(await self._process.resume())
 
-    async def _change(self, act: Callable[[str], State]) -> None:
-        self._last_state = await asyncio.to_thread(act, self.name)
-        if isinstance(self._last_state, int):
-            raise self._exited(self._last_state)
+    def _check(self, state: State) -> None:
+        if isinstance(state, int):
+            raise self._exited(state)
 
     # --- errors -----------------------------------------------------------------------------------------------------------
-
-    def _guard(self) -> GuardedProcesses:
-        assert self._guarded is not None, "a process that runs has a guard"
-        return self._guarded
-
-    def _require(self, verb: str, holds: Callable[[State | None], bool]) -> None:
-        state = self.state
-        if not holds(state):
-            words = "not started" if state is None else f"down (status {state})" if isinstance(state, int) else state
-            raise MemberStateError(verb, self.name, words)
 
     def _exited(self, status: int | None) -> BrokerExitedError:
         assert status is not None, "a broker that was never started is not waited for"
@@ -245,7 +213,20 @@ class KafkaBroker:
         return TimedOutError(f"waited {timeout_s:g} s for {self.name} to {what}; last seen: {self.state}, last line: {last}")
 
 
-async def first_answer(port: int) -> None:
+async def answers_within(port: int, is_running: Callable[[], bool], timeout_s: float) -> bool:
+    """Return whether a broker on this port of 127.0.0.1 answers a request before its process ends and the time is up."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + timeout_s
+    answer = loop.create_task(_first_answer(port), name=f"answer at port {port}")
+    try:
+        while not answer.done() and is_running() and loop.time() < end:
+            await asyncio.wait([answer], timeout=POLL_S)
+        return answer.done()
+    finally:
+        answer.cancel()
+
+
+async def _first_answer(port: int) -> None:
     """Return when a broker on this port of 127.0.0.1 has answered a request.
 
     A broker listens long before it answers; requests that arrive in the meantime are answered then.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation, Release
 from kcsim.brokers.apache_kafka.log_files import COMMAND_LOG4J, jvm_options
-from kcsim.brokers.apache_kafka.process_exit import exit_status
 from kcsim.errors import TimedOutError
+from kcsim.zk.servers.guarded_process import exit_status
 from kcsim.zk.servers.guarded_processes import GuardedProcesses
 
 HEAP_MB = 128

@@ -1,4 +1,4 @@
-"""A proxy in front of a real broker's listener, which holds back what the network between two nodes would not let pass.
+"""A proxy in front of a broker's listener: it holds back or delays what the network between two nodes would.
 
 The broker advertises the proxy's port, so that brokers and clients connect to it. The first request of a connection names
 its client: brokers use their id (requests of the controller, and to it) or broker-N-fetcher-M; other clients are nodes by
@@ -10,14 +10,16 @@ Left out: a new connection over a cut link is accepted, and stalls with its firs
 import asyncio
 import re
 import struct
-from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
+from typing import Protocol
 
 from kcsim.brokers.apache_kafka.properties import HOST
 from kcsim.zk.servers.free_ports import free_ports
 
 READ_BYTES = 64 * 1024
+MOST_UNDER_WAY = 1_024
+"""So many parts are taken from the sender and have not arrived; then it has to wait."""
 UNKNOWN = "(unknown)"
 """The node of a client that does not name itself."""
 _LENGTH = struct.Struct(">i")
@@ -34,8 +36,13 @@ class LinkState(Enum):
     REFUSES = "refuses"
 
 
-LinkStates = Callable[[str, str], LinkState]
-"""Returns the present state of the link from one node to another."""
+class ProxiedLinks(Protocol):
+    """The links between nodes, as they are at present."""
+
+    def state(self, source: str, target: str) -> LinkState: ...
+    def delay_ms(self, source: str, target: str) -> int:
+        """Return how long something that is sent now takes to arrive."""
+        ...
 
 
 class ListenerProxy:
@@ -44,13 +51,14 @@ class ListenerProxy:
     Args:
         node: the broker's name.
         target_port: of the broker's own listener.
+        port: of 127.0.0.1; None takes a free one.
     """
 
-    def __init__(self, node: str, target_port: int, states: LinkStates) -> None:
+    def __init__(self, node: str, target_port: int, links: ProxiedLinks, port: int | None = None) -> None:
         self.node = node
-        self.port = free_ports(1)[0]
+        self.port = free_ports(1)[0] if port is None else port
         self._target_port = target_port
-        self._states = states
+        self._links = links
         self._changed = asyncio.Event()
         self._listener: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -90,7 +98,7 @@ class ListenerProxy:
                 self.break_off(source)
 
     def _refuses(self, source: str) -> bool:
-        return LinkState.REFUSES in (self._states(source, self.node), self._states(self.node, source))
+        return LinkState.REFUSES in (self._links.state(source, self.node), self._links.state(self.node, source))
 
     # --- connections
 
@@ -108,6 +116,7 @@ class ListenerProxy:
                 source = self._open[client] = source_of(first[_LENGTH.size :])
                 if self._refuses(source):
                     return
+                await asyncio.sleep(self._links.delay_ms(source, self.node) / 1000)
                 await self._until_it_passes(source, self.node)
                 from_server, server = await asyncio.open_connection(HOST, self._target_port)
                 server.write(first)
@@ -137,15 +146,37 @@ class ListenerProxy:
             await asyncio.wait(pumps)
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, link: tuple[str, str]) -> None:
-        with suppress(OSError):
-            while data := await reader.read(READ_BYTES):
-                await self._until_it_passes(*link)
-                writer.write(data)
-                await writer.drain()
-        await self._until_it_passes(*link)
+        under_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(MOST_UNDER_WAY)
+        reading = asyncio.ensure_future(self._read(reader, under_way, link))
+        try:
+            with suppress(OSError):
+                while True:
+                    arrives_s, data = await under_way.get()
+                    if (left_s := arrives_s - asyncio.get_running_loop().time()) > 0:
+                        await asyncio.sleep(left_s)
+                    await self._until_it_passes(*link)
+                    if not data:
+                        return
+                    writer.write(data)
+                    await writer.drain()
+        finally:
+            reading.cancel()
+
+    async def _read(
+        self, reader: asyncio.StreamReader, under_way: "asyncio.Queue[tuple[float, bytes]]", link: tuple[str, str]
+    ) -> None:
+        """Take what is sent over a link, until its end, which is empty; each part arrives after the one before it."""
+        last_s, data = 0.0, b"-"
+        while data:
+            try:
+                data = await reader.read(READ_BYTES)
+            except OSError:
+                data = b""
+            last_s = max(last_s, asyncio.get_running_loop().time() + self._links.delay_ms(*link) / 1000)
+            await under_way.put((last_s, data))
 
     async def _until_it_passes(self, source: str, target: str) -> None:
-        while self._states(source, target) is LinkState.HOLDS:
+        while self._links.state(source, target) is LinkState.HOLDS:
             await self._changed.wait()
 
 

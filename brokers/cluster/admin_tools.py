@@ -11,7 +11,7 @@ from kcsim.brokers.apache_kafka.installation import KafkaInstallation
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
 from kcsim.controller.requests import SUCCESS, ErrorCode
 from kcsim.eventlog.run_actions import ClusterError
-from kcsim.vocabulary import TopicPartition
+from kcsim.vocabulary import ReplicaAssignment, TopicPartition
 
 WITHIN_S = 60.0
 REASSIGN = "kafka.admin.ReassignPartitionsCommand"
@@ -41,6 +41,12 @@ class KafkaAdminTools:
         if cancelled:
             await self._reassign(bootstrap, ["--cancel", "--preserve-throttles"], cancelled)
         return dict.fromkeys(targets, ErrorCode.NONE)
+
+    async def list_partition_reassignments(
+        self, bootstrap: str, partitions: Collection[TopicPartition] | None
+    ) -> dict[TopicPartition, ReplicaAssignment]:
+        """Raises: ClusterError: what the command lists is not read."""
+        raise ClusterError("the reassignments of real brokers are not listed; kafka-reassign-partitions --list does it")
 
     async def _reassign(self, bootstrap: str, act: Sequence[str], plan: Mapping[TopicPartition, Sequence[int]]) -> None:
         partitions = [{"topic": tp.topic, "partition": tp.partition, "replicas": list(to) or [0]} for tp, to in plan.items()]

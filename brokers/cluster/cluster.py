@@ -180,6 +180,9 @@ class Cluster:
         if self._observed_clients is not None:
             self._observed_clients.report_all()
 
+    async def catch_up(self) -> None:
+        """Do nothing: what these brokers do is in the event log at once."""
+
     async def wait_until(self, condition: Callable[[], str | None], within_ms: int) -> None:
         await self._state_watch.wait_until(condition, within_ms)
 
@@ -456,6 +459,10 @@ class Cluster:
             leaders = len(slot.broker.data.fetchers.fetchers)
             self._actions.confirm(cause, "slow-follower", name, f"holds for what it fetches from {leaders} leaders, in all")
         return cause
+
+    def vanished_log_dirs(self, name: str) -> list[str]:
+        """Return a broker's log directories that somebody has deleted, and that have not failed yet."""
+        return self._slot(name).disk.vanished
 
     # --- clients
 

@@ -36,6 +36,7 @@ class ClusterSpec:
         client_ports: by broker id, the TCP port on which Kafka's clients reach the broker; only in live runs.
             None: no broker is reached from outside the run.
         client_host: the host on which these ports are opened, and which the brokers advertise.
+        zookeeper_proxy: the connect string by which brokers reach ZooKeeper, if a proxy stands between; only in live runs.
         has_brokers_elsewhere: whether brokers of other processes belong to the cluster, too.
         control_plane_over_tcp: whether controller and brokers reach each other at the client ports, with requests as bytes.
         replication_over_tcp: whether followers reach their leaders in the same way; only with control_plane_over_tcp.
@@ -57,6 +58,7 @@ class ClusterSpec:
     has_brokers_elsewhere: bool = False
     replication_over_tcp: bool = False
     data_dir: Path | None = None
+    zookeeper_proxy: str | None = None
 
     @property
     def session_timeout_ms(self) -> int:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from kcsim.brokers.cluster.client_observer import ClientObservers
 
 LOOK_EVERY_MS = 20
+READ_WITHIN_S = 0.0005
 
 
 Around = Callable[[str], AbstractContextManager[None]]
@@ -80,8 +81,7 @@ def run_live(
         try:
             await servers.start()
             already = await _check_external(servers, spec) if isinstance(servers, ExternalZooKeeper) else ""
-            runtime.restart_clock()
-            epoch_ms = int(time.time() * 1000)
+            epoch_ms = restarted_ms(runtime)
             began_ms = epoch_ms if spec.has_brokers_elsewhere else None
             described = replace(info, zookeeper=info.zookeeper + already, began_ms=began_ms)
             began = begin_run(log, described, spec, subscribers)
@@ -94,6 +94,18 @@ def run_live(
 
     runtime.run(main())
     return log
+
+
+def restarted_ms(runtime: WallClockRuntime) -> int:
+    """Restart the clock of a run. Return when that was, in ms since 1970, to the ms also on a busy machine.
+
+    The times of several processes are compared, so the clock must not be restarted long before the time is read.
+    """
+    while True:
+        before_s = time.time()
+        runtime.restart_clock()
+        if time.time() - before_s < READ_WITHIN_S:
+            return int(before_s * 1000)
 
 
 def keep_log(servers: ZooKeeperServers, directory: Path) -> None:
@@ -137,8 +149,9 @@ async def _run_on(
     clients = None if spec.client_ports is None else _observers_of_clients(runtime, log, spec, records)
     causes = RequestCauses()
     open_port = None if clients is None else _port_opener(runtime, clients, causes)
-    live, zookeeper, capture = _client_with_capture(servers, log)
-    admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
+    live, zookeeper, capture = _client_with_capture(servers, spec.zookeeper_proxy, log)
+    direct = zookeeper if spec.zookeeper_proxy is None else LiveZooKeeper(servers.connect_string, security=servers.security)
+    admin = await direct.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
     if isinstance(capture, TransactionLogCapture):
         admin = CaughtUpSession(admin, capture)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
@@ -188,7 +201,8 @@ async def _check_external(servers: ExternalZooKeeper, spec: ClusterSpec) -> str:
         await require_chroot(servers.chroot, session)
         replies = await session.call([GetData(servers.chroot + path) for path in (paths.CONTROLLER, paths.MIGRATION)])
         found = [reply.data if isinstance(reply, DataRead) else None for reply in replies]
-        if (kraft_controller := kraft_controller_in(*found)) is not None:
+        # Whoever puts a proxy in front of ZooKeeper has started both, and made the migration a part of the run.
+        if spec.zookeeper_proxy is None and (kraft_controller := kraft_controller_in(*found)) is not None:
             raise InMigrationError(servers.connect_string, kraft_controller)
         registered = await children_of(session, servers.chroot + paths.BROKER_IDS)
         if registered and not spec.has_brokers_elsewhere:
@@ -201,11 +215,14 @@ async def _check_external(servers: ExternalZooKeeper, spec: ClusterSpec) -> str:
 
 
 def _client_with_capture(
-    servers: ZooKeeperServers, log: EventLog
+    servers: ZooKeeperServers, proxy: str | None, log: EventLog
 ) -> tuple[LiveZooKeeper, ZooKeeper, TransactionLogCapture | ClientChangeCapture]:
     """Return a client, a ZooKeeper port on it whose changes reach the event log, and the capture of these changes.
 
     If ZooKeeper's transaction log can be read, it is the source of all changes.
+
+    Args:
+        proxy: the connect string of a proxy to go through, if there is one; only to a ZooKeeper that the run did not start.
     """
     directories = [servers.transaction_log_dir(name) for name in servers.member_names]
     if all(directory is not None for directory in directories):
@@ -214,7 +231,7 @@ def _client_with_capture(
         live = LiveZooKeeper(servers.connect_string, feed.ledger, servers.security)
         return live, live, feed
     replies = ClientChangeCapture(log)
-    live = LiveZooKeeper(servers.connect_string, replies.ledger, servers.security)
+    live = LiveZooKeeper(proxy or servers.connect_string, replies.ledger, servers.security)
     return live, ReportingZooKeeper(live, replies), replies
 
 

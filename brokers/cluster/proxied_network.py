@@ -1,13 +1,16 @@
-"""The network between real brokers: a proxy in front of each listener, and the conditions of the links between nodes.
+"""The network between brokers in processes: a proxy in front of each listener, and the conditions of the links.
 
-Links are cut and healed, and connections broken. Slow and lossy links, and breakpoints at requests, are not available.
+Links are cut, slow, lossy, and healed; connections are broken. What is lost is sent again as by TCP, so that it is late: all
+after it waits. Left out: rates, breakpoints at requests, and connections that break because of too many losses.
 """
 
 from dataclasses import dataclass
+from random import Random
 
 from kcsim.brokers.apache_kafka.listener_proxy import LinkState, ListenerProxy
 from kcsim.brokers.network.breakpoints import RequestBreakpoint
 from kcsim.brokers.network.link_conditions import LinkConditions, Links
+from kcsim.brokers.network.link_stream import LONGEST_PAUSE_MS, SENDING
 from kcsim.eventlog.run_actions import ClusterError
 
 
@@ -28,15 +31,18 @@ class ListenerConnection:
 
 
 class NoBreakpoints:
-    """What a network of real brokers has in place of breakpoints: nothing sees which request has been delivered."""
+    """What a network of processes has in place of breakpoints: nothing sees which request has been delivered."""
 
     def arm(self, _breakpoint: RequestBreakpoint) -> None:
         """Raises: ClusterError."""
-        raise ClusterError("connections break once a request has been delivered between simulated brokers only")
+        raise ClusterError("a proxy between brokers does not see which request has been delivered")
 
 
 class ProxiedNetwork:
     """The proxies of all brokers.
+
+    Args:
+        numbers: the random numbers for losses and jitter.
 
     Attributes:
         conditions: of the links; the proxies follow each change.
@@ -44,16 +50,17 @@ class ProxiedNetwork:
         breakpoints: none can be armed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: Random) -> None:
+        self._numbers = numbers
         self.open_port = None
         self.breakpoints = NoBreakpoints()
         self.conditions = LinkConditions()
         self.conditions.watchers.append(self._notice_change)
         self._proxies: list[ListenerProxy] = []
 
-    async def open_proxy(self, node: str, target_port: int) -> ListenerProxy:
-        """Start the proxy of a broker."""
-        proxy = ListenerProxy(node, target_port, self._state)
+    async def open_proxy(self, node: str, target_port: int, port: int | None = None) -> ListenerProxy:
+        """Start the proxy of a broker. Args: port: where it listens; None takes a free one. Raises: OSError."""
+        proxy = ListenerProxy(node, target_port, self, port)
         await proxy.start()
         self._proxies.append(proxy)
         return proxy
@@ -74,11 +81,26 @@ class ProxiedNetwork:
     def _connections(self) -> list[ListenerConnection]:
         return [ListenerConnection(source, proxy) for proxy in self._proxies for source in sorted({*proxy.sources})]
 
-    def _state(self, source: str, target: str) -> LinkState:
+    def state(self, source: str, target: str) -> LinkState:
+        """Return what the link from one node to another does with bytes now."""
         cut = self.conditions.of(source, target).cut
         if cut is None:
             return LinkState.PASSES
         return LinkState.REFUSES if cut.refuses else LinkState.HOLDS
+
+    def delay_ms(self, source: str, target: str) -> int:
+        """Return how long something takes that is sent now from one node to another, with all its retransmissions."""
+        condition = self.conditions.of(source, target)
+        delay_ms, pause_ms = 0, SENDING.first_ms
+        if condition.lossy is not None:
+            for _ in range(SENDING.times):
+                if self._numbers.random() >= condition.lossy.probability:
+                    break
+                delay_ms, pause_ms = delay_ms + pause_ms, min(2 * pause_ms, LONGEST_PAUSE_MS)
+        if (slow := condition.slow) is not None:
+            jitter_ms = self._numbers.randint(-slow.jitter_ms, slow.jitter_ms) if slow.jitter_ms else 0
+            delay_ms += slow.delay_ms + jitter_ms
+        return delay_ms
 
     def _notice_change(self) -> None:
         for proxy in self._proxies:

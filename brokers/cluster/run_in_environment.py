@@ -1,6 +1,6 @@
 """Runs a script in an environment: virtual time and ZooKeeper's model, or wall-clock time and a real ZooKeeper.
 
-The environment is chosen here only. On the wall clock, brokers can also be those of a real Apache Kafka.
+The environment is chosen here only. On the wall clock, brokers can also be processes of their own, or of a real Kafka.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from kcsim.zk.files.log_writer import LogWriter
 
 if TYPE_CHECKING:
     from kcsim.brokers.apache_kafka.installation import KafkaInstallation
-    from kcsim.brokers.cluster.kafka_environment import Script as KafkaScript
+    from kcsim.brokers.cluster.process_environment import ProcessScript
 
 
 def run_in_environment(
@@ -58,7 +58,7 @@ def run_with_kafka(
     choice: ZooKeeperChoice,
     spec: ClusterSpec,
     info: RunInfo,
-    script: "KafkaScript",
+    script: "ProcessScript",
     on_event: Callable[[Event], None] | None = None,
     trace: Path | None = None,
     zk_log: Path | None = None,
@@ -68,6 +68,22 @@ def run_with_kafka(
 
     with _kept(trace, on_event) as subscribers:
         return run_on_kafka(kafka, choice, spec, info, script, subscribers, zk_log)
+
+
+def run_with_processes(
+    choice: ZooKeeperChoice,
+    spec: ClusterSpec,
+    info: RunInfo,
+    script: "ProcessScript",
+    on_event: Callable[[Event], None] | None = None,
+    trace: Path | None = None,
+    zk_log: Path | None = None,
+) -> EventLog:
+    """Run a script like run_in_environment, with simulated brokers in processes of their own on a real ZooKeeper."""
+    from kcsim.brokers.cluster.simulated_process_environment import run_on_simulated_processes
+
+    with _kept(trace, on_event) as subscribers:
+        return run_on_simulated_processes(choice, spec, info, script, subscribers, zk_log=zk_log)
 
 
 @contextmanager

@@ -17,6 +17,9 @@ ADMIN_SESSION_TIMEOUT_MS = 30_000
 """Of the session that a run itself uses for its writes and reads."""
 ADMIN_CONNECT_TIMEOUT_MS = 15_000
 
+IN_PROCESSES = "simulated, in processes of their own"
+"""The implementation of the brokers where each is a process."""
+
 Subscribers = Sequence[Callable[[Event], None]]
 Script = Callable[[Cluster], Coroutine[Any, Any, None]]
 
@@ -29,7 +32,7 @@ class RunInfo:
     seed: int
     zookeeper: str
     brokers: str | None = None
-    """The implementation of the brokers; None: simulated brokers."""
+    """The implementation of the brokers; None: simulated brokers in the process of the run."""
     source: RunSource | None = None
     """What the run was made from, if that is a scenario with a text."""
     began_ms: int | None = None
@@ -56,7 +59,9 @@ def begin_run(log: EventLog, info: RunInfo, spec: ClusterSpec, subscribers: Subs
 def _record(info: RunInfo, spec: ClusterSpec) -> RunRecord:
     return RunRecord(
         versions=versions(),
-        settings=spec.settings if info.brokers else BrokerConfig.of(spec.settings, release=spec.release).named_values(),
+        settings=spec.settings
+        if info.brokers not in (None, IN_PROCESSES)
+        else BrokerConfig.of(spec.settings, release=spec.release).named_values(),
         tick_time_ms=spec.tick_time_ms,
         session_timeout_ms=spec.session_timeout_ms,
         protections_off=tuple(protection.name for protection in spec.protections.off),

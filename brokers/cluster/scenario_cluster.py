@@ -1,7 +1,7 @@
 """What a scenario can do to a cluster and see of it, whatever its ZooKeeper and its brokers are.
 
 Every action leaves two events: the request (Fault or AdminAct), and its observed effect (FaultConfirmed, or the change
-itself). A fault that had no effect is an error. `Cluster` and `KafkaCluster` are such clusters.
+itself). A fault that had no effect is an error. `Cluster` and `ProcessCluster` are such clusters.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,7 +28,7 @@ from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.event_log import EventLog
 from kcsim.runtime.ports import Promise, Runtime
-from kcsim.vocabulary import BrokerId, TopicPartition
+from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
 
 Moment = Literal["before", "after"]
 
@@ -222,6 +222,10 @@ class ScenarioCluster(ObservedCluster, BrokerActions, Protocol):
         simulated: the same cluster with what only simulated brokers offer; None if its brokers are not simulated.
     """
 
+    async def catch_up(self) -> None:
+        """Append to the event log what has happened by now, so that it comes before what is done next."""
+        ...
+
     @property
     def servers(self) -> ServerFaults: ...
     @property
@@ -243,4 +247,26 @@ class ScenarioCluster(ObservedCluster, BrokerActions, Protocol):
         self, election_type: ElectionType, partitions: Collection[TopicPartition] | None = None
     ) -> ElectionResults:
         """Elect leaders for these partitions, or for all. Return a result for each. Raises: ClusterError."""
+        ...
+
+
+class ControlledCluster(ScenarioCluster, Protocol):
+    """What a cluster that people control while it runs offers in addition: views of its members, clients, reassignments."""
+
+    @property
+    def release(self) -> Release:
+        """The newest release of Kafka among its brokers: that of the commands."""
+        ...
+
+    @property
+    def member_names(self) -> tuple[str, ...]: ...
+    @property
+    def client_connections(self) -> Mapping[str, int]:
+        """Client id of each client from outside the run -> the number of its open connections."""
+        ...
+
+    async def list_partition_reassignments(
+        self, partitions: Collection[TopicPartition] | None = None
+    ) -> Mapping[TopicPartition, ReplicaAssignment]:
+        """Return the ongoing reassignments of these partitions, or of all. Raises: ClusterError."""
         ...

@@ -38,6 +38,11 @@ class Disk:
         self._logs: dict[TopicPartition, ReplicaLog] = {}
         self._counts = dict.fromkeys(log_dirs, 0)
 
+    @property
+    def vanished(self) -> list[str]:
+        """The directories whose files have vanished, and which have not failed yet."""
+        return []
+
     def __contains__(self, tp: TopicPartition) -> bool:
         return tp in self._logs
 

@@ -112,8 +112,13 @@ def replace_file(path: Path, text: str) -> None:
 
 @contextmanager
 def errors_named(path: Path) -> Iterator[None]:
-    """Raise StorageError, with the path in it, for an error of the operating system."""
+    """Raise StorageError, with the path in it, for an error of the operating system.
+
+    If the whole folder has vanished, nothing is raised: it is noticed where the log directories are looked at.
+    """
     try:
         yield
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not path.parent.is_dir():
+            return
         raise StorageError(f"{error.filename or path}: {os.strerror(error.errno or 0)}") from error

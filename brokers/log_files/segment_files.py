@@ -87,12 +87,12 @@ class SegmentFiles:
         """Cut a segment's file before the batch with this offset. Return the offset of the first record that is gone."""
         self._close(base_offset)
         at, first_gone = 0, base_offset
-        for batch in batches_in(self.path(base_offset).read_bytes()):
-            run = run_of(batch)
-            if run.end_offset > offset:
-                break
-            at, first_gone = at + len(batch), run.end_offset
         with errors_named(self.path(base_offset)):
+            for batch in batches_in(self.path(base_offset).read_bytes()):
+                run = run_of(batch)
+                if run.end_offset > offset:
+                    break
+                at, first_gone = at + len(batch), run.end_offset
             os.truncate(self.path(base_offset), at)
         return first_gone
 

@@ -129,6 +129,10 @@ class StoredDisk(Disk):
         if isinstance(log, StoredReplicaLog):
             log.delete_files()
 
+    @property
+    def vanished(self) -> list[str]:
+        return [log_dir for log_dir in self.live_dirs if not self._folders[log_dir].is_dir()]
+
     def write_checkpoints(self) -> None:
         for log_dir, folder in self._folders.items():
             logs = [self._logs[tp] for tp in self.replicas(log_dir)]

@@ -188,5 +188,5 @@ class StoredReplicaLog(ReplicaLog):
         self._files.keep([])
         for name in (EPOCHS, TOPIC_ID):
             (self._directory / name).unlink(missing_ok=True)
-        if not any(self._directory.iterdir()):
+        if self._directory.is_dir() and not any(self._directory.iterdir()):
             self._directory.rmdir()

@@ -91,7 +91,7 @@ class EventLog:
         """Append an event and return its seq."""
         if self._catch_up is not None and kind not in ZNODE_CHANGES:
             self._catch_up_with(self._catch_up, cause, fields)
-        seq = self._seq_of(cause) if isinstance(cause, TransactionRef) else cause
+        seq = self.seq_of(cause) if isinstance(cause, TransactionRef) else cause
         return self._keep(Event(self._next_seq, self._now_ms(), node, kind, seq, **fields))
 
     def put(self, event: Event) -> int:
@@ -113,7 +113,8 @@ class EventLog:
         if zxid:
             catch_up(Zxid(zxid))
 
-    def _seq_of(self, cause: TransactionRef) -> int | None:
+    def seq_of(self, cause: TransactionRef) -> int | None:
+        """Return the seq of a transaction's event; None if the event log does not have it."""
         found = self._seq_of_transaction.get((cause.zxid, cause.path))
         if found is not None:
             return found

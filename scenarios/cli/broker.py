@@ -14,7 +14,7 @@ from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.cluster_access import exit_on_zookeeper_errors
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
 from kcsim.scenarios.cli.ports_option import LAST_PORT
-from kcsim.scenarios.cli.run_options import check_trace
+from kcsim.scenarios.cli.run_options import check_capabilities, check_protections, check_trace
 from kcsim.scenarios.cli.setting_option import parse_settings
 from kcsim.scenarios.cli.stop_signals import on_stop_signals, stop_signals_as_ctrl_c
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kcsim.brokers.cluster.cluster import Cluster
     from kcsim.brokers.cluster.cluster_spec import ClusterSpec
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
-    from kcsim.eventlog.event_log import FailSafeTraceWriter
+    from kcsim.controller.capabilities import Release
     from kcsim.eventlog.events import Event
     from kcsim.scenarios.cli.up_cluster.cluster_lifecycle import ClusterLifecycle
 
@@ -43,6 +43,13 @@ def broker(
         str,
         typer.Option(help="The cluster's ZooKeeper. It must run, and the chroot must exist.", metavar="HOST:PORT,…/CHROOT"),
     ],
+    zookeeper_proxy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT,…/CHROOT",
+            help="A proxy in front of that ZooKeeper, through which the broker's own sessions go.",
+        ),
+    ] = None,
     listen: Annotated[
         str | None,
         typer.Option(
@@ -66,6 +73,22 @@ def broker(
             metavar="DIR",
             help="Keep the logs in this folder, in Kafka's format, so that the records outlive the process; the folder is "
             "created if it does not exist. Without it they are in memory.",
+        ),
+    ] = None,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION",
+            autocompletion=completion.releases,
+            help="The release of Kafka whose behaviour it has; else that of inter.broker.protocol.version, or 2.8.",
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PROTECTION",
+            autocompletion=completion.protections,
+            help="Switch off a protection of Kafka; may be repeated.",
         ),
     ] = None,
     trace: Annotated[
@@ -105,7 +128,11 @@ def broker(
     choice = zookeeper_choice(zookeeper)
     if choice.connect is None:
         fail("--zookeeper: name a ZooKeeper that runs, by host:port; `kcsim zk start` starts one", ExitStatus.USAGE)
-    spec = replace(_spec(broker_id, rack, setting or [], listen), data_dir=data)
+    check_protections(without or ())
+    spec = _spec(broker_id, rack, setting or [], listen, _release(release))
+    check_capabilities(without or (), spec)
+    protections = spec.protections.without(without or ())
+    spec = replace(spec, protections=protections, zookeeper_proxy=zookeeper_proxy, data_dir=data)
     if trace is not None and trace.is_dir():
         trace = _new_file(trace, spec.brokers[0].name)
     check_trace(trace)
@@ -126,7 +153,20 @@ def broker(
 # --- reading the arguments -------------------------------------------------------------------------------------------------
 
 
-def _spec(broker_id: int, rack: str | None, settings: list[str], listen: str | None) -> "ClusterSpec":
+def _release(text: str | None) -> "Release | None":
+    from kcsim.controller.capabilities import RELEASES, Release
+
+    if text is not None and text not in RELEASES:
+        fail(
+            f"--release: {text!r} is no release of Kafka that is simulated: {RELEASES[0]} to {RELEASES[-1]}",
+            ExitStatus.USAGE,
+        )
+    return None if text is None else Release(text)
+
+
+def _spec(
+    broker_id: int, rack: str | None, settings: list[str], listen: str | None, release: "Release | None"
+) -> "ClusterSpec":
     """Return a cluster whose only broker in this process is the one that the options describe."""
     from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
     from kcsim.brokers.config import BrokerConfig, SettingError
@@ -136,7 +176,7 @@ def _spec(broker_id: int, rack: str | None, settings: list[str], listen: str | N
     if own := sorted({"broker.id", "broker.rack", "host.name", "port"} & given.keys()):
         fail(f"--setting: {' and '.join(own)}: --id, --rack and --listen say this", ExitStatus.USAGE)
     try:
-        BrokerConfig.of(given)
+        BrokerConfig.of(given, release=release)
     except SettingError as error:
         fail(f"--setting: {error}", ExitStatus.USAGE)
     host, port = (LOOPBACK, None) if listen is None else _listen_address(listen)
@@ -149,6 +189,7 @@ def _spec(broker_id: int, rack: str | None, settings: list[str], listen: str | N
         control_plane_over_tcp=True,
         replication_over_tcp=True,
         has_brokers_elsewhere=True,
+        release=release,
     )
 
 
@@ -231,27 +272,28 @@ class _BrokerCommand:
         with closing(FailSafeTraceWriter(self.trace)) if self.trace else nullcontext() as kept:
 
             async def script(cluster: "Cluster") -> None:
-                await self._script(cluster, kept)
+                await self._script(cluster)
 
             subscribers: list[Callable[[Event], None]] = [timeline]
             if kept is not None:
-                subscribers.insert(0, kept.write)
+                # Each event is in the file at once, so that a broker that is killed has left all that it did.
+                subscribers = [kept.write, lambda _: kept.flush(), timeline]
             info = RunInfo(self.name, secrets.randbits(62), self.choice.connect)
             run_live(self.choice, self.spec, info, script, subscribers)
 
-    async def _script(self, cluster: "Cluster", kept: "FailSafeTraceWriter | None") -> None:
+    async def _script(self, cluster: "Cluster") -> None:
         import asyncio
 
         from kcsim.eventlog.cluster_state import ENDED
-        from kcsim.scenarios.cli.up_cluster.cluster_lifecycle import ClusterLifecycle
+        from kcsim.scenarios.cli.up_cluster.cluster_lifecycle import RUNNING, ClusterLifecycle
 
         cluster.log.keep_latest(EVENTS_IN_MEMORY)
         for line in cluster.damaged_files:
             print(line, file=sys.stderr)
 
         def on_tick() -> None:
-            if kept is not None:
-                kept.flush()
+            if cluster.vanished_log_dirs(self.name) and cluster.state.processes.get(self.name) == RUNNING:
+                cluster.runtime.spawn("fail-log-dir", self._fail_log_dir(cluster))
             if cluster.state.processes.get(self.name) in ENDED:  # it has ended by itself
                 lifecycle.stop()
 
@@ -264,6 +306,13 @@ class _BrokerCommand:
 
         on_stop_signals(asyncio.get_running_loop(), stop, lifecycle.kill)
         await lifecycle.run()
+
+    async def _fail_log_dir(self, cluster: "Cluster") -> None:
+        """Fail a log directory that somebody has deleted."""
+        from kcsim.eventlog.run_actions import ClusterError
+
+        with suppress(ClusterError):  # the broker has ended meanwhile
+            await cluster.fail_log_dir(self.name)
 
     def _print_address(self) -> None:
         print(f"{self.name} listens at {_address(self.spec)}", flush=True)

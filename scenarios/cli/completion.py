@@ -38,6 +38,13 @@ def protections(incomplete: str) -> list[str]:
     return _beginning(PROTECTION_NAMES, incomplete)
 
 
+def releases(incomplete: str) -> list[str]:
+    """Return releases of Kafka that are simulated."""
+    from kcsim.controller.capabilities import RELEASES
+
+    return _beginning(RELEASES, incomplete)
+
+
 def settings(incomplete: str) -> list[str]:
     """Return brokers' settings, each with the = that a value comes after."""
     from kcsim.brokers.config import SETTING_TYPES

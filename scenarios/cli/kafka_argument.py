@@ -16,6 +16,7 @@ class BrokersKind(StrEnum):
     """--brokers: the kind of brokers that a scenario runs on."""
 
     SIMULATED = "simulated"
+    PROCESSES = "processes"
     KAFKA = "kafka"
 
 
@@ -48,11 +49,26 @@ def check_protocol_version(loaded: "LoadedScenario", kafka: "KafkaInstallation")
 
 def check_for_real_brokers(loaded: "LoadedScenario", choice: "ZooKeeperChoice") -> None:
     """Check that real brokers on this ZooKeeper can execute a scenario. Report what they cannot, line by line."""
-    from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
     from kcsim.scenarios.engine.real_brokers import refusals
+
+    check_transaction_log(choice, "real brokers")
+    if problems := refusals(loaded):
+        fail("\n".join(map(str, problems)), ExitStatus.USAGE)
+
+
+def check_for_processes(loaded: "LoadedScenario", choice: "ZooKeeperChoice") -> None:
+    """Check that a scenario can be done to brokers in processes of their own. Report what cannot, line by line."""
+    from kcsim.scenarios.engine.process_brokers import refusals_on_processes
+
+    check_transaction_log(choice, "brokers in processes of their own")
+    if problems := refusals_on_processes(loaded):
+        fail("\n".join(map(str, problems)), ExitStatus.USAGE)
+
+
+def check_transaction_log(choice: "ZooKeeperChoice", brokers: str) -> None:
+    """Check that the run can read ZooKeeper's transaction log. Args: brokers: what needs it, in words."""
+    from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
 
     if choice.kind not in (ZooKeeperKind.EMBEDDED, ZooKeeperKind.ENSEMBLE, ZooKeeperKind.MODEL):
         where = "embedded, ensemble or model, whose transaction log we can read"
-        fail(f"--zookeeper: with real brokers it is {where}", ExitStatus.USAGE)
-    if problems := refusals(loaded):
-        fail("\n".join(map(str, problems)), ExitStatus.USAGE)
+        fail(f"--zookeeper: with {brokers} it is {where}", ExitStatus.USAGE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.run_options import MAX_SEED, RunOptions, prepare, run_info
+from kcsim.scenarios.cli.run_options import MAX_SEED, RunOptions, prepare, run_info, runner_of
 
 if TYPE_CHECKING:
     from kcsim.brokers.apache_kafka.installation import KafkaInstallation
@@ -117,7 +117,6 @@ def _verdict(
 ) -> "Verdict":
     from contextlib import nullcontext
 
-    from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
     from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
     from kcsim.scenarios.engine.runner import run_scenario
@@ -134,10 +133,7 @@ def _verdict(
     is_virtual = choice.kind is ZooKeeperKind.SIMULATED
     try:
         with ctrl_c_deferred() if is_virtual else nullcontext():
-            if kafka is not None:
-                run_with_kafka(kafka, choice, spec, info, script)
-            else:
-                run_in_environment(choice, spec, info, script)
+            runner_of(options, kafka)(choice, spec, info, script)
     except (ServerError, ZooKeeperUnavailableError) as error:
         fail(str(error), ExitStatus.UNDECIDED)
     return verdicts[0]

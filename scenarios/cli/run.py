@@ -14,7 +14,7 @@ from kcsim.controller.protections import PROTECTION_NAMES
 from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.kafka_argument import BrokersKind
-from kcsim.scenarios.cli.run_options import MAX_SEED, RunOptions, load, prepare, run_info
+from kcsim.scenarios.cli.run_options import MAX_SEED, RunOptions, load, prepare, run_info, runner_of
 from kcsim.scenarios.cli.setting_option import parse_settings
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def run(
     brokers: Annotated[
         BrokersKind,
         typer.Option(
-            help="simulated: ours. kafka: processes of a real Apache Kafka 2.4 to 3.9, which the scenario is done to as far "
-            "as it can be; what cannot is reported before anything starts."
+            help="simulated: ours, in this process. processes: ours, each in a process of its own. kafka: processes of a "
+            "real Apache Kafka 2.4 to 3.9. What a scenario cannot do to processes is reported before anything starts."
         ),
     ] = BrokersKind.SIMULATED,
     kafka_home: Annotated[
@@ -131,6 +131,7 @@ def run(
     kcsim run controller-failover --setting zookeeper.session.timeout.ms=18000
     kcsim run controller-race --zookeeper simulated --repeat 50
     kcsim run zombie-deletes-topic --without controller-epoch-fence
+    kcsim run controller-failover --brokers processes
     kcsim run broker-crash-and-return --brokers kafka --kafka-home ~/kafka_2.13-2.8.2
     kcsim run controller-failover --zookeeper model --client 'python3 my_consumer.py {servers}'
 
@@ -205,7 +206,6 @@ def _run(
     options: RunOptions,
     kafka: "KafkaInstallation | None",
 ) -> "tuple[Verdict, ConsoleTimeline, Sequence[Event]]":
-    from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
     from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
     from kcsim.eventlog.event_log import TraceWriteError
     from kcsim.scenarios.engine.runner import run_scenario
@@ -229,10 +229,7 @@ def _run(
 
     info = run_info(loaded, choice, options, kafka)
     try:
-        if kafka is not None:
-            log = run_with_kafka(kafka, choice, spec, info, script, timeline, trace, zk_log)
-        else:
-            log = run_in_environment(choice, spec, info, script, timeline, trace, zk_log)
+        log = runner_of(options, kafka)(choice, spec, info, script, timeline, trace, zk_log)
     except (InMigrationError, NoChrootError, OccupiedError) as error:
         fail(f"--zookeeper: {error}", ExitStatus.USAGE)
     except TraceWriteError as error:

@@ -2,14 +2,21 @@
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kcsim.controller.protections import PROTECTION_NAMES, PROTECTIONS
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.kafka_argument import BrokersKind, check_for_real_brokers, check_protocol_version, chosen_kafka
+from kcsim.scenarios.cli.kafka_argument import (
+    BrokersKind,
+    check_for_processes,
+    check_for_real_brokers,
+    check_protocol_version,
+    chosen_kafka,
+)
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
 
 if TYPE_CHECKING:
@@ -18,6 +25,7 @@ if TYPE_CHECKING:
     from kcsim.brokers.cluster.run_setup import RunInfo
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
     from kcsim.brokers.config import Value
+    from kcsim.eventlog.event_log import EventLog
     from kcsim.scenarios.cli.client_program import ClientProgram
     from kcsim.scenarios.language.scenario_file import LoadedScenario
     from kcsim.scenarios.language.schema import ClusterModel
@@ -71,7 +79,9 @@ def prepare(
             fail("--without: what Kafka protects itself with cannot be taken from a real one", ExitStatus.USAGE)
         check_for_real_brokers(loaded, choice)
         kafka = chosen_kafka(options.kafka_home)
-    elif options.kafka_home is not None:
+    elif options.brokers is BrokersKind.PROCESSES:
+        check_for_processes(loaded, choice)
+    if options.kafka_home is not None and kafka is None:
         fail("--kafka-home: only with --brokers kafka", ExitStatus.USAGE)
     loaded = with_setting_options(loaded, options.settings)
     if kafka is not None:
@@ -82,14 +92,24 @@ def prepare(
         if choice.kind is ZooKeeperKind.SIMULATED:
             why = "a program cannot be run in virtual time"
             fail(f"--client: {why}; run it with --zookeeper embedded, or model, which needs no Java", ExitStatus.USAGE)
-        spec = spec.with_free_client_ports() if kafka is None else spec
+        spec = spec.with_free_client_ports() if options.brokers is BrokersKind.SIMULATED else spec
     return loaded, spec, choice, kafka
+
+
+def runner_of(options: RunOptions, kafka: "KafkaInstallation | None") -> "Callable[..., EventLog]":
+    """Return what runs a script on brokers of the chosen kind; it is called as run_in_environment is."""
+    from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka, run_with_processes
+
+    if kafka is not None:
+        return partial(run_with_kafka, kafka)
+    return run_with_processes if options.brokers is BrokersKind.PROCESSES else run_in_environment
 
 
 def run_info(
     loaded: "LoadedScenario", choice: "ZooKeeperChoice", options: RunOptions, kafka: "KafkaInstallation | None"
 ) -> "RunInfo":
     """Return the description of the run for its first event."""
+    from kcsim.brokers.cluster.run_setup import IN_PROCESSES
     from kcsim.eventlog.run_record import RunSource
     from kcsim.scenarios.engine.run_source import scenario_run_info, source_name
 
@@ -105,6 +125,8 @@ def run_info(
         options.command(name),
     )
     brokers = f"Apache Kafka {kafka.version}" if kafka else None
+    if options.brokers is BrokersKind.PROCESSES:
+        brokers = IN_PROCESSES
     return scenario_run_info(loaded, options.seed, where, brokers=brokers, source=source)
 
 
@@ -153,7 +175,7 @@ def check_protections(names: Sequence[str]) -> None:
             fail(f"--without: unknown protection {name!r}{hint}", ExitStatus.USAGE)
 
 
-def check_capabilities(names: Sequence[str], cluster: "ClusterModel") -> None:
+def check_capabilities(names: Sequence[str], cluster: "ClusterModel | ClusterSpec") -> None:
     """Reject protections that came with a later version, of the protocol or of Kafka, than that of the cluster."""
     from kcsim.brokers.config import PROTOCOL_VERSION, BrokerConfig
     from kcsim.controller.capabilities import PROTOCOL_VERSIONS, default_release

@@ -13,6 +13,7 @@ import typer
 
 from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
+from kcsim.scenarios.cli.kafka_argument import check_transaction_log
 from kcsim.scenarios.cli.ports_option import parse_ports
 from kcsim.scenarios.cli.run_options import MAX_SEED, check_trace, load, with_setting_options
 from kcsim.scenarios.cli.setting_option import parse_settings
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-    from kcsim.brokers.cluster.cluster import Cluster
     from kcsim.brokers.cluster.cluster_spec import ClusterSpec
+    from kcsim.brokers.cluster.scenario_cluster import ControlledCluster
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
     from kcsim.controller.admin.topics import NewTopic
     from kcsim.eventlog.event_log import FailSafeTraceWriter
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 EVENTS_IN_MEMORY = 100_000
 """A cluster can be up for days. What conditions and `observed` look at is recent; --trace keeps everything."""
-ADDRESS_SETTINGS = frozenset({"host.name", "port"})
+ADDRESS_SETTINGS = frozenset({"host.name", "port", "advertised.port"})
 OWN_DEFAULTS = {"controlled.shutdown.retry.backoff.ms": 500}
 """Defaults that differ from Kafka's: the last brokers to stop have no broker to move their leaders to."""
 
@@ -53,6 +54,13 @@ def up(
         int | None, typer.Option(help="How many; their ids are 1, 2, 3, … Without a scenario: 3.", min=1)
     ] = None,
     racks: Annotated[int | None, typer.Option(help="Distribute the brokers over this number of racks.", min=1)] = None,
+    processes: Annotated[
+        bool,
+        typer.Option(
+            "--processes",
+            help="Run each broker in a process of its own: a kill is SIGKILL, a pause SIGSTOP; proxies cut links.",
+        ),
+    ] = False,
     zookeeper: Annotated[
         str,
         typer.Option(
@@ -106,6 +114,7 @@ def up(
     \b
     kcsim up --brokers 6 --racks 3 --topic orders:12:3
     kcsim up --ports 9092-9094
+    kcsim up --brokers 5 --processes
     kcsim up --setting zookeeper.session.timeout.ms=2000 --trace up.jsonl
     kcsim up leader-crash-acks-all
     kcsim fault kill controller
@@ -131,11 +140,14 @@ def up(
     if given := sorted(ADDRESS_SETTINGS & model.settings.keys()):
         fail(f"{' and '.join(given)}: brokers listen on 127.0.0.1; --ports says on which ports", ExitStatus.USAGE)
     check_trace(trace)
+    if processes:
+        check_transaction_log(choice, "--processes")
     if choice.connect is not None and not execute:
         _print_dry_run(model, choice.connect)
         raise CommandExit(ExitStatus.DRY_RUN)
     with stop_signals_as_ctrl_c():
-        status = _UpCommand(cluster, choice, described, topics, seed, verbose, trace, client_ports).run()
+        options = UpOptions(cluster, choice, seed, verbose, trace, client_ports, processes)
+        status = _UpCommand(options, described, topics).run()
     raise CommandExit(status)
 
 
@@ -232,22 +244,31 @@ def _followed_cluster() -> "FollowedCluster":
     return FollowedCluster()
 
 
-@dataclass
-class _UpCommand:
-    """One cluster, from its start to its end. The fields are the arguments of the command.
+@dataclass(frozen=True)
+class UpOptions:
+    """The options that say how the cluster is run, not what it is.
 
     Attributes:
         client_ports: by broker id; None: free ones.
+        processes: whether each broker has a process of its own.
     """
 
     name: str
     choice: "ZooKeeperChoice"
-    scenario: "Scenario"
-    topics: "list[NewTopic]"
     seed: int
     verbose: bool
     trace: Path | None = None
     client_ports: dict[int, int] | None = None
+    processes: bool = False
+
+
+@dataclass
+class _UpCommand:
+    """One cluster, from its start to its end."""
+
+    options: UpOptions
+    scenario: "Scenario"
+    topics: "list[NewTopic]"
     connect_string: str = ""
     lifecycle: "ClusterLifecycle | None" = None
     followed: "FollowedCluster" = field(default_factory=_followed_cluster)
@@ -268,7 +289,7 @@ class _UpCommand:
         from kcsim.zk.servers.errors import InMigrationError, NoChrootError, OccupiedError, ServerError
 
         try:
-            with claim_cluster_name(self.name) as listening:
+            with claim_cluster_name(self.options.name) as listening:
                 self._run(listening)
         except KeyboardInterrupt:
             pass  # Ctrl-C before the brokers were started
@@ -293,51 +314,52 @@ class _UpCommand:
             ended = "ended without the brokers' shutdown, because ZooKeeper could not be reached"
         elif self.lifecycle is not None and self.lifecycle.was_killed:
             ended = "killed"
-        if self.choice.connect is None:
+        if self.options.choice.connect is None:
             return f"{ended}; nothing is left of it"
         znodes = self.followed.last and self.followed.snapshot().state.znodes
         kept = sorted({f"/{path.split('/')[1]}" for path, znode in (znodes or {}).items() if not znode.ephemeral})
         if not kept:
-            return f"{ended}; nothing was written to {self.choice.connect}"
+            return f"{ended}; nothing was written to {self.options.choice.connect}"
         topics = len(self.followed.snapshot().state.of_topics.topics)
         with_topics = f", with {topics} topics" if topics else ""
         return (
-            f"{ended}; Kafka's persistent znodes stay at {self.choice.connect}{with_topics}: {', '.join(kept)}\n"
-            f"`kcsim zk tree {self.choice.connect}` shows them; the next cluster there goes on with them"
+            f"{ended}; Kafka's persistent znodes stay at {self.options.choice.connect}{with_topics}: {', '.join(kept)}\n"
+            f"`kcsim zk tree {self.options.choice.connect}` shows them; the next cluster there goes on with them"
         )
 
     def _run(self, listening: "socket.socket") -> None:
         from kcsim.brokers.cluster.live_environment import run_live
-        from kcsim.brokers.cluster.run_setup import RunInfo
+        from kcsim.brokers.cluster.run_setup import IN_PROCESSES, RunInfo
         from kcsim.eventlog.event_log import FailSafeTraceWriter
         from kcsim.scenarios.views.narration.timeline import ConsoleTimeline, console_on
 
-        spec = self._spec()
-        timeline = ConsoleTimeline(console_on(sys.stderr), tuple(broker.name for broker in spec.brokers), self.verbose)
-        zookeeper = self.choice.connect or self.choice.kind.value
-        where = zookeeper if self.choice.members == 1 else f"{zookeeper}, {self.choice.members} members"
-        with closing(FailSafeTraceWriter(self.trace)) if self.trace else nullcontext() as kept:
+        options, spec = self.options, self._spec()
+        choice, names = options.choice, tuple(broker.name for broker in spec.brokers)
+        timeline = ConsoleTimeline(console_on(sys.stderr), names, options.verbose)
+        zookeeper = choice.connect or choice.kind.value
+        where = zookeeper if choice.members == 1 else f"{zookeeper}, {choice.members} members"
+        with closing(FailSafeTraceWriter(self.options.trace)) if self.options.trace else nullcontext() as kept:
 
-            async def script(cluster: "Cluster") -> None:
+            async def script(cluster: "ControlledCluster") -> None:
                 await self._script(cluster, listening, timeline, kept)
 
             subscribers: list[Callable[[Event], None]] = [self.followed.apply, timeline]
             if kept is not None:
                 subscribers.insert(0, kept.write)
-            run_live(
-                self.choice,
-                spec,
-                RunInfo(f"cluster {self.name}", self.seed, where),
-                script,
-                subscribers,
-                self._while_serving,
-            )
+            info = RunInfo(f"cluster {options.name}", options.seed, where)
+            if options.processes:
+                from kcsim.brokers.cluster.simulated_process_environment import run_on_simulated_processes
+
+                info = replace(info, brokers=IN_PROCESSES)
+                run_on_simulated_processes(choice, spec, info, script, subscribers, self._while_serving)
+            else:
+                run_live(choice, spec, info, script, subscribers, self._while_serving)
 
     def _spec(self) -> "ClusterSpec":
         from kcsim.scenarios.engine.runner import cluster_spec
 
-        spec = cluster_spec(self.scenario)
-        return spec.with_free_client_ports() if self.client_ports is None else replace(spec, client_ports=self.client_ports)
+        spec = replace(cluster_spec(self.scenario), client_ports=self.options.client_ports, listener_proxies=True)
+        return spec.with_free_client_ports() if spec.client_ports is None else spec
 
     @contextmanager
     def _while_serving(self, connect_string: str) -> Iterator[None]:
@@ -345,12 +367,12 @@ class _UpCommand:
         from kcsim.scenarios.cli.up_cluster.server_registry import register_servers
 
         self.connect_string = connect_string
-        with register_servers(connect_string) if self.choice.connect is None else nullcontext():
+        with register_servers(connect_string) if self.options.choice.connect is None else nullcontext():
             yield
 
     async def _script(
         self,
-        cluster: "Cluster",
+        cluster: "ControlledCluster",
         listening: "socket.socket",
         timeline: "ConsoleTimeline",
         kept: "FailSafeTraceWriter | None",
@@ -366,7 +388,7 @@ class _UpCommand:
         cluster.log.keep_latest(EVENTS_IN_MEMORY)
         on_tick = (lambda: None) if kept is None else kept.flush
         on_up = partial(self._print_suggestions, cluster.bootstrap_servers)
-        lifecycle = self.lifecycle = ClusterLifecycle(cluster, self.topics, random.Random(self.seed), on_up, on_tick)
+        lifecycle = self.lifecycle = ClusterLifecycle(cluster, self.topics, random.Random(self.options.seed), on_up, on_tick)
 
         def stop() -> None:
             lifecycle.stop()
@@ -386,8 +408,8 @@ class _UpCommand:
             print(f"records of producers: {records.in_words()}", file=sys.stderr)
 
     def _print_suggestions(self, bootstrap_servers: str | None) -> None:
-        at, which = self.connect_string, "" if self.name == "default" else f" --cluster {self.name}"
-        where = "" if self.name == "default" else f" --zookeeper {at}"
+        at, which = self.connect_string, "" if self.options.name == "default" else f" --cluster {self.options.name}"
+        where = "" if self.options.name == "default" else f" --zookeeper {at}"
         print(f"connect string: {at}")
         print(f"bootstrap servers: {bootstrap_servers}")
         print("Try, in another terminal:")
@@ -402,6 +424,6 @@ class _UpCommand:
             print(f"  kcsim step{which} 'start-workload: {producer}'")
         print(f"  kcsim topics{where} --describe")
         print(f"  kcsim zk tree {at} /brokers")
-        if self.trace is not None and self.trace.suffix != ".parquet":
-            print(f"  kcsim why {self.trace} last:ElectionWon")
+        if self.options.trace is not None and self.options.trace.suffix != ".parquet":
+            print(f"  kcsim why {self.options.trace} last:ElectionWon")
         print("Ctrl-C stops it.", flush=True)

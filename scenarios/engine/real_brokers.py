@@ -120,17 +120,27 @@ def refusals(loaded: LoadedScenario) -> list[FileProblem]:
         for step, line in zip(loaded.scenario.timetable, loaded.step_lines, strict=True)
         if (why := _refusal(step)) is not None
     ]
-    found += [
-        FileProblem(loaded.file, None, f"producer {name}: {producer.records} records; {MADE_ONE_BY_ONE}")
-        for name, producer in loaded.scenario.workload.producers.items()
-        if _is_too_many(producer.records)
-    ]
+    found += records_refusals(loaded)
     if off := loaded.scenario.protections.without(()).off:
         names = ", ".join(protection.name for protection in off)
         found.append(
             FileProblem(loaded.file, None, f"{names}: what Kafka protects itself with cannot be taken from a real one")
         )
     return found
+
+
+def records_refusals(loaded: LoadedScenario) -> list[FileProblem]:
+    """Return the producers, and the steps, with more records than a producer outside the run can make."""
+    found = [
+        FileProblem(loaded.file, line, f"{step.verb()}: {step.records} records; {MADE_ONE_BY_ONE}")
+        for step, line in zip(loaded.scenario.timetable, loaded.step_lines, strict=True)
+        if isinstance(step, ProduceStep) and _is_too_many(step.records)
+    ]
+    return found + [
+        FileProblem(loaded.file, None, f"producer {name}: {producer.records} records; {MADE_ONE_BY_ONE}")
+        for name, producer in loaded.scenario.workload.producers.items()
+        if _is_too_many(producer.records)
+    ]
 
 
 def why_unobservable(condition: Condition) -> str | None:
@@ -150,8 +160,6 @@ def _refusal(step: ScenarioStep) -> str | None:
     verb = step.verb()
     if (why := spec_of(step).why_not_on_kafka(step)) is not None:
         return f"{verb}: {why}"
-    if isinstance(step, ProduceStep) and _is_too_many(step.records):
-        return f"{verb}: {step.records} records; {MADE_ONE_BY_ONE}"
     awaited = step.wait if isinstance(step, WaitStep) else step.when
     if awaited is not None and (why := why_unobservable(awaited)) is not None:
         return f"{verb}: {why}"

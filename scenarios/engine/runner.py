@@ -27,7 +27,12 @@ from kcsim.scenarios.engine.expectations.violations import BY_ZNODES, violation_
 from kcsim.scenarios.engine.recovery import Recovery
 from kcsim.scenarios.engine.step_runner import FAILURES, StepRunner
 from kcsim.scenarios.language.conditions_model import Condition, Expectation
-from kcsim.scenarios.language.network_steps import BreakConnectionsStep, NetworkPartitionStep
+from kcsim.scenarios.language.network_steps import (
+    BreakConnectionsStep,
+    LossyLinkStep,
+    NetworkPartitionStep,
+    SlowLinkStep,
+)
 from kcsim.scenarios.language.scenario_file import LoadedScenario
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.step import ScenarioStep
@@ -37,6 +42,8 @@ from kcsim.text import comma_separated
 from kcsim.vocabulary import TopicPartition
 
 BeforeStep = Callable[[int], Awaitable[None]]
+NETWORK_STEPS = NetworkPartitionStep | BreakConnectionsStep | SlowLinkStep | LossyLinkStep
+"""The steps for which proxies stand between brokers in processes of their own."""
 ALL_COME_BACK = "Once every fault is undone, all brokers and servers run again."
 
 
@@ -50,7 +57,7 @@ def cluster_spec(scenario: Scenario, without: Iterable[str] = ()) -> ClusterSpec
     protections = scenario.protections.without(without)
     tick_time_ms, longest_ms = scenario.zookeeper.tick_time, _max_session_timeout_ms(scenario)
     cluster = scenario.cluster
-    has_network = any(isinstance(step, NetworkPartitionStep | BreakConnectionsStep) for step in scenario.timetable)
+    has_network = any(isinstance(step, NETWORK_STEPS) for step in scenario.timetable)
     return ClusterSpec(
         brokers,
         cluster.settings,
@@ -283,11 +290,15 @@ class _ScenarioRun:
 
     def _why_unobservable(self, condition: Condition) -> str | None:
         """Return why a condition cannot be evaluated on this cluster, in words; None if it can."""
-        if not self._cluster.is_seen_from_outside:
-            return None
-        from kcsim.scenarios.engine.real_brokers import why_unobservable
+        if self._cluster.is_seen_from_outside:
+            from kcsim.scenarios.engine.real_brokers import why_unobservable
 
-        return why_unobservable(condition)
+            return why_unobservable(condition)
+        if self._cluster.simulated is None:
+            from kcsim.scenarios.engine.process_brokers import why_unobservable_on_processes
+
+            return why_unobservable_on_processes(condition)
+        return None
 
     def _evaluate(self, condition: Condition) -> ConditionResult:
         return evaluate(condition, self._context)

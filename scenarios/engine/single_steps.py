@@ -9,6 +9,7 @@ from kcsim.scenarios.engine.expectations.conditions import evaluate
 from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
 from kcsim.scenarios.engine.simulated_parts import SimulatedParts
 from kcsim.scenarios.engine.step_runner import StepRunner
+from kcsim.scenarios.engine.steps.registry import spec_of
 from kcsim.scenarios.language.conditions_model import WaitFor
 from kcsim.scenarios.language.scenario_file import ScenarioFileError, load_text
 from kcsim.scenarios.language.schema import Scenario
@@ -57,7 +58,11 @@ class SingleSteps:
         Raises: ScenarioFileError, before anything is done, for a text that is no valid step; ClusterError, ServerError or
             TimedOutError for the first step that cannot be executed.
         """
-        for place, (text, step) in enumerate(zip(texts, self._read(texts), strict=True)):
+        steps = self._read(texts)
+        for step in steps if self._cluster.simulated is None else ():
+            if (why := spec_of(step).why_not_on_processes(step)) is not None:
+                raise ScenarioFileError([FileProblem(step.verb(), None, why)])
+        for place, (text, step) in enumerate(zip(texts, steps, strict=True)):
             if step.after:
                 await self._cluster.runtime.sleep_ms(step.after)
             if step.when is not None:

@@ -76,6 +76,7 @@ class StepRunner:
 
         Raises: one of FAILURES, unless the step has if-possible.
         """
+        await self._execution.cluster.catch_up()
         try:
             if place in self._left_out:
                 self._execution.bind(step)

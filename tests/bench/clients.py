@@ -15,7 +15,7 @@ from typing import Any
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
@@ -48,7 +48,7 @@ def main() -> None:
         print(f"{title:52} {theirs[name]:12,.2f} {mine[name]:12,.2f} {mine[name] / theirs[name]:8.2f}")
 
 
-async def _measured(cluster: Cluster | KafkaCluster) -> dict[str, float]:
+async def _measured(cluster: Cluster | ProcessCluster) -> dict[str, float]:
     began = time.monotonic()
     await cluster.start(cluster.broker_names)
     await cluster.wait_until(lambda: None if cluster.state.controller_id else "no controller", WITHIN_MS)
@@ -86,7 +86,7 @@ def _on_ours() -> dict[str, float]:
 def _on_kafka() -> dict[str, float]:
     found: dict[str, float] = {}
 
-    async def script(cluster: KafkaCluster) -> None:
+    async def script(cluster: ProcessCluster) -> None:
         found.update(await _measured(cluster))
         found["memory_mb"] = _resident_mb_of_kafka()
 

@@ -51,7 +51,11 @@ class TransactionLogCapture:
     def catch_up(self, zxid: Zxid) -> None:
         """Append all transactions up to this zxid that are not in the event log yet."""
         for transaction in self._tail.read_to(zxid):
-            self._append(transaction)
+            self.append(transaction)
+        self.report_sessions()
+
+    def report_sessions(self) -> None:
+        """Append the creations of the sessions whose causes are recorded by now."""
         for session_id in [s for s in self._unreported_sessions if self.ledger.has_opened(s)]:
             self._report_session(session_id)
 
@@ -61,7 +65,16 @@ class TransactionLogCapture:
         if isinstance(reply, Synced):
             self.catch_up(reply.zxid)
 
-    def _append(self, transaction: Transaction) -> None:
+    def has_reported(self, session_id: SessionId) -> bool:
+        """Return whether the creation of a session is in the event log, or was before the log began."""
+        return session_id not in self._unreported_sessions
+
+    def leave_out(self, session_id: SessionId) -> None:
+        """Do not report the creation of a session any more."""
+        self._unreported_sessions.pop(session_id, None)
+
+    def append(self, transaction: Transaction) -> None:
+        """Append the events of the next transaction."""
         if transaction.is_refused:
             return
         cause = self.ledger.take_write(transaction.session_id, transaction.cxid)

@@ -4,6 +4,8 @@ The guard starts the server processes for its parent. When the parent has ended,
 guard kills the servers, runs the cleanup command if it has one, and deletes the directory. It detects the parent's end by
 the end of its standard input and, where the system has them, by a pidfd (a child of the parent may have inherited the pipe).
 
+Where the system is Linux, the servers also die when the guard itself is killed: the system then sends them SIGKILL.
+
 The guard is run as a script, not as a module of the package, so that it starts in some 20 ms: it imports only the standard
 library. The guard and each server have a session of their own: Ctrl-C reaches only the parent, which decides what to do.
 
@@ -14,6 +16,7 @@ per line and answers with one: start (name, argv, log, input, errors) -> pid; ki
 states () -> state by name, "up", "paused" or the exit status. An answer {"error": text} reports what the system refused.
 """
 
+import ctypes
 import json
 import os
 import select
@@ -28,7 +31,10 @@ PAUSED = "paused"
 UP = "up"
 State = str | int
 SIGNAL_TIMEOUT_S = 5.0
+PR_SET_PDEATHSIG = 1
+"""The operation of Linux's prctl by which a process chooses the signal that it gets when its parent ends."""
 
+prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 processes: dict[str, subprocess.Popen[bytes]] = {}
 paused: set[str] = set()
 
@@ -36,9 +42,17 @@ paused: set[str] = set()
 def start(name: str, argv: list[str], log: str, given: str, errors: str) -> int:
     """Start a process in its own session; its input is read from a file, its output and errors are appended to files."""
     with open(given, "rb") as stdin, open(log, "ab") as stdout, open(errors, "ab") as stderr:
-        processes[name] = subprocess.Popen(argv, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
+        processes[name] = subprocess.Popen(
+            argv, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True, preexec_fn=end_with_guard
+        )
     paused.discard(name)
     return processes[name].pid
+
+
+def end_with_guard() -> None:
+    """Have this process, which is about to become a server, killed when the guard ends, even if it is paused then."""
+    if prctl is not None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def state(name: str) -> State:

@@ -5,7 +5,7 @@ Actions on the running cluster come from elsewhere (control_commands.py, or ZooK
 
 from collections.abc import Callable, Sequence
 
-from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.scenario_cluster import ControlledCluster
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.controller.decisions.placement import RandomNumbers
 from kcsim.errors import TimedOutError
@@ -18,7 +18,7 @@ TICK_MS = 1_000
 WITHOUT_ZOOKEEPER_MS = 2_000
 """How long brokers that are being stopped may all be without ZooKeeper: they cannot shut down in order without it."""
 PAUSED, RUNNING = "paused", "running"
-CONNECTED = "connected"
+CONNECTED, CLOSED = "connected", "closed"
 
 
 class ClusterLifecycle:
@@ -37,7 +37,7 @@ class ClusterLifecycle:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ControlledCluster,
         topics: Sequence[NewTopic],
         numbers: RandomNumbers,
         on_up: Callable[[], None],
@@ -129,11 +129,14 @@ class ClusterLifecycle:
         await stopped.wait()
 
     def _is_without_zookeeper(self) -> bool:
-        """Return whether there are running brokers, and none of them is connected to ZooKeeper."""
+        """Return whether there are running brokers, and none of them is connected to ZooKeeper.
+
+        A broker that has closed its session is about to end.
+        """
         state = self._cluster.state
         running = [name for name in self._cluster.broker_names if state.processes.get(name) == RUNNING]
         seen = [link.state for name in running if (link := state.links.get(name)) is not None]
-        return bool(seen) and CONNECTED not in seen
+        return bool(seen) and not {CONNECTED, CLOSED}.intersection(seen)
 
     async def _stop_brokers(self) -> None:
         """Stop the brokers, the controller last.

@@ -31,7 +31,7 @@ from typing import Any
 import msgspec
 
 from kcsim.brokers.clients.ledger import RecordCounts
-from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.scenario_cluster import ControlledCluster
 from kcsim.brokers.network.link_conditions import CLIENT, Links, Side, is_client
 from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
@@ -120,7 +120,7 @@ class ControlCommands:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ControlledCluster,
         connect_string: str,
         narrate: Callable[[Event], str | None],
         followed: FollowedCluster,
@@ -237,7 +237,9 @@ class ControlCommands:
     def _on_the_network(self, act: LinksAction, target: str) -> CommandAnswer:
         one, _, other = target.partition(f" {AND} ")
         links = Links(self._side(one), self._side(other or ALL), both_ways=True)
-        seq = act(self._cluster.network_faults, links)
+        faults = self._cluster.network_faults
+        assert faults is not None, "a cluster that is up has a network with faults"
+        seq = act(faults, links)
         done = action_text(self._cluster.log.events[seq])
         return {"target": str(links), "seq": seq, "observed": self._observed(seq, "") or [f"an operator {done}"]}
 

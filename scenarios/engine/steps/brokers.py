@@ -160,8 +160,9 @@ def _spec(
     undone_by: Undo | Absent,
     command: BrokerAction,
     on_kafka: str | Callable[[S], str | None] | None = SUPPORTED,
+    on_processes: str | Callable[[S], str | None] | None = SUPPORTED,
 ) -> StepSpec[S]:
-    return StepSpec(step, kind, run, undone_by, BrokerCommand(command), on_kafka)
+    return StepSpec(step, kind, run, undone_by, BrokerCommand(command), on_kafka, on_processes)
 
 
 def _plain(step: type[N], kind: StepKind, undone_by: Undo | Absent, act: BrokerAction) -> StepSpec[N]:
@@ -191,6 +192,7 @@ BROKER_SPECS = (
         STARTS_AGAIN,
         Absent("a command acts on one broker: restart"),
         _why_not_this_release,
+        SUPPORTED,
     ),
     _spec(KillStep, StepKind.FAULT, _kill, Recovery.start_dead_brokers, lambda cluster, name: cluster.kill(name)),
     _spec(PauseStep, StepKind.FAULT, _pause, Recovery.resume_brokers, lambda cluster, name: cluster.pause(name)),
@@ -216,6 +218,7 @@ BROKER_SPECS = (
         Recovery.restore_replication_speed,
         Absent("a command has no rate"),
         "how fast a real broker replicates cannot be set by the record",
+        "how fast the process of a broker replicates cannot be set from outside",
     ),
     _spec(
         FailLogDirStep,
@@ -224,6 +227,7 @@ BROKER_SPECS = (
         Recovery.stop_brokers_without_disk,
         lambda cluster, name: cluster.fail_log_dir(name),
         _why_not_these_partitions,
+        _why_not_these_partitions,
     ),
     StepSpec(
         ServersStep,
@@ -231,6 +235,7 @@ BROKER_SPECS = (
         _act_on_servers,
         Recovery.heal_servers,
         Absent("its verbs are those of brokers, with member-1 as the target"),
+        SUPPORTED,
         SUPPORTED,
     ),
 )

@@ -59,7 +59,7 @@ def _spec(
     kind: StepKind,
     run: Callable[[StepExecution, S], Awaitable[None]],
     undone_by: Undo | Absent,
-    on_kafka: str | None = "the consumers of a scenario speak to simulated brokers only",
+    on_kafka: str | None = "the consumers of a scenario speak to simulated brokers of their own process only",
 ) -> StepSpec[S]:
     return StepSpec(
         step,
@@ -68,6 +68,7 @@ def _spec(
         undone_by,
         command=Absent("a cluster that kcsim up runs has no simulated clients"),
         on_kafka=on_kafka,
+        on_processes=on_kafka,
     )
 
 

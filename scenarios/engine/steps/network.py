@@ -57,10 +57,21 @@ async def _break_connections(on: StepExecution, step: BreakConnectionsStep) -> N
         on.note_armed(faults.break_once_delivered(links, request, let_through), f"{enough} delivered {links}")
 
 
-def _why_not_break_on_kafka(step: BreakConnectionsStep) -> str | None:
-    if step.break_connections.once_delivered is None:
-        return None
-    return "nobody sees which request a real broker has been delivered"
+NOT_SEEN = "a proxy between brokers does not see which request has been delivered"
+
+
+def _why_not_break_by_proxy(step: BreakConnectionsStep) -> str | None:
+    return None if step.break_connections.once_delivered is None else NOT_SEEN
+
+
+def _why_not_slow_by_proxy(step: SlowLinkStep) -> str | None:
+    return None if step.slow_link.bytes_per_second is None else "proxies between brokers do not limit rates; give a delay"
+
+
+def _why_not_lossy_by_proxy(step: LossyLinkStep) -> str | None:
+    return (
+        None if step.lossy_link.break_ is None else "a proxy between brokers does not see which request has been delivered"
+    )
 
 
 async def _inject_error(on: StepExecution, step: InjectErrorStep) -> None:
@@ -109,7 +120,7 @@ def _spec(
     *,
     kind: StepKind = StepKind.FAULT,
     command: LinksAction | None = None,
-    on_kafka: str | Callable[[S], str | None] | None = "proxies between real brokers only cut links",
+    on_kafka: str | Callable[[S], str | None] | None = "proxies between brokers only cut and delay",
 ) -> StepSpec[S]:
     return StepSpec(
         step,
@@ -118,20 +129,21 @@ def _spec(
         undone_by,
         command=Absent("it has options: kcsim step takes them") if command is None else LinksCommand(command),
         on_kafka=on_kafka,
+        on_processes=on_kafka,
     )
 
 
 REOPENED = Absent("the ends of a broken connection open another by themselves")
 NETWORK_SPECS = (
     _spec(NetworkPartitionStep, _partition, command=NetworkFaults.partition, on_kafka=SUPPORTED),
-    _spec(SlowLinkStep, _slow_link),
-    _spec(LossyLinkStep, _lossy_link),
+    _spec(SlowLinkStep, _slow_link, on_kafka=_why_not_slow_by_proxy),
+    _spec(LossyLinkStep, _lossy_link, on_kafka=_why_not_lossy_by_proxy),
     _spec(
         BreakConnectionsStep,
         _break_connections,
         REOPENED,
         command=NetworkFaults.break_connections,
-        on_kafka=_why_not_break_on_kafka,
+        on_kafka=_why_not_break_by_proxy,
     ),
     _spec(InjectErrorStep, _inject_error, Absent("what no answer has carried yet is disarmed, as all armed faults are")),
     _spec(

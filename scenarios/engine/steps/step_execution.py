@@ -44,7 +44,7 @@ class StepExecution:
     def simulated(self) -> SimulatedParts:
         """What only simulated brokers have. Raises: ClusterError."""
         if self.simulated_parts is None:
-            raise ClusterError("only simulated brokers can do this")
+            raise ClusterError("only simulated brokers in the process of the run can do this")
         return self.simulated_parts
 
     @property

@@ -62,7 +62,7 @@ class LinksCommand:
 
 
 SUPPORTED = None
-"""The step can be executed on real brokers as well."""
+"""The step can be executed on these brokers as well."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ class StepSpec(Generic[S]):
         undone_by: what undoes the step's effect when all faults are undone after the timetable.
         command: the control command of a cluster that `kcsim up` runs.
         on_kafka: SUPPORTED on real brokers as well, or the reason why not; a function if it depends on the step's options.
+        on_processes: the same for simulated brokers in processes of their own.
     """
 
     step: type[S]
@@ -83,6 +84,7 @@ class StepSpec(Generic[S]):
     undone_by: Undo | Absent
     command: BrokerCommand | LinksCommand | Absent
     on_kafka: str | Callable[[S], str | None] | None
+    on_processes: str | Callable[[S], str | None] | None
 
     @property
     def verb(self) -> str:
@@ -91,3 +93,7 @@ class StepSpec(Generic[S]):
     def why_not_on_kafka(self, step: S) -> str | None:
         """Return why the step cannot be executed on real brokers; None if it can."""
         return self.on_kafka(step) if callable(self.on_kafka) else self.on_kafka
+
+    def why_not_on_processes(self, step: S) -> str | None:
+        """Return why the step cannot be executed on brokers in processes of their own; None if it can."""
+        return self.on_processes(step) if callable(self.on_processes) else self.on_processes

@@ -149,6 +149,7 @@ def _spec(
         undone_by=Absent("an operator's request is no fault"),
         command=Absent("Kafka's own tools do it, as do kcsim topics, reassign and elect-leaders"),
         on_kafka=SUPPORTED,
+        on_processes=SUPPORTED,
     )
 
 

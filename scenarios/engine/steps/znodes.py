@@ -32,9 +32,9 @@ async def _wait(on: StepExecution, step: WaitStep) -> None:
 
 
 ZNODE_SPECS = (
-    StepSpec(ZkCreateStep, StepKind.ACTION, _zk_create, STAYS, NO_COMMAND, SUPPORTED),
-    StepSpec(ZkRecreateStep, StepKind.ACTION, _zk_recreate, STAYS, NO_COMMAND, SUPPORTED),
-    StepSpec(ZkSetStep, StepKind.ACTION, _zk_set, STAYS, NO_COMMAND, SUPPORTED),
-    StepSpec(ZkDeleteStep, StepKind.ACTION, _zk_delete, STAYS, NO_COMMAND, SUPPORTED),
-    StepSpec(WaitStep, StepKind.SETUP, _wait, NO_ACTION, NO_ACTION, SUPPORTED),
+    StepSpec(ZkCreateStep, StepKind.ACTION, _zk_create, STAYS, NO_COMMAND, SUPPORTED, SUPPORTED),
+    StepSpec(ZkRecreateStep, StepKind.ACTION, _zk_recreate, STAYS, NO_COMMAND, SUPPORTED, SUPPORTED),
+    StepSpec(ZkSetStep, StepKind.ACTION, _zk_set, STAYS, NO_COMMAND, SUPPORTED, SUPPORTED),
+    StepSpec(ZkDeleteStep, StepKind.ACTION, _zk_delete, STAYS, NO_COMMAND, SUPPORTED, SUPPORTED),
+    StepSpec(WaitStep, StepKind.SETUP, _wait, NO_ACTION, NO_ACTION, SUPPORTED, SUPPORTED),
 )

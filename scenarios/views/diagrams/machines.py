@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import networkx as nx
 
-from kcsim.brokers.cluster.kafka_process_states import KAFKA_PROCESS_TRANSITIONS, KafkaProcessState
+from kcsim.brokers.cluster.broker_process_states import BROKER_PROCESS_TRANSITIONS, BrokerProcessState
 from kcsim.brokers.groups.group_metadata import ENTERED_FROM, GroupState
 from kcsim.brokers.network.process_states import PROCESS_TRANSITIONS, ProcessState
 from kcsim.controller.decisions.partition_states import PARTITION_PREVIOUS_STATES, PartitionMachineState
@@ -137,12 +137,12 @@ MACHINES: Mapping[str, StateMachine] = MappingProxyType(
                 _of_inputs(PROCESS_TRANSITIONS),
             ),
             StateMachine(
-                "kafka-process-states",
-                "States of a real broker's process, as its cluster sees them",
-                "A real broker's process stops orderly, is killed or ends by itself; then it can be started again.",
-                KafkaProcessState.STOPPED.value,
-                _names(KafkaProcessState),
-                _of_inputs(KAFKA_PROCESS_TRANSITIONS),
+                "broker-process-states",
+                "States of a broker's process in the system, as its cluster sees them",
+                "A process, Kafka's or our own, stops orderly, is killed or ends by itself; then it can be started again.",
+                BrokerProcessState.STOPPED.value,
+                _names(BrokerProcessState),
+                _of_inputs(BROKER_PROCESS_TRANSITIONS),
             ),
         )
     }

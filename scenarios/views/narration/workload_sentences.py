@@ -19,7 +19,8 @@ def _stopped(event: Event) -> str:
 
 
 def _acknowledged(event: Event) -> str:
-    return f"gets from broker-{event.leader} the acknowledgement of {_records(event)} of {about(event, None)}"
+    of = "" if event.leader is None else f"from broker-{event.leader} "
+    return f"gets {of}the acknowledgement of {_records(event)} of {about(event, None)}"
 
 
 def _refused(event: Event) -> str:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from kcsim.brokers.apache_kafka.installation import find_kafka
+from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
 from kcsim.brokers.cluster.kafka_environment import run_on_kafka
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.brokers.wire.apis.metadata import METADATA
@@ -80,8 +81,9 @@ def recorded(subject: str) -> list[Answer]:
 def answers_of_kafka(subject: str) -> list[Answer]:
     """Send the requests of a subject to real brokers."""
     found: list[Answer] = []
+    kafka = find_kafka(None)
 
-    async def script(cluster: KafkaCluster) -> None:
+    async def script(cluster: ProcessCluster) -> None:
         await cluster.start(cluster.broker_names)
         await cluster.wait_until(lambda: None if cluster.state.controller_id else "no controller", WITHIN_MS)
         host_ports = [address.rsplit(":", 1) for address in cluster.bootstrap().split(",")]
@@ -95,14 +97,17 @@ def answers_of_kafka(subject: str) -> list[Answer]:
             broker = receiver(request, controller)
             return plain(await client.call(broker, request.api_key, request.version, **request.values))
 
+        async def produce() -> None:
+            await KafkaAdminTools(kafka).produce(cluster.bootstrap(), "orders", RECORDS, -1)
+
         try:
-            found.extend(await answers(subject, ask, lambda: cluster.produce("orders", RECORDS, -1)))
+            found.extend(await answers(subject, ask, produce))
         finally:
             client.close()
 
     spec = ClusterSpec(tuple(map(BrokerSpec, BROKERS)), SETTINGS, tick_time_ms=100, max_session_timeout_ms=30_000)
     embedded = ZooKeeperChoice.parse("embedded")
-    run_on_kafka(find_kafka(None), embedded, spec, RunInfo("test", 0, "embedded"), script, ())
+    run_on_kafka(kafka, embedded, spec, RunInfo("test", 0, "embedded"), script, ())
     return found
 
 

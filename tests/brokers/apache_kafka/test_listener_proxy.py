@@ -1,8 +1,8 @@
-"""The proxy in front of a real broker's listener: who has opened a connection, and what passes."""
+"""The proxy in front of a broker's listener: who has opened a connection, and what passes."""
 
 import asyncio
 import struct
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -49,11 +49,26 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     writer.close()
 
 
+class SetLinks:
+    """Links whose states and delays a test sets."""
+
+    def __init__(self, states: Links, delays_ms: Iterable[int] = ()) -> None:
+        self._states = states
+        self._delays_ms = iter(delays_ms)
+
+    def state(self, source: str, target: str) -> LinkState:
+        return self._states.get((source, target), LinkState.PASSES)
+
+    def delay_ms(self, source: str, _target: str) -> int:
+        """Return the next delay of what broker-1 sends; nothing else is late."""
+        return next(self._delays_ms, 0) if source == "broker-1" else 0
+
+
 @asynccontextmanager
-async def proxy_of_echo(links: Links) -> AsyncIterator[ListenerProxy]:
+async def proxy_of_echo(links: Links, delays_ms: Iterable[int] = ()) -> AsyncIterator[ListenerProxy]:
     (port,) = free_ports(1)
     server = await asyncio.start_server(echo, "127.0.0.1", port)
-    proxy = ListenerProxy("broker-2", port, lambda *link: links.get(link, LinkState.PASSES))
+    proxy = ListenerProxy("broker-2", port, SetLinks(links, delays_ms))
     await proxy.start()
     try:
         yield proxy
@@ -87,6 +102,10 @@ class Client:
 
     async def received(self, count: int) -> bytes:
         return await asyncio.wait_for(self._reader.readexactly(count), PATIENCE_S)
+
+    @property
+    def has_received_nothing(self) -> bool:
+        return not self._reader._buffer  # type: ignore[attr-defined]
 
     async def ended(self) -> bool:
         try:
@@ -150,9 +169,38 @@ def test_a_link_that_refuses_breaks_its_connections_and_opens_none() -> None:
     run(script())
 
 
+def test_what_is_delayed_arrives_after_what_was_sent_before_it() -> None:
+    """A stream stays in order, however much less the later part is delayed."""
+
+    async def script() -> None:
+        async with proxy_of_echo({}, [0, 100, 0]) as proxy, client_of(proxy, "1") as client:
+            sent = b""
+            for body in (b"first", b"late", b"last"):
+                sent += client.send(body)
+                await asyncio.sleep(0)
+            assert await client.received(len(sent)) == sent
+
+    run(script())
+
+
+def test_a_slow_link_delays_no_other() -> None:
+    hour_ms = 3_600_000
+
+    async def script() -> None:
+        async with proxy_of_echo({}, [0, hour_ms]) as proxy, client_of(proxy, "1") as slow, client_of(proxy, "3") as other:
+            first = slow.send(b"first")
+            assert await slow.received(len(first)) == first
+            slow.send(b"late")
+            sent = other.send(b"of another node")
+            assert await other.received(len(sent)) == sent
+            assert slow.has_received_nothing
+
+    run(script())
+
+
 def test_a_broker_that_does_not_run_ends_the_connection() -> None:
     async def script() -> None:
-        proxy = ListenerProxy("broker-2", free_ports(1)[0], lambda *_: LinkState.PASSES)
+        proxy = ListenerProxy("broker-2", free_ports(1)[0], SetLinks({}))
         await proxy.start()
         try:
             async with client_of(proxy, "1") as client:

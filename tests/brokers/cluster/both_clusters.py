@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
 from kcsim.brokers.cluster.kafka_environment import run_on_kafka
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.brokers.wire.apis.metadata import METADATA
@@ -15,7 +15,7 @@ from tests.brokers.cluster.environments import WITHIN_MS, Settings, spec_of, sta
 from tests.brokers.cluster.test_client_ports import play_with_ports
 from tests.brokers.differential.raw_client import ALL_BROKERS, RawClient
 
-Work = Callable[[Cluster | KafkaCluster, str], Awaitable[None]]
+Work = Callable[[Cluster | ProcessCluster, str], Awaitable[None]]
 """Gets a cluster whose three brokers and controller are up, and its bootstrap servers."""
 
 Topics = Mapping[str, Sequence[Any]]
@@ -51,7 +51,7 @@ def on_our_brokers(work: Work, settings: Settings) -> None:
 def on_kafkas_brokers(work: Work, settings: Settings) -> None:
     """Do some work on three real brokers."""
 
-    async def script(cluster: KafkaCluster) -> None:
+    async def script(cluster: ProcessCluster) -> None:
         await cluster.start(cluster.broker_names)
         await cluster.wait_until(lambda: None if cluster.state.controller_id else "no controller", WITHIN_MS)
         await work(cluster, cluster.bootstrap())

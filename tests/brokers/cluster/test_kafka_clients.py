@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from kcsim.brokers.apache_kafka.commands import CommandOutcome, run_kafka_command
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation, find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.vocabulary import BrokerId
 from tests.brokers.cluster.both_clusters import (
@@ -295,7 +295,7 @@ On a busy machine a producer may need longer than 5 s, and reports that; and a c
 
 
 async def work_with_tools(
-    kafka: KafkaInstallation, producers: Step, cluster: Cluster | KafkaCluster, servers: str
+    kafka: KafkaInstallation, producers: Step, cluster: Cluster | ProcessCluster, servers: str
 ) -> dict[str, CommandOutcome]:
     """Make topics, and run the tools on them, once without a member of GROUP and once with one."""
     for topic in TOPICS:
@@ -373,7 +373,7 @@ def test_the_tools_of_2_8_2_print_on_our_brokers_what_they_print_on_kafkas() -> 
     kafka = find_kafka(None)
     both: list[dict[str, CommandOutcome]] = []
 
-    async def work(cluster: Cluster | KafkaCluster, servers: str) -> None:
+    async def work(cluster: Cluster | ProcessCluster, servers: str) -> None:
         both.append(await work_with_tools(kafka, {**KEYED_ORDERS, **PRODUCERS}, cluster, servers))
 
     on_our_brokers(work, SETTINGS)
@@ -396,7 +396,7 @@ def test_the_tools_of_3_9_1_get_right_answers_from_our_brokers(tmp_path: Path) -
         moved = [set(partition.replica_nodes) for partition in topics["numbers"]] == [{1, 2}]
         return moved and in_sync(topics).items() >= {"numbers": [2], "load": [3, 3, 3], "more": [2, 2]}.items()
 
-    async def work(cluster: Cluster | KafkaCluster, servers: str) -> None:
+    async def work(cluster: Cluster | ProcessCluster, servers: str) -> None:
         found.update(await work_with_tools(kafka, {**HEADED_ORDERS, **PRODUCERS}, cluster, servers))
         found.update(await run_step(kafka, CHANGES, servers, tmp_path))
         await until_known(servers, is_changed)

@@ -14,8 +14,8 @@ import pytest
 from kcsim.brokers.apache_kafka.commands import run_kafka_command
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
 from kcsim.brokers.cluster.kafka_environment import run_on_kafka
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
@@ -79,7 +79,7 @@ class Seen:
     cluster_id: str = ""
 
 
-async def look(cluster: Cluster | KafkaCluster, bootstrap: Callable[[], str], seen: Seen) -> None:
+async def look(cluster: Cluster | ProcessCluster, bootstrap: Callable[[], str], seen: Seen) -> None:
     """Set a cluster up, and run the commands on it. None of them changes anything."""
     await cluster.topics.change_broker_defaults(SHARED)
     started = ["broker-1", "broker-2", "broker-3"]
@@ -116,7 +116,7 @@ def both() -> tuple[Seen, Seen]:
     async def on_ours(cluster: Cluster) -> None:
         await look(cluster, lambda: cluster.bootstrap_servers or "", ours)
 
-    async def on_kafka(cluster: KafkaCluster) -> None:
+    async def on_kafka(cluster: ProcessCluster) -> None:
         await look(cluster, cluster.bootstrap, kafkas)
 
     run_in_environment(choice, spec.with_free_client_ports(), info, on_ours)

@@ -10,7 +10,7 @@ import pytest
 from kcsim.brokers.apache_kafka.commands import run_kafka_command
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.brokers.config import PROTOCOL_VERSION
 from tests.brokers.cluster.both_clusters import WITHIN_S, on_kafkas_brokers, on_our_brokers, run_together
 from tests.brokers.cluster.environments import SETTINGS
@@ -106,7 +106,7 @@ def test_commands_print_what_they_print_on_kafka(tmp_path: Path) -> None:
     require("java", "kafka")
     printed: list[list[Printed]] = []
 
-    async def work(_: Cluster | KafkaCluster, bootstrap: str) -> None:
+    async def work(_: Cluster | ProcessCluster, bootstrap: str) -> None:
         printed.append(await run_all(bootstrap, tmp_path))
 
     on_our_brokers(work, {**SETTINGS, **WITHOUT_IDS})

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.vocabulary import BrokerId
 from tests.brokers.cluster.both_clusters import (
@@ -109,7 +109,7 @@ def lines_of(printed: bytes) -> list[str]:
     return sorted(text.splitlines())
 
 
-async def look(cluster: Cluster | KafkaCluster, servers: str) -> dict[str, Printed]:
+async def look(cluster: Cluster | ProcessCluster, servers: str) -> dict[str, Printed]:
     """Run the commands before and after the loss of a leader, while one consumer goes on."""
     await cluster.topics.create(ORDERS, random.Random(1))
     await until_known(servers, lambda topics: in_sync(topics) == {"orders": [3, 3]})
@@ -137,7 +137,7 @@ def test_kcat_prints_the_same_about_our_brokers_as_about_kafkas() -> None:
     require("java", "kafka", "kcat")
     both: list[dict[str, Printed]] = []
 
-    async def work(cluster: Cluster | KafkaCluster, servers: str) -> None:
+    async def work(cluster: Cluster | ProcessCluster, servers: str) -> None:
         both.append(await look(cluster, servers))
 
     on_our_brokers(work, SETTINGS)

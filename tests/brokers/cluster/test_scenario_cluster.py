@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 PRODUCT = ("kcsim", "zk", "controller", "brokers", "scenarios")
-CLUSTERS = {"Cluster", "KafkaCluster", "ScenarioCluster", "SimulatedBrokers"}
+CLUSTERS = {"Cluster", "ProcessCluster", "ScenarioCluster", "SimulatedBrokers"}
 
 
 def requested_kinds(node: ast.AST) -> set[str]:

@@ -14,10 +14,10 @@ import pytest
 
 from kcsim.brokers.apache_kafka.commands import jvm
 from kcsim.brokers.apache_kafka.installation import find_kafka
-from kcsim.brokers.apache_kafka.process_exit import exit_status
 from kcsim.brokers.clients.ledger import RecordCounts
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.workload import Workload
+from kcsim.zk.servers.guarded_process import exit_status
 from kcsim.zk.servers.guarded_processes import GuardedProcesses
 from tests.brokers.cluster.random_faults import PARTITIONS, inject_faults, read_all, with_orders
 from tests.brokers.cluster.test_client_ports import WITHIN_S, play_with_ports

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.brokers.wire.apis.metadata import METADATA
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.vocabulary import BrokerId
@@ -44,7 +44,7 @@ DEVIATIONS: Mapping[str, str] = {}
 pytestmark = [pytest.mark.kafka, pytest.mark.live, pytest.mark.slow]
 
 
-async def answers_of(cluster: Cluster | KafkaCluster, servers: str) -> dict[str, Any]:
+async def answers_of(cluster: Cluster | ProcessCluster, servers: str) -> dict[str, Any]:
     """Create the topics, play all scripts, and return the answers."""
     for topic, config in TOPICS.items():
         replicas = tuple(map(BrokerId, BROKERS))

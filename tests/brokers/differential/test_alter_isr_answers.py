@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.brokers.wire.apis.controller_requests import ALTER_ISR
 from kcsim.controller.admin.topics import NewTopic
@@ -68,7 +68,7 @@ def request(topics: Sequence[tuple[str, int, Mapping[str, Any]]], broker: int, b
     }
 
 
-async def ask(cluster: Cluster | KafkaCluster, servers: str) -> dict[str, Any]:
+async def ask(cluster: Cluster | ProcessCluster, servers: str) -> dict[str, Any]:
     for topic in ASKED:
         replicas = tuple(map(BrokerId, REPLICAS.get(topic, BROKERS)))
         await cluster.topics.create(NewTopic(topic, assignment=[replicas]), random.Random(1))
@@ -93,13 +93,13 @@ async def ask(cluster: Cluster | KafkaCluster, servers: str) -> dict[str, Any]:
         await alter("no broker epoch", LEADER, -1, ("same", 0, same))
         await alter("unknown broker", NO_BROKER, 5, ("same", 0, same))
         await alter("nothing", LEADER, epochs[LEADER])
-    if isinstance(cluster, KafkaCluster):
+    if isinstance(cluster, ProcessCluster):
         await cluster.settle()
     answers["states"] = {topic: cluster.state.of_topics.states[TopicPartition(topic, 0)].leader_and_isr for topic in ASKED}
     return answers
 
 
-def _not_elected(cluster: Cluster | KafkaCluster) -> str | None:
+def _not_elected(cluster: Cluster | ProcessCluster) -> str | None:
     missing = [topic for topic in ASKED if cluster.state.of_topics.leader(TopicPartition(topic, 0)) is None]
     return f"no leaders of {missing}" if missing else None
 

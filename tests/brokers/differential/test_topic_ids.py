@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.brokers.wire.apis.metadata import METADATA
 from kcsim.brokers.wire.apis.topics import CREATE_TOPICS, DELETE_TOPICS
@@ -53,7 +53,7 @@ async def deleted(client: RawClient, name: str | None, topic_id: UUID | None) ->
     return result.error_code.name, result.name, result.topic_id
 
 
-async def ask(cluster: Cluster | KafkaCluster, servers: str) -> dict[str, Any]:
+async def ask(cluster: Cluster | ProcessCluster, servers: str) -> dict[str, Any]:
     """Return what a cluster says of ids; an id is compared with that which the creation has returned."""
     async with raw_client(servers) as client:
         async with asyncio.timeout(WITHIN_S):

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
@@ -18,11 +18,11 @@ from tests.brokers.cluster.environments import SETTINGS, WITHIN_MS, Settings, sp
 A = TypeVar("A")
 EMBEDDED = ZooKeeperChoice.parse("embedded")
 BROKERS = (1, 2, 3)
-Ask = Callable[[Cluster | KafkaCluster, str], Awaitable[A]]
+Ask = Callable[[Cluster | ProcessCluster, str], Awaitable[A]]
 """A function that asks a cluster, whose first broker is the controller, at its bootstrap servers. Returns: the answers."""
 
 
-async def _start(cluster: Cluster | KafkaCluster) -> None:
+async def _start(cluster: Cluster | ProcessCluster) -> None:
     """Start the brokers, of which the first becomes the controller."""
     first, *others = cluster.broker_names
     await cluster.start([first])
@@ -48,7 +48,7 @@ def kafkas(ask: Ask[A], settings: Settings = SETTINGS, home: Path | None = None)
     """Return the answers of the brokers of Apache Kafka. Args: home: of the installation; None: that of make kafka."""
     found: list[A] = []
 
-    async def script(cluster: KafkaCluster) -> None:
+    async def script(cluster: ProcessCluster) -> None:
         await _start(cluster)
         found.append(await ask(cluster, cluster.bootstrap()))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kcsim.brokers.apache_kafka.commands import run_kafka_command
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from tests.conformance.replayed.tools.command_line import Command
 from tests.conformance.replayed.tools.files import Files
 from tests.conformance.replayed.tools.placements import Placed
@@ -26,7 +26,7 @@ class KafkaCommands:
         directory: where the files are that a command names; None if there are none.
     """
 
-    def __init__(self, installation: KafkaInstallation, cluster: KafkaCluster, directory: Path | None) -> None:
+    def __init__(self, installation: KafkaInstallation, cluster: ProcessCluster, directory: Path | None) -> None:
         self._installation = installation
         self._cluster = cluster
         self._directory = directory

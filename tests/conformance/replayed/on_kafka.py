@@ -3,13 +3,13 @@
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
+from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
 from kcsim.brokers.cluster.cluster_spec import ClusterSpec
-from kcsim.brokers.cluster.kafka_cluster import KafkaCluster
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.run_in_environment import run_with_kafka
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
@@ -62,9 +62,13 @@ def record(
     """
     players: list[Player] = []
 
-    async def script(cluster: KafkaCluster) -> None:
+    async def script(cluster: ProcessCluster) -> None:
         commands = KafkaCommands(kafka, cluster, plan.directory)
-        actions = StepActions(cluster, commands, partial(cluster.produce, records=1, acks=1))
+
+        async def produce(topic: str) -> None:
+            await KafkaAdminTools(kafka).produce(cluster.bootstrap(), topic, records=1, acks=1)
+
+        actions = StepActions(cluster, commands, produce)
         players.append(
             Player(
                 plan,

@@ -30,6 +30,7 @@ PROGRAM = """import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
 from kcsim.scenarios.cli.main import main
 main()"""
+ONE_REPLICA = ("--partitions", "3", "--replication-factor", "1")
 SETTINGS = ("--setting", "zookeeper.session.timeout.ms=8000", "--setting", "controlled.shutdown.retry.backoff.ms=50")
 """Settings with which a killed broker's session expires after 8 s, and a slow broker's on a busy machine does not."""
 
@@ -132,6 +133,29 @@ def test_processes_lose_no_record_when_their_controller_crashes(server: Embedded
     check_merged(list(read_trace(tmp_path / TRACES)))
 
 
+@pytest.mark.live
+def test_a_broker_ends_when_its_records_vanish(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
+    """The next process has them; and it ends by itself when somebody deletes its only log directory."""
+    connect, log_dir = new_chroot(server.connect_string), tmp_path / "data"
+    kept = ("--data", str(log_dir))
+    with broker_process(1, connect, tmp_path, *kept) as broker:
+        created = kcsim("topics", "--zookeeper", connect, "--execute", "--create", "--topic", "orders", *ONE_REPLICA)
+        assert created.exit_code == 0, created.output
+        broker.wait_for("broker-1   leads orders-")
+        records = written(f"127.0.0.1:{registered(connect)['1']['port']}", values(0), acks="all")
+        broker.process.kill()
+        broker.process.wait()
+    until(lambda: registered(connect), lambda found: found == {}, "the session to expire", PATIENCE_S)
+    with broker_process(1, connect, tmp_path, *kept) as broker:
+        broker.wait_for("broker-1   leads orders-")
+        servers = f"127.0.0.1:{registered(connect)['1']['port']}"
+        found = read(servers, dict.fromkeys(range(3), 0), len(records))
+        assert {place: message.value() for place, message in found.items()} == {at: value for value, at in records.items()}
+        log_dir.rename(tmp_path / "gone")
+        assert broker.process.wait(PATIENCE_S) == 0
+    assert EventKind.LOG_DIR_FAILED in {event.kind for event in read_trace(broker.trace)}
+
+
 def check_merged(events: list[Event]) -> None:
     """Check the one log of all processes: ZooKeeper's order, and causes that lead from process to process."""
     assert [event.seq for event in events] == list(range(len(events)))
@@ -202,6 +226,12 @@ def test_a_chroot_that_does_not_exist_is_not_created(server: EmbeddedZooKeeper) 
         (["--zookeeper", "127.0.0.1:1", "--listen", "192.0.2.1:9092"], 64, "--listen: nothing can listen on 192.0.2.1 here"),
         (["--zookeeper", "127.0.0.1:1", "--setting", "port=1"], 64, "--setting: port: --id, --rack and --listen say this"),
         (["--zookeeper", "127.0.0.1:1", "--setting", "inter.broker.protocol.version=1.0"], 64, "'1.0' is no value of inter"),
+        (
+            ["--zookeeper", "127.0.0.1:1", "--release", "2.7"],
+            64,
+            "--release: '2.7' is no release of Kafka that is simulated",
+        ),
+        (["--zookeeper", "127.0.0.1:1", "--without", "fence"], 64, "--without: unknown protection 'fence'"),
         (["--zookeeper", "127.0.0.1:1", "--trace", "/no/such/place.jsonl"], 64, "--trace: there is no directory /no/such"),
     ],
 )

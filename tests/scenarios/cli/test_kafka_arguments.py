@@ -11,7 +11,7 @@ from tests.scenarios.scenario_files import BASE, WITH_WORKLOAD, written
 IMPOSSIBLE = BASE.replace(
     "expect:",
     """\
-  - slow-link: {between: broker-1, and: broker-2, delay: 1s}
+  - slow-link: {between: broker-1, and: broker-2, bytes-per-second: 100}
   - slow-follower: broker-2
     rate: 5
   - wait: {event: {kind: RecordsAppended}}
@@ -64,8 +64,26 @@ def test_everything_that_no_real_broker_can_do_or_show_is_named_with_its_line(tm
     assert (result.exit_code, result.stdout) == (64, "")
     lines = result.stderr.splitlines()
     assert [line.removeprefix(f"{file}:").partition(": ")[0] for line in lines] == ["8", "9", "11"]
-    assert "proxies between real brokers only cut links" in lines[0]
+    assert "proxies between brokers do not limit rates" in lines[0]
     assert "real brokers do not report RecordsAppended" in lines[2]
+
+
+def test_what_cannot_be_done_to_processes_is_named_with_its_line(tmp_path: Path) -> None:
+    """Everything that brokers do is seen, in processes of their own too: the wait is no problem."""
+    file = written(tmp_path, IMPOSSIBLE)
+    result = kcsim("run", str(file), "--brokers", "processes", "--zookeeper", "model")
+    assert (result.exit_code, result.stdout) == (64, "")
+    lines = result.stderr.splitlines()
+    assert [line.removeprefix(f"{file}:").partition(": ")[0] for line in lines] == ["8", "9"]
+    assert "cannot be set from outside" in lines[1]
+
+
+@pytest.mark.parametrize("command", [["run", "controller-failover", "--brokers", "processes"], ["up", "--processes"]])
+@pytest.mark.parametrize("zookeeper", ["docker", "127.0.0.1:1"])
+def test_processes_need_a_zookeeper_whose_log_can_be_read(command: list[str], zookeeper: str) -> None:
+    result = kcsim(*command, "--zookeeper", zookeeper)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (64, "", 1)
+    assert "it is embedded, ensemble or model, whose transaction log we can read" in result.stderr
 
 
 def test_nor_do_its_consumers_speak_to_real_brokers(tmp_path: Path) -> None:

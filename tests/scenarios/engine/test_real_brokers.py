@@ -68,10 +68,9 @@ NOT_RUN = {
     "regex-subscription-meets-new-topic",
     "rolling-upgrade",
     "segments-rolled",
-    "slow-follower-leaves-and-rejoins",
     "two-racks-lost",
 }
-"""Scenarios with a step that needs consumers, slow links, another release for one broker, or many records."""
+"""Scenarios with a step that needs consumers, broken links, another release for one broker, or many records."""
 
 REFUSED = "ZkWriteRefused but for BADVERSION of /controller_epoch"
 DIVERGENT = "divergent: high watermarks of real replicas are not read"
@@ -88,6 +87,7 @@ RUN_IN_PART = {
     "min-insync-replicas-refuse": ["count of RecordsGivenUp", "RecordsRefused"],
     "one-way-partition": ["NetworkStalled", "count of RequestFailed", "RequestRefused", "count of RequestFailed"],
     "rolling-restart-of-twelve": ["rule of LeaderElection", DIVERGENT],
+    "slow-follower-leaves-and-rejoins": ["count of RecordsAcknowledged", DIVERGENT],
     "stale-event-after-expiry": ["ControllerEventQueued", "ControllerEventPreempted"],
     "topic-recreated-while-a-broker-was-away": ["RequestRefused", DIVERGENT],
     "unclean-election-loses-counted-records": ["rule of LeaderElection", DIVERGENT],

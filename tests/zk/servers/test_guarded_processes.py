@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,6 +129,15 @@ def test_a_command_that_does_not_exist_is_reported(guarded: GuardedProcesses) ->
     with pytest.raises(ServerError, match="No such file or directory: '/no/java'"):
         guarded.start("a", ["/no/java"], guarded.directory / "log")
     assert sleeper(guarded) > 0  # and the guard continues
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a process because its parent has ended")
+def test_a_paused_process_does_not_outlive_its_guard(guarded: GuardedProcesses) -> None:
+    """Parent and guard may be killed at once, so that neither is left to clean up."""
+    guarded.start("a", ["tail", "-f", "/dev/null", str(guarded.directory)], guarded.directory / "log")
+    guarded.pause("a")
+    os.kill(guarded.pid, signal.SIGKILL)
+    until(lambda: processes_about(f"/dev/null {guarded.directory}"), lambda seen: seen == [], "the process to go")
 
 
 def test_closing_leaves_nothing_and_can_be_repeated() -> None:

@@ -11,9 +11,9 @@ const KINDS_OF_MACHINES = {
   "session-states": ["SessionState"],
   "group-states": ["GroupMemberJoined", "GroupRebalance", "GroupGeneration", "GroupStable"],
   "process-states": ["ProcessState"],
-  "kafka-process-states": ["ProcessState"],
+  "broker-process-states": ["ProcessState"],
 };
-const UNUSED_PROCESSES = { true: "process-states", false: "kafka-process-states" }; // whether the brokers are Kafka's own
+const UNUSED_PROCESSES = { true: "process-states", false: "broker-process-states" }; // whether the brokers are processes of their own
 const THEMES = ["auto", "light", "dark"];
 
 class Page {

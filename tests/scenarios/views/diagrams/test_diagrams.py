@@ -11,7 +11,7 @@ from typing import TypeVar
 import pytest
 from typer.testing import CliRunner, Result
 
-from kcsim.brokers.cluster.kafka_process_states import KAFKA_PROCESS_TRANSITIONS
+from kcsim.brokers.cluster.broker_process_states import BROKER_PROCESS_TRANSITIONS
 from kcsim.brokers.groups.group_metadata import ENTERED_FROM
 from kcsim.brokers.network.process_states import PROCESS_TRANSITIONS
 from kcsim.controller.decisions.partition_states import PARTITION_PREVIOUS_STATES
@@ -50,7 +50,7 @@ TABLES = {
     "session-states": moves_by_inputs(SESSION_TRANSITIONS),
     "group-states": moves_of(ENTERED_FROM),
     "process-states": moves_by_inputs(PROCESS_TRANSITIONS),
-    "kafka-process-states": moves_by_inputs(KAFKA_PROCESS_TRANSITIONS),
+    "broker-process-states": moves_by_inputs(BROKER_PROCESS_TRANSITIONS),
 }
 
 

@@ -1,4 +1,4 @@
-"""The states of a real broker's process, as its cluster sees them, and the table of what changes them."""
+"""The states of a broker's process in the system, as its cluster sees them, and the table of what changes them."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -7,7 +7,7 @@ from types import MappingProxyType
 from kcsim.eventlog.run_actions import ClusterError
 
 
-class KafkaProcessState(Enum):
+class BrokerProcessState(Enum):
     """The values of RUNNING, PAUSED, STOPPED and DEAD are those of the event log; the others are not reported."""
 
     RUNNING = "running"
@@ -18,7 +18,7 @@ class KafkaProcessState(Enum):
     DEAD = "dead"  # killed, or ended by itself
 
 
-class KafkaProcessInput(Enum):
+class BrokerProcessInput(Enum):
     """What happens to a process, by an action on its cluster or by itself."""
 
     START = "started"
@@ -31,9 +31,9 @@ class KafkaProcessInput(Enum):
     CLOSE = "closed"  # at the end of the run, whatever its state
 
 
-_S, _I = KafkaProcessState, KafkaProcessInput
+_S, _I = BrokerProcessState, BrokerProcessInput
 
-KAFKA_PROCESS_TRANSITIONS: Mapping[tuple[KafkaProcessState, KafkaProcessInput], KafkaProcessState] = MappingProxyType(
+BROKER_PROCESS_TRANSITIONS: Mapping[tuple[BrokerProcessState, BrokerProcessInput], BrokerProcessState] = MappingProxyType(
     {
         (_S.STOPPED, _I.START): _S.RUNNING,
         (_S.DEAD, _I.START): _S.RUNNING,
@@ -52,22 +52,22 @@ KAFKA_PROCESS_TRANSITIONS: Mapping[tuple[KafkaProcessState, KafkaProcessInput], 
         (_S.STOPPING, _I.EXIT): _S.STOPPED,
         (_S.DYING, _I.EXIT): _S.DEAD,
         (_S.STOPPED, _I.EXIT): _S.STOPPED,  # killed while the run ended
-        **{(state, _I.CLOSE): _S.STOPPED for state in KafkaProcessState},
+        **{(state, _I.CLOSE): _S.STOPPED for state in BrokerProcessState},
     }
 )
 
 
-class IllegalKafkaProcessTransitionError(ClusterError):
-    """An input for which a real broker's process in its present state has no transition."""
+class IllegalBrokerProcessTransitionError(ClusterError):
+    """An input for which a broker's process in its present state has no transition."""
 
-    def __init__(self, state: KafkaProcessState, given: KafkaProcessInput) -> None:
+    def __init__(self, state: BrokerProcessState, given: BrokerProcessInput) -> None:
         super().__init__(f"a broker's process that is {state.value} cannot be {given.value}")
         self.state, self.given = state, given
 
 
-def next_kafka_process_state(state: KafkaProcessState, given: KafkaProcessInput) -> KafkaProcessState:
-    """Return the state after an input. Raises: IllegalKafkaProcessTransitionError."""
+def next_broker_process_state(state: BrokerProcessState, given: BrokerProcessInput) -> BrokerProcessState:
+    """Return the state after an input. Raises: IllegalBrokerProcessTransitionError."""
     try:
-        return KAFKA_PROCESS_TRANSITIONS[state, given]
+        return BROKER_PROCESS_TRANSITIONS[state, given]
     except KeyError:
-        raise IllegalKafkaProcessTransitionError(state, given) from None
+        raise IllegalBrokerProcessTransitionError(state, given) from None

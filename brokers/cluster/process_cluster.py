@@ -1,29 +1,29 @@
-"""A cluster whose brokers are processes of a real Apache Kafka, with the actions and faults of scenario_cluster.py.
+"""A cluster whose brokers are processes of their own, with the actions and faults of scenario_cluster.py.
 
-Each broker reaches ZooKeeper through a proxy of its own, so that it can be cut off, expired, or killed or frozen in the
-middle of a write. Its behaviour is read from ZooKeeper's transaction log and from its own logs; it is not queried.
+The processes are those of a real Apache Kafka, or of `kcsim broker`. Each broker reaches ZooKeeper through a proxy of its
+own, so that it can be cut off, expired, or killed or frozen in the middle of a write. What brokers do is read from
+ZooKeeper's transaction log and from what they write into files; they are not queried.
 """
 
 import shutil
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from kcsim.brokers.apache_kafka.broker_process import KafkaBroker
 from kcsim.brokers.apache_kafka.errors import BrokerExitedError
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.clients.ledger import Ledger
 from kcsim.brokers.clients.producer import ProducerSpec
-from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
-from kcsim.brokers.cluster.environment import ClusterEnvironment
-from kcsim.brokers.cluster.kafka_process_states import (
-    KAFKA_PROCESS_TRANSITIONS,
-    KafkaProcessInput,
-    KafkaProcessState,
-    next_kafka_process_state,
+from kcsim.brokers.cluster.broker_process_states import (
+    BROKER_PROCESS_TRANSITIONS,
+    BrokerProcessInput,
+    BrokerProcessState,
+    next_broker_process_state,
 )
+from kcsim.brokers.cluster.environment import ClusterEnvironment
 from kcsim.brokers.cluster.kafka_producer import KafkaProducer
 from kcsim.brokers.cluster.kafka_replica_logs import read_replica_log
 from kcsim.brokers.cluster.network_faults import NetworkFaults
@@ -36,16 +36,17 @@ from kcsim.brokers.cluster.topic_admin import TopicAdmin
 from kcsim.brokers.cluster.znode_edits import ZnodeEdits
 from kcsim.brokers.config import NO_SETTINGS, Value
 from kcsim.brokers.log.replica_log import ReplicaLog
-from kcsim.controller.capabilities import Release
+from kcsim.controller.capabilities import RELEASES, Release
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
 from kcsim.controller.requests import ErrorCode
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.cluster_state import ClusterState
-from kcsim.eventlog.events import EventFields, EventKind, hexadecimal
+from kcsim.eventlog.events import Event, EventFields, EventKind, hexadecimal
 from kcsim.eventlog.run_actions import SCENARIO, ArmedWrite, ClusterError, RunActionLog, process_state_fields
 from kcsim.runtime.ports import Task
-from kcsim.vocabulary import BrokerId, SessionId, TopicPartition
+from kcsim.vocabulary import BrokerId, ReplicaAssignment, SessionId, TopicPartition
 from kcsim.zk.proxy import Breakpoint, ProxiedSession, ProxiedWrite, ZooKeeperProxy
+from kcsim.zk.servers.ports import State
 
 UP_WITHIN_MS = 60_000
 """How long a broker may take to be up: the start of a JVM, on a busy machine."""
@@ -61,13 +62,114 @@ class SessionEndAttributor(Protocol):
     def __call__(self, broker: str, cause: int, *, is_expiry: bool = False) -> None: ...
 
 
-@dataclass
-class KafkaBrokerSlot:
-    """A broker's slot in the cluster: its id, disk and port, which stay the same through all its incarnations."""
+class BrokerProcess(Protocol):
+    """The process of one broker, with its files: it is started, signalled, and started again in the same place.
 
-    process: KafkaBroker
+    Adapters: apache_kafka/broker_process.py, and simulated_broker_process.py. A call that would have no effect raises
+    MemberStateError.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def broker_id(self) -> int: ...
+    @property
+    def address(self) -> str:
+        """host:port of the broker's listener, for bootstrap.servers."""
+        ...
+
+    @property
+    def logs(self) -> Path:
+        """The directory of what the process writes about its work."""
+        ...
+
+    @property
+    def log_dirs(self) -> Sequence[Path]:
+        """The directories of the broker's records, of which the first can be lost; none if no file has them."""
+        ...
+
+    @property
+    def state(self) -> State | None: ...
+    def last_lines(self, count: int) -> list[str]:
+        """Return the last lines that the process has written since its start."""
+        ...
+
+    @property
+    def release(self) -> Release:
+        """The release of Kafka that the broker has."""
+        ...
+
+    @property
+    def can_change_release(self) -> bool:
+        """Whether the broker can have another release of Kafka from a start on."""
+        ...
+
+    async def start(self, settings: Mapping[str, Value] = NO_SETTINGS, release: Release | None = None) -> None:
+        """Start the process. Return when it runs, long before the broker is up. Raises: ServerError.
+
+        Args:
+            settings: changes of server.properties, which stay for later starts.
+            release: the release that the broker has from now on; None: as it was. Only if it can be changed.
+        """
+        ...
+
+    async def wait_until_up(self, timeout_s: float) -> None:
+        """Return when the broker answers requests. Raises: BrokerExitedError if it ends instead, TimedOutError."""
+        ...
+
+    async def terminate(self, timeout_s: float) -> int:
+        """Send SIGTERM, and return the exit status. Raises: TimedOutError; the process then still runs."""
+        ...
+
+    async def kill(self) -> None: ...
+    async def pause(self) -> None: ...
+    async def resume(self) -> None: ...
+    async def close(self) -> None:
+        """Kill the process if it runs. Idempotent."""
+        ...
+
+
+class AdminTools(Protocol):
+    """A client of the cluster for requests to the controller. Each method raises ClusterError."""
+
+    async def alter_partition_reassignments(
+        self, bootstrap: str, targets: ReassignmentTargets
+    ) -> dict[TopicPartition, ErrorCode]: ...
+    async def list_partition_reassignments(
+        self, bootstrap: str, partitions: Collection[TopicPartition] | None
+    ) -> dict[TopicPartition, ReplicaAssignment]: ...
+    async def elect_leaders(
+        self, bootstrap: str, election_type: ElectionType, partitions: Collection[TopicPartition] | None
+    ) -> ElectionResults: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessObserver:
+    """How a cluster of processes learns what its brokers have done.
+
+    Attributes:
+        attribute_session_end: is called before a fault that will end a broker's session.
+        settle: appends everything that has happened by now, so that a broker's actions come before its death in the log.
+        sees_inside: whether the brokers report all that simulated brokers of this process would.
+    """
+
+    attribute_session_end: SessionEndAttributor
+    settle: Settle
+    sees_inside: bool = False
+
+
+@dataclass
+class ProcessSlot:
+    """A broker's slot in the cluster: its id, disk and port, which stay the same through all its incarnations.
+
+    Attributes:
+        address: host:port where clients reach it.
+    """
+
+    process: BrokerProcess
     proxy: ZooKeeperProxy
-    state: KafkaProcessState = KafkaProcessState.STOPPED
+    address: str
+    state: BrokerProcessState = BrokerProcessState.STOPPED
     watch: Task | None = None
     fatal_fault: int | None = None  # the fault that may make it end by itself
     paused_by: int | None = None  # seq of the fault that has frozen it last
@@ -79,21 +181,18 @@ class KafkaBrokerSlot:
     @property
     def is_alive(self) -> bool:
         """Whether the process runs or is paused, and nothing is about to end it."""
-        return self.state in (KafkaProcessState.RUNNING, KafkaProcessState.PAUSED)
+        return self.state in (BrokerProcessState.RUNNING, BrokerProcessState.PAUSED)
 
-    def apply(self, given: KafkaProcessInput) -> None:
-        """Change the state. Raises: IllegalKafkaProcessTransitionError."""
-        self.state = next_kafka_process_state(self.state, given)
+    def apply(self, given: BrokerProcessInput) -> None:
+        """Change the state. Raises: IllegalBrokerProcessTransitionError."""
+        self.state = next_broker_process_state(self.state, given)
 
 
-class KafkaCluster:
-    """Brokers of a real Apache Kafka, none of them started yet.
+class ProcessCluster:
+    """Brokers in processes of their own, none of them started yet.
 
     Args:
         slots: one per broker.
-        tools: Kafka's own commands, for requests to the controller.
-        attribute_session_end: called before a fault that will end a broker's session.
-        settle: appends everything that has happened by now, so that a broker's actions come before its death in the log.
         connect_string: of ZooKeeper itself, bypassing all proxies.
 
     Attributes:
@@ -105,10 +204,9 @@ class KafkaCluster:
     def __init__(
         self,
         environment: ClusterEnvironment,
-        slots: Sequence[KafkaBrokerSlot],
-        tools: KafkaAdminTools,
-        attribute_session_end: SessionEndAttributor,
-        settle: Settle,
+        slots: Sequence[ProcessSlot],
+        tools: AdminTools,
+        observer: ProcessObserver,
         connect_string: str,
     ) -> None:
         runtime, log = environment.runtime, environment.log
@@ -124,10 +222,13 @@ class KafkaCluster:
         self.connect_string = connect_string
         self._slots = {slot.name: slot for slot in slots}
         self._tools = tools
-        self._attribute_session_end = attribute_session_end
-        self._settle = settle
+        self._attribute_session_end = observer.attribute_session_end
+        self._settle = observer.settle
+        self._sees_inside = observer.sees_inside
         self.network_faults: NetworkFaults | None = None
         self._producers: list[KafkaProducer] = []
+        self._client_connections: Counter[str] = Counter()
+        log.subscribe(self._count_connection)
         self.acknowledged_records = AcknowledgedRecords()
 
     def inject_faults_into(self, network: ProxiedNetwork) -> None:
@@ -150,11 +251,29 @@ class KafkaCluster:
         return {name: slot.process.logs for name, slot in self._slots.items()}
 
     @property
-    def is_seen_from_outside(self) -> bool:
-        return True
+    def release(self) -> Release:
+        return max((slot.process.release for slot in self._slots.values()), key=RELEASES.index)
 
     @property
-    def producing(self) -> "KafkaCluster":
+    def member_names(self) -> tuple[str, ...]:
+        return self.servers.member_names
+
+    @property
+    def client_connections(self) -> Mapping[str, int]:
+        """Client id of each client from outside the run -> the number of its open connections; empty if it is not known."""
+        return +self._client_connections
+
+    def _count_connection(self, event: Event) -> None:
+        if event.kind in (EventKind.CLIENT_CONNECTED, EventKind.CLIENT_DISCONNECTED, EventKind.CLIENT_CONNECTION_CLOSED):
+            count = event.count or 1
+            self._client_connections[event.client_id or ""] += count if event.kind is EventKind.CLIENT_CONNECTED else -count
+
+    @property
+    def is_seen_from_outside(self) -> bool:
+        return not self._sees_inside
+
+    @property
+    def producing(self) -> "ProcessCluster":
         return self
 
     @property
@@ -163,6 +282,10 @@ class KafkaCluster:
 
     async def wait_until(self, condition: Callable[[], str | None], within_ms: int) -> None:
         await self._state_watch.wait_until(condition, within_ms)
+
+    async def catch_up(self) -> None:
+        if self._sees_inside:  # else log lines of this moment are not written yet, and would come after what is done next
+            await self._settle()
 
     async def settle(self) -> None:
         """Return when everything that has happened by now is in the event log."""
@@ -177,33 +300,33 @@ class KafkaCluster:
 
         Args:
             settings: changes of these brokers' server.properties, which stay for later starts.
-            release: None; all brokers are of the one installation.
+            release: the release of Kafka that they have from now on; None leaves it as it is.
 
         Raises: ClusterError.
         """
-        if release is not None:
-            raise ClusterError("all real brokers are of one release, that of their installation")
         for name in names:
-            if (self._slot(name).state, KafkaProcessInput.START) not in KAFKA_PROCESS_TRANSITIONS:
+            if release is not None and not self._slot(name).process.can_change_release:
+                raise ClusterError("all real brokers are of one release, that of their installation")
+            if (self._slot(name).state, BrokerProcessInput.START) not in BROKER_PROCESS_TRANSITIONS:
                 raise ClusterError(f"{name} runs already")
-        cause = self._actions.act_on_settings("start", ", ".join(names), settings)
+        cause = self._actions.act_on_settings("start", ", ".join(names), settings, release)
         before = {name: self.state.registered.get(self._slots[name].process.broker_id) for name in names}
         for name in names:
             slot = self._slots[name]
             slot.proxy.allow()
             slot.proxy.release()  # it may have been frozen when it was killed
-            await slot.process.start(settings)
-            self._report(slot, KafkaProcessInput.START, cause)
+            await slot.process.start(settings, release)
+            self._report(slot, BrokerProcessInput.START, cause)
             slot.watch = self.runtime.spawn(f"{name} watch", self._watch(slot))
         for name in names:
             await self._until_up(self._slots[name], before[name], cause)
         return cause
 
-    async def _until_up(self, slot: KafkaBrokerSlot, former_epoch: int | None, cause: int) -> None:
+    async def _until_up(self, slot: ProcessSlot, former_epoch: int | None, cause: int) -> None:
         broker_id = slot.process.broker_id
 
         def not_registered() -> str | None:
-            if slot.state is KafkaProcessState.DEAD:
+            if slot.state is BrokerProcessState.DEAD:
                 raise ClusterError(f"{slot.name} has ended: {_last_output(slot)}")
             epoch = self.state.registered.get(broker_id)
             return None if epoch not in (None, former_epoch) else f"{slot.name} is not registered"
@@ -216,15 +339,15 @@ class KafkaCluster:
             raise ClusterError(str(error)) from None
         await self.wait_until(not_registered, UP_WITHIN_MS)
 
-    async def _watch(self, slot: KafkaBrokerSlot) -> None:
+    async def _watch(self, slot: ProcessSlot) -> None:
         """Report a broker that ended by itself, for example because its last log directory failed."""
         while _has_process(slot):
             await self.runtime.sleep_ms(LOOK_EVERY_MS)
         if slot.is_alive:
-            self._report(slot, KafkaProcessInput.EXIT, slot.fatal_fault, f"it ended by itself: {_last_output(slot)}")
+            self._report(slot, BrokerProcessInput.EXIT, slot.fatal_fault, f"it ended by itself: {_last_output(slot)}")
 
     def _report(
-        self, slot: KafkaBrokerSlot, given: KafkaProcessInput, cause: int | None, detail: ArmedWrite | str = ""
+        self, slot: ProcessSlot, given: BrokerProcessInput, cause: int | None, detail: ArmedWrite | str = ""
     ) -> None:
         """Change the state of a process, and append it to the event log."""
         slot.apply(given)
@@ -234,15 +357,15 @@ class KafkaCluster:
     async def stop(self, name: str) -> int:
         slot = self._running(name)
         cause = self._actions.act("stop", name)
-        slot.apply(KafkaProcessInput.STOP)
+        slot.apply(BrokerProcessInput.STOP)
         try:
             code = await slot.process.terminate(SHUT_DOWN_WITHIN_MS / 1000)
         except TimedOutError as error:
-            slot.apply(KafkaProcessInput.STOP_TIMEOUT)
+            slot.apply(BrokerProcessInput.STOP_TIMEOUT)
             raise ClusterError(str(error)) from None
         await self._settle()
-        if slot.state is KafkaProcessState.STOPPING:  # else it was killed or frozen meanwhile, which is reported elsewhere
-            self._report(slot, KafkaProcessInput.EXIT, cause, f"exit status {code}")
+        if slot.state is BrokerProcessState.STOPPING:  # else it was killed or frozen meanwhile, which is reported elsewhere
+            self._report(slot, BrokerProcessInput.EXIT, cause, f"exit status {code}")
         return cause
 
     async def kill(self, name: str) -> int:
@@ -254,14 +377,14 @@ class KafkaCluster:
     def arm_kill(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
         return self._arm("kill", name, moment, path, nth, self._apply_kill)
 
-    async def _apply_kill(self, slot: KafkaBrokerSlot, cause: int, where: ArmedWrite | str) -> None:
+    async def _apply_kill(self, slot: ProcessSlot, cause: int, where: ArmedWrite | str) -> None:
         session = _session(slot)
         self._attribute_session_end(slot.name, cause)
-        slot.apply(KafkaProcessInput.KILL)
+        slot.apply(BrokerProcessInput.KILL)
         await slot.process.kill()
         await slot.proxy.cut()  # a write that was not let through yet is dropped
         await self._settle()
-        self._report(slot, KafkaProcessInput.EXIT, cause, where)
+        self._report(slot, BrokerProcessInput.EXIT, cause, where)
         left = f"session {hexadecimal(session.session_id)}" if session else "no session"
         self._actions.confirm(cause, "kill", slot.name, f"{slot.name} is dead{where and f' {where}'}; {left} left to expire")
 
@@ -274,14 +397,14 @@ class KafkaCluster:
     def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1, for_ms: int | None = None) -> int:
         return self._arm("pause", name, moment, path, nth, partial(self._apply_pause, for_ms=for_ms))
 
-    async def _apply_pause(self, slot: KafkaBrokerSlot, cause: int, where: ArmedWrite | str, for_ms: int | None) -> None:
+    async def _apply_pause(self, slot: ProcessSlot, cause: int, where: ArmedWrite | str, for_ms: int | None) -> None:
         self._attribute_session_end(slot.name, cause)
         slot.paused_by = cause
         await slot.process.pause()
         # What it sent before it was frozen may still arrive; a frozen process sends and receives nothing any more.
         slot.proxy.hold()
         await self._settle()
-        self._report(slot, KafkaProcessInput.PAUSE, cause, where)
+        self._report(slot, BrokerProcessInput.PAUSE, cause, where)
         if for_ms is not None:
             self.runtime.spawn(f"resume {slot.name}", self._resume_after(slot, cause, for_ms))
         self._actions.confirm(cause, "pause", slot.name, f"{slot.name} is frozen {where}, its heartbeats with it")
@@ -293,7 +416,7 @@ class KafkaCluster:
         moment: Moment,
         path: str | None,
         nth: int,
-        apply: Callable[[KafkaBrokerSlot, int, ArmedWrite], object],
+        apply: Callable[[ProcessSlot, int, ArmedWrite], object],
     ) -> int:
         slot = self._running(name)
         where = ArmedWrite(moment, path)
@@ -311,18 +434,18 @@ class KafkaCluster:
         slot.proxy.break_at(Breakpoint(moment, matches, lambda: apply(slot, cause, where)))
         return cause
 
-    async def _resume_after(self, slot: KafkaBrokerSlot, cause: int, for_ms: int) -> None:
+    async def _resume_after(self, slot: ProcessSlot, cause: int, for_ms: int) -> None:
         """Resume a broker after this time, unless it was resumed or killed meanwhile."""
         await self.runtime.sleep_ms(for_ms)
-        if slot.state is KafkaProcessState.PAUSED and slot.paused_by == cause:
+        if slot.state is BrokerProcessState.PAUSED and slot.paused_by == cause:
             await self.resume(slot.name)
 
     async def resume(self, name: str) -> int:
         slot = self._slot(name)
-        if slot.state is not KafkaProcessState.PAUSED:
+        if slot.state is not BrokerProcessState.PAUSED:
             raise ClusterError(f"{name} is not paused")
         cause = self._actions.act("resume", name)
-        self._report(slot, KafkaProcessInput.RESUME, cause)
+        self._report(slot, BrokerProcessInput.RESUME, cause)
         slot.proxy.release()
         await slot.process.resume()
         return cause
@@ -334,7 +457,7 @@ class KafkaCluster:
         for producer in self._producers:
             producer.close()
         for slot in self._slots.values():
-            slot.apply(KafkaProcessInput.CLOSE)
+            slot.apply(BrokerProcessInput.CLOSE)
             if slot.watch is not None:
                 slot.watch.kill()
             await slot.process.close()
@@ -361,6 +484,13 @@ class KafkaCluster:
         self._actions.act_on_partitions("alter-partition-reassignments", targets, detail)
         return await self._tools.alter_partition_reassignments(self.bootstrap(), targets)
 
+    async def list_partition_reassignments(
+        self, partitions: Collection[TopicPartition] | None = None
+    ) -> dict[TopicPartition, ReplicaAssignment]:
+        """Return the ongoing reassignments of these partitions, or of all. Raises: ClusterError."""
+        self._actions.act("list-partition-reassignments", None)
+        return await self._tools.list_partition_reassignments(self.bootstrap(), partitions)
+
     async def elect_leaders(
         self, election_type: ElectionType, partitions: Collection[TopicPartition] | None = None
     ) -> ElectionResults:
@@ -368,22 +498,17 @@ class KafkaCluster:
         self._actions.act_on_partitions("elect-leaders", partitions or (), f"{election_type} for {of}")
         return await self._tools.elect_leaders(self.bootstrap(), election_type, partitions)
 
-    async def produce(self, topic: str, records: int, acks: int) -> int:
-        """Write records to a topic with Kafka's own console producer. Raises: ClusterError."""
-        cause = self._actions.act_on_topic("produce", topic, f"{records} records, acks={acks}")
-        await self._tools.produce(self.bootstrap(), topic, records, acks)
-        return cause
-
     @property
     def bootstrap_servers(self) -> str:
-        return ",".join(slot.process.address for slot in self._slots.values())
+        """The addresses of all brokers, running or not."""
+        return ",".join(slot.address for slot in self._slots.values())
 
     def bootstrap(self) -> str:
-        """Return the bootstrap servers: the addresses of all running brokers. Raises: ClusterError if none runs."""
-        running = [slot for slot in self._slots.values() if slot.state is KafkaProcessState.RUNNING]
+        """Return the addresses of the running brokers, without proxies, for tools. Raises: ClusterError if none runs."""
+        running = [slot for slot in self._slots.values() if slot.state is BrokerProcessState.RUNNING]
         if not running:
             raise ClusterError("no broker is running to send a request to")
-        return ",".join(f"127.0.0.1:{slot.process.port}" for slot in running)
+        return ",".join(slot.process.address for slot in running)
 
     # --- producers
 
@@ -434,7 +559,7 @@ class KafkaCluster:
             self.runtime.spawn(f"reconnect {name}", self._reconnect_after(slot, for_ms))
         return cause
 
-    async def _reconnect_after(self, slot: KafkaBrokerSlot, for_ms: int) -> None:
+    async def _reconnect_after(self, slot: ProcessSlot, for_ms: int) -> None:
         await self.runtime.sleep_ms(for_ms)
         if _has_process(slot):
             self._actions.act("reconnect", slot.name)
@@ -448,38 +573,38 @@ class KafkaCluster:
 
     # --- look-ups
 
-    def _slot(self, name: str) -> KafkaBrokerSlot:
+    def _slot(self, name: str) -> ProcessSlot:
         if name not in self._slots:
             raise ClusterError(f"no broker {name}; there are {', '.join(self._slots)}")
         return self._slots[name]
 
-    def _alive(self, name: str) -> KafkaBrokerSlot:
+    def _alive(self, name: str) -> ProcessSlot:
         slot = self._slot(name)
         if not slot.is_alive:
             raise ClusterError(f"{name} is not running")
         return slot
 
-    def _running(self, name: str) -> KafkaBrokerSlot:
+    def _running(self, name: str) -> ProcessSlot:
         slot = self._alive(name)
-        if slot.state is not KafkaProcessState.RUNNING:
+        if slot.state is not BrokerProcessState.RUNNING:
             raise ClusterError(f"{name} is {slot.state.value}; resume it, or kill it")
         return slot
 
 
-def session_owners(slots: Sequence[KafkaBrokerSlot]) -> Mapping[SessionId, str]:
+def session_owners(slots: Sequence[ProcessSlot]) -> Mapping[SessionId, str]:
     """Return session -> broker-N, for each session that a broker has been seen to open."""
     return {session.session_id: slot.name for slot in slots for session in slot.proxy.sessions}
 
 
-def _has_process(slot: KafkaBrokerSlot) -> bool:
+def _has_process(slot: ProcessSlot) -> bool:
     return isinstance(slot.process.state, str)
 
 
-def _last_output(slot: KafkaBrokerSlot) -> str:
+def _last_output(slot: ProcessSlot) -> str:
     return " ".join(slot.process.last_lines(1)) or "it printed nothing"
 
 
-def _session(slot: KafkaBrokerSlot) -> ProxiedSession | None:
+def _session(slot: ProcessSlot) -> ProxiedSession | None:
     return next((session for session in reversed(slot.proxy.sessions) if not session.has_ended), None)
 
 
