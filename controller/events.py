@@ -137,6 +137,15 @@ class PartitionReassignmentIsrChange(msgspec.Struct, frozen=True):
         return f"PartitionReassignmentIsrChange({self.partition})"
 
 
+class QuarantinedZnodeChange(msgspec.Struct, frozen=True):
+    """A znode that a hardened controller holds in quarantine changed, was deleted, or has just been quarantined."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"QuarantinedZnodeChange({self.path})"
+
+
 class ElectionType(StrEnum):
     """The type of a requested leader election."""
 
@@ -270,6 +279,7 @@ ClusterEvent = (
     | LogDirEventNotification
     | ZkPartitionReassignment
     | PartitionReassignmentIsrChange
+    | QuarantinedZnodeChange
 )
 """The changes of the cluster, and the brokers' responses, which only the active controller processes."""
 
@@ -305,6 +315,7 @@ _STATES: dict[type, ControllerState] = {
     LogDirEventNotification: ControllerState.LOG_DIR_CHANGE,
     ZkPartitionReassignment: ControllerState.ALTER_PARTITION_REASSIGNMENT,
     PartitionReassignmentIsrChange: ControllerState.ALTER_PARTITION_REASSIGNMENT,
+    QuarantinedZnodeChange: ControllerState.TOPIC_CHANGE,
     ApiPartitionReassignment: ControllerState.ALTER_PARTITION_REASSIGNMENT,
     ReplicaLeaderElection: ControllerState.MANUAL_LEADER_BALANCE,
     AutoPreferredReplicaLeaderElection: ControllerState.AUTO_LEADER_BALANCE,

@@ -35,6 +35,7 @@ from kcsim.controller.events import (
     LogDirEventNotification,
     PartitionModifications,
     PartitionReassignmentIsrChange,
+    QuarantinedZnodeChange,
     ReassignmentTargets,
     Reelect,
     RegisterBrokerAndReelect,
@@ -61,8 +62,10 @@ from kcsim.controller.handlers.features import FeatureVersioning
 from kcsim.controller.handlers.isr_changes import IsrChangeHandler
 from kcsim.controller.handlers.log_dirs import LogDirHandlers
 from kcsim.controller.handlers.producer_ids import ProducerIdHandler
+from kcsim.controller.handlers.quarantined import QuarantineHandler
 from kcsim.controller.handlers.reassignment import ReassignedPartitionZnodes, ReassignmentHandlers
 from kcsim.controller.handlers.topics import TopicHandlers
+from kcsim.controller.hardened_states import HardenedPartitionStates
 from kcsim.controller.metrics import (
     CHANNEL_MANAGER,
     CONTROLLER,
@@ -73,6 +76,7 @@ from kcsim.controller.metrics import (
     reading_of,
 )
 from kcsim.controller.ports import ControllerPorts
+from kcsim.controller.quarantine import Quarantine
 from kcsim.controller.requests import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -96,6 +100,7 @@ from kcsim.vocabulary import BrokerEpoch, BrokerId, FailureReason, ReplicaAssign
 from kcsim.zk.errors import ControllerMovedError
 from kcsim.zk.kafka.fencing import UNFENCED
 from kcsim.zk.kafka.kafka_zk import KafkaZk
+from kcsim.zk.kafka.partition_states import PartitionStateZnodes
 from kcsim.zk.kafka.zookeeper_client import NodeHandler, SessionHandler, ZooKeeperClient
 from kcsim.znodes import paths
 
@@ -133,16 +138,24 @@ class KafkaController:
         self._numbers = ports.numbers
         self._config = config
         self._register_broker = register_broker
-        self._scope = ControllerScope(config, self.context, ports.sink)
+        self._quarantine = Quarantine(ports.sink, config.hardening.quarantines_znodes)
+        self._scope = ControllerScope(config, self.context, ports.sink, self._quarantine)
         self._watches = ControllerWatches(client, self.event_manager)
         self._unclean = UncleanElectionSetting(kafka_zk.configs, config.unclean_leader_election_enable)
         self._feature_versioning = FeatureVersioning(config.capabilities, kafka_zk.features, ports.features)
+        self._states = self._partition_states()
         self._build_machines()
         self._build_handlers()
 
+    def _partition_states(self) -> PartitionStateZnodes:
+        zk, hardening = self._kafka_zk, self._config.hardening
+        if not hardening.quarantines_znodes:
+            return zk.partition_states
+        return HardenedPartitionStates(zk.znodes, self.context, self._quarantine)
+
     def _build_machines(self) -> None:
         """Create the state machines, and the batch for the requests that the controller sends outside them."""
-        scope, runtime, states = self._scope, self._runtime, self._kafka_zk.partition_states
+        scope, runtime, states = self._scope, self._runtime, self._states
         batch = partial(BrokerRequestBatch, self.broker_id, scope, self.channel_manager, self.event_manager.put)
         self._own = KafkaControllerRequestBatch(batch(), self._trigger_controller_move)
         self._partitions = PartitionStateMachine(scope, runtime, states, self._unclean, batch(), self.metrics)
@@ -154,16 +167,17 @@ class KafkaController:
         machines = StateMachines(self._partitions, self._replicas)
         deleted = DeletedTopicZnodes(zk.topic_deletions, zk.topics, zk.configs)
         self._deletions = TopicDeletionManager(scope, watches, deleted, machines, own)
-        reassigned = ReassignedPartitionZnodes(zk.reassignments, zk.partition_states, zk.topics)
+        reassigned = ReassignedPartitionZnodes(zk.reassignments, self._states, zk.topics)
         self._reassignments = ReassignmentHandlers(scope, watches, reassigned, machines, self._deletions, own)
         self._topics = TopicHandlers(scope, watches, zk.topics, machines, self._numbers)
         availability = BrokerAvailability(scope, machines, self._deletions, self._reassignments, own)
         self._brokers = BrokerHandlers(scope, watches, zk.brokers, self.channel_manager, availability)
-        self._isr_changes = IsrChangeHandler(scope, watches, zk.isr_changes, zk.partition_states, self._reassignments, own)
+        self._isr_changes = IsrChangeHandler(scope, watches, zk.isr_changes, self._states, self._reassignments, own)
         self._producer_ids = ProducerIdHandler(self.context, zk.producer_ids)
         self._log_dirs = LogDirHandlers(scope, watches, zk.log_dir_events, self._replicas, availability)
         self._elections = ElectionHandlers(scope, self._runtime, watches, zk.preferred_elections, self._partitions)
         self._controlled_shutdown = ControlledShutdownHandler(scope, machines, own)
+        self._quarantined = QuarantineHandler(scope, watches, self._states, machines, self._brokers, self._reassignments)
 
     @property
     def is_active(self) -> bool:
@@ -303,6 +317,7 @@ class KafkaController:
             await self._survive(self._maybe_resign(cause), event, cause)
         except EXPECTED_FAILURES as error:
             self._report_failure(event, error, cause)
+        self._quarantined.watch_new(cause)
         changed = self.metrics.refresh(self.context, self.is_active)
         if changed:
             self._sink.emit(EventKind.METRICS, cause, data=as_json(changed))
@@ -356,6 +371,7 @@ class KafkaController:
                 await self._topics.process_partition_modifications(topic, cause)
             case TopicDeletion():
                 await self._deletions.process_topic_deletion(cause)
+                await self._reassignments.end_those_of_deleted_topics(cause)
             case TopicDeletionStopReplicaResponseReceived(broker_id, stopped):
                 await self._deletions.process_stop_replica_response(broker_id, stopped, cause)
             case LeaderAndIsrResponseReceived(broker_id, response):
@@ -368,6 +384,8 @@ class KafkaController:
                 await self._log_dirs.process_log_dir_event_notification(cause)
             case ZkPartitionReassignment():
                 await self._reassignments.process_zk_partition_reassignment(cause)
+            case QuarantinedZnodeChange(path):
+                await self._quarantined.process_quarantined_znode_change(path, cause)
             case PartitionReassignmentIsrChange(tp):
                 await self._reassignments.process_isr_change(tp, cause)
             case _:
@@ -522,7 +540,9 @@ class KafkaController:
         await self._isr_changes.delete_all(deleting)
         await self._initialize_controller_context(self._step(ControllerFailoverStep.INITIALIZING_CONTEXT, won))
         known = self.context.live_or_shutting_down_broker_ids
-        await self._deletions.init(self._step(ControllerFailoverStep.FETCHING_DELETIONS, won, brokers=known))
+        fetching = self._step(ControllerFailoverStep.FETCHING_DELETIONS, won, brokers=known)
+        await self._deletions.init(fetching)
+        await self._reassignments.end_those_of_deleted_topics(fetching)
         # Brokers must learn which brokers are alive before any LeaderAndIsr names a leader that they do not know.
         await self._own.send_update_metadata(self._step(ControllerFailoverStep.SENDING_UPDATE_METADATA, won))
         await self._replicas.startup(self._step(ControllerFailoverStep.STARTING_REPLICA_STATE_MACHINE, won))
@@ -559,13 +579,13 @@ class KafkaController:
 
     async def _initialize_controller_context(self, cause: int) -> None:
         context = self.context
-        context.add_live_brokers(await self._kafka_zk.brokers.read_all_with_epochs(register_watch=True, cause=cause))
+        context.add_live_brokers(await self._brokers.read_live_brokers(cause))
         context.topics = set(await self._kafka_zk.topics.names(register_watch=True, cause=cause))
         partitions = await self._topics.read_topics(context.topics, cause)
         moving = (tp for tp in partitions if context.assignments[tp].is_being_reassigned)
         context.partitions_being_reassigned.update(moving)
         await self._brokers.register_modifications(context.live_or_shutting_down_broker_ids, cause)
-        for tp, state in (await self._kafka_zk.partition_states.read(partitions, cause)).items():
+        for tp, state in (await self._states.read(partitions, cause)).items():
             context.put_leadership(tp, state)
         self.channel_manager.startup(context.live_brokers.values(), cause)
 
@@ -577,6 +597,8 @@ class KafkaController:
             resigned = self._sink.emit(
                 EventKind.CONTROLLER_RESIGNED, cause, controller_id=self.broker_id, controller_epoch=was_epoch
             )
+        self._quarantined.unregister()
+        self._quarantine.clear()
         self._isr_changes.unregister()
         self._client.unregister_node_handler(paths.REASSIGN_PARTITIONS)
         self._client.unregister_node_handler(paths.PREFERRED_REPLICA_ELECTION)

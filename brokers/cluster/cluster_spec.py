@@ -39,6 +39,7 @@ class ClusterSpec:
         control_plane_over_tcp: whether controller and brokers reach each other at the client ports, with requests as bytes.
         replication_over_tcp: whether followers reach their leaders in the same way; only with control_plane_over_tcp.
         listener_proxies: whether real brokers reach each other through proxies, so that links can be cut.
+        is_hardened: whether controllers and brokers do what Kafka's do not, to survive faults (controller/hardening.py).
         release: the release of Kafka whose behaviour the brokers have; None: that of the protocol version, but at least 2.8.
     """
 
@@ -54,6 +55,7 @@ class ClusterSpec:
     client_host: str = "127.0.0.1"
     has_brokers_elsewhere: bool = False
     replication_over_tcp: bool = False
+    is_hardened: bool = False
 
     @property
     def session_timeout_ms(self) -> int:

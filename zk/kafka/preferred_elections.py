@@ -5,11 +5,12 @@ deletePreferredReplicaElection.
 """
 
 from collections.abc import Iterable
+from functools import partial
 
 from kcsim import znodes
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import ControllerEpochZkVersion, TopicPartition
-from kcsim.zk.kafka.znode_requests import ZnodeRequests
+from kcsim.zk.kafka.znode_requests import OnBadZnode, ZnodeRequests
 from kcsim.znodes import paths
 
 
@@ -19,11 +20,20 @@ class PreferredElectionZnodes:
     def __init__(self, znodes: ZnodeRequests) -> None:
         self._znodes = znodes
 
-    async def read(self, cause: Cause = None) -> tuple[TopicPartition, ...]:
-        """Return the partitions in /admin/preferred_replica_election; empty if it does not exist or is not JSON."""
+    async def read(self, cause: Cause = None, on_bad: OnBadZnode | None = None) -> tuple[TopicPartition, ...]:
+        """Return the partitions in /admin/preferred_replica_election; empty if it does not exist or is not JSON.
+
+        Args:
+            on_bad: called if it cannot be read; the result is empty then.
+
+        Raises: BadZnodeError if it is JSON of another form, unless there is `on_bad`.
+        """
         found = await self._znodes.get_data(paths.PREFERRED_REPLICA_ELECTION, cause)
         if found is None:
             return ()
+        if on_bad is not None:
+            decode = partial(znodes.decode_preferred_election, found.path, found.data)
+            return self._znodes.decoded(decode, cause, on_bad) or ()
         with self._znodes.decoding(cause) as report:
             return znodes.decode_preferred_election(found.path, found.data, report)
 

@@ -50,6 +50,8 @@ IN_A_THREAD = BY_THE_CONTROLLER | {
     EventKind.ZNODE_DELETED,
     EventKind.SESSION_CLOSED,
     EventKind.BAD_ZNODE,
+    EventKind.ZNODE_QUARANTINED,
+    EventKind.ZNODE_RELEASED,
     EventKind.PROCESS_STATE,
     EventKind.BROKER_START_FAILED,
     EventKind.BROKER_REGISTERED,
