@@ -287,7 +287,8 @@ class Broker:
 
     async def _refuse_taken_endpoints(self, cause: Cause) -> None:
         mine = {(e.host, e.port) for e in self._info.endpoints}
-        for other, _ in await self.kafka_zk.brokers.read_all_with_epochs(cause=cause):
+        ignore_bad = (lambda error: None) if self._config.hardening.quarantines_znodes else None
+        for other, _ in await self.kafka_zk.brokers.read_all_with_epochs(cause=cause, on_bad=ignore_bad):
             taken = mine & {(e.host, e.port) for e in other.endpoints}
             if other.broker_id != self.broker_id and taken:
                 host, port = sorted(taken)[0]

@@ -78,6 +78,14 @@ class RegisterBrokerAndReelect(msgspec.Struct, frozen=True):
     """A new ZooKeeper session was opened after the old one expired."""
 
 
+class ControllerEpochChange(msgspec.Struct, frozen=True):
+    """/controller_epoch changed or was deleted; only a hardened controller module watches it."""
+
+
+class OwnRegistrationDeleted(msgspec.Struct, frozen=True):
+    """The registration of the module's own broker was deleted; only a hardened controller module watches it."""
+
+
 class Expire(msgspec.Struct, frozen=True):
     """The ZooKeeper session expired."""
 
@@ -263,7 +271,16 @@ class TopicDeletionStopReplicaResponseReceived(msgspec.Struct, frozen=True):
         return f"TopicDeletionStopReplicaResponseReceived({self.broker_id})"
 
 
-RoleEvent = Startup | ControllerChange | Reelect | RegisterBrokerAndReelect | Expire | ShutdownEventThread
+RoleEvent = (
+    Startup
+    | ControllerChange
+    | Reelect
+    | RegisterBrokerAndReelect
+    | ControllerEpochChange
+    | OwnRegistrationDeleted
+    | Expire
+    | ShutdownEventThread
+)
 """The events of the controller role, which the controller module of every broker processes."""
 
 ClusterEvent = (
@@ -304,6 +321,8 @@ _STATES: dict[type, ControllerState] = {
     ControllerChange: ControllerState.CONTROLLER_CHANGE,
     Reelect: ControllerState.CONTROLLER_CHANGE,
     RegisterBrokerAndReelect: ControllerState.CONTROLLER_CHANGE,
+    ControllerEpochChange: ControllerState.CONTROLLER_CHANGE,
+    OwnRegistrationDeleted: ControllerState.CONTROLLER_CHANGE,
     Expire: ControllerState.CONTROLLER_CHANGE,
     ShutdownEventThread: ControllerState.CONTROLLER_SHUTDOWN,
     BrokerChange: ControllerState.BROKER_CHANGE,

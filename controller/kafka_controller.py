@@ -12,7 +12,9 @@ from kcsim.controller.channels.broker_request_batch import BrokerRequestBatch, K
 from kcsim.controller.channels.channel_manager import ControllerChannelManager
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.context import NO_EPOCH, ControllerContext
+from kcsim.controller.controller_role import ControllerRole
 from kcsim.controller.decisions.decision_rules import DecisionRule
+from kcsim.controller.errors import IllegalStateError
 from kcsim.controller.event_manager import ControllerEventManager, QueuedEvent
 from kcsim.controller.events import (
     ActiveControllerEvent,
@@ -24,6 +26,7 @@ from kcsim.controller.events import (
     BrokerModifications,
     ControlledShutdown,
     ControllerChange,
+    ControllerEpochChange,
     ControllerEvent,
     ElectionResults,
     ElectionTrigger,
@@ -33,6 +36,7 @@ from kcsim.controller.events import (
     LeaderAndIsrResponseReceived,
     ListPartitionReassignments,
     LogDirEventNotification,
+    OwnRegistrationDeleted,
     PartitionModifications,
     PartitionReassignmentIsrChange,
     QuarantinedZnodeChange,
@@ -96,16 +100,20 @@ from kcsim.eventlog.events import EventFields, EventKind, with_reason
 from kcsim.eventlog.sink import Cause
 from kcsim.eventlog.step_names import ControllerFailoverStep
 from kcsim.runtime.ports import Promise
-from kcsim.vocabulary import BrokerEpoch, BrokerId, FailureReason, ReplicaAssignment, TopicPartition
+from kcsim.vocabulary import (
+    BrokerEpoch,
+    BrokerId,
+    ControllerEpochZkVersion,
+    FailureReason,
+    ReplicaAssignment,
+    TopicPartition,
+)
 from kcsim.zk.errors import ControllerMovedError
 from kcsim.zk.kafka.fencing import UNFENCED
 from kcsim.zk.kafka.kafka_zk import KafkaZk
 from kcsim.zk.kafka.partition_states import PartitionStateZnodes
 from kcsim.zk.kafka.zookeeper_client import NodeHandler, SessionHandler, ZooKeeperClient
 from kcsim.znodes import paths
-
-NO_KRAFT_CONTROLLER = -1
-"""kraftControllerEpoch in /controller while the controller is a broker."""
 
 
 class KafkaController:
@@ -141,6 +149,7 @@ class KafkaController:
         self._quarantine = Quarantine(ports.sink, config.hardening.quarantines_znodes)
         self._scope = ControllerScope(config, self.context, ports.sink, self._quarantine)
         self._watches = ControllerWatches(client, self.event_manager)
+        self._role = ControllerRole(broker_id, config, client, kafka_zk.controller, kafka_zk.brokers, self._quarantine)
         self._unclean = UncleanElectionSetting(kafka_zk.configs, config.unclean_leader_election_enable)
         self._feature_versioning = FeatureVersioning(config.capabilities, kafka_zk.features, ports.features)
         self._states = self._partition_states()
@@ -314,7 +323,7 @@ class KafkaController:
             await self._dispatch(event, cause)
         except ControllerMovedError as moved:
             self._sink.emit(EventKind.CONTROLLER_MOVED, cause, event=name_of(event), detail=str(moved))
-            await self._survive(self._maybe_resign(cause), event, cause)
+            await self._survive(self._resign_or_stand(cause), event, cause)
         except EXPECTED_FAILURES as error:
             self._report_failure(event, error, cause)
         self._quarantined.watch_new(cause)
@@ -341,14 +350,20 @@ class KafkaController:
             case Startup():
                 await self._process_startup(cause)
             case ControllerChange():
-                await self._maybe_resign(cause)
+                await self._resign_or_stand(cause)
+            case ControllerEpochChange():
+                await self._process_controller_epoch_change(cause)
+            case OwnRegistrationDeleted():
+                await self._watch_own_registration(cause)
             case Reelect():
                 await self._maybe_resign(cause)
                 await self._elect(cause)
+                await self._watch_own_registration(cause)
             case RegisterBrokerAndReelect():
                 await self._register_broker(cause)
                 await self._maybe_resign(cause)
                 await self._elect(cause)
+                await self._watch_own_registration(cause)
             case Expire():
                 self.active_controller_id = None
                 self._resign(cause)
@@ -363,6 +378,8 @@ class KafkaController:
         match event:
             case BrokerChange():
                 await self._brokers.process_broker_change(cause)
+                if self._config.hardening.registers_again and self.broker_id not in self.context.live_brokers:
+                    await self._register_broker(cause)
             case BrokerModifications(broker_id):
                 await self._brokers.process_broker_modifications(broker_id, cause)
             case TopicChange():
@@ -421,12 +438,55 @@ class KafkaController:
 
     async def _process_startup(self, cause: int) -> None:
         await self._watch_controller(cause)
+        await self._watch_controller_epoch(cause)
         await self._elect(cause)
+        await self._watch_own_registration(cause)
 
-    async def _watch_controller(self, cause: int) -> None:
-        """Register a handler for /controller and check whether it exists, which arms the watch."""
+    async def _resign_or_stand(self, cause: int) -> None:
+        """Resign if this broker is the controller no more. A hardened broker stands for election if there is none."""
+        exists = await self._maybe_resign(cause)
+        if not exists and self._config.hardening.stands_while_there_is_none:
+            self.event_manager.put(Reelect(), cause)
+        await self._watch_own_registration(cause)
+
+    async def _watch_controller_epoch(self, cause: int) -> None:
+        """Watch /controller_epoch, and remember its content, if this broker is hardened."""
+        if self._config.hardening.keeps_controller_epoch:
+            changed = partial(self.event_manager.put, ControllerEpochChange())
+            handler = NodeHandler(created=changed, data_changed=changed, deleted=changed)
+            if await self._client.register_and_check_existence(paths.CONTROLLER_EPOCH, handler, cause):
+                await self._role.read_epoch(cause)
+
+    async def _process_controller_epoch_change(self, cause: int) -> None:
+        """Read /controller_epoch again, which re-arms the watch.
+
+        If its version is not the one of this controller's election, although this broker is the controller, the znode was
+        written by hand, and ZooKeeper refuses every write of this controller: another election is held. A broker that could
+        not be elected, because the znode held no number, stands again.
+        """
+        if await self._client.check_existence(paths.CONTROLLER_EPOCH, cause):
+            stored = await self._role.read_epoch(cause)
+            if stored is not None and self.is_active and stored[1] != self.context.epoch_zk_version:
+                await self._trigger_controller_move(cause, stored[1])
+                return
+        await self._resign_or_stand(cause)
+
+    async def _watch_own_registration(self, cause: int) -> None:
+        """Register this broker again if its registration is gone, and watch it, if the broker is hardened.
+
+        The active controller sees all registrations by another watch.
+        """
+        if self.is_active or not self._config.hardening.registers_again:
+            return
+        deleted = NodeHandler(deleted=partial(self.event_manager.put, OwnRegistrationDeleted()))
+        if not await self._client.register_and_check_existence(paths.broker_id(self.broker_id), deleted, cause):
+            await self._register_broker(cause)
+            await self._client.check_existence(paths.broker_id(self.broker_id), cause)
+
+    async def _watch_controller(self, cause: int) -> bool:
+        """Register a handler for /controller and return whether it exists, which arms the watch."""
         put = self.event_manager.put
-        await self._client.register_and_check_existence(
+        return await self._client.register_and_check_existence(
             paths.CONTROLLER,
             NodeHandler(
                 created=lambda seen: put(ControllerChange(), seen),
@@ -443,7 +503,7 @@ class KafkaController:
         """
         started = self._sink.emit(EventKind.ELECTION_STARTED, cause, broker_id=self.broker_id)
         try:
-            self.active_controller_id = await self._kafka_zk.controller.read_id(started)
+            self.active_controller_id = await self._read_controller(started)
             if self.active_controller_id is not None:
                 # A broker that finds its own id does not check which session owns the znode: it believes itself elected
                 # (KAFKA-13407).
@@ -457,10 +517,9 @@ class KafkaController:
                 reason = FailureReason.NEVER_TOOK_OVER if is_blind else None
                 self._sink.emit(EventKind.ELECTION_LOST, started, **with_reason(fields, reason))
                 return
-            kraft_epoch = NO_KRAFT_CONTROLLER if self._config.capabilities.kraft_controller_epoch else None
-            epoch, zk_version = await self._kafka_zk.controller.register_and_increment_epoch(
-                self.broker_id, started, kraft_epoch
-            )
+            if self._config.hardening.owns_role_by_session:
+                await self._role.delete_left_over(started)
+            epoch, zk_version = await self._role.register_and_increment_epoch(started)
             self.context.epoch = epoch
             self.context.epoch_zk_version = zk_version if self._config.protections.controller_epoch_fence else UNFENCED
             self.active_controller_id = self.broker_id
@@ -474,7 +533,7 @@ class KafkaController:
             )
             await self._on_controller_failover(won)
         except ControllerMovedError as moved:
-            await self._maybe_resign(started)
+            await self._resign_or_stand(started)
             self._sink.emit(
                 EventKind.ELECTION_LOST,
                 started,
@@ -490,21 +549,32 @@ class KafkaController:
             self._sink.emit(EventKind.CONTROLLER_EVENT_FAILED, started, **with_reason(failed, reason_of_error(error)))
             await self._trigger_controller_move(started)
 
-    async def _maybe_resign(self, cause: int) -> None:
-        """Read /controller; resign if this broker was the controller and is not now. Re-arms the watch on /controller."""
+    async def _maybe_resign(self, cause: int) -> bool:
+        """Read /controller; resign if this broker was the controller and is not now. Re-arms the watch on /controller.
+
+        Return whether /controller exists.
+        """
         was_active = self.is_active
-        await self._watch_controller(cause)
-        self.active_controller_id = await self._kafka_zk.controller.read_id(cause)
+        exists = await self._watch_controller(cause)
+        self.active_controller_id = await self._read_controller(cause)
         if was_active and not self.is_active:
             self._resign(cause)
+        return exists
 
-    async def _trigger_controller_move(self, cause: int) -> None:
-        """Resign and delete /controller, which starts an election on every broker."""
-        self.active_controller_id = await self._kafka_zk.controller.read_id(cause)
+    async def _read_controller(self, cause: int) -> BrokerId | None:
+        return await self._role.read_controller(self.context.epoch != NO_EPOCH, cause)
+
+    async def _trigger_controller_move(self, cause: int, fence: ControllerEpochZkVersion | None = None) -> None:
+        """Resign and delete /controller, which starts an election on every broker.
+
+        Args:
+            fence: the version of /controller_epoch on which the deletion depends; None: that of this controller's election.
+        """
+        self.active_controller_id = await self._read_controller(cause)
         if not self.is_active:
             self._sink.emit(EventKind.CONTROLLER_MOVED, cause, detail="the role has moved on already")
             return
-        zk_version = self.context.epoch_zk_version
+        zk_version = self.context.epoch_zk_version if fence is None else fence
         self.active_controller_id = None
         self._resign(cause)
         try:
@@ -587,7 +657,19 @@ class KafkaController:
         await self._brokers.register_modifications(context.live_or_shutting_down_broker_ids, cause)
         for tp, state in (await self._states.read(partitions, cause)).items():
             context.put_leadership(tp, state)
+        self._check_epochs()
         self.channel_manager.startup(context.live_brokers.values(), cause)
+
+    def _check_epochs(self) -> None:
+        """Check that no state was written in a later epoch, if this broker is hardened. Raises: IllegalStateError.
+
+        Another election follows then, in a higher epoch, once for each such epoch. Only /controller_epoch that was lowered by
+        hand, or a state that was written by hand, leads to this.
+        """
+        context = self.context
+        latest = max((state.controller_epoch for state in context.leadership.values()), default=context.epoch)
+        if latest > context.epoch and self._config.hardening.keeps_controller_epoch and self._role.learns_epoch(latest):
+            raise IllegalStateError(f"a partition's state was written in controller epoch {latest}, a later one than this")
 
     def _resign(self, cause: Cause) -> None:
         """Resign, in Kafka's order. Harmless on a broker that was not the controller."""

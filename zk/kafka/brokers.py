@@ -8,7 +8,7 @@ from functools import partial
 
 from kcsim import znodes
 from kcsim.eventlog.sink import Cause
-from kcsim.vocabulary import BrokerEpoch, BrokerId, BrokerInfo
+from kcsim.vocabulary import BrokerEpoch, BrokerId, BrokerInfo, SessionId
 from kcsim.zk.kafka.broker_registration import BrokerRegistration
 from kcsim.zk.kafka.fencing import UNFENCED
 from kcsim.zk.kafka.znode_requests import OnBadZnode, ZnodeRequests
@@ -64,6 +64,12 @@ class BrokerZnodes:
             found = {r.path: r for r in await self._znodes.read_existing([paths.broker_id(b) for b in ids], cause)}
             replies = [(b, found[path]) for b in ids if (path := paths.broker_id(b)) in found]
             return [(znodes.decode_broker(r.path, b, r.data), BrokerEpoch(r.stat.czxid)) for b, r in replies]
+
+    async def owners(self, cause: Cause = None) -> set[SessionId]:
+        """Return the sessions that own registrations, whatever the content of these is."""
+        names = await self._znodes.get_children(paths.BROKER_IDS, cause=cause)
+        found = await self._znodes.read_existing([paths.child(paths.BROKER_IDS, name) for name in names], cause)
+        return {reply.stat.ephemeral_owner for reply in found}
 
     async def _read_readable(
         self, names: Sequence[str], cause: Cause, on_bad: OnBadZnode
