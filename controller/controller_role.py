@@ -109,7 +109,7 @@ class ControllerRole:
         return stored
 
     def learns_epoch(self, epoch: ControllerEpoch) -> bool:
-        """Remember the epoch of a partition's state; return whether it is one that was not remembered from a state before."""
+        """Remember the epoch of a partition's state; return whether no state had this epoch before."""
         is_new = epoch not in self._epochs_of_states
         self._epochs_of_states.add(epoch)
         self.has_seen_epoch(epoch)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kcsim.controller.context import ControllerContext
+from kcsim.controller.decisions.faulty_assignments import usable_isr
 from kcsim.controller.quarantine import Quarantine
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import PartitionState, TopicPartition, ZkVersion
@@ -25,13 +26,20 @@ class HardenedPartitionStates(PartitionStateZnodes):
         super().__init__(znodes)
         self._context = context
         self._quarantine = quarantine
+        self._repaired: set[TopicPartition] = set()
+
+    def take_repaired(self) -> list[TopicPartition]:
+        """Return the partitions whose state was read with fewer ISR members than it has, since the last call; sorted."""
+        repaired, self._repaired = sorted(self._repaired), set()
+        return repaired
 
     async def read_or_errors(
         self, partitions: Iterable[TopicPartition], cause: Cause = None, on_bad: OnBadZnode | None = None
     ) -> dict[TopicPartition, PartitionState | ZooKeeperError | None]:
         """Return each partition's state, or the error of reading it; leave out those that are in quarantine.
 
-        A state that this controller knows and that does not exist any more is written again, as the controller knows it.
+        A state that this controller knows and that does not exist any more is written again, as the controller knows it. A
+        member of an ISR that is no replica, or is named a second time, is left out.
         """
         wanted = list(partitions)
         reading = self._quarantine.reading(UNSERVED, cause)
@@ -39,11 +47,28 @@ class HardenedPartitionStates(PartitionStateZnodes):
         if reading is not None:
             found = {paths.topic_partition_state(tp) for tp, state in read.items() if state is not None}
             self._quarantine.release_read(map(paths.topic_partition_state, wanted), reading, found)
+        for tp, state in read.items():
+            if isinstance(state, PartitionState):
+                read[tp] = self._without_non_replicas(tp, state)
         known = self._context.leadership
         lost = [tp for tp, state in read.items() if state is None and tp in known and not self._is_deleted(tp)]
         if lost:
             read.update(await self._restored(lost, cause))
         return read
+
+    def _without_non_replicas(self, tp: TopicPartition, state: PartitionState) -> PartitionState:
+        """Return a state in which leader and ISR are replicas, each named once, unless no member of the ISR is a replica.
+
+        A reassignment may have taken replicas away already that are still in the ISR.
+        """
+        context, stored = self._context, state.leader_and_isr
+        replicas = context.assignment(tp).replicas
+        isr = usable_isr(stored.isr, replicas)
+        if isr == stored.isr or not isr or tp in context.partitions_being_reassigned:
+            return state
+        self._repaired.add(tp)
+        leader = stored.leader if stored.leader in replicas else None
+        return replace(state, leader_and_isr=replace(stored, leader=leader, isr=isr))
 
     def _is_deleted(self, tp: TopicPartition) -> bool:
         return self._context.is_queued_for_deletion(tp.topic)

@@ -20,11 +20,12 @@ class Hardening(NamedTuple):
         isolates_failures: the failure of one partition or topic ends neither a failover nor the work on the others, and a
             failed change leaves no requests behind.
         checks_reassignments: a reassignment that cannot be completed, or that would take away the last live member of the
-            ISR, is refused.
+            ISR, is refused; where it takes away the leader, another is elected.
         deletion_ends_reassignments: the deletion of a topic ends the reassignments of its partitions.
         watches_requests: the deletion of a request in /admin is noticed, so that the next request is, too.
         restores_states: a state znode that is missing is written again from what the controller knows; one that was left
             over is taken over; and a leader epoch that a broker refuses as too low is raised.
+        repairs_isrs: members that are no replicas, or are named twice, do not count in an ISR, and leave it.
         deletes_replicas_late: a broker that was not there when its replica was removed deletes it when it is back.
         registers_again: a broker whose registration was deleted registers again.
         ends_pending_isr_changes: a leader whose ISR could not be written for lack of a session tries again.
@@ -40,6 +41,7 @@ class Hardening(NamedTuple):
     deletion_ends_reassignments: bool
     watches_requests: bool
     restores_states: bool
+    repairs_isrs: bool
     deletes_replicas_late: bool
     registers_again: bool
     ends_pending_isr_changes: bool

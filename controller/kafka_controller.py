@@ -57,17 +57,19 @@ from kcsim.controller.events import (
     name_of,
     preempt,
 )
-from kcsim.controller.failures import EXPECTED_FAILURES, name_of_error, reason_of_error
+from kcsim.controller.failures import EXPECTED_FAILURES, PARTITION_FAILURES, name_of_error, reason_of_error
 from kcsim.controller.handlers.broker_availability import BrokerAvailability
 from kcsim.controller.handlers.brokers import BrokerHandlers
 from kcsim.controller.handlers.controlled_shutdown import ControlledShutdownHandler
 from kcsim.controller.handlers.elections import ElectionHandlers
 from kcsim.controller.handlers.features import FeatureVersioning
 from kcsim.controller.handlers.isr_changes import IsrChangeHandler
+from kcsim.controller.handlers.leader_epochs import LeaderEpochs
 from kcsim.controller.handlers.log_dirs import LogDirHandlers
 from kcsim.controller.handlers.producer_ids import ProducerIdHandler
 from kcsim.controller.handlers.quarantined import QuarantineHandler
 from kcsim.controller.handlers.reassignment import ReassignedPartitionZnodes, ReassignmentHandlers
+from kcsim.controller.handlers.refused_states import RefusedStateHandler
 from kcsim.controller.handlers.topics import TopicHandlers
 from kcsim.controller.hardened_states import HardenedPartitionStates
 from kcsim.controller.metrics import (
@@ -165,10 +167,12 @@ class KafkaController:
     def _build_machines(self) -> None:
         """Create the state machines, and the batch for the requests that the controller sends outside them."""
         scope, runtime, states = self._scope, self._runtime, self._states
-        batch = partial(BrokerRequestBatch, self.broker_id, scope, self.channel_manager, self.event_manager.put)
-        self._own = KafkaControllerRequestBatch(batch(), self._trigger_controller_move)
-        self._partitions = PartitionStateMachine(scope, runtime, states, self._unclean, batch(), self.metrics)
-        self._replicas = ReplicaStateMachine(scope, runtime, states, batch())
+        own, partitions, replicas = self._batches = tuple(
+            BrokerRequestBatch(self.broker_id, scope, self.channel_manager, self.event_manager.put) for _ in range(3)
+        )
+        self._own = KafkaControllerRequestBatch(own, self._trigger_controller_move)
+        self._partitions = PartitionStateMachine(scope, runtime, states, self._unclean, partitions, self.metrics)
+        self._replicas = ReplicaStateMachine(scope, runtime, states, replicas)
 
     def _build_handlers(self) -> None:
         """Create the handlers of events; each receives only the gateways that it uses."""
@@ -186,6 +190,8 @@ class KafkaController:
         self._log_dirs = LogDirHandlers(scope, watches, zk.log_dir_events, self._replicas, availability)
         self._elections = ElectionHandlers(scope, self._runtime, watches, zk.preferred_elections, self._partitions)
         self._controlled_shutdown = ControlledShutdownHandler(scope, machines, own)
+        self._leader_epochs = LeaderEpochs(scope, self._states, own)
+        self._refused_states = RefusedStateHandler(scope, self._leader_epochs)
         self._quarantined = QuarantineHandler(scope, watches, self._states, machines, self._brokers, self._reassignments)
 
     @property
@@ -384,6 +390,7 @@ class KafkaController:
                 await self._brokers.process_broker_modifications(broker_id, cause)
             case TopicChange():
                 await self._topics.process_topic_change(cause)
+                self._refused_states.forget_deleted()
             case PartitionModifications(topic):
                 await self._topics.process_partition_modifications(topic, cause)
             case TopicDeletion():
@@ -393,6 +400,7 @@ class KafkaController:
                 await self._deletions.process_stop_replica_response(broker_id, stopped, cause)
             case LeaderAndIsrResponseReceived(broker_id, response):
                 await self._log_dirs.process_leader_and_isr_response(broker_id, response, cause)
+                await self._refused_states.process_leader_and_isr_response(broker_id, response, cause)
             case UpdateMetadataResponseReceived():
                 pass  # Kafka logs an error response here; the event ResponseReceived records it
             case IsrChangeNotification():
@@ -629,10 +637,28 @@ class KafkaController:
             detail=f"{len(context.live_brokers)} live brokers, {len(context.topics)} topics, "
             f"{len(context.assignments)} partitions, {len(context.topics_to_be_deleted)} topics to delete",
         )
-        await self._reassignments.resume(self._step(ControllerFailoverStep.RESUMING_REASSIGNMENTS, won))
-        await self._deletions.resume_deletions(self._step(ControllerFailoverStep.RESUMING_DELETIONS, won))
-        await self._elections.resume(self._step(ControllerFailoverStep.STARTING_PREFERRED_ELECTION, won))
+        for tp in self._states.take_repaired() if isinstance(self._states, HardenedPartitionStates) else ():
+            await self._contained(self._leader_epochs.update_leader_epoch_and_send_request(tp, won), won)
+        resuming = self._step(ControllerFailoverStep.RESUMING_REASSIGNMENTS, won)
+        await self._contained(self._reassignments.resume(resuming), resuming)
+        resuming = self._step(ControllerFailoverStep.RESUMING_DELETIONS, won)
+        await self._contained(self._deletions.resume_deletions(resuming), resuming)
+        starting = self._step(ControllerFailoverStep.STARTING_PREFERRED_ELECTION, won)
+        await self._contained(self._elections.resume(starting), starting)
         self._elections.start_scheduler(self._step(ControllerFailoverStep.STARTING_SCHEDULER, won))
+
+    async def _contained(self, work: Awaitable[None], cause: int) -> None:
+        """Do a part of the failover without which the cluster can be served.
+
+        A failure that concerns what is known of a partition ends the failover, unless the controller is hardened.
+        """
+        try:
+            await work
+        except PARTITION_FAILURES as error:
+            if not self._config.hardening.isolates_failures:
+                raise
+            failed = EventFields(error=name_of_error(error), detail=f"A part of the failover failed: {error}")
+            self._sink.emit(EventKind.CONTROLLER_EVENT_FAILED, cause, **with_reason(failed, reason_of_error(error)))
 
     def _step(self, step: ControllerFailoverStep, won: int, brokers: Sequence[BrokerId] | None = None) -> int:
         fields = EventFields(step=step.value, controller_epoch=self.context.epoch)
@@ -658,13 +684,14 @@ class KafkaController:
         for tp, state in (await self._states.read(partitions, cause)).items():
             context.put_leadership(tp, state)
         self._check_epochs()
+        self._refused_states.remember_found()
         self.channel_manager.startup(context.live_brokers.values(), cause)
 
     def _check_epochs(self) -> None:
         """Check that no state was written in a later epoch, if this broker is hardened. Raises: IllegalStateError.
 
-        Another election follows then, in a higher epoch, once for each such epoch. Only /controller_epoch that was lowered by
-        hand, or a state that was written by hand, leads to this.
+        Another election follows then, in a higher epoch, once for each such epoch. Only a /controller_epoch that was lowered
+        by hand, or a state that was written by hand, leads to this.
         """
         context = self.context
         latest = max((state.controller_epoch for state in context.leadership.values()), default=context.epoch)
@@ -693,4 +720,7 @@ class KafkaController:
         self._brokers.unregister()
         if resigned is not None:
             self.channel_manager.shutdown(resigned)
+        if self._config.hardening.isolates_failures:
+            for batch in self._batches:
+                batch.clear()
         self.context.reset()

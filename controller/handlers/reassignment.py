@@ -8,8 +8,9 @@ KafkaController.onPartitionReassignment (KIP-455); docs/kafka/controller.md 12.
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
-from kcsim.controller.channels.broker_request_batch import KafkaControllerRequestBatch
+from kcsim.controller.channels.broker_request_batch import BrokerRequestBatch, KafkaControllerRequestBatch
 from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
 from kcsim.controller.decisions.faulty_assignments import wrong_replicas
 from kcsim.controller.decisions.partition_states import PartitionMachineState
@@ -73,6 +74,7 @@ class ReassignmentHandlers:
         self._hardening = scope.config.hardening
         self._quarantine = scope.quarantine
         self._leader_epochs = LeaderEpochs(scope, znodes.states, own)
+        self._left_behind: dict[BrokerId, set[TopicPartition]] = {}
         self._sink = scope.sink
         # Otherwise the controller writes them, and knows of every change without a watch.
         self._leaders_write_isrs = not scope.config.capabilities.alter_isr
@@ -87,6 +89,7 @@ class ReassignmentHandlers:
         """Stop watching the states of partitions that are being reassigned."""
         for tp in self._context.partitions_being_reassigned:
             self._watches.unwatch_node(paths.topic_partition_state(tp))
+        self._left_behind.clear()
 
     async def register_and_check_existence(self, cause: int) -> bool:
         """Watch for the next /admin/reassign_partitions. Return whether it exists now."""
@@ -138,6 +141,14 @@ class ReassignmentHandlers:
             if not self._hardening.isolates_failures:
                 raise
             self._emit_step(tp, ReassignmentStep.FAILED, assignment, cause, str(error), error)
+
+    async def delete_left_behind(self, started: Collection[BrokerId], cause: int) -> None:
+        """Have brokers that have started delete the replicas that were taken from them while they were not there."""
+        for broker in sorted(started):
+            left = sorted(self._left_behind.pop(broker, ()))
+            gone = [tp for tp in left if broker not in self._context.assignment(tp).replicas]
+            if gone:
+                await self._own.send(partial(_delete_replicas, broker, gone), cause)
 
     async def end_those_of_deleted_topics(self, cause: int) -> None:
         """End the reassignments of topics that are queued for deletion, or deleted, if the controller is hardened.
@@ -321,8 +332,14 @@ class ReassignmentHandlers:
             )
 
     async def _stop_replicas(self, tp: TopicPartition, brokers: Iterable[BrokerId], cause: int) -> None:
-        """Stop and delete replicas without waiting for the brokers' responses: an offline broker keeps its replica."""
+        """Stop and delete replicas without waiting for the brokers' responses: an offline broker keeps its replica.
+
+        A hardened controller has it deleted when that broker is back.
+        """
         stopped = {broker: [tp] for broker in brokers}
+        for broker in stopped:
+            if self._hardening.deletes_replicas_late and broker not in self._context.live_brokers:
+                self._left_behind.setdefault(broker, set()).add(tp)
         for state in (
             ReplicaMachineState.OFFLINE,
             ReplicaMachineState.DELETION_STARTED,
@@ -405,3 +422,7 @@ class ReassignmentHandlers:
         if error is not None:
             fields = with_reason({**fields, "error": name_of_error(error)}, reason_of_error(error))
         return self._sink.emit(EventKind.PARTITION_REASSIGNMENT, cause, **fields)
+
+
+def _delete_replicas(broker: BrokerId, partitions: Iterable[TopicPartition], batch: BrokerRequestBatch) -> None:
+    batch.stop_replica(broker, partitions, delete=True)

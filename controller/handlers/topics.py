@@ -41,6 +41,7 @@ class TopicHandlers:
         self._context = scope.context
         self._quarantine = scope.quarantine
         self._gives_ids = scope.config.capabilities.topic_ids
+        self._forgets_states = scope.config.hardening.restores_states
         self._numbers = numbers
         self._sink = scope.sink
         self._watches = watches
@@ -120,6 +121,8 @@ class TopicHandlers:
         context.topics = listed
         partitions = await self.read_topics(new, cause)
         for topic in sorted(gone):
+            if self._forgets_states:
+                context.forget_states(topic)
             context.remove_topic(topic)
             self._quarantine.release(paths.topic(topic), "it was deleted", cause)
         changed = self._sink.emit(
