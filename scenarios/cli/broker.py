@@ -3,7 +3,7 @@
 import secrets
 import sys
 from contextlib import closing, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -60,6 +60,14 @@ def broker(
             help="Another setting under Kafka's name; may be repeated.",
         ),
     ] = None,
+    hardening: Annotated[
+        bool,
+        typer.Option(
+            "--hardening",
+            help="Let controller and brokers do what Kafka's do not, to survive faulty znodes and requests that cannot be "
+            "fulfilled.",
+        ),
+    ] = False,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -97,7 +105,7 @@ def broker(
     choice = zookeeper_choice(zookeeper)
     if choice.connect is None:
         fail("--zookeeper: name a ZooKeeper that runs, by host:port; `kcsim zk start` starts one", ExitStatus.USAGE)
-    spec = _spec(broker_id, rack, setting or [], listen)
+    spec = replace(_spec(broker_id, rack, setting or [], listen), is_hardened=hardening)
     if trace is not None and trace.is_dir():
         trace = _new_file(trace, spec.brokers[0].name)
     check_trace(trace)

@@ -113,6 +113,10 @@ MADE_ONE_BY_ONE = f"a real producer makes them one by one, {MAX_RECORDS} at most
 METRICS = "metrics"
 
 
+NOT_OF_KAFKA = "a real Kafka has none"
+"""Why hardening cannot be switched on for real brokers."""
+
+
 def refusals(loaded: LoadedScenario) -> list[FileProblem]:
     """Return what a scenario asks of real brokers in vain, each with its line; an empty list if it can be run."""
     found = [
@@ -125,6 +129,8 @@ def refusals(loaded: LoadedScenario) -> list[FileProblem]:
         for name, producer in loaded.scenario.workload.producers.items()
         if _is_too_many(producer.records)
     ]
+    if loaded.scenario.cluster.hardening:
+        found.append(FileProblem(loaded.file, None, f"hardening: {NOT_OF_KAFKA}"))
     if off := loaded.scenario.protections.without(()).off:
         names = ", ".join(protection.name for protection in off)
         found.append(
