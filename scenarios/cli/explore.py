@@ -93,10 +93,8 @@ def explore(
     if exhaustive is None:
         drawn_from = chosen_profile(profile, weight or [])
         requested, how_many = _seeds(seeds, minutes)
-        what, tries = (
-            drawn_from.name,
-            map_in_order(jobs, partial(run_seed, drawn_from, bugs=bugs, is_hardened=hardening), requested),
-        )
+        try_seed = partial(run_seed, drawn_from, bugs=bugs, is_hardened=hardening)
+        what, tries = drawn_from.name, map_in_order(jobs, try_seed, requested)
     else:
         what, trees = _variants(exhaustive)
         trees = [hardened(tree) for tree in trees] if hardening else trees
