@@ -85,11 +85,11 @@ def explore(
     """
     from kcsim.scenarios.cli.explore_report import print_report
     from kcsim.scenarios.cli.explore_workers import map_in_order, processors
+    from kcsim.scenarios.explore.hardening_limits import known_bugs_with_hardening
     from kcsim.scenarios.explore.known_bugs import known_bugs as all_known_bugs
-    from kcsim.scenarios.explore.known_bugs import known_bugs_despite_hardening
     from kcsim.scenarios.explore.trial import hardened, run_seed, run_tree
 
-    bugs = () if not known_bugs else known_bugs_despite_hardening() if hardening else all_known_bugs()
+    bugs = () if not known_bugs else known_bugs_with_hardening() if hardening else all_known_bugs()
     jobs = jobs or processors()
     if exhaustive is None:
         drawn_from = chosen_profile(profile, weight or [])

@@ -24,10 +24,6 @@ from kcsim.scenarios.language.model import Model
 from kcsim.scenarios.language.value_types import validation_error
 from kcsim.text import did_you_mean
 
-SURVIVED = frozenset({"elections-come-to-an-end", "there-is-one-controller", ENDLESS})
-"""The invariants that hold with hardening whatever a person writes into znodes."""
-NOT_SURVIVED = frozenset({"controller-created-by-hand"})
-"""The exceptions: nobody can be elected while /controller exists that belongs to no broker."""
 KNOWN_BUGS = Path(__file__).parent / "known_bugs.yaml"
 
 
@@ -70,18 +66,6 @@ def known_bugs() -> tuple[KnownBug, ...]:
     """Return all known bugs, in the order of the file."""
     read = YAML(typ="safe").load(KNOWN_BUGS.read_text(encoding="utf-8"))
     return tuple(KnownBug.model_validate(entry) for entry in read)
-
-
-@cache
-def known_bugs_despite_hardening() -> tuple[KnownBug, ...]:
-    """Return what hardening leaves of the known bugs: they do not explain that a cluster has no controller at work."""
-    left = [
-        bug
-        if bug.name in NOT_SURVIVED
-        else bug.model_copy(update={"explains": [name for name in bug.explains if name not in SURVIVED]})
-        for bug in known_bugs()
-    ]
-    return tuple(bug for bug in left if bug.explains)
 
 
 @dataclass(frozen=True)

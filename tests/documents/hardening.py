@@ -46,7 +46,8 @@ do something else."""
         "## The hardening table",
         paragraph(
             """Each row is a test (`tests/scenarios/hardening/`): the scenario of the library is run up to its fault, and
-            goes on with steps that ask for what the row says. With hardening everything holds; without it something does not."""
+            goes on with steps that ask for what the row says. With hardening everything holds; without it something does
+            not."""
         ),
         table(("fault", "Kafka's controller", "with hardening", "what remains"), rows),
         "## Limits",

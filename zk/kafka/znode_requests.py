@@ -47,15 +47,23 @@ class ZnodeRequests:
             raise
 
     def decoded(self, decode: Callable[[znodes.Report], R], cause: Cause, on_bad: OnBadZnode) -> R | None:
-        """Return the content of one znode; None if it cannot be read, after that was logged and `on_bad` was called."""
+        """Return the content of one znode; None if it cannot be read, after that was logged and `on_bad` was called.
+
+        As elsewhere, the event of a znode that Kafka takes for absent or empty has no `error`.
+        """
         bad: list[BadZnodeError] = []
         content = None
+
+        def taken_for_absent(path: str, reason: str) -> None:
+            self._bad_znode(path, reason, cause)
+            bad.append(BadZnodeError(path, reason))
+
         try:
-            content = decode(lambda path, reason: bad.append(BadZnodeError(path, reason)))
+            content = decode(taken_for_absent)
         except BadZnodeError as error:
+            self._bad_znode(error.path, error.reason, cause, type(error).__name__, error.failure)
             bad.append(error)
         for found in bad:
-            self._bad_znode(found.path, found.reason, cause, type(found).__name__, found.failure)
             on_bad(found)
         return None if bad else content
 
