@@ -33,10 +33,7 @@ class HardeningRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         then: the steps that follow, as in a scenario file.
         expect: what must be true in the end.
         topics: further topics of the cluster.
-        brokers: another number of brokers than the scenario's.
-        settings: of the brokers, beside the scenario's.
         invariants: as in a scenario file; all if not given.
-        is_the_same: whether hardening changes nothing: then the expectations hold without it, too.
     """
 
     fault: str
@@ -47,19 +44,13 @@ class HardeningRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     then: list[Tree]
     expect: list[Tree]
     topics: Tree = {}
-    brokers: int | None = None
-    settings: Tree = {}
     invariants: Any = None
-    is_the_same: bool = False
 
     def scenario(self, is_hardened: bool) -> Scenario:
         """Return the scenario that shows the row."""
         tree = YAML(typ="safe").load((LIBRARY / f"{self.fault}.yaml").read_text(encoding="utf-8"))
         cluster: Tree = tree["cluster"]
         cluster["topics"] = {**cluster.get("topics", {}), **self.topics}
-        cluster["settings"] = {**cluster["settings"], **self.settings}
-        if self.brokers is not None:
-            cluster["brokers"] = self.brokers
         if is_hardened:
             cluster["hardening"] = "on"
         tree["timetable"] = [*tree["timetable"][: self.steps], *self.then]
