@@ -10,8 +10,12 @@ from kcsim.scenarios.explore.simulation import ENDLESS
 
 SURVIVED = frozenset({"elections-come-to-an-end", "there-is-one-controller", ENDLESS})
 """The invariants that hold with hardening whatever a person writes into znodes."""
-NOT_SURVIVED = frozenset({"controller-created-by-hand"})
-"""The exceptions: nobody can be elected while /controller exists that belongs to no broker."""
+NO_CONTROLLER = frozenset({"controller-created-by-hand", "controller-epoch-that-is-no-number"})
+"""The bugs that still explain a cluster without a controller.
+
+Nobody can be elected while /controller belongs to no broker, or while /controller_epoch holds no number and no broker has seen
+one.
+"""
 
 LIMITS = (
     {
@@ -21,6 +25,14 @@ LIMITS = (
         "shown": "source",
         "explains": ["there-is-one-controller"],
         "signature": {"event": {"kind": "ZnodeQuarantined", "path": "/controller"}},
+    },
+    {
+        "name": "quarantined-request",
+        "what": "A request in /admin is in quarantine, and stays there until it is repaired or deleted.",
+        "seen-in": "clusters with hardening",
+        "shown": "source",
+        "explains": ["no-preferred-election-is-left", "no-reassignment-is-left"],
+        "signature": {"event": {"kind": "ZnodeQuarantined", "path": "/admin"}},
     },
     {
         "name": "quarantined-topic",
@@ -52,10 +64,10 @@ LIMITS = (
 @cache
 def known_bugs_with_hardening() -> tuple[KnownBug, ...]:
     """Return what explains violations with hardening. Nothing explains elections without end."""
-    left = [
-        bug
-        if bug.name in NOT_SURVIVED
-        else bug.model_copy(update={"explains": [name for name in bug.explains if name not in SURVIVED]})
-        for bug in known_bugs()
-    ]
+    left = [bug.model_copy(update={"explains": _still_explained(bug)}) for bug in known_bugs()]
     return (*(bug for bug in left if bug.explains), *(KnownBug.model_validate(limit) for limit in LIMITS))
+
+
+def _still_explained(bug: KnownBug) -> list[str]:
+    survived = SURVIVED - {"there-is-one-controller"} if bug.name in NO_CONTROLLER else SURVIVED
+    return [name for name in bug.explains if name not in survived]

@@ -5,13 +5,12 @@ deletePreferredReplicaElection.
 """
 
 from collections.abc import Iterable
-from functools import partial
 
 from kcsim import znodes
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import ControllerEpochZkVersion, TopicPartition
 from kcsim.zk.kafka.znode_requests import OnBadZnode, ZnodeRequests
-from kcsim.znodes import paths
+from kcsim.znodes import BadZnodeError, paths
 
 
 class PreferredElectionZnodes:
@@ -24,18 +23,21 @@ class PreferredElectionZnodes:
         """Return the partitions in /admin/preferred_replica_election; empty if it does not exist or is not JSON.
 
         Args:
-            on_bad: called if it cannot be read; the result is empty then.
+            on_bad: called if it is JSON of another form; the result is empty then.
 
         Raises: BadZnodeError if it is JSON of another form, unless there is `on_bad`.
         """
         found = await self._znodes.get_data(paths.PREFERRED_REPLICA_ELECTION, cause)
         if found is None:
             return ()
-        if on_bad is not None:
-            decode = partial(znodes.decode_preferred_election, found.path, found.data)
-            return self._znodes.decoded(decode, cause, on_bad) or ()
-        with self._znodes.decoding(cause) as report:
-            return znodes.decode_preferred_election(found.path, found.data, report)
+        try:
+            with self._znodes.decoding(cause) as report:
+                return znodes.decode_preferred_election(found.path, found.data, report)
+        except BadZnodeError as error:
+            if on_bad is None:
+                raise
+            on_bad(error)
+            return ()
 
     async def create(self, partitions: Iterable[TopicPartition], cause: Cause = None) -> None:
         """Request a preferred leader election, as the tool does. Raises: NodeExistsError while another is requested."""

@@ -84,6 +84,5 @@ def test_random_search_runs_with_hardening() -> None:
 
 def test_with_hardening_no_known_bug_explains_elections_without_end() -> None:
     """That is what hardening is for."""
-    assert [bug.name for bug in known_bugs_with_hardening() if "elections-come-to-an-end" in bug.explains] == [
-        "controller-created-by-hand"
-    ]
+    explained = {name for bug in known_bugs_with_hardening() for name in bug.explains}
+    assert explained.isdisjoint({"elections-come-to-an-end", "endless"})
