@@ -13,8 +13,8 @@ SURVIVED = frozenset({"elections-come-to-an-end", "there-is-one-controller", END
 NO_CONTROLLER = frozenset({"controller-created-by-hand", "controller-epoch-that-is-no-number"})
 """The bugs that still explain a cluster without a controller.
 
-Nobody can be elected while /controller belongs to no broker, or while /controller_epoch holds no number and no broker has seen
-one.
+Nobody can be elected while /controller belongs to no broker, or while /controller_epoch holds no number and no broker has
+seen one.
 """
 
 LIMITS = (
