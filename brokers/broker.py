@@ -183,7 +183,8 @@ class Broker:
     def _isr_writes(self) -> WritesIsr:
         ports, zk, capabilities = self._ports, self.kafka_zk, self.capabilities
         if not capabilities.alter_isr:
-            return ZkIsrManager(ports.runtime, zk.partition_states, zk.isr_changes)
+            tries_again = self._config.hardening.ends_pending_isr_changes
+            return ZkIsrManager(ports.runtime, zk.partition_states, zk.isr_changes, tries_again)
         channel = BrokerToControllerChannel(self._config, ports, self.metadata)
         retries, moves = capabilities.isr_change_retries, capabilities.high_watermark_after_alter_isr
         return AlterIsrManager(self.broker_id, ports.runtime, channel, self._epoch_for_controller, retries, moves)
@@ -291,7 +292,8 @@ class Broker:
 
     async def _refuse_taken_endpoints(self, cause: Cause) -> None:
         mine = {(e.host, e.port) for e in self._info.endpoints}
-        for other, _ in await self.kafka_zk.brokers.read_all_with_epochs(cause=cause):
+        ignore_bad = (lambda error: None) if self._config.hardening.quarantines_znodes else None
+        for other, _ in await self.kafka_zk.brokers.read_all_with_epochs(cause=cause, on_bad=ignore_bad):
             taken = mine & {(e.host, e.port) for e in other.endpoints}
             if other.broker_id != self.broker_id and taken:
                 host, port = sorted(taken)[0]

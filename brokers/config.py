@@ -7,6 +7,7 @@ from typing import Literal, get_type_hints
 
 from kcsim.controller.capabilities import PROTOCOL_VERSIONS, Release, is_known_to
 from kcsim.controller.config import ControllerConfig
+from kcsim.controller.hardening import HARDENED, NOT_HARDENED, Hardening
 from kcsim.controller.protections import ALL_ON, Protections
 
 SettingType = Literal["boolean", "int", "string"]
@@ -117,12 +118,17 @@ class BrokerConfig:
 
     @classmethod
     def of(
-        cls, settings: Mapping[str, Value], protections: Protections = ALL_ON, release: Release | None = None
+        cls,
+        settings: Mapping[str, Value],
+        protections: Protections = ALL_ON,
+        release: Release | None = None,
+        is_hardened: bool = False,
     ) -> "BrokerConfig":
         """Create it from Kafka's dotted names.
 
         Args:
             release: of Kafka; without a protocol version among the settings, that is the release's own.
+            is_hardened: whether controller and broker do what Kafka's do not, to survive faults (controller/hardening.py).
 
         Raises: SettingError, a ValueError, for a setting that Kafka refuses.
         """
@@ -133,7 +139,13 @@ class BrokerConfig:
                 raise SettingError(f"Kafka {release} does not know {PROTOCOL_VERSION} {version}")
         own = {KAFKA_NAMES[name]: value for name, value in parsed.items() if name in _BROKER_SETTINGS}
         of_controller = {KAFKA_NAMES[name]: value for name, value in parsed.items() if name in _CONTROLLER_SETTINGS}
-        controller = ControllerConfig(**of_controller, protections=protections, release=release)  # type: ignore[arg-type]
+        hardening = HARDENED if is_hardened else NOT_HARDENED
+        controller = ControllerConfig(
+            **of_controller,  # type: ignore[arg-type]
+            protections=protections,
+            release=release,
+            hardening=hardening,
+        )
         return cls(**own, controller=controller, given=frozenset(settings))  # type: ignore[arg-type]
 
     def named_values(self) -> dict[str, Value]:
@@ -147,6 +159,10 @@ class BrokerConfig:
     @property
     def protections(self) -> Protections:
         return self.controller.protections
+
+    @property
+    def hardening(self) -> Hardening:
+        return self.controller.hardening
 
     @property
     def connect_timeout_ms(self) -> int:

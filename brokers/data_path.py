@@ -67,6 +67,7 @@ class DataPath:
         max_lag_ms, events = config.replica_lag_time_max_ms, LogEvents(sink)
         capabilities = config.controller.capabilities
         self.hosted = HostedPartitions(broker_id, capabilities.refused_partitions_stay_online)
+        self.stops_leading = config.hardening.stops_leading
         self.topic_ids = LogTopicIds(disk, capabilities.log_topic_ids)
         self.settings = TopicSettings(config.min_insync_replicas, config.log_config)
         self.retention = RetentionTask(runtime, disk, sink, ports.epoch_ms, config.log_retention_check_interval_ms)

@@ -200,7 +200,7 @@ class ReplicaManager:
     ) -> dict[TopicPartition, ErrorCode]:
         errors = await self._create_logs(requested, cause)
         leaders = self._endpoints(state.state.leader_and_isr.leader for state in requested.values())
-        made, stayed = {}, {}
+        made, stayed, leaderless = {}, {}, {}
         for tp, state in requested.items():
             if tp in errors:
                 continue
@@ -210,11 +210,17 @@ class ReplicaManager:
                 partition.become_follower(state)
                 made[tp] = partition
                 continue
+            if state.state.leader_and_isr.leader is None and self._data.stops_leading:
+                partition = await self._settled(tp)
+                partition.log = self._disk.log(tp)
+                partition.become_follower(state)
+                leaderless[tp] = partition
+                continue
             partition = self.hosted.get_or_add(tp)  # without a leader to follow, it keeps its role and its leader epoch
             partition.log = self._disk.log(tp)
             if partition.is_leader:
                 stayed[tp] = partition
-        self._fetchers.remove(made)
+        self._fetchers.remove([*made, *leaderless])
         events.emit(
             EventKind.STAYED_LEADER,
             stayed,
@@ -223,12 +229,12 @@ class ReplicaManager:
         )
         causes = events.emit(
             EventKind.BECAME_FOLLOWER,
-            made,
-            lambda tp: leadership_fields(made[tp], requested[tp].state.leader_and_isr.isr),
-            f"follows in {len(made)} partitions",
+            followed := {**made, **leaderless},
+            lambda tp: leadership_fields(followed[tp], requested[tp].state.leader_and_isr.isr),
+            f"follows in {len(followed)} partitions",
         )
-        self._high_watermarks.touch(made)
-        self._notify_role_listeners(made, cause)
+        self._high_watermarks.touch(followed)
+        self._notify_role_listeners(followed, cause)
         if not self.is_shutting_down:
             self._fetch(made, leaders, causes)
         return errors

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, Capabilities, Release, capabilities_of
+from kcsim.controller.hardening import NOT_HARDENED, Hardening
 from kcsim.controller.protections import ALL_ON, Protections
 
 
@@ -14,6 +15,7 @@ class ControllerConfig:
         protections: not a setting of Kafka's. Kafka always has these protections; this simulator can switch them off.
         release: no setting either: the release of Kafka whose behaviour the broker has; None: that of the protocol version,
             but at least 2.8.
+        hardening: no setting of Kafka's either: what the controller does beyond Kafka to survive faults.
 
     Source: Kafka 2.8, KafkaConfig.
     """
@@ -29,6 +31,7 @@ class ControllerConfig:
     inter_broker_protocol_version: str = DEFAULT_PROTOCOL_VERSION
     protections: Protections = ALL_ON
     release: Release | None = None
+    hardening: Hardening = NOT_HARDENED
 
     @property
     def capabilities(self) -> Capabilities:

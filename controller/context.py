@@ -239,6 +239,15 @@ class ControllerContext:
             self.topics_to_be_deleted.add(topic)
             self._touched.update(self.partitions_of(topic))
 
+    def forget_states(self, topic: str) -> None:
+        """Remove what the state machines and the reassignments know of a topic. Only a hardened controller does."""
+        for tp in self.partitions_of(topic):
+            if self.partition_states.pop(tp, None) is PartitionMachineState.OFFLINE:
+                self.offline_partition_count -= topic not in self.topics_with_deletion_started
+            for states in self.replica_states.values():
+                states.pop(tp, None)
+            self.partitions_being_reassigned.discard(tp)
+
     def remove_topic(self, topic: str) -> None:
         """Remove a topic whose znode is deleted.
 

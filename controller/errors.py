@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from kcsim.controller.decisions.broker_ids import check_broker_ids
 from kcsim.vocabulary import BrokerId, FailureReason, TopicPartition
 
+UNREADABLE_STATE = "its state znode cannot be read, and is in quarantine"
+"""The message of a hardened controller, which reads around such a state."""
+
 
 class IllegalStateError(Exception):
     """A precondition of the controller does not hold, for example a znode is missing. The current event is aborted."""

@@ -79,6 +79,14 @@ class RegisterBrokerAndReelect(msgspec.Struct, frozen=True):
     """A new ZooKeeper session was opened after the old one expired."""
 
 
+class ControllerEpochChange(msgspec.Struct, frozen=True):
+    """/controller_epoch changed or was deleted; only a hardened controller module watches it."""
+
+
+class OwnRegistrationDeleted(msgspec.Struct, frozen=True):
+    """The registration of the module's own broker was deleted; only a hardened controller module watches it."""
+
+
 class Expire(msgspec.Struct, frozen=True):
     """The ZooKeeper session expired."""
 
@@ -136,6 +144,15 @@ class PartitionReassignmentIsrChange(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"PartitionReassignmentIsrChange({self.partition})"
+
+
+class QuarantinedZnodeChange(msgspec.Struct, frozen=True):
+    """A znode that a hardened controller holds in quarantine changed, was deleted, or has just been quarantined."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"QuarantinedZnodeChange({self.path})"
 
 
 class ElectionType(StrEnum):
@@ -255,7 +272,16 @@ class TopicDeletionStopReplicaResponseReceived(msgspec.Struct, frozen=True):
         return f"TopicDeletionStopReplicaResponseReceived({self.broker_id})"
 
 
-RoleEvent = Startup | ControllerChange | Reelect | RegisterBrokerAndReelect | Expire | ShutdownEventThread
+RoleEvent = (
+    Startup
+    | ControllerChange
+    | Reelect
+    | RegisterBrokerAndReelect
+    | ControllerEpochChange
+    | OwnRegistrationDeleted
+    | Expire
+    | ShutdownEventThread
+)
 """The events of the controller role, which the controller module of every broker processes."""
 
 ClusterEvent = (
@@ -271,6 +297,7 @@ ClusterEvent = (
     | LogDirEventNotification
     | ZkPartitionReassignment
     | PartitionReassignmentIsrChange
+    | QuarantinedZnodeChange
 )
 """The changes of the cluster, and the brokers' responses, which only the active controller processes."""
 
@@ -295,6 +322,8 @@ _STATES: dict[type, ControllerState] = {
     ControllerChange: ControllerState.CONTROLLER_CHANGE,
     Reelect: ControllerState.CONTROLLER_CHANGE,
     RegisterBrokerAndReelect: ControllerState.CONTROLLER_CHANGE,
+    ControllerEpochChange: ControllerState.CONTROLLER_CHANGE,
+    OwnRegistrationDeleted: ControllerState.CONTROLLER_CHANGE,
     Expire: ControllerState.CONTROLLER_CHANGE,
     ShutdownEventThread: ControllerState.CONTROLLER_SHUTDOWN,
     BrokerChange: ControllerState.BROKER_CHANGE,
@@ -306,6 +335,7 @@ _STATES: dict[type, ControllerState] = {
     LogDirEventNotification: ControllerState.LOG_DIR_CHANGE,
     ZkPartitionReassignment: ControllerState.ALTER_PARTITION_REASSIGNMENT,
     PartitionReassignmentIsrChange: ControllerState.ALTER_PARTITION_REASSIGNMENT,
+    QuarantinedZnodeChange: ControllerState.TOPIC_CHANGE,
     ApiPartitionReassignment: ControllerState.ALTER_PARTITION_REASSIGNMENT,
     ReplicaLeaderElection: ControllerState.MANUAL_LEADER_BALANCE,
     AutoPreferredReplicaLeaderElection: ControllerState.AUTO_LEADER_BALANCE,

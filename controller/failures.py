@@ -19,6 +19,9 @@ EXPECTED_FAILURES = (
 )
 """Failures that can occur while an event is processed, after crashes and hand-edited znodes. Any other error is a defect."""
 
+PARTITION_FAILURES = (BadZnodeError, IllegalStateError, StateChangeFailedError, NoBrokerIdError)
+"""The failures that concern what is known of a partition, topic or request, and not the connection to ZooKeeper."""
+
 READ_FAILURES = (ZooKeeperError, ZooKeeperClientExpiredError)
 """Failures of one read that fail the partitions of that read.
 

@@ -12,7 +12,9 @@ from kcsim.controller.channels.broker_request_batch import BrokerRequestBatch, K
 from kcsim.controller.channels.channel_manager import ControllerChannelManager
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.context import NO_EPOCH, ControllerContext
+from kcsim.controller.controller_role import ControllerRole
 from kcsim.controller.decisions.decision_rules import DecisionRule
+from kcsim.controller.errors import IllegalStateError
 from kcsim.controller.event_manager import ControllerEventManager, QueuedEvent
 from kcsim.controller.events import (
     ActiveControllerEvent,
@@ -24,6 +26,7 @@ from kcsim.controller.events import (
     BrokerModifications,
     ControlledShutdown,
     ControllerChange,
+    ControllerEpochChange,
     ControllerEvent,
     ElectionResults,
     ElectionTrigger,
@@ -33,8 +36,10 @@ from kcsim.controller.events import (
     LeaderAndIsrResponseReceived,
     ListPartitionReassignments,
     LogDirEventNotification,
+    OwnRegistrationDeleted,
     PartitionModifications,
     PartitionReassignmentIsrChange,
+    QuarantinedZnodeChange,
     ReassignmentTargets,
     Reelect,
     RegisterBrokerAndReelect,
@@ -52,17 +57,21 @@ from kcsim.controller.events import (
     name_of,
     preempt,
 )
-from kcsim.controller.failures import EXPECTED_FAILURES, name_of_error, reason_of_error
+from kcsim.controller.failures import EXPECTED_FAILURES, PARTITION_FAILURES, name_of_error, reason_of_error
 from kcsim.controller.handlers.broker_availability import BrokerAvailability
 from kcsim.controller.handlers.brokers import BrokerHandlers
 from kcsim.controller.handlers.controlled_shutdown import ControlledShutdownHandler
 from kcsim.controller.handlers.elections import ElectionHandlers
 from kcsim.controller.handlers.features import FeatureVersioning
 from kcsim.controller.handlers.isr_changes import IsrChangeHandler
+from kcsim.controller.handlers.leader_epochs import LeaderEpochs
 from kcsim.controller.handlers.log_dirs import LogDirHandlers
 from kcsim.controller.handlers.producer_ids import ProducerIdHandler
+from kcsim.controller.handlers.quarantined import QuarantineHandler
 from kcsim.controller.handlers.reassignment import ReassignedPartitionZnodes, ReassignmentHandlers
+from kcsim.controller.handlers.refused_states import RefusedStateHandler
 from kcsim.controller.handlers.topics import TopicHandlers
+from kcsim.controller.hardened_states import HardenedPartitionStates
 from kcsim.controller.metrics import (
     CHANNEL_MANAGER,
     CONTROLLER,
@@ -73,6 +82,7 @@ from kcsim.controller.metrics import (
     reading_of,
 )
 from kcsim.controller.ports import ControllerPorts
+from kcsim.controller.quarantine import Quarantine
 from kcsim.controller.requests import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -92,15 +102,20 @@ from kcsim.eventlog.events import EventFields, EventKind, with_reason
 from kcsim.eventlog.sink import Cause
 from kcsim.eventlog.step_names import ControllerFailoverStep
 from kcsim.runtime.ports import Promise
-from kcsim.vocabulary import BrokerEpoch, BrokerId, FailureReason, ReplicaAssignment, TopicPartition
+from kcsim.vocabulary import (
+    BrokerEpoch,
+    BrokerId,
+    ControllerEpochZkVersion,
+    FailureReason,
+    ReplicaAssignment,
+    TopicPartition,
+)
 from kcsim.zk.errors import ControllerMovedError
 from kcsim.zk.kafka.fencing import UNFENCED
 from kcsim.zk.kafka.kafka_zk import KafkaZk
+from kcsim.zk.kafka.partition_states import PartitionStateZnodes
 from kcsim.zk.kafka.zookeeper_client import NodeHandler, SessionHandler, ZooKeeperClient
 from kcsim.znodes import paths
-
-NO_KRAFT_CONTROLLER = -1
-"""kraftControllerEpoch in /controller while the controller is a broker."""
 
 
 class KafkaController:
@@ -133,20 +148,31 @@ class KafkaController:
         self._numbers = ports.numbers
         self._config = config
         self._register_broker = register_broker
-        self._scope = ControllerScope(broker_id, config, self.context, ports.sink)
+        self._quarantine = Quarantine(ports.sink, config.hardening.quarantines_znodes)
+        self._scope = ControllerScope(broker_id, config, self.context, ports.sink, self._quarantine)
         self._watches = ControllerWatches(client, self.event_manager)
+        self._role = ControllerRole(broker_id, config, client, kafka_zk.controller, kafka_zk.brokers, self._quarantine)
         self._unclean = UncleanElectionSetting(kafka_zk.configs, config.unclean_leader_election_enable)
         self._feature_versioning = FeatureVersioning(config.capabilities, kafka_zk.features, ports.features)
+        self._states = self._partition_states()
         self._build_machines()
         self._build_handlers()
 
+    def _partition_states(self) -> PartitionStateZnodes:
+        zk, hardening = self._kafka_zk, self._config.hardening
+        if not hardening.quarantines_znodes:
+            return zk.partition_states
+        return HardenedPartitionStates(zk.znodes, self.context, self._quarantine)
+
     def _build_machines(self) -> None:
         """Create the state machines, and the batch for the requests that the controller sends outside them."""
-        scope, runtime, states = self._scope, self._runtime, self._kafka_zk.partition_states
-        batch = partial(BrokerRequestBatch, scope, self.channel_manager, self.event_manager.put)
-        self._own = KafkaControllerRequestBatch(batch(), self._trigger_controller_move)
-        self._partitions = PartitionStateMachine(scope, runtime, states, self._unclean, batch(), self.metrics)
-        self._replicas = ReplicaStateMachine(scope, runtime, states, batch())
+        scope, runtime, states = self._scope, self._runtime, self._states
+        own, partitions, replicas = self._batches = tuple(
+            BrokerRequestBatch(scope, self.channel_manager, self.event_manager.put) for _ in range(3)
+        )
+        self._own = KafkaControllerRequestBatch(own, self._trigger_controller_move)
+        self._partitions = PartitionStateMachine(scope, runtime, states, self._unclean, partitions, self.metrics)
+        self._replicas = ReplicaStateMachine(scope, runtime, states, replicas)
 
     def _build_handlers(self) -> None:
         """Create the handlers of events; each receives only the gateways that it uses."""
@@ -154,16 +180,19 @@ class KafkaController:
         machines = StateMachines(self._partitions, self._replicas)
         deleted = DeletedTopicZnodes(zk.topic_deletions, zk.topics, zk.configs)
         self._deletions = TopicDeletionManager(scope, watches, deleted, machines, own)
-        reassigned = ReassignedPartitionZnodes(zk.reassignments, zk.partition_states, zk.topics)
+        reassigned = ReassignedPartitionZnodes(zk.reassignments, self._states, zk.topics)
         self._reassignments = ReassignmentHandlers(scope, watches, reassigned, machines, self._deletions, own)
         self._topics = TopicHandlers(scope, watches, zk.topics, machines, self._numbers)
         availability = BrokerAvailability(scope, machines, self._deletions, self._reassignments, own)
         self._brokers = BrokerHandlers(scope, watches, zk.brokers, self.channel_manager, availability)
-        self._isr_changes = IsrChangeHandler(scope, watches, zk.isr_changes, zk.partition_states, self._reassignments, own)
+        self._isr_changes = IsrChangeHandler(scope, watches, zk.isr_changes, self._states, self._reassignments, own)
         self._producer_ids = ProducerIdHandler(self.context, zk.producer_ids)
         self._log_dirs = LogDirHandlers(scope, watches, zk.log_dir_events, self._replicas, availability)
         self._elections = ElectionHandlers(scope, self._runtime, watches, zk.preferred_elections, self._partitions)
         self._controlled_shutdown = ControlledShutdownHandler(scope, machines, own)
+        self._leader_epochs = LeaderEpochs(scope, self._states, own)
+        self._refused_states = RefusedStateHandler(scope, self._leader_epochs)
+        self._quarantined = QuarantineHandler(scope, watches, self._states, machines, self._brokers, self._reassignments)
 
     @property
     def is_active(self) -> bool:
@@ -300,9 +329,10 @@ class KafkaController:
             await self._dispatch(event, cause)
         except ControllerMovedError as moved:
             self._sink.emit(EventKind.CONTROLLER_MOVED, cause, event=name_of(event), detail=str(moved))
-            await self._survive(self._maybe_resign(cause), event, cause)
+            await self._survive(self._resign_or_stand(cause), event, cause)
         except EXPECTED_FAILURES as error:
             self._report_failure(event, error, cause)
+        self._quarantined.watch_new(cause)
         changed = self.metrics.refresh(self.context, self.is_active)
         if changed:
             self._sink.emit(EventKind.METRICS, cause, data=as_json(changed))
@@ -326,14 +356,20 @@ class KafkaController:
             case Startup():
                 await self._process_startup(cause)
             case ControllerChange():
-                await self._maybe_resign(cause)
+                await self._resign_or_stand(cause)
+            case ControllerEpochChange():
+                await self._process_controller_epoch_change(cause)
+            case OwnRegistrationDeleted():
+                await self._watch_own_registration(cause)
             case Reelect():
                 await self._maybe_resign(cause)
                 await self._elect(cause)
+                await self._watch_own_registration(cause)
             case RegisterBrokerAndReelect():
                 await self._register_broker(cause)
                 await self._maybe_resign(cause)
                 await self._elect(cause)
+                await self._watch_own_registration(cause)
             case Expire():
                 self.active_controller_id = None
                 self._resign(cause)
@@ -348,18 +384,23 @@ class KafkaController:
         match event:
             case BrokerChange():
                 await self._brokers.process_broker_change(cause)
+                if self._config.hardening.registers_again and self.broker_id not in self.context.live_brokers:
+                    await self._register_broker(cause)
             case BrokerModifications(broker_id):
                 await self._brokers.process_broker_modifications(broker_id, cause)
             case TopicChange():
                 await self._topics.process_topic_change(cause)
+                self._refused_states.forget_deleted()
             case PartitionModifications(topic):
                 await self._topics.process_partition_modifications(topic, cause)
             case TopicDeletion():
                 await self._deletions.process_topic_deletion(cause)
+                await self._reassignments.end_those_of_deleted_topics(cause)
             case TopicDeletionStopReplicaResponseReceived(broker_id, stopped):
                 await self._deletions.process_stop_replica_response(broker_id, stopped, cause)
             case LeaderAndIsrResponseReceived(broker_id, response):
                 await self._log_dirs.process_leader_and_isr_response(broker_id, response, cause)
+                await self._refused_states.process_leader_and_isr_response(broker_id, response, cause)
             case UpdateMetadataResponseReceived():
                 pass  # Kafka logs an error response here; the event ResponseReceived records it
             case IsrChangeNotification():
@@ -368,6 +409,8 @@ class KafkaController:
                 await self._log_dirs.process_log_dir_event_notification(cause)
             case ZkPartitionReassignment():
                 await self._reassignments.process_zk_partition_reassignment(cause)
+            case QuarantinedZnodeChange(path):
+                await self._quarantined.process_quarantined_znode_change(path, cause)
             case PartitionReassignmentIsrChange(tp):
                 await self._reassignments.process_isr_change(tp, cause)
             case _:
@@ -403,12 +446,55 @@ class KafkaController:
 
     async def _process_startup(self, cause: int) -> None:
         await self._watch_controller(cause)
+        await self._watch_controller_epoch(cause)
         await self._elect(cause)
+        await self._watch_own_registration(cause)
 
-    async def _watch_controller(self, cause: int) -> None:
-        """Register a handler for /controller and check whether it exists, which arms the watch."""
+    async def _resign_or_stand(self, cause: int) -> None:
+        """Resign if this broker is the controller no more. A hardened broker stands for election if there is none."""
+        exists = await self._maybe_resign(cause)
+        if not exists and self._config.hardening.stands_while_there_is_none:
+            self.event_manager.put(Reelect(), cause)
+        await self._watch_own_registration(cause)
+
+    async def _watch_controller_epoch(self, cause: int) -> None:
+        """Watch /controller_epoch, and remember its content, if this broker is hardened."""
+        if self._config.hardening.keeps_controller_epoch:
+            changed = partial(self.event_manager.put, ControllerEpochChange())
+            handler = NodeHandler(created=changed, data_changed=changed, deleted=changed)
+            if await self._client.register_and_check_existence(paths.CONTROLLER_EPOCH, handler, cause):
+                await self._role.read_epoch(cause)
+
+    async def _process_controller_epoch_change(self, cause: int) -> None:
+        """Read /controller_epoch again, which re-arms the watch.
+
+        If its version is not the one of this controller's election, although this broker is the controller, the znode was
+        written by hand, and ZooKeeper refuses every write of this controller: another election is held. A broker that could
+        not be elected, because the znode held no number, stands again.
+        """
+        if await self._client.check_existence(paths.CONTROLLER_EPOCH, cause):
+            stored = await self._role.read_epoch(cause)
+            if stored is not None and self.is_active and stored[1] != self.context.epoch_zk_version:
+                await self._trigger_controller_move(cause, stored[1])
+                return
+        await self._resign_or_stand(cause)
+
+    async def _watch_own_registration(self, cause: int) -> None:
+        """Register this broker again if its registration is gone, and watch it, if the broker is hardened.
+
+        The active controller sees all registrations by another watch.
+        """
+        if self.is_active or not self._config.hardening.registers_again:
+            return
+        deleted = NodeHandler(deleted=partial(self.event_manager.put, OwnRegistrationDeleted()))
+        if not await self._client.register_and_check_existence(paths.broker_id(self.broker_id), deleted, cause):
+            await self._register_broker(cause)
+            await self._client.check_existence(paths.broker_id(self.broker_id), cause)
+
+    async def _watch_controller(self, cause: int) -> bool:
+        """Register a handler for /controller and return whether it exists, which arms the watch."""
         put = self.event_manager.put
-        await self._client.register_and_check_existence(
+        return await self._client.register_and_check_existence(
             paths.CONTROLLER,
             NodeHandler(
                 created=lambda seen: put(ControllerChange(), seen),
@@ -425,7 +511,7 @@ class KafkaController:
         """
         started = self._sink.emit(EventKind.ELECTION_STARTED, cause, broker_id=self.broker_id)
         try:
-            self.active_controller_id = await self._kafka_zk.controller.read_id(started)
+            self.active_controller_id = await self._read_controller(started)
             if self.active_controller_id is not None:
                 # A broker that finds its own id does not check which session owns the znode: it believes itself elected
                 # (KAFKA-13407).
@@ -439,10 +525,9 @@ class KafkaController:
                 reason = FailureReason.NEVER_TOOK_OVER if is_blind else None
                 self._sink.emit(EventKind.ELECTION_LOST, started, **with_reason(fields, reason))
                 return
-            kraft_epoch = NO_KRAFT_CONTROLLER if self._config.capabilities.kraft_controller_epoch else None
-            epoch, zk_version = await self._kafka_zk.controller.register_and_increment_epoch(
-                self.broker_id, started, kraft_epoch
-            )
+            if self._config.hardening.owns_role_by_session:
+                await self._role.delete_left_over(started)
+            epoch, zk_version = await self._role.register_and_increment_epoch(started)
             self.context.epoch = epoch
             self.context.epoch_zk_version = zk_version if self._config.protections.controller_epoch_fence else UNFENCED
             self.active_controller_id = self.broker_id
@@ -456,7 +541,7 @@ class KafkaController:
             )
             await self._on_controller_failover(won)
         except ControllerMovedError as moved:
-            await self._maybe_resign(started)
+            await self._resign_or_stand(started)
             self._sink.emit(
                 EventKind.ELECTION_LOST,
                 started,
@@ -472,21 +557,32 @@ class KafkaController:
             self._sink.emit(EventKind.CONTROLLER_EVENT_FAILED, started, **with_reason(failed, reason_of_error(error)))
             await self._trigger_controller_move(started)
 
-    async def _maybe_resign(self, cause: int) -> None:
-        """Read /controller; resign if this broker was the controller and is not now. Re-arms the watch on /controller."""
+    async def _maybe_resign(self, cause: int) -> bool:
+        """Read /controller; resign if this broker was the controller and is not now. Re-arms the watch on /controller.
+
+        Return whether /controller exists.
+        """
         was_active = self.is_active
-        await self._watch_controller(cause)
-        self.active_controller_id = await self._kafka_zk.controller.read_id(cause)
+        exists = await self._watch_controller(cause)
+        self.active_controller_id = await self._read_controller(cause)
         if was_active and not self.is_active:
             self._resign(cause)
+        return exists
 
-    async def _trigger_controller_move(self, cause: int) -> None:
-        """Resign and delete /controller, which starts an election on every broker."""
-        self.active_controller_id = await self._kafka_zk.controller.read_id(cause)
+    async def _read_controller(self, cause: int) -> BrokerId | None:
+        return await self._role.read_controller(self.context.epoch != NO_EPOCH, cause)
+
+    async def _trigger_controller_move(self, cause: int, fence: ControllerEpochZkVersion | None = None) -> None:
+        """Resign and delete /controller, which starts an election on every broker.
+
+        Args:
+            fence: the version of /controller_epoch on which the deletion depends; None: that of this controller's election.
+        """
+        self.active_controller_id = await self._read_controller(cause)
         if not self.is_active:
             self._sink.emit(EventKind.CONTROLLER_MOVED, cause, detail="the role has moved on already")
             return
-        zk_version = self.context.epoch_zk_version
+        zk_version = self.context.epoch_zk_version if fence is None else fence
         self.active_controller_id = None
         self._resign(cause)
         try:
@@ -522,7 +618,9 @@ class KafkaController:
         await self._isr_changes.delete_all(deleting)
         await self._initialize_controller_context(self._step(ControllerFailoverStep.INITIALIZING_CONTEXT, won))
         known = self.context.live_or_shutting_down_broker_ids
-        await self._deletions.init(self._step(ControllerFailoverStep.FETCHING_DELETIONS, won, brokers=known))
+        fetching = self._step(ControllerFailoverStep.FETCHING_DELETIONS, won, brokers=known)
+        await self._deletions.init(fetching)
+        await self._reassignments.end_those_of_deleted_topics(fetching)
         # Brokers must learn which brokers are alive before any LeaderAndIsr names a leader that they do not know.
         await self._own.send_update_metadata(self._step(ControllerFailoverStep.SENDING_UPDATE_METADATA, won))
         await self._replicas.startup(self._step(ControllerFailoverStep.STARTING_REPLICA_STATE_MACHINE, won))
@@ -539,10 +637,28 @@ class KafkaController:
             detail=f"{len(context.live_brokers)} live brokers, {len(context.topics)} topics, "
             f"{len(context.assignments)} partitions, {len(context.topics_to_be_deleted)} topics to delete",
         )
-        await self._reassignments.resume(self._step(ControllerFailoverStep.RESUMING_REASSIGNMENTS, won))
-        await self._deletions.resume_deletions(self._step(ControllerFailoverStep.RESUMING_DELETIONS, won))
-        await self._elections.resume(self._step(ControllerFailoverStep.STARTING_PREFERRED_ELECTION, won))
+        for tp in self._states.take_repaired() if isinstance(self._states, HardenedPartitionStates) else ():
+            await self._contained(self._leader_epochs.update_leader_epoch_and_send_request(tp, won), won)
+        resuming = self._step(ControllerFailoverStep.RESUMING_REASSIGNMENTS, won)
+        await self._contained(self._reassignments.resume(resuming), resuming)
+        resuming = self._step(ControllerFailoverStep.RESUMING_DELETIONS, won)
+        await self._contained(self._deletions.resume_deletions(resuming), resuming)
+        starting = self._step(ControllerFailoverStep.STARTING_PREFERRED_ELECTION, won)
+        await self._contained(self._elections.resume(starting), starting)
         self._elections.start_scheduler(self._step(ControllerFailoverStep.STARTING_SCHEDULER, won))
+
+    async def _contained(self, work: Awaitable[None], cause: int) -> None:
+        """Do a part of the failover without which the cluster can be served.
+
+        A failure that concerns what is known of a partition ends the failover, unless the controller is hardened.
+        """
+        try:
+            await work
+        except PARTITION_FAILURES as error:
+            if not self._config.hardening.isolates_failures:
+                raise
+            failed = EventFields(error=name_of_error(error), detail=f"A part of the failover failed: {error}")
+            self._sink.emit(EventKind.CONTROLLER_EVENT_FAILED, cause, **with_reason(failed, reason_of_error(error)))
 
     def _step(self, step: ControllerFailoverStep, won: int, brokers: Sequence[BrokerId] | None = None) -> int:
         fields = EventFields(step=step.value, controller_epoch=self.context.epoch)
@@ -559,15 +675,28 @@ class KafkaController:
 
     async def _initialize_controller_context(self, cause: int) -> None:
         context = self.context
-        context.add_live_brokers(await self._kafka_zk.brokers.read_all_with_epochs(register_watch=True, cause=cause))
+        context.add_live_brokers(await self._brokers.read_live_brokers(cause))
         context.topics = set(await self._kafka_zk.topics.names(register_watch=True, cause=cause))
         partitions = await self._topics.read_topics(context.topics, cause)
         moving = (tp for tp in partitions if context.assignments[tp].is_being_reassigned)
         context.partitions_being_reassigned.update(moving)
         await self._brokers.register_modifications(context.live_or_shutting_down_broker_ids, cause)
-        for tp, state in (await self._kafka_zk.partition_states.read(partitions, cause)).items():
+        for tp, state in (await self._states.read(partitions, cause)).items():
             context.put_leadership(tp, state)
+        self._check_epochs()
+        self._refused_states.remember_found()
         self.channel_manager.startup(context.live_brokers.values(), cause)
+
+    def _check_epochs(self) -> None:
+        """Check that no state was written in a later epoch, if this broker is hardened. Raises: IllegalStateError.
+
+        Another election follows then, in a higher epoch, once for each such epoch. Only a /controller_epoch that was lowered
+        by hand, or a state that was written by hand, leads to this.
+        """
+        context = self.context
+        latest = max((state.controller_epoch for state in context.leadership.values()), default=context.epoch)
+        if latest > context.epoch and self._config.hardening.keeps_controller_epoch and self._role.learns_epoch(latest):
+            raise IllegalStateError(f"a partition's state was written in controller epoch {latest}, a later one than this")
 
     def _resign(self, cause: Cause) -> None:
         """Resign, in Kafka's order. Harmless on a broker that was not the controller."""
@@ -577,6 +706,8 @@ class KafkaController:
             resigned = self._sink.emit(
                 EventKind.CONTROLLER_RESIGNED, cause, controller_id=self.broker_id, controller_epoch=was_epoch
             )
+        self._quarantined.unregister()
+        self._quarantine.clear()
         self._isr_changes.unregister()
         self._client.unregister_node_handler(paths.REASSIGN_PARTITIONS)
         self._client.unregister_node_handler(paths.PREFERRED_REPLICA_ELECTION)
@@ -589,4 +720,7 @@ class KafkaController:
         self._brokers.unregister()
         if resigned is not None:
             self.channel_manager.shutdown(resigned)
+        if self._config.hardening.isolates_failures:
+            for batch in self._batches:
+                batch.clear()
         self.context.reset()

@@ -4,15 +4,17 @@ from dataclasses import dataclass
 
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.context import ControllerContext
+from kcsim.controller.quarantine import Quarantine
 from kcsim.eventlog.sink import EventSink
 from kcsim.vocabulary import BrokerId
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerScope:
-    """The broker of a controller module, its settings, what it knows of the cluster, and where it logs events."""
+    """A controller module's broker, settings, knowledge of the cluster and log, and the znodes that it does not use."""
 
     broker_id: BrokerId
     config: ControllerConfig
     context: ControllerContext
     sink: EventSink
+    quarantine: Quarantine

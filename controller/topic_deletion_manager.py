@@ -77,7 +77,8 @@ class TopicDeletionManager:
             await self._refuse(requested, "deletion of topics is disabled", cause)
             return
         context.queue_for_deletion(requested)
-        reassigned = {tp.topic for tp in context.partitions_being_reassigned}
+        waits = not self._config.hardening.deletion_ends_reassignments
+        reassigned = {tp.topic for tp in context.partitions_being_reassigned if waits}
         context.topics_ineligible_for_deletion = {
             topic for topic in requested if topic in reassigned or not all(self._online_or_not(topic)[1].values())
         }
@@ -129,7 +130,7 @@ class TopicDeletionManager:
     async def resume_deletions(self, cause: int) -> None:
         """Continue the deletion of every queued topic as far as possible now.
 
-        Raises: IllegalStateError when a replica has no state; no deletion continues then.
+        Raises: IllegalStateError when a replica has no state; no deletion continues then. A hardened one gives it a state.
         """
         context = self._context
         to_retry: list[tuple[BrokerId, TopicPartition]] = []
@@ -140,8 +141,12 @@ class TopicDeletionManager:
             # Kafka looks for a replica whose deletion has started, and fails at a replica that has no entry in its table of
             # states.
             if not is_under_way and (unknown := context.replicas_without_state(topic)):
-                broker, tp = unknown[0]
-                raise IllegalStateError(f"the replica of {tp} on {broker} has no state")
+                if not self._config.hardening.isolates_failures:
+                    broker, tp = unknown[0]
+                    raise IllegalStateError(f"the replica of {tp} on {broker} has no state")
+                for state in (ReplicaMachineState.NEW, ReplicaMachineState.OFFLINE):
+                    await self._replicas.handle_state_changes(replicas_by_broker(unknown), state, cause)
+                states = context.replica_states_of(topic)
             if all(state is ReplicaMachineState.DELETION_SUCCESSFUL for state in states.values()):
                 await self._complete_delete_topic(topic, cause)
                 continue

@@ -4,6 +4,7 @@ from functools import partial
 
 from kcsim.controller.event_manager import ControllerEventManager
 from kcsim.controller.events import ActiveControllerEvent
+from kcsim.controller.quarantine import Quarantine
 from kcsim.eventlog.sink import Cause
 from kcsim.zk.kafka.zookeeper_client import NodeHandler, ZooKeeperClient
 
@@ -38,6 +39,28 @@ class ControllerWatches:
         """Queue the event when a znode is created; return whether it exists now. This check arms the watch."""
         handler = NodeHandler(created=partial(self._events.put, event))
         return await self._client.register_and_check_existence(path, handler, cause)
+
+    async def watch_request(self, path: str, event: ActiveControllerEvent, quarantine: Quarantine, cause: Cause) -> bool:
+        """Queue the event when a request in /admin is created or deleted, or changed while it is in quarantine.
+
+        Return whether it exists now. This check arms the watch.
+        """
+        put = partial(self._events.put, event)
+
+        def changed(seen: Cause) -> None:
+            if path in quarantine:
+                put(seen)
+
+        handler = NodeHandler(created=put, deleted=put, data_changed=changed)
+        exists = await self._client.register_and_check_existence(path, handler, cause)
+        if not exists:
+            quarantine.release(path, "it was deleted", cause)
+        return exists
+
+    def watch_data_or_deletion(self, path: str, event: ActiveControllerEvent) -> None:
+        """Queue the event when the data of a znode changes, or the znode is deleted."""
+        put = partial(self._events.put, event)
+        self._client.register_node_handler(path, NodeHandler(data_changed=put, deleted=put))
 
     def unwatch_children(self, path: str) -> None:
         """Ignore changes of a znode's children from now on, also if the watch is armed."""

@@ -494,7 +494,8 @@ class Cluster:
 
     def _config_of(self, slot: _BrokerSlot) -> BrokerConfig:
         """Return the broker's settings at its next start."""
-        config = BrokerConfig.of({**self._spec.settings, **slot.settings}, self._spec.protections, slot.release)
+        spec = self._spec
+        config = BrokerConfig.of({**spec.settings, **slot.settings}, spec.protections, slot.release, spec.is_hardened)
         if self._client_ports is None:
             return config
         given = config.given | {"host.name", "port"}

@@ -42,6 +42,7 @@ class ClusterSpec:
         replication_over_tcp: whether followers reach their leaders in the same way; only with control_plane_over_tcp.
         data_dir: where the logs of the only broker are kept in files; None: they are in memory, and end with the process.
         listener_proxies: whether real brokers reach each other through proxies, so that links can be cut.
+        is_hardened: whether controllers and brokers do what Kafka's do not, to survive faults (controller/hardening.py).
         release: the release of Kafka whose behaviour the brokers have; None: that of the protocol version, but at least 2.8.
     """
 
@@ -59,6 +60,7 @@ class ClusterSpec:
     replication_over_tcp: bool = False
     data_dir: Path | None = None
     zookeeper_proxy: str | None = None
+    is_hardened: bool = False
 
     @property
     def session_timeout_ms(self) -> int:

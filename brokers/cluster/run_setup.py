@@ -67,4 +67,5 @@ def _record(info: RunInfo, spec: ClusterSpec) -> RunRecord:
         protections_off=tuple(protection.name for protection in spec.protections.off),
         source=info.source,
         began_ms=info.began_ms,
+        hardening=spec.is_hardened,
     )

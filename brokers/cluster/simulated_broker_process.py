@@ -50,6 +50,7 @@ class SimulatedBrokerSpec:
     advertised_port: int | None = None
     without: Sequence[str] = ()
     release: Release | None = None
+    is_hardened: bool = False
 
     @property
     def log_dir_names(self) -> list[str]:
@@ -70,6 +71,7 @@ class SimulatedBrokerSpec:
         words += ["--data", str(data)]
         for protection in self.without:
             words += ["--without", protection]
+        words += ["--hardening"] if self.is_hardened else []
         return words
 
 

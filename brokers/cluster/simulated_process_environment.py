@@ -49,6 +49,7 @@ class _Simulated:
             place.advertised_port,
             [protection.name for protection in spec.protections.off],
             spec.release,
+            spec.is_hardened,
         )
         return SimulatedBrokerProcess(broker_spec, place.directory, place.guarded)
 

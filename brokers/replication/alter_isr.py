@@ -54,6 +54,7 @@ class AlterIsrManager:
     """
 
     is_at_once = False
+    tries_again = False
 
     def __init__(
         self,

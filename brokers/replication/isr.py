@@ -8,6 +8,7 @@ isReplicaIsrEligible, handleAlterPartitionError; docs/kafka/requests.md 6.1, 6.2
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from kcsim.brokers.replication.high_watermark import out_of_sync_followers
 from kcsim.brokers.replication.isr_writes import (
@@ -24,6 +25,8 @@ from kcsim.jvm_hash_order import set_order
 from kcsim.runtime.ports import Runtime, Task
 from kcsim.vocabulary import BrokerId, FailureReason, LeaderEpoch, TopicPartition
 
+RETRY_INTERVAL_MS = 1000
+"""How long a hardened leader waits before it tries a write again that failed for lack of a session."""
 UNTIL_DECIDED = " until the controller decides"
 
 
@@ -150,11 +153,33 @@ class IsrManager:
         lock = partition.isr_write = self._runtime.promise()
         try:
             written = await self._written(partition, isr, cause)
+        except UNAVAILABLE:
+            if self._writes.tries_again:
+                self._try_again_later(partition, isr, kind, fields, cause)
+            raise
         finally:
             partition.isr_write = None
             lock.resolve(None)
         if written is not None:
             self._commit(partition, isr, kind, fields, written)
+
+    def _try_again_later(
+        self, partition: Partition, isr: tuple[BrokerId, ...], kind: EventKind, fields: EventFields, cause: int
+    ) -> None:
+        """Try a write again as long as it is pending. ISR and version decide whether an earlier attempt was applied."""
+        number = self._begun = self._begun + 1
+        epoch = partition.leader_epoch
+
+        async def try_again() -> None:
+            await self._runtime.sleep_ms(RETRY_INTERVAL_MS)
+            while partition.isr_write is not None:
+                await partition.isr_write.wait()
+            del self._under_way[number]
+            if partition.is_leader and partition.leader_epoch == epoch and partition.pending_isr == isr:
+                with suppress(*UNAVAILABLE):  # then there is a further attempt
+                    await self._change_at_once(partition, isr, kind, fields, cause)
+
+        self._under_way[number] = self._runtime.spawn("isr-change", try_again())
 
     async def _change_meanwhile(
         self,

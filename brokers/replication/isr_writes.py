@@ -58,9 +58,11 @@ class WritesIsr(Protocol):
             with records meanwhile, and counts on both ISRs, the old and the new one.
         moves_high_watermark: whether the leader looks at its high watermark once the ISR is written; otherwise at the next
             append or fetch.
+        tries_again: whether a write that failed for lack of a session is tried again, which only a hardened broker does.
     """
 
     is_at_once: bool
+    tries_again: bool
     moves_high_watermark: bool
 
     async def write(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr:

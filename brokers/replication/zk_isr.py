@@ -28,7 +28,10 @@ class ZkIsrManager:
     is_at_once = True
     moves_high_watermark = True
 
-    def __init__(self, runtime: Runtime, states: PartitionStateZnodes, notifications: IsrChangeZnodes) -> None:
+    def __init__(
+        self, runtime: Runtime, states: PartitionStateZnodes, notifications: IsrChangeZnodes, tries_again: bool = False
+    ) -> None:
+        self.tries_again = tries_again
         self._runtime = runtime
         self._states = states
         self._notifications = notifications

@@ -66,8 +66,11 @@ class BrokerRequestBatch:
         self._batch = RequestBatch()
 
     def open(self) -> None:
-        """Begin a batch. Raises: IllegalStateError when an earlier batch was never sent."""
-        if (unsent := self._batch.unsent) is not None:
+        """Begin a batch. Raises: IllegalStateError when an earlier batch was never sent.
+
+        A hardened controller sends what such a batch holds together with the new requests.
+        """
+        if (unsent := self._batch.unsent) is not None and not self._config.hardening.isolates_failures:
             raise IllegalStateError(
                 f"the batch of requests to brokers still holds {unsent} changes of an earlier one that failed; "
                 "they are lost",

@@ -43,6 +43,7 @@ class BrokerAvailability:
             context.replicas_on_offline_dirs.pop(broker, None)
         await self._own.send(lambda batch: batch.metadata_for_existing(started), cause)
         await self._own.send(lambda batch: batch.metadata_for_started(started), cause)
+        await self._reassignments.delete_left_behind(started, cause)
         await self._replicas.handle_state_changes(context.replicas_on(started), ReplicaMachineState.ONLINE, cause)
         await self._partitions.trigger_online_state_change(cause)
         await self._reassignments.resume_to(started, cause)

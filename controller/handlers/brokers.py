@@ -17,7 +17,7 @@ from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.step_names import BrokerChangeStep
 from kcsim.vocabulary import BrokerEpoch, BrokerId, BrokerInfo
 from kcsim.zk.kafka.brokers import BrokerZnodes
-from kcsim.znodes import paths
+from kcsim.znodes import BadZnodeError, paths
 
 Seen = dict[BrokerId, tuple[BrokerInfo, BrokerEpoch]]
 
@@ -35,6 +35,7 @@ class BrokerHandlers:
     ) -> None:
         self._config = scope.config
         self._context = scope.context
+        self._quarantine = scope.quarantine
         self._sink = scope.sink
         self._watches = watches
         self._znodes = znodes
@@ -60,13 +61,42 @@ class BrokerHandlers:
 
     # --- live brokers
 
+    async def read_live_brokers(self, cause: int) -> list[tuple[BrokerInfo, BrokerEpoch]]:
+        """List the registrations, which re-arms the watch; return the live brokers, sorted by id.
+
+        A hardened controller leaves out the registrations that cannot be read, and those without a listener that it can
+        reach. A broker that it knows already stays what it was: its znode still belongs to a living session.
+
+        Raises: BadZnodeError when any registration cannot be read, unless the controller is hardened.
+        """
+        quarantine, context = self._quarantine, self._context
+        reading = quarantine.reading("its broker counts as not registered, or stays as it was known", cause)
+        listed = await self._znodes.read_all_with_epochs(register_watch=True, cause=cause, on_bad=reading)
+        if reading is None:
+            return listed
+        found: dict[BrokerId, tuple[BrokerInfo, BrokerEpoch]] = {}
+        for info, epoch in listed:
+            path, listener = paths.broker_id(info.broker_id), self._config.inter_broker_listener_name
+            if any(endpoint.listener == listener for endpoint in info.endpoints):
+                found[info.broker_id] = (info, epoch)
+            else:
+                reading(BadZnodeError(path, f"there is no endpoint of listener {listener}"))
+        present = {paths.broker_id(broker) for broker in found}
+        quarantine.release_read(quarantine.below(paths.BROKER_IDS), reading, present)
+        for path in reading.bad:
+            known = paths.parse(path)
+            if known is not None and (broker := known.broker_id) is not None and broker in context.live_brokers:
+                found[broker] = (context.live_brokers[broker], context.broker_epochs[broker])
+        return [found[broker] for broker in sorted(found)]
+
     async def process_broker_change(self, cause: int) -> None:
         """List the brokers, which re-arms the watch, and handle the difference from the context.
 
-        Raises: BadZnodeError when any registration cannot be read; then nothing is done for any broker.
+        Raises: BadZnodeError when any registration cannot be read; then nothing is done for any broker. A hardened
+            controller raises nothing.
         """
         context = self._context
-        listed = await self._znodes.read_all_with_epochs(register_watch=True, cause=cause)
+        listed = await self.read_live_brokers(cause)
         seen = {info.broker_id: (info, epoch) for info, epoch in listed}
         changes = diff_brokers(context.broker_epochs, {b: epoch for b, (_, epoch) in seen.items()})
         if not self._config.protections.broker_epoch:
@@ -130,7 +160,11 @@ class BrokerHandlers:
         The connection to the broker stays as it is.
         """
         context = self._context
-        info = await self._znodes.read(broker_id, cause)
+        if self._quarantine.is_on:
+            # A registration that cannot be read any more is reported; its broker stays what it was.
+            info = {info.broker_id: info for info, _ in await self.read_live_brokers(cause)}.get(broker_id)
+        else:
+            info = await self._znodes.read(broker_id, cause)
         known = context.live_brokers.get(broker_id)
         if info is None or known is None or (info.endpoints, info.features) == (known.endpoints, known.features):
             return

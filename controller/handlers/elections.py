@@ -47,6 +47,7 @@ class ElectionHandlers:
     ) -> None:
         self._config = scope.config
         self._context = scope.context
+        self._quarantine = scope.quarantine
         self._sink = scope.sink
         self._runtime = runtime
         self._watches = watches
@@ -56,7 +57,19 @@ class ElectionHandlers:
 
     async def register_and_check_existence(self, cause: int) -> bool:
         """Watch for the next /admin/preferred_replica_election. Return whether it exists now."""
-        return await self._watches.watch_creation(paths.PREFERRED_REPLICA_ELECTION, ReplicaLeaderElection(), cause)
+        path, requested = paths.PREFERRED_REPLICA_ELECTION, ReplicaLeaderElection()
+        if self._config.hardening.watches_requests:
+            return await self._watches.watch_request(path, requested, self._quarantine, cause)
+        return await self._watches.watch_creation(path, requested, cause)
+
+    async def _read_requested(self, cause: int) -> tuple[TopicPartition, ...] | None:
+        """Return the partitions that the znode requests elections for; None if it is in quarantine."""
+        path = paths.PREFERRED_REPLICA_ELECTION
+        reading = self._quarantine.reading("no election is held for it, and it stays until it is repaired", cause)
+        requested = await self._znodes.read(cause, reading)
+        if reading is not None:
+            self._quarantine.release_read([path], reading, [path])
+        return None if path in self._quarantine else requested
 
     # --- requested elections
 
@@ -66,8 +79,10 @@ class ElectionHandlers:
         The znode is deleted afterwards, also when it does not exist.
         """
         context = self._context
-        requested = await self._znodes.read(cause)
-        known = [tp for tp in requested if context.assignment(tp).replicas]
+        requested = await self._read_requested(cause)
+        if requested is None:
+            return
+        known = [tp for tp in requested if context.assignment(tp).replicas and self._may_have_leader(tp)]
         pending = [tp for tp in known if self._leader(tp) != context.assignment(tp).replicas[0]]
         wanted = [tp for tp in pending if not context.is_queued_for_deletion(tp.topic)]
         await self._on_replica_election(wanted, ElectionType.PREFERRED, ElectionTrigger.ZK_TRIGGERED, cause)
@@ -78,7 +93,9 @@ class ElectionHandlers:
         if not is_admin_request and not await self.register_and_check_existence(cause):
             return None
         context = self._context
-        requested = election.partitions if election.partitions is not None else await self._znodes.read(cause)
+        requested = election.partitions if election.partitions is not None else await self._read_requested(cause)
+        if requested is None:
+            return None
         results: ElectionResults = {}
         electable = []
         for tp in sorted(requested):
@@ -86,6 +103,8 @@ class ElectionHandlers:
                 results[tp] = UNKNOWN_PARTITION
             elif context.is_queued_for_deletion(tp.topic):
                 results[tp] = BEING_DELETED
+            elif not self._may_have_leader(tp):
+                results[tp] = _api_error(StateChangeFailedError("it was never online"), election.election_type)
             elif self._is_fine(tp, election.election_type):
                 results[tp] = NOT_NEEDED
             else:
@@ -100,6 +119,10 @@ class ElectionHandlers:
             return leader is not None and leader in self._context.live_broker_ids
         replicas = self._context.assignment(tp).replicas
         return leader == preferred_leader(tp, replicas)
+
+    def _may_have_leader(self, tp: TopicPartition) -> bool:
+        """Return whether the leader of a partition can be looked up. A hardened controller leaves out the others."""
+        return tp in self._context.leadership or not self._config.hardening.isolates_failures
 
     def _leader(self, tp: TopicPartition) -> BrokerId | None:
         """Return the leader in the context. Raises: IllegalStateError for a partition that never had a leader."""

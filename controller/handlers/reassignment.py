@@ -8,16 +8,18 @@ KafkaController.onPartitionReassignment (KIP-455); docs/kafka/controller.md 12.
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
-from kcsim.controller.channels.broker_request_batch import KafkaControllerRequestBatch
-from kcsim.controller.decisions.decision_rules import DecisionRule
+from kcsim.controller.channels.broker_request_batch import BrokerRequestBatch, KafkaControllerRequestBatch
 from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy
+from kcsim.controller.decisions.faulty_assignments import wrong_replicas
 from kcsim.controller.decisions.partition_states import PartitionMachineState
 from kcsim.controller.decisions.reassignment import invalid_target, reassigned_to
 from kcsim.controller.decisions.replica_states import ReplicaMachineState
-from kcsim.controller.errors import IllegalStateError, StateChangeFailedError
+from kcsim.controller.errors import IllegalStateError
 from kcsim.controller.events import PartitionReassignmentIsrChange, ReassignmentTargets, ZkPartitionReassignment
-from kcsim.controller.failures import EXPECTED_FAILURES, name_of_error, reason_of_error
+from kcsim.controller.failures import EXPECTED_FAILURES, PARTITION_FAILURES, name_of_error, reason_of_error
+from kcsim.controller.handlers.leader_epochs import LeaderEpochs
 from kcsim.controller.requests import ErrorCode
 from kcsim.controller.scope import ControllerScope
 from kcsim.controller.state_machines.both_machines import StateMachines
@@ -28,16 +30,13 @@ from kcsim.eventlog.step_names import ReassignmentStep
 from kcsim.jvm_hash_order import partition_order
 from kcsim.text import format_ids
 from kcsim.vocabulary import (
-    NO_LEADER,
     BrokerId,
     FailureReason,
-    LeaderAndIsr,
-    PartitionState,
     ReplicaAssignment,
     TopicPartition,
     without,
 )
-from kcsim.zk.errors import BadVersionError, NoNodeError, ZooKeeperError
+from kcsim.zk.errors import NoNodeError
 from kcsim.zk.kafka.partition_states import PartitionStateZnodes
 from kcsim.zk.kafka.reassignments import ReassignmentZnodes
 from kcsim.zk.kafka.topics import TopicZnodes
@@ -72,6 +71,10 @@ class ReassignmentHandlers:
         own: KafkaControllerRequestBatch,
     ) -> None:
         self._context = scope.context
+        self._hardening = scope.config.hardening
+        self._quarantine = scope.quarantine
+        self._leader_epochs = LeaderEpochs(scope, znodes.states, own)
+        self._left_behind: dict[BrokerId, set[TopicPartition]] = {}
         self._sink = scope.sink
         # Otherwise the controller writes them, and knows of every change without a watch.
         self._leaders_write_isrs = not scope.config.capabilities.alter_isr
@@ -86,10 +89,14 @@ class ReassignmentHandlers:
         """Stop watching the states of partitions that are being reassigned."""
         for tp in self._context.partitions_being_reassigned:
             self._watches.unwatch_node(paths.topic_partition_state(tp))
+        self._left_behind.clear()
 
     async def register_and_check_existence(self, cause: int) -> bool:
         """Watch for the next /admin/reassign_partitions. Return whether it exists now."""
-        return await self._watches.watch_creation(paths.REASSIGN_PARTITIONS, ZkPartitionReassignment(), cause)
+        path, requested = paths.REASSIGN_PARTITIONS, ZkPartitionReassignment()
+        if self._hardening.watches_requests:
+            return await self._watches.watch_request(path, requested, self._quarantine, cause)
+        return await self._watches.watch_creation(path, requested, cause)
 
     # --- requests
 
@@ -97,7 +104,7 @@ class ReassignmentHandlers:
         """Apply the znode's reassignments without checking them; remove the failed ones from it. Returns: the others."""
         if not await self.register_and_check_existence(cause):
             return set()
-        requested = await self._znodes.reassignments.read(cause)
+        requested = await self._read_requested(cause)
         wanted = {tp: reassigned_to(self._context.assignment(tp), target) for tp, target in requested.items()}
         results = await self._trigger(wanted, cause)
         failed = {tp for tp, error in results.items() if error is not ErrorCode.NONE}
@@ -111,15 +118,60 @@ class ReassignmentHandlers:
         for tp in partition_order(self._context.partitions_being_reassigned):
             if tp in applied:
                 continue
-            await self.on_partition_reassignment(tp, self._context.assignment(tp), cause)
+            await self.resume_one(tp, cause)
 
     async def resume_to(self, brokers: Collection[BrokerId], cause: int) -> None:
-        """Resume the reassignments whose target includes one of these brokers, which have started."""
+        """Resume the reassignments whose target includes one of these brokers, which have started.
+
+        A hardened controller also resumes those whose former replicas have started: only with them there may be a state.
+        """
         context = self._context
         for tp in partition_order(context.partitions_being_reassigned):
             assignment = context.assignment(tp)
-            if not set(brokers).isdisjoint(assignment.target_replicas):
-                await self.on_partition_reassignment(tp, assignment, cause)
+            waited_for = assignment.replicas if self._hardening.isolates_failures else assignment.target_replicas
+            if not set(brokers).isdisjoint(waited_for):
+                await self.resume_one(tp, cause)
+
+    async def resume_one(self, tp: TopicPartition, cause: int) -> None:
+        """Continue a partition's reassignment. A failure concerns no other partition if the controller is hardened."""
+        assignment = self._context.assignment(tp)
+        try:
+            await self.on_partition_reassignment(tp, assignment, cause)
+        except PARTITION_FAILURES as error:
+            if not self._hardening.isolates_failures:
+                raise
+            self._emit_step(tp, ReassignmentStep.FAILED, assignment, cause, str(error), error)
+
+    async def delete_left_behind(self, started: Collection[BrokerId], cause: int) -> None:
+        """Have brokers that have started delete the replicas that were taken from them while they were not there."""
+        for broker in sorted(started):
+            left = sorted(self._left_behind.pop(broker, ()))
+            gone = [tp for tp in left if broker not in self._context.assignment(tp).replicas]
+            if gone:
+                await self._own.send(partial(_delete_replicas, broker, gone), cause)
+
+    async def end_those_of_deleted_topics(self, cause: int) -> None:
+        """End the reassignments of topics that are queued for deletion, or deleted, if the controller is hardened.
+
+        All their replicas are deleted, those that were to be added, too. Their entries in /admin/reassign_partitions go.
+        """
+        context = self._context
+        if not self._hardening.deletion_ends_reassignments:
+            return
+        ended = [
+            tp
+            for tp in partition_order(context.partitions_being_reassigned)
+            if context.is_queued_for_deletion(tp.topic) or tp.topic not in context.topics
+        ]
+        for tp in ended:
+            assignment = ReplicaAssignment(context.assignment(tp).replicas)
+            if tp in context.assignments:
+                context.put_assignment(tp, assignment)
+            context.partitions_being_reassigned.discard(tp)
+            self._watches.unwatch_node(paths.topic_partition_state(tp))
+            self._emit_step(tp, ReassignmentStep.ENDED, assignment, cause, "its topic is to be deleted")
+        if ended:
+            await self._remove_from_znode(lambda tp, target: tp in ended, cause)
 
     async def process_api_partition_reassignment(self, targets: ReassignmentTargets, cause: int) -> Results:
         """Start, replace or (target None) cancel reassignments. Entries of these partitions in the znode are removed."""
@@ -159,6 +211,10 @@ class ReassignmentHandlers:
                 )
                 results[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
+            if (why := await self._why_refused(tp, reassignment, cause)) is not None:
+                self._emit_step(tp, ReassignmentStep.REFUSED, reassignment, cause, why)
+                results[tp] = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+                continue
             try:
                 await self.on_partition_reassignment(tp, reassignment, cause)
                 results[tp] = ErrorCode.NONE
@@ -166,6 +222,27 @@ class ReassignmentHandlers:
                 self._emit_step(tp, ReassignmentStep.FAILED, reassignment, cause, str(error), error)
                 results[tp] = ErrorCode.UNKNOWN_SERVER_ERROR
         return results
+
+    async def _why_refused(self, tp: TopicPartition, wanted: ReplicaAssignment, cause: int) -> str | None:
+        """Return why a hardened controller refuses a reassignment that Kafka's would begin; None if it does not."""
+        if not self._hardening.checks_reassignments:
+            return None
+        context = self._context
+        if (wrong := wrong_replicas(wanted.target_replicas)) is not None:
+            return f"the target cannot be right: {wrong}"
+        if paths.topic(tp.topic) in self._quarantine or self._quarantine.has_state_of(tp):
+            return "the znode of its topic or of its state is in quarantine"
+        if tp not in context.leadership:
+            return "it has never had a leader, so there is no replica to copy from"
+        dropped = without(context.assignment(tp).replicas, wanted.replicas)
+        stored = (await self._znodes.states.read([tp], cause)).get(tp)
+        if stored is None or not dropped:
+            return None
+        isr = stored.leader_and_isr.isr
+        is_safe = any(broker in context.live_broker_ids for broker in isr if broker not in dropped)
+        if is_safe or set(isr).isdisjoint(dropped):
+            return None
+        return f"of the ISR {format_ids(isr)} no live member would remain"
 
     # --- progress
 
@@ -193,7 +270,7 @@ class ReassignmentHandlers:
         waiting = self._emit_step(
             tp, ReassignmentStep.WAITING, reassignment, begun, "not every replica of the target is in the ISR"
         )
-        await self._update_leader_epoch_and_send_request(tp, waiting)
+        await self._leader_epochs.update_leader_epoch_and_send_request(tp, waiting)
         for broker in reassignment.adding_replicas:
             await self._replicas.handle_state_changes({broker: [tp]}, ReplicaMachineState.NEW, waiting)
 
@@ -207,9 +284,18 @@ class ReassignmentHandlers:
             unneeded = without(current.replicas, reassignment.replicas)
             if unneeded:
                 await self._stop_replicas(tp, unneeded, cause)
+                await self._elect_if_leaderless(tp, cause)
         if self._leaders_write_isrs:
             self._watches.watch_data(paths.topic_partition_state(tp), PartitionReassignmentIsrChange(tp))
         context.partitions_being_reassigned.add(tp)
+
+    async def _elect_if_leaderless(self, tp: TopicPartition, cause: int) -> None:
+        """Elect a leader where the leader was one of the dropped replicas. Kafka's controller waits for another event."""
+        known = self._context.leadership.get(tp)
+        if self._hardening.checks_reassignments and known is not None and known.leader_and_isr.leader is None:
+            await self._partitions.handle_state_changes(
+                [tp], PartitionMachineState.ONLINE, cause, PartitionLeaderElectionStrategy.OFFLINE
+            )
 
     async def _is_complete(self, tp: TopicPartition, reassignment: ReplicaAssignment, cause: int) -> bool:
         if not reassignment.is_being_reassigned:
@@ -239,15 +325,21 @@ class ReassignmentHandlers:
             raise IllegalStateError(f"nothing is known of who leads {tp}")
         leader = known.leader_and_isr.leader
         if leader in completed.replicas and leader is not None and context.is_replica_online(leader, tp):
-            await self._update_leader_epoch_and_send_request(tp, cause)
+            await self._leader_epochs.update_leader_epoch_and_send_request(tp, cause)
         else:
             await self._partitions.handle_state_changes(
                 [tp], PartitionMachineState.ONLINE, cause, PartitionLeaderElectionStrategy.REASSIGN
             )
 
     async def _stop_replicas(self, tp: TopicPartition, brokers: Iterable[BrokerId], cause: int) -> None:
-        """Stop and delete replicas without waiting for the brokers' responses: an offline broker keeps its replica."""
+        """Stop and delete replicas without waiting for the brokers' responses: an offline broker keeps its replica.
+
+        A hardened controller has it deleted when that broker is back.
+        """
         stopped = {broker: [tp] for broker in brokers}
+        for broker in stopped:
+            if self._hardening.deletes_replicas_late and broker not in self._context.live_brokers:
+                self._left_behind.setdefault(broker, set()).add(tp)
         for state in (
             ReplicaMachineState.OFFLINE,
             ReplicaMachineState.DELETION_STARTED,
@@ -258,12 +350,23 @@ class ReassignmentHandlers:
 
     # --- znodes
 
+    async def _read_requested(self, cause: int) -> dict[TopicPartition, tuple[BrokerId, ...]]:
+        """Return what /admin/reassign_partitions requests; nothing if it is in quarantine."""
+        path = paths.REASSIGN_PARTITIONS
+        reading = self._quarantine.reading("none of its reassignments is begun, and it stays until it is repaired", cause)
+        requested = await self._znodes.reassignments.read(cause, reading)
+        if reading is not None:
+            self._quarantine.release_read([path], reading, [path])
+        return requested
+
     async def _write_topic(self, tp: TopicPartition, assignment: ReplicaAssignment, cause: int) -> None:
         """Write a topic's znode from the context, with one partition changed.
 
         Raises: IllegalStateError if the znode is gone.
         """
         context = self._context
+        if paths.topic(tp.topic) in self._quarantine:
+            raise IllegalStateError(f"{paths.topic(tp.topic)} is in quarantine, so nothing is written there")
         state = context.topic_state(tp.topic)
         changed = replace(state, assignments={**state.assignments, tp.partition: assignment})
         try:
@@ -284,48 +387,15 @@ class ReassignmentHandlers:
         zk, version = self._znodes.reassignments, self._context.epoch_zk_version
         if not await zk.exists(cause):
             return
-        requested = await zk.read(cause)
+        requested = await self._read_requested(cause)
+        if paths.REASSIGN_PARTITIONS in self._quarantine:
+            return
         left = {tp: target for tp, target in requested.items() if not is_done(tp, target)}
         if left:
             await zk.set_or_create(left, version, cause)
         else:
             await zk.delete(version, cause)
             self._watches.put(ZkPartitionReassignment(), cause)  # to watch for the next one
-
-    # --- leader epochs
-
-    async def _update_leader_epoch_and_send_request(self, tp: TopicPartition, cause: int) -> None:
-        """Raise the leader epoch, without a change of leader, so that every broker accepts the new replica list."""
-        bumped = await self._bump_leader_epoch(tp, cause)
-        await self._own.send(lambda batch: batch.epoch_bump(tp), bumped)
-
-    async def _bump_leader_epoch(self, tp: TopicPartition, cause: int) -> int:
-        """Write the same leader and ISR with the next leader epoch; repeat if the state has changed. Returns: seq.
-
-        The seq is that of the event LeaderEpochBumped.
-
-        Raises: IllegalStateError when there is no state; StateChangeFailedError when a later controller wrote it.
-        """
-        context, states = self._context, self._znodes.states
-        while True:
-            stored = (await states.read([tp], cause)).get(tp)
-            if stored is None:
-                raise IllegalStateError(f"{tp} has no state whose leader epoch could be raised", FailureReason.NO_STATE)
-            if stored.controller_epoch > context.epoch:
-                raise StateChangeFailedError(
-                    f"the state of {tp} was written by another controller, of epoch {stored.controller_epoch}"
-                )
-            raised = stored.leader_and_isr.led_by(stored.leader_and_isr.leader)
-            seq = self._emit_epoch_bump(tp, stored.leader_and_isr, raised, cause)
-            written = await states.set({tp: PartitionState(raised, context.epoch)}, context.epoch_zk_version, seq)
-            match written[tp]:
-                case BadVersionError():
-                    continue
-                case ZooKeeperError() as error:
-                    raise error
-                case version:
-                    context.put_leadership(tp, PartitionState(replace(raised, zk_version=version), context.epoch))
-                    return seq
 
     # --- the event log
 
@@ -353,15 +423,6 @@ class ReassignmentHandlers:
             fields = with_reason({**fields, "error": name_of_error(error)}, reason_of_error(error))
         return self._sink.emit(EventKind.PARTITION_REASSIGNMENT, cause, **fields)
 
-    def _emit_epoch_bump(self, tp: TopicPartition, before: LeaderAndIsr, after: LeaderAndIsr, cause: int) -> int:
-        return self._sink.emit(
-            EventKind.LEADER_EPOCH_BUMPED,
-            cause,
-            topic=tp.topic,
-            partition=tp.partition,
-            leader=NO_LEADER if after.leader is None else after.leader,
-            leader_epoch=after.leader_epoch,
-            isr=after.isr,
-            rule=DecisionRule.NEW_REPLICAS_NEW_EPOCH.value,
-            inputs=f"leader epoch {before.leader_epoch}",
-        )
+
+def _delete_replicas(broker: BrokerId, partitions: Iterable[TopicPartition], batch: BrokerRequestBatch) -> None:
+    batch.stop_replica(broker, partitions, delete=True)

@@ -26,7 +26,7 @@ from kcsim.controller.decisions.partition_states import (
     PartitionMachineState,
     next_partition_state,
 )
-from kcsim.controller.errors import StateChangeFailedError
+from kcsim.controller.errors import UNREADABLE_STATE, StateChangeFailedError
 from kcsim.controller.failures import EXPECTED_FAILURES, READ_FAILURES, name_of_error, reason_of_error
 from kcsim.controller.metrics import ControllerMetrics
 from kcsim.controller.scope import ControllerScope
@@ -67,6 +67,8 @@ class PartitionStateMachine:
         self._broker_id = scope.broker_id
         self._context = scope.context
         self._sink = scope.sink
+        self._quarantine = scope.quarantine
+        self._takes_over_states = scope.config.hardening.restores_states
         self._marks_recovery = scope.config.capabilities.leader_recovery_state
         self._runtime = runtime
         self._states = states
@@ -79,18 +81,23 @@ class PartitionStateMachine:
 
     async def startup(self, cause: int) -> None:
         """Give every partition its first state, then elect a leader for every partition without one."""
-        context = self._context
-        alive = context.live_broker_ids
-        for tp in context.assignments:
-            known = context.leadership.get(tp)
-            if known is None:
-                state = PartitionMachineState.NEW
-            elif known.leader_and_isr.leader in context.online_brokers(tp, alive):
-                state = PartitionMachineState.ONLINE
-            else:
-                state = PartitionMachineState.OFFLINE
-            context.put_partition_state(tp, state)
+        for tp in self._context.assignments:
+            self.set_first_state(tp)
         await self.trigger_online_state_change(cause)
+
+    def set_first_state(self, tp: TopicPartition) -> None:
+        """Give a partition the state that follows from its leadership: what a controller does that has just read it."""
+        context = self._context
+        known = context.leadership.get(tp)
+        if self._quarantine.has_state_of(tp):
+            state = PartitionMachineState.OFFLINE
+        elif known is None:
+            state = PartitionMachineState.NEW
+        elif known.leader_and_isr.leader in context.online_brokers(tp, context.live_broker_ids):
+            state = PartitionMachineState.ONLINE
+        else:
+            state = PartitionMachineState.OFFLINE
+        context.put_partition_state(tp, state)
 
     async def trigger_online_state_change(self, cause: int, topic: str | None = None) -> Results:
         """Try to bring online every new or offline partition, of one topic or of all.
@@ -104,7 +111,10 @@ class PartitionStateMachine:
         wanted = [
             tp
             for tp, state in context.partition_states.items()
-            if state in waiting and not context.is_queued_for_deletion(tp.topic) and topic in (None, tp.topic)
+            if state in waiting
+            and topic in (None, tp.topic)
+            and not context.is_queued_for_deletion(tp.topic)
+            and not self._quarantine.has_state_of(tp)
         ]
         offline = PartitionLeaderElectionStrategy.OFFLINE
         return await self.handle_state_changes(wanted, PartitionMachineState.ONLINE, cause, offline)
@@ -156,6 +166,7 @@ class PartitionStateMachine:
         if new:
             for tp in await self._initialize(new, cause):
                 context.put_partition_state(tp, PartitionMachineState.ONLINE)
+            others += await self._with_left_over_state(new, cause)
         if not others:
             return {}
         assert strategy is not None, "partitions that are not new need a strategy to go online by"
@@ -215,6 +226,21 @@ class PartitionStateMachine:
         self._batch.leader_and_isr({tp: decided[tp].election.recipients for tp in created}, is_new=True)
         return created
 
+    async def _with_left_over_state(self, partitions: Sequence[TopicPartition], cause: int) -> list[TopicPartition]:
+        """Take over the states that a hardened controller finds where it wanted to create them; return those partitions.
+
+        They are offline, and need a leader in a new leader epoch. Kafka's controller takes them over at its next failover.
+        """
+        context = self._context
+        left_over = [tp for tp in partitions if tp not in context.leadership] if self._takes_over_states else []
+        if not left_over:
+            return []
+        found = await self._states.read(left_over, cause)
+        for tp, state in found.items():
+            context.put_leadership(tp, state)
+            context.put_partition_state(tp, PartitionMachineState.OFFLINE)
+        return list(found)
+
     # --- elections
 
     async def _elect(
@@ -246,6 +272,10 @@ class PartitionStateMachine:
             return dict.fromkeys(partitions, error)
         results: Results = {}
         stored: dict[TopicPartition, LeaderAndIsr] = {}
+        for tp in partitions:
+            if tp not in read:
+                results[tp] = unreadable = StateChangeFailedError(UNREADABLE_STATE, FailureReason.BAD_PARTITION_STATE)
+                self._emit_failure(cause, PartitionMachineState.ONLINE, unreadable, str(unreadable), tp)
         for tp, state in read.items():
             if isinstance(state, PartitionState) and state.controller_epoch <= context.epoch:
                 stored[tp] = state.leader_and_isr

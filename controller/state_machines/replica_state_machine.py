@@ -15,7 +15,7 @@ from kcsim.controller.context import Replicas
 from kcsim.controller.decisions.decision_rules import DecisionRule
 from kcsim.controller.decisions.isr_removal import without_replica
 from kcsim.controller.decisions.replica_states import REPLICA_PREVIOUS_STATES, ReplicaMachineState, next_replica_state
-from kcsim.controller.errors import StateChangeFailedError
+from kcsim.controller.errors import UNREADABLE_STATE, StateChangeFailedError
 from kcsim.controller.failures import EXPECTED_FAILURES, READ_FAILURES, name_of_error, reason_of_error
 from kcsim.controller.scope import ControllerScope
 from kcsim.controller.state_machines.recent_state_changes import RecentStateChanges
@@ -23,7 +23,15 @@ from kcsim.eventlog.events import EventFields, EventKind, with_reason
 from kcsim.jvm_hash_order import hash_order
 from kcsim.runtime.ports import Runtime
 from kcsim.text import format_ids, summarize
-from kcsim.vocabulary import NO_LEADER, BrokerId, LeaderAndIsr, PartitionState, ReplicaAssignment, TopicPartition
+from kcsim.vocabulary import (
+    NO_LEADER,
+    BrokerId,
+    FailureReason,
+    LeaderAndIsr,
+    PartitionState,
+    ReplicaAssignment,
+    TopicPartition,
+)
 from kcsim.zk.errors import BadVersionError, ZooKeeperError
 from kcsim.zk.kafka.partition_states import PartitionStateZnodes
 
@@ -245,6 +253,10 @@ class ReplicaStateMachine:
             for tp in partitions:
                 self._fail(broker, tp, ReplicaMachineState.OFFLINE, error, cause)
             return {}
+        for tp in partitions:
+            if tp not in read:
+                unreadable = StateChangeFailedError(UNREADABLE_STATE, FailureReason.BAD_PARTITION_STATE)
+                self._fail(broker, tp, ReplicaMachineState.OFFLINE, unreadable, cause)
         stored: dict[TopicPartition, LeaderAndIsr] = {}
         for tp, state in read.items():
             match state:

@@ -72,6 +72,7 @@ class ClusterState:
         roles: node -> the controller epoch under which it believes to be the controller.
         fences: node in `roles` -> the version of /controller_epoch that its writes check; None if the trace does not say.
         ready: the nodes in `roles` that have completed the essential part of their failover.
+        quarantined: node and path of each znode that a hardened controller does not use -> what is wrong with it.
         of_topics: topics and partitions, read from their znodes.
         of_consumers: groups, and what their members consume.
         of_metrics: the controller's metrics.
@@ -92,6 +93,7 @@ class ClusterState:
     roles: dict[str, int] = field(default_factory=dict)
     fences: dict[str, int | None] = field(default_factory=dict)
     ready: set[str] = field(default_factory=set)
+    quarantined: dict[tuple[str, str], str] = field(default_factory=dict)
     of_topics: TopicsState = field(default_factory=TopicsState)
     of_consumers: Consumption = field(default_factory=Consumption)
     of_metrics: MetricsState = field(default_factory=MetricsState)
@@ -171,6 +173,8 @@ class ClusterState:
             self.changes.append(OwnershipChanged(node))
         if event.state in ENDED and node in self.roles:
             self._lose_role(node)
+        if event.state in ENDED:
+            self._release_all(node)
         self._apply_to_metrics(event)
 
     def _apply_to_server(self, event: Event) -> None:
@@ -203,6 +207,18 @@ class ClusterState:
 
     def _apply_resignation(self, event: Event) -> None:
         self._lose_role(event.node)
+        self._release_all(event.node)
+
+    def _apply_quarantine(self, event: Event) -> None:
+        self.quarantined[event.node, event.path or ""] = event.rule or ""
+
+    def _apply_release(self, event: Event) -> None:
+        self.quarantined.pop((event.node, event.path or ""), None)
+
+    def _release_all(self, node: str) -> None:
+        """Forget what a controller had in quarantine: the next one reads all znodes again."""
+        for key in [key for key in self.quarantined if key[0] == node]:
+            del self.quarantined[key]
 
     def _lose_role(self, node: str) -> None:
         self.roles.pop(node, None)
@@ -284,6 +300,8 @@ _APPLY: Mapping[EventKind, Callable[[ClusterState, Event], None]] = {
     EventKind.ELECTION_WON: ClusterState._apply_election,
     EventKind.CONTROLLER_FAILOVER: ClusterState._apply_failover,
     EventKind.CONTROLLER_RESIGNED: ClusterState._apply_resignation,
+    EventKind.ZNODE_QUARANTINED: ClusterState._apply_quarantine,
+    EventKind.ZNODE_RELEASED: ClusterState._apply_release,
     EventKind.METRICS: ClusterState._apply_to_metrics,
     EventKind.PARTITIONS_ASSIGNED: ClusterState._apply_to_ownership,
     EventKind.PARTITIONS_REVOKED: ClusterState._apply_to_ownership,

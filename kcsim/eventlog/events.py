@@ -110,6 +110,16 @@ class EventKind(StrEnum):
     )
     WATCH_FIRED = "WatchFired", "A watch of the client fired.", "path", "zxid", "event", "detail"
     BAD_ZNODE = "BadZnode", "The client read a znode whose content is malformed.", "path", "error", "reason", "detail"
+    ZNODE_QUARANTINED = (
+        "ZnodeQuarantined",
+        "A hardened controller does not use the znode, because its content is wrong (`rule`), and serves everything else.",
+        *("path", "topic", "partition", "broker_id", "rule", "detail"),
+    )
+    ZNODE_RELEASED = (
+        "ZnodeReleased",
+        "A hardened controller uses the znode again: it was repaired or deleted.",
+        *("path", "topic", "partition", "broker_id", "detail"),
+    )
     # Brokers
     PROCESS_STATE = (
         "ProcessState",

@@ -25,6 +25,7 @@ class RunSource(msgspec.Struct, frozen=True, omit_defaults=True):
         without: names of protections that are switched off in addition to those that the scenario switches off.
         command: the command that runs it, without the options that only say where results are kept; None if the run was
             started from Python.
+        hardening: whether hardening is switched on although the scenario does not.
     """
 
     file: str
@@ -34,6 +35,7 @@ class RunSource(msgspec.Struct, frozen=True, omit_defaults=True):
     settings: dict[str, SettingValue] = {}
     without: tuple[str, ...] = ()
     command: str | None = None
+    hardening: bool = False
 
 
 class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -46,6 +48,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         tick_time_ms: ZooKeeper's tickTime.
         session_timeout_ms: how long a broker's session lives without a heartbeat, as ZooKeeper grants it.
         protections_off: names of the protections of Kafka that are switched off.
+        hardening: whether controller and brokers were hardened.
         source: what the run was made from; None if that is no scenario, or the scenario has no text.
         began_ms: when the run began, in ms since 1970; only if it is one process of a cluster, whose traces are merged.
     """
@@ -57,6 +60,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     protections_off: tuple[str, ...] = ()
     source: RunSource | None = None
     began_ms: int | None = None
+    hardening: bool = False
 
 
 def encode_run_record(record: RunRecord) -> str:

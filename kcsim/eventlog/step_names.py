@@ -40,6 +40,7 @@ class ReassignmentStep(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     REFUSED = "refused"
+    ENDED = "ended"  # only by a hardened controller: its topic is to be deleted
     RESTARTED = "restarted"  # only inferred from znodes: another target for a partition that is being reassigned
     ASSIGNED = "assigned"  # only inferred from znodes: a new assignment that Kafka before 2.4 does not announce
 

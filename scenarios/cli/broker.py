@@ -91,6 +91,14 @@ def broker(
             help="Switch off a protection of Kafka; may be repeated.",
         ),
     ] = None,
+    hardening: Annotated[
+        bool,
+        typer.Option(
+            "--hardening",
+            help="Let controller and brokers do what Kafka's do not, to survive faulty znodes and requests that cannot be "
+            "fulfilled.",
+        ),
+    ] = False,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -132,7 +140,7 @@ def broker(
     spec = _spec(broker_id, rack, setting or [], listen, _release(release))
     check_capabilities(without or (), spec)
     protections = spec.protections.without(without or ())
-    spec = replace(spec, protections=protections, zookeeper_proxy=zookeeper_proxy, data_dir=data)
+    spec = replace(spec, protections=protections, zookeeper_proxy=zookeeper_proxy, data_dir=data, is_hardened=hardening)
     if trace is not None and trace.is_dir():
         trace = _new_file(trace, spec.brokers[0].name)
     check_trace(trace)

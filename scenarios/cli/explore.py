@@ -56,6 +56,9 @@ def explore(
     shrink: Annotated[
         int, typer.Option(min=0, metavar="RUNS", help="How many runs to spend on making each failing scenario small.")
     ] = SHRINKING_RUNS,
+    hardening: Annotated[
+        bool, typer.Option("--hardening", help="Run all scenarios with hardening, which has to keep every invariant, too.")
+    ] = False,
     exhaustive: Annotated[
         str | None,
         typer.Option(
@@ -75,6 +78,7 @@ def explore(
     \b
     kcsim explore --seeds 0..1999
     kcsim explore --minutes 10 --profile network --weight partition=20 --go-on
+    kcsim explore --seeds 2000 --profile admin --hardening
     kcsim explore --exhaustive controller-failover
 
     Exit status: 0 no unknown violation, 1 there is one, 2 a worker process has failed, 64 the command is invalid, 130
@@ -82,17 +86,20 @@ def explore(
     """
     from kcsim.scenarios.cli.explore_report import print_report
     from kcsim.scenarios.cli.explore_workers import map_in_order, processors
+    from kcsim.scenarios.explore.hardening_limits import known_bugs_with_hardening
     from kcsim.scenarios.explore.known_bugs import known_bugs as all_known_bugs
-    from kcsim.scenarios.explore.trial import run_seed, run_tree
+    from kcsim.scenarios.explore.trial import hardened, run_seed, run_tree
 
-    bugs = all_known_bugs() if known_bugs else ()
+    bugs = () if not known_bugs else known_bugs_with_hardening() if hardening else all_known_bugs()
     jobs = jobs or processors()
     if exhaustive is None:
         drawn_from = chosen_profile(profile, weight or [])
         requested, how_many = _seeds(seeds, minutes)
-        what, tries = drawn_from.name, map_in_order(jobs, partial(run_seed, drawn_from, bugs=bugs), requested)
+        try_seed = partial(run_seed, drawn_from, bugs=bugs, is_hardened=hardening)
+        what, tries = drawn_from.name, map_in_order(jobs, try_seed, requested)
     else:
         what, trees = _variants(exhaustive)
+        trees = [hardened(tree) for tree in trees] if hardening else trees
         how_many = len(trees)
         tries = map_in_order(jobs, partial(run_tree, seed=EXHAUSTIVE_SEED, bugs=bugs), trees)
     with closing(tries) as answers:

@@ -37,6 +37,13 @@ def rerun(
             help="Switch off this protection, too; may be repeated.",
         ),
     ] = None,
+    hardening: Annotated[
+        bool,
+        typer.Option(
+            "--hardening",
+            help="Switch hardening on, as for kcsim run.",
+        ),
+    ] = False,
     zookeeper: Annotated[
         str | None, typer.Option(metavar="WHICH", help="Another ZooKeeper than the trace's, as for kcsim run.")
     ] = None,
@@ -90,6 +97,7 @@ def rerun(
         new_trace,
         output=output,
         execute=execute,
+        hardening=hardening or source.hardening,
     )
     run_once(loaded, options)
 

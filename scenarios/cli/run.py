@@ -74,6 +74,14 @@ def run(
             autocompletion=completion.protections,
         ),
     ] = None,
+    hardening: Annotated[
+        bool,
+        typer.Option(
+            "--hardening",
+            help="Let controller and brokers do what Kafka's do not, to survive faulty znodes and requests that cannot be "
+            "fulfilled.",
+        ),
+    ] = False,
     setting: Annotated[
         list[str] | None,
         typer.Option(
@@ -132,6 +140,7 @@ def run(
     kcsim run controller-race --zookeeper simulated --repeat 50
     kcsim run zombie-deletes-topic --without controller-epoch-fence
     kcsim run controller-failover --brokers processes
+    kcsim run fault-unreadable-state --zookeeper simulated --hardening
     kcsim run broker-crash-and-return --brokers kafka --kafka-home ~/kafka_2.13-2.8.2
     kcsim run controller-failover --zookeeper model --client 'python3 my_consumer.py {servers}'
 
@@ -140,7 +149,17 @@ def run(
     """
     settings = parse_settings(setting)
     options = RunOptions(
-        zookeeper, seed, brokers, kafka_home, settings, tuple(without or ()), trace, zk_log, output, execute
+        zookeeper,
+        seed,
+        brokers,
+        kafka_home,
+        settings,
+        tuple(without or ()),
+        trace,
+        zk_log,
+        output,
+        execute,
+        hardening=hardening,
     )
     if client is not None:
         from kcsim.scenarios.cli.client_program import parse_client
@@ -174,7 +193,7 @@ def run_once(loaded: "LoadedScenario", options: RunOptions) -> None:
     }
     story = story_of(events).sentences
     switched_off = [protection.name for protection in spec.protections.off]
-    _show(verdict, story, timeline, options.output, {**facts, "without": switched_off})
+    _show(verdict, story, timeline, options.output, {**facts, "without": switched_off, "hardening": spec.is_hardened})
     raise CommandExit(verdict.exit_status)
 
 

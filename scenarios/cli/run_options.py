@@ -49,6 +49,7 @@ class RunOptions:
     output: OutputFormat = OutputFormat.TABLE
     execute: bool = False
     client: "ClientProgram | None" = None
+    hardening: bool = False
 
     def command(self, scenario: str) -> str:
         """Return the command line without the options that only say where results are kept."""
@@ -58,6 +59,7 @@ class RunOptions:
             words += ["--setting", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
         for protection in self.without:
             words += ["--without", protection]
+        words += ["--hardening"] if self.hardening else []
         words += [] if self.client is None else ["--client", shlex.join(self.client.words)]
         return shlex.join(words)
 
@@ -67,6 +69,8 @@ def prepare(
 ) -> "tuple[LoadedScenario, ClusterSpec, ZooKeeperChoice, KafkaInstallation | None]":
     """Check the options of a run; return the scenario with its settings, the cluster, the ZooKeeper and the real Kafka."""
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
+    from kcsim.scenarios.engine.real_brokers import NOT_OF_KAFKA
+    from kcsim.scenarios.engine.run_source import with_hardening
     from kcsim.scenarios.engine.runner import cluster_spec
 
     check_protections(options.without)
@@ -77,6 +81,8 @@ def prepare(
     if options.brokers is BrokersKind.KAFKA:
         if options.without:
             fail("--without: what Kafka protects itself with cannot be taken from a real one", ExitStatus.USAGE)
+        if options.hardening:
+            fail(f"--hardening: {NOT_OF_KAFKA}", ExitStatus.USAGE)
         check_for_real_brokers(loaded, choice)
         kafka = chosen_kafka(options.kafka_home)
     elif options.brokers is BrokersKind.PROCESSES:
@@ -84,6 +90,8 @@ def prepare(
     if options.kafka_home is not None and kafka is None:
         fail("--kafka-home: only with --brokers kafka", ExitStatus.USAGE)
     loaded = with_setting_options(loaded, options.settings)
+    if options.hardening:
+        loaded = with_hardening(loaded)
     if kafka is not None:
         check_protocol_version(loaded, kafka)
     check_capabilities(options.without, loaded.scenario.cluster)
@@ -123,6 +131,7 @@ def run_info(
         dict(sorted(options.settings.items())),
         tuple(options.without),
         options.command(name),
+        options.hardening,
     )
     brokers = f"Apache Kafka {kafka.version}" if kafka else None
     if options.brokers is BrokersKind.PROCESSES:

@@ -80,6 +80,14 @@ def up(
             help="A broker's setting under Kafka's name; may be repeated.",
         ),
     ] = None,
+    hardening: Annotated[
+        bool,
+        typer.Option(
+            "--hardening",
+            help="Let controller and brokers do what Kafka's do not, to survive faulty znodes and requests that cannot be "
+            "fulfilled.",
+        ),
+    ] = False,
     ports: Annotated[
         str | None,
         typer.Option(
@@ -117,6 +125,7 @@ def up(
     kcsim up --brokers 5 --processes
     kcsim up --setting zookeeper.session.timeout.ms=2000 --trace up.jsonl
     kcsim up leader-crash-acks-all
+    kcsim up --hardening
     kcsim fault kill controller
     kcsim step 'slow-follower: broker-2, rate: 5'
 
@@ -134,6 +143,8 @@ def up(
             fail("--brokers, --racks and --topic: the scenario says which there are", ExitStatus.USAGE)
         described = _of_file(scenario, setting or [])
         choice = _choice(zookeeper, described.zookeeper.members)
+    if hardening:
+        described = described.model_copy(update={"cluster": described.cluster.model_copy(update={"hardening": True})})
     model = described.cluster
     topics = _topics(model)
     client_ports = None if ports is None else parse_ports(ports, [broker.id for broker in model.members()])

@@ -29,32 +29,41 @@ class RunResult:
         return "\n".join([summary(self.verdict), *broken])
 
 
-def run(scenario: Scenario, zookeeper: str = "simulated", seed: int = 1, without: Sequence[str] = ()) -> RunResult:
+def run(
+    scenario: Scenario,
+    zookeeper: str = "simulated",
+    seed: int = 1,
+    without: Sequence[str] = (),
+    hardening: bool = False,
+) -> RunResult:
     """Run a scenario, on simulated brokers.
 
     Args:
         zookeeper: as for `kcsim run --zookeeper`: simulated, embedded, ensemble, docker.
         without: names of protections to switch off.
+        hardening: whether to switch hardening on, also if the scenario does not.
 
     Raises: what run_in_environment raises when the ZooKeeper is not available.
     """
     from kcsim.brokers.cluster.cluster import Cluster
     from kcsim.brokers.cluster.run_in_environment import run_in_environment
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
-    from kcsim.scenarios.engine.run_source import scenario_run_info
+    from kcsim.scenarios.engine.run_source import scenario_run_info, with_hardening
     from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 
     loaded = as_loaded(scenario)
+    if hardening:
+        loaded = with_hardening(loaded)
     verdicts = []
 
     async def script(cluster: Cluster) -> None:
         verdicts.append(await run_scenario(loaded, cluster))
 
-    info = scenario_run_info(loaded, seed, zookeeper, without)
+    info = scenario_run_info(loaded, seed, zookeeper, without, hardening=hardening)
     choice = ZooKeeperChoice.parse(zookeeper)
     if choice.kind is not ZooKeeperKind.EXTERNAL:
         choice = replace(choice, members=max(choice.members, scenario.zookeeper.members))
-    log = run_in_environment(choice, cluster_spec(scenario, without), info, script)
+    log = run_in_environment(choice, cluster_spec(loaded.scenario, without), info, script)
     return RunResult(verdicts[0], log.events)
 
 

@@ -113,6 +113,10 @@ MADE_ONE_BY_ONE = f"a real producer makes them one by one, {MAX_RECORDS} at most
 METRICS = "metrics"
 
 
+NOT_OF_KAFKA = "a real Kafka has none"
+"""Why hardening cannot be switched on for real brokers."""
+
+
 def refusals(loaded: LoadedScenario) -> list[FileProblem]:
     """Return what a scenario asks of real brokers in vain, each with its line; an empty list if it can be run."""
     found = [
@@ -121,6 +125,8 @@ def refusals(loaded: LoadedScenario) -> list[FileProblem]:
         if (why := _refusal(step)) is not None
     ]
     found += records_refusals(loaded)
+    if loaded.scenario.cluster.hardening:
+        found.append(FileProblem(loaded.file, None, f"hardening: {NOT_OF_KAFKA}"))
     if off := loaded.scenario.protections.without(()).off:
         names = ", ".join(protection.name for protection in off)
         found.append(

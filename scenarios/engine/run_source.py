@@ -16,6 +16,12 @@ def with_settings(loaded: LoadedScenario, settings: Mapping[str, SettingValue]) 
     return loaded._replace(scenario=loaded.scenario.model_copy(update={"cluster": changed}))
 
 
+def with_hardening(loaded: LoadedScenario) -> LoadedScenario:
+    """Return the scenario with hardening switched on."""
+    changed = loaded.scenario.cluster.model_copy(update={"hardening": True})
+    return loaded._replace(scenario=loaded.scenario.model_copy(update={"cluster": changed}))
+
+
 def scenario_run_info(
     loaded: LoadedScenario,
     seed: int,
@@ -23,6 +29,7 @@ def scenario_run_info(
     without: Sequence[str] = (),
     brokers: str | None = None,
     source: RunSource | None = None,
+    hardening: bool = False,
 ) -> RunInfo:
     """Return the description of a run of a scenario.
 
@@ -31,10 +38,16 @@ def scenario_run_info(
         without: names of protections that are switched off in addition to those that the scenario switches off.
         brokers: as in RunInfo.
         source: what the run is made from; None: the scenario, if it has a text, and the other arguments.
+        hardening: whether hardening is switched on although the scenario does not.
     """
     if source is None and loaded.text is not None:
         source = RunSource(
-            source_name(loaded), loaded.text, zookeeper, "simulated" if brokers is None else "kafka", without=tuple(without)
+            source_name(loaded),
+            loaded.text,
+            zookeeper,
+            "simulated" if brokers is None else "kafka",
+            without=tuple(without),
+            hardening=hardening,
         )
     return RunInfo(loaded.scenario.name, seed, zookeeper, brokers, source)
 

@@ -65,6 +65,7 @@ def cluster_spec(scenario: Scenario, without: Iterable[str] = ()) -> ClusterSpec
         protections,
         longest_ms,
         release=cluster.release,
+        is_hardened=cluster.hardening,
         listener_proxies=has_network,
     )
 

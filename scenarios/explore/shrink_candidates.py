@@ -18,6 +18,7 @@ Simplification = Callable[[Tree], Iterator[Tree]]
 KEPT = (
     *("name", "description", "cluster", "timetable", "expect", "claim", "kind"),  # every scenario, or every event, has them
     "brokers",  # has its own simplification
+    "hardening",  # with it another controller would be examined
     *("invariants", "acks"),  # without them, the scenario would promise something else
     "rate",  # without it, a producer writes as fast as it can, and a run takes ten times as long
 )

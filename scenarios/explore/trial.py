@@ -44,9 +44,15 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
     reached: frozenset[CoveragePoint] = frozenset()
 
 
-def run_seed(profile: Profile, seed: int, bugs: Sequence[KnownBug] | None = None) -> TrialResult:
+def run_seed(profile: Profile, seed: int, bugs: Sequence[KnownBug] | None = None, is_hardened: bool = False) -> TrialResult:
     """Generate the scenario of a seed, and run it with that seed. `bugs`: as for classify_failures."""
-    return run_tree(generate(profile, seed), seed, bugs)
+    tree = generate(profile, seed)
+    return run_tree(hardened(tree) if is_hardened else tree, seed, bugs)
+
+
+def hardened(tree: Tree) -> Tree:
+    """Return the scenario with hardening switched on."""
+    return {**tree, "cluster": {**tree["cluster"], "hardening": "on"}}
 
 
 def run_tree(tree: Tree, seed: int, bugs: Sequence[KnownBug] | None = None) -> TrialResult:

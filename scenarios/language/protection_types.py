@@ -1,4 +1,4 @@
-"""The type of a scenario's protections: those that are switched off."""
+"""The types of a scenario's switches: protections that are switched off, and hardening that is switched on."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -24,6 +24,12 @@ def _protections(value: object) -> Protections:
     return ALL_ON.without(name for name, given in value.items() if given == OFF)
 
 
+def _switch(value: object) -> bool:
+    if value not in (ON, OFF):
+        raise validation_error(f"{_shown(value)} is neither {ON} nor {OFF}")
+    return value == ON
+
+
 def _shown(value: object) -> str:
     """Return a value as it is written in a file."""
     return str(value).lower() if isinstance(value, bool) else "nothing" if value is None else repr(value)
@@ -43,3 +49,10 @@ ProtectionSwitches = Annotated[
     WithJsonSchema(dict(_schema())),
 ]
 """Protection -> on or off; one that is not named is on."""
+
+HardeningSwitch = Annotated[
+    bool,
+    PlainValidator(_switch),
+    PlainSerializer(lambda is_on: ON if is_on else OFF),
+    WithJsonSchema({"enum": [ON, OFF]}),
+]

@@ -63,12 +63,13 @@ def cluster(
     settings: ScenarioPart | None = None,
     topics: Mapping[str, ScenarioPart] | None = None,
     release: str | None = None,
+    hardening: str | None = None,
 ) -> ScenarioPart:
     """Return a cluster: a number of brokers, or a list of {"id": …, "rack": …, "settings": …}.
 
-    Settings have Kafka's dotted names.
+    Settings have Kafka's dotted names; hardening is "on" or "off".
     """
-    return given(brokers=brokers, racks=racks, settings=settings, topics=topics, release=release)
+    return given(brokers=brokers, racks=racks, settings=settings, topics=topics, release=release, hardening=hardening)
 
 
 def topic(

@@ -19,7 +19,7 @@ from kcsim.scenarios.language.conditions_model import Expectation
 from kcsim.scenarios.language.invariant_types import ALL_INVARIANTS, InvariantChoice
 from kcsim.scenarios.language.known_names import MAX_BROKERS
 from kcsim.scenarios.language.model import Model
-from kcsim.scenarios.language.protection_types import ProtectionSwitches
+from kcsim.scenarios.language.protection_types import HardeningSwitch, ProtectionSwitches
 from kcsim.scenarios.language.steps import TimetableStep
 from kcsim.scenarios.language.topic_model import TopicModel
 from kcsim.scenarios.language.topic_types import TOPIC
@@ -70,6 +70,11 @@ class ClusterModel(Model):
         None,
         description="The release of Kafka whose behaviour the brokers have, from 2.8 to 3.9; also the default of "
         "inter.broker.protocol.version. If it is not given, it is that setting's value, but at least 2.8.",
+    )
+    hardening: HardeningSwitch = Field(
+        False,
+        description="Whether controller and brokers do what Kafka's do not, to survive faulty znodes, and requests that "
+        "cannot be fulfilled; off if it is not given.",
     )
     topics: Topics = Field(
         default_factory=dict,

@@ -29,7 +29,9 @@ killed broker need not keep a test waiting."""
 DATA = "zookeeper-data"
 
 
-def checked_spec(brokers: Brokers, racks: int | None, settings: Mapping[str, str | int | bool]) -> ClusterSpec:
+def checked_spec(
+    brokers: Brokers, racks: int | None, settings: Mapping[str, str | int | bool], hardening: bool = False
+) -> ClusterSpec:
     """Return the requested cluster, checked as the cluster of a scenario file is. Raises: BadOptionError."""
     described: dict[str, Any] = {"brokers": brokers, "settings": {**OWN_DEFAULTS, **settings}}
     if racks is not None:
@@ -40,7 +42,7 @@ def checked_spec(brokers: Brokers, racks: int | None, settings: Mapping[str, str
         raise BadOptionError("; ".join(_problem(detail) for detail in error.errors(include_url=False))) from None
     members = tuple(BrokerSpec(broker.id, broker.rack, broker.settings) for broker in model.members())
     longest_ms = max_session_timeout_ms(model.settings, TICK_TIME_MS)
-    return ClusterSpec(members, model.settings, max_session_timeout_ms=longest_ms)
+    return ClusterSpec(members, model.settings, max_session_timeout_ms=longest_ms, is_hardened=hardening)
 
 
 def _problem(detail: Any) -> str:

@@ -44,6 +44,7 @@ class ClusterFactory:
         settings: Mapping[str, str | int | bool] | None = None,
         zookeeper: str | ZooKeeperForTest | None = None,
         seed: int | None = None,
+        hardening: bool = False,
         start: bool = True,
     ) -> ClusterForTest:
         """Make a cluster, start its brokers, and wait until one of them is the controller.
@@ -53,10 +54,12 @@ class ClusterFactory:
             racks: number of racks to spread the brokers over.
             settings: settings of every broker, under Kafka's dotted names.
             zookeeper: "simulated" for virtual time, or a ZooKeeper of the test. None: as --kcsim-zookeeper says.
+            hardening: whether controller and brokers do what Kafka's do not, to survive faulty znodes.
             start: False: the test starts the brokers itself.
         """
         with self._skip_or_fail():
-            spec, drawn = checked_spec(brokers, racks, settings or {}), self._options.seed if seed is None else seed
+            spec = checked_spec(brokers, racks, settings or {}, hardening)
+            drawn = self._options.seed if seed is None else seed
             root = self._root(zookeeper)
             if root is None:
                 cluster = simulated_cluster(spec, self._name, drawn, self._artefacts)

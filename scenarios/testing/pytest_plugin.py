@@ -34,7 +34,10 @@ ARTEFACTS = pytest.StashKey[Artefacts]()
 SECTION = "kcsim"
 PLUGIN_FOLDER = Path(__file__).parent
 OURS = "kcsim."
-MARKER = "kcsim_cluster(brokers=3, racks=None, settings=…, zookeeper=None, seed=None, start=True): the cluster of a test"
+MARKER = (
+    "kcsim_cluster(brokers=3, racks=None, settings=…, zookeeper=None, seed=None, hardening=False, start=True): "
+    "the cluster of a test"
+)
 
 
 # --- options -------------------------------------------------------------------------------------------------------------

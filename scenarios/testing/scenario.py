@@ -18,7 +18,7 @@ from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKin
 from kcsim.controller.protections import PROTECTION_NAMES
 from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, summary
 from kcsim.scenarios.engine.python_api import RunResult
-from kcsim.scenarios.engine.run_source import scenario_run_info
+from kcsim.scenarios.engine.run_source import scenario_run_info, with_hardening
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.scenario_file import LoadedScenario, find_scenario, load_scenario, load_text
 from kcsim.scenarios.language.schema import Scenario
@@ -63,6 +63,7 @@ class ScenarioRunner:
         zookeeper: str | None = None,
         seed: int | None = None,
         without: Sequence[str] = (),
+        hardening: bool = False,
         check: bool = True,
     ) -> RunResult:
         """Run a scenario on simulated brokers.
@@ -71,12 +72,13 @@ class ScenarioRunner:
             scenario: a file, the name of one in the library, or a scenario made in Python.
             zookeeper: simulated, embedded, ensemble or docker.
             without: names of protections to switch off.
+            hardening: whether to switch hardening on, also if the scenario does not.
             check: whether an expectation or invariant that did not hold, or was not decided, fails the test; if False, read
                 `held` and `verdict` of the returned result.
 
         Raises: ScenarioFileError, with every problem of the file and its line; ScenarioFailedError.
         """
-        loaded = _loaded(scenario)
+        loaded = with_hardening(_loaded(scenario)) if hardening else _loaded(scenario)
         where, seed = zookeeper or self._zookeeper, self._seed if seed is None else seed
         with self._skip_or_fail(), TemporaryDirectory() as scratch:
             ran = self._run(loaded, where, seed, without, Path(scratch))
@@ -99,12 +101,13 @@ class ScenarioRunner:
         async def script(cluster: Cluster) -> None:
             verdicts.append(await run_scenario(loaded, cluster))
 
-        info = scenario_run_info(loaded, seed, where, without)
+        info = scenario_run_info(loaded, seed, where, without, hardening=loaded.scenario.cluster.hardening)
         data = scratch / "zookeeper-data" if keeps_log else None
         log = run_in_environment(choice, cluster_spec(scenario, without), info, script, zk_log=data)
         ran = RunResult(verdicts[0], log.events)
         zookeeper_log = "" if data is None else "".join(f"{line}\n" for line in ZooKeeperLog(data).lines())
         options = f"--zookeeper {where} --seed {seed}" + "".join(f" --without {name}" for name in without)
+        options += " --hardening" if scenario.cluster.hardening else ""
         self._artefacts.offer(lambda directory: self._write(directory, ran, loaded, options, zookeeper_log))
         return ran
 

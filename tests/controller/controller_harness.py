@@ -15,6 +15,7 @@ from unittest.mock import patch
 from kcsim import znodes
 from kcsim.controller.channels.channel_manager import Callback
 from kcsim.controller.config import ControllerConfig
+from kcsim.controller.hardening import HARDENED, NOT_HARDENED
 from kcsim.controller.kafka_controller import KafkaController
 from kcsim.controller.ports import ControllerPorts
 from kcsim.controller.requests import StateChangeRequest
@@ -333,12 +334,13 @@ def listening(broker: BrokerId, host: str = "localhost") -> BrokerInfo:
 
 
 def configured(settings: Mapping[str, str]) -> ControllerConfig:
-    """Return the harness's settings with some changed; names as in Kafka: delete.topic.enable."""
+    """Return the harness's settings with some changed; names as in Kafka: delete.topic.enable. Also hardening=on."""
     changes: dict[str, Any] = {
         name.replace(".", "_"): value == "true" if value in ("true", "false") else int(value) if value.isdigit() else value
         for name, value in settings.items()
+        if name != "hardening"
     }
-    return replace(CONFIG, **changes)
+    return replace(CONFIG, **changes, hardening=HARDENED if settings.get("hardening") == "on" else NOT_HARDENED)
 
 
 def _ignore(notice: Notice) -> None:

@@ -15,6 +15,7 @@ from kcsim.controller.channels.channel_manager import Callback, ControllerChanne
 from kcsim.controller.config import ControllerConfig
 from kcsim.controller.context import ControllerContext
 from kcsim.controller.metrics import ControllerMetrics
+from kcsim.controller.quarantine import Quarantine
 from kcsim.controller.requests import StateChangeRequest
 from kcsim.controller.scope import ControllerScope
 from kcsim.controller.state_machines.partition_state_machine import PartitionStateMachine
@@ -77,7 +78,7 @@ class StateMachineFixture:
         zookeeper = MemoryZooKeeper(self.runtime, self.log.sink("zookeeper"), random.Random(1))
         self._client = ZooKeeperClient(self.runtime, zookeeper, self.sink, WITHIN_MS, WITHIN_MS)
         self.zk = gateways_on(self._client)
-        scope = ControllerScope(B1, ControllerConfig(), self.context, self.sink)
+        scope = ControllerScope(B1, ControllerConfig(), self.context, self.sink, Quarantine(self.sink, is_on=False))
         batch = partial(BrokerRequestBatch, scope, _RecordedRequests(self), lambda event, cause: None)
         unclean = UncleanElectionSetting(self.zk.configs, default=False)
         states, metrics = self.zk.partition_states, ControllerMetrics()

@@ -41,6 +41,8 @@ RANKS = (LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest)
 EVENT_LINES: Mapping[EventKind, Callable[[Event], str | None]] = {
     EventKind.BROKER_CHANGE: lambda e: e.detail,
     EventKind.BAD_ZNODE: lambda e: f"bad znode {e.path}: {WORDS_OF_PARSER.sub('', e.detail or '')}",
+    EventKind.ZNODE_QUARANTINED: lambda e: f"quarantined {e.path}: {WORDS_OF_PARSER.sub('', e.rule or '')}",
+    EventKind.ZNODE_RELEASED: lambda e: f"released {e.path}: {e.detail}",
     EventKind.CONTROLLER_EVENT_FAILED: lambda e: f"failed with {e.error}: {e.detail}",
     EventKind.CONTROLLER_MOVED: lambda e: f"controller moved: {e.detail}",
     EventKind.CONTROLLER_RESIGNED: lambda e: f"resigned from epoch {e.controller_epoch}",

@@ -12,6 +12,7 @@ LINKS = (
     ("event-log.md", "event log"),
     ("state-machines.md", "state machines"),
     ("environment.md", "environment"),
+    ("hardening.md", "hardening"),
 )
 """The reference pages in the order in which they are linked from each other."""
 

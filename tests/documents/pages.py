@@ -4,7 +4,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from tests.documents import command_line, environment, event_log, scenario_language, scenario_library, state_machines
+from tests.documents import (
+    command_line,
+    environment,
+    event_log,
+    hardening,
+    scenario_language,
+    scenario_library,
+    state_machines,
+)
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -13,6 +21,7 @@ PAGES: Mapping[str, Callable[[], str]] = MappingProxyType(
         "cli.md": command_line.page,
         "environment.md": environment.page,
         "event-log.md": event_log.page,
+        "hardening.md": hardening.page,
         "scenario-schema.md": scenario_language.page,
         "scenarios.md": scenario_library.page,
         "state-machines.md": state_machines.page,

@@ -37,14 +37,17 @@ class ControllerElection:
         self._read_controller = read_controller
         self._read_epoch = read_epoch
 
-    async def run(self, candidate: ControllerNode, cause: Cause = None) -> Elected:
+    async def run(self, candidate: ControllerNode, cause: Cause = None, at_least: Elected | None = None) -> Elected:
         """Try once to become controller.
+
+        Args:
+            at_least: what to raise instead of the content of /controller_epoch, at that version of the znode.
 
         Returns: the new epoch, and the data version of /controller_epoch at it.
         Raises: ControllerMovedError when another broker was faster; ZooKeeperError; BadZnodeError;
             ZooKeeperClientExpiredError.
         """
-        epoch, zk_version = await self._epoch_to_raise(cause)
+        epoch, zk_version = at_least or await self._epoch_to_raise(cause)
         new_epoch = next_epoch(epoch)
         claim = Multi(
             (

@@ -5,13 +5,14 @@ ReplicationUtils.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from kcsim import znodes
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import ControllerEpochZkVersion, PartitionState, TopicPartition, ZkVersion
 from kcsim.zk.errors import BadVersionError, NoNodeError, ZooKeeperError
 from kcsim.zk.kafka.fencing import WriteResult, write_fenced
-from kcsim.zk.kafka.znode_requests import ZnodeRequests, as_error
+from kcsim.zk.kafka.znode_requests import OnBadZnode, ZnodeRequests, as_error
 from kcsim.zk.operations import Create, DataRead, DataSet, SetData
 from kcsim.znodes import BadZnodeError, paths
 
@@ -25,12 +26,14 @@ class PartitionStateZnodes:
     def __init__(self, znodes: ZnodeRequests) -> None:
         self._znodes = znodes
 
-    async def read(self, partitions: Iterable[TopicPartition], cause: Cause = None) -> dict[TopicPartition, PartitionState]:
+    async def read(
+        self, partitions: Iterable[TopicPartition], cause: Cause = None, on_bad: OnBadZnode | None = None
+    ) -> dict[TopicPartition, PartitionState]:
         """Return partition states in the order given; partitions without a state, or whose state is not JSON, are left out.
 
-        Raises: BadZnodeError if any state is JSON of another form.
+        Raises: BadZnodeError if any state is JSON of another form, unless there is `on_bad`.
         """
-        read = await self.read_or_errors(partitions, cause)
+        read = await self.read_or_errors(partitions, cause, on_bad)
         states: dict[TopicPartition, PartitionState] = {}
         for tp, state in read.items():
             if isinstance(state, ZooKeeperError):
@@ -40,13 +43,16 @@ class PartitionStateZnodes:
         return states
 
     async def read_or_errors(
-        self, partitions: Iterable[TopicPartition], cause: Cause = None
+        self, partitions: Iterable[TopicPartition], cause: Cause = None, on_bad: OnBadZnode | None = None
     ) -> dict[TopicPartition, PartitionState | ZooKeeperError | None]:
         """Return each partition's state or the error of reading it, in the order given.
 
         A partition without a state, or whose state is not JSON, has None.
 
-        Raises: BadZnodeError if any state is JSON of another form.
+        Args:
+            on_bad: called for each state that cannot be read, which is left out of the result then.
+
+        Raises: BadZnodeError if any state is JSON of another form, unless there is `on_bad`.
         """
         wanted = {paths.topic_partition_state(tp): tp for tp in partitions}
         state_paths = list(wanted)
@@ -54,6 +60,10 @@ class PartitionStateZnodes:
         for start in range(0, len(state_paths), STATES_AT_ONCE):
             batch = state_paths[start : start + STATES_AT_ONCE]
             replies = await self._znodes.client.read_data(batch, cause)
+            if on_bad is not None:
+                for path, reply in zip(batch, replies, strict=True):
+                    states.update(self._decoded(wanted[path], reply, cause, on_bad))
+                continue
             with self._znodes.decoding(cause) as report:
                 for path, reply in zip(batch, replies, strict=True):
                     states[wanted[path]] = (
@@ -64,6 +74,16 @@ class PartitionStateZnodes:
                         else reply
                     )
         return states
+
+    def _decoded(
+        self, tp: TopicPartition, reply: DataRead | ZooKeeperError, cause: Cause, on_bad: OnBadZnode
+    ) -> dict[TopicPartition, PartitionState | ZooKeeperError | None]:
+        """Return one partition's state, error or None, as read_or_errors does; nothing if the state cannot be read."""
+        if not isinstance(reply, DataRead):
+            return {tp: None if isinstance(reply, NoNodeError) else reply}
+        decode = partial(znodes.decode_partition_state, reply.path, reply.data, reply.stat.version)
+        state = self._znodes.decoded(decode, cause, on_bad)
+        return {} if state is None else {tp: state}
 
     async def create(
         self, states: Mapping[TopicPartition, PartitionState], expected: ControllerEpochZkVersion, cause: Cause = None

@@ -4,11 +4,12 @@ Source: Kafka 2.8, KafkaZkClient.getPartitionReassignment, setOrCreatePartitionR
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from kcsim import znodes
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import BrokerId, ControllerEpochZkVersion, TopicPartition
-from kcsim.zk.kafka.znode_requests import ZnodeRequests
+from kcsim.zk.kafka.znode_requests import OnBadZnode, ZnodeRequests
 from kcsim.znodes import paths
 
 Reassignments = Mapping[TopicPartition, tuple[BrokerId, ...]]
@@ -25,11 +26,22 @@ class ReassignmentZnodes:
         """Return whether a reassignment is requested."""
         return await self._znodes.exists(paths.REASSIGN_PARTITIONS, cause)
 
-    async def read(self, cause: Cause = None) -> dict[TopicPartition, tuple[BrokerId, ...]]:
-        """Return the reassignments in /admin/reassign_partitions; empty if it does not exist or is not a valid request."""
+    async def read(
+        self, cause: Cause = None, on_bad: OnBadZnode | None = None
+    ) -> dict[TopicPartition, tuple[BrokerId, ...]]:
+        """Return the reassignments in /admin/reassign_partitions; empty if it does not exist or is not a valid request.
+
+        Args:
+            on_bad: called if it cannot be read; the result is empty then.
+
+        Raises: BadZnodeError for null, and where a field is missing, unless there is `on_bad`.
+        """
         found = await self._znodes.get_data(paths.REASSIGN_PARTITIONS, cause)
         if found is None:
             return {}
+        if on_bad is not None:
+            decode = partial(znodes.decode_reassignment, found.path, found.data)
+            return self._znodes.decoded(decode, cause, on_bad) or {}
         with self._znodes.decoding(cause) as report:
             return znodes.decode_reassignment(found.path, found.data, report)
 

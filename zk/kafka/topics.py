@@ -5,12 +5,13 @@ docs/kafka/znodes.md.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from kcsim import znodes
 from kcsim.eventlog.sink import Cause
 from kcsim.vocabulary import ControllerEpochZkVersion, TopicState
 from kcsim.zk.kafka.fencing import write_fenced
-from kcsim.zk.kafka.znode_requests import ZnodeRequests, found_or_none
+from kcsim.zk.kafka.znode_requests import OnBadZnode, ZnodeRequests, found_or_none
 from kcsim.zk.operations import ChildrenRead, DataRead, GetChildren, GetData, SetData
 from kcsim.znodes import paths
 
@@ -29,13 +30,26 @@ class TopicZnodes:
         """Return whether a topic's znode exists."""
         return await self._znodes.exists(paths.topic(topic), cause)
 
-    async def read(self, topics: Iterable[str], cause: Cause = None) -> dict[str, TopicState]:
+    async def read(
+        self, topics: Iterable[str], cause: Cause = None, on_bad: OnBadZnode | None = None
+    ) -> dict[str, TopicState]:
         """Return the assignments of topics, in the order given; a topic that does not exist is left out.
 
         The znodes are read one by one, not in MultiReads: a topic with many partitions has a large znode.
+
+        Args:
+            on_bad: called for each topic that cannot be read, which is left out then.
+
+        Raises: BadZnodeError if any topic is JSON of another form, unless there is `on_bad`.
         """
         replies = await self._znodes.client.request([GetData(paths.topic(topic)) for topic in topics], cause)
         found = [r for reply in replies if (r := found_or_none(DataRead, reply)) is not None]
+        if on_bad is not None:
+            decoded = {
+                paths.name(r.path): self._znodes.decoded(partial(znodes.decode_topic, r.path, r.data), cause, on_bad)
+                for r in found
+            }
+            return {topic: state for topic, state in decoded.items() if state is not None}
         with self._znodes.decoding(cause) as report:
             return {paths.name(r.path): znodes.decode_topic(r.path, r.data, report) for r in found}
 

@@ -4,7 +4,7 @@ Left out: ACLs, delegation tokens, quotas. Source: Kafka 2.8, KafkaZkClient.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -19,6 +19,9 @@ from kcsim.zk.operations import ChildrenRead, Create, Created, DataRead, Delete,
 from kcsim.znodes import BadZnodeError, paths
 
 R = TypeVar("R")
+
+OnBadZnode = Callable[[BadZnodeError], None]
+"""Called for each znode that cannot be read, also for one that Kafka takes for absent or empty. The others are read."""
 
 
 class ZnodeRequests:
@@ -42,6 +45,27 @@ class ZnodeRequests:
         except BadZnodeError as error:
             self._bad_znode(error.path, error.reason, cause, type(error).__name__, error.failure)
             raise
+
+    def decoded(self, decode: Callable[[znodes.Report], R], cause: Cause, on_bad: OnBadZnode) -> R | None:
+        """Return the content of one znode; None if it cannot be read, after that was logged and `on_bad` was called.
+
+        As elsewhere, the event of a znode that Kafka takes for absent or empty has no `error`.
+        """
+        bad: list[BadZnodeError] = []
+        content = None
+
+        def taken_for_absent(path: str, reason: str) -> None:
+            self._bad_znode(path, reason, cause)
+            bad.append(BadZnodeError(path, reason))
+
+        try:
+            content = decode(taken_for_absent)
+        except BadZnodeError as error:
+            self._bad_znode(error.path, error.reason, cause, type(error).__name__, error.failure)
+            bad.append(error)
+        for found in bad:
+            on_bad(found)
+        return None if bad else content
 
     def _report(self, cause: Cause) -> znodes.Report:
         return lambda path, reason: self._bad_znode(path, f"{reason}; taken for absent or empty", cause)

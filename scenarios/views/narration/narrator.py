@@ -199,6 +199,12 @@ class Narrator:
     def _bad_znode(self, event: Event) -> str:
         return f"cannot read {event.path}: {event.detail}"
 
+    def _quarantined(self, event: Event) -> str:
+        return f"puts {event.path} into quarantine: {event.detail}"
+
+    def _released(self, event: Event) -> str:
+        return f"takes {event.path} out of quarantine: {event.detail}"
+
     # --- brokers and their controller module
 
     def _start_failed(self, event: Event) -> str:
@@ -377,6 +383,8 @@ _DESCRIBERS: Mapping[EventKind, Callable[[Narrator, Event], str | None]] = Mappi
         EventKind.ZK_WRITE_APPLIED: Narrator._write_applied,
         EventKind.ZK_WRITE_REFUSED: Narrator._write_refused,
         EventKind.BAD_ZNODE: Narrator._bad_znode,
+        EventKind.ZNODE_QUARANTINED: Narrator._quarantined,
+        EventKind.ZNODE_RELEASED: Narrator._released,
         EventKind.BROKER_START_FAILED: Narrator._start_failed,
         EventKind.BROKER_REGISTERED: Narrator._registered,
         EventKind.ELECTION_WON: Narrator._won,

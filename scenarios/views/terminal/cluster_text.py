@@ -25,6 +25,7 @@ def cluster_lines(snapshot: ClusterSnapshot, everything: bool = False) -> Iterat
     yield f"As of #{snapshot.event.seq}, {snapshot.event.t_ms / 1000:.3f} s"
     yield f"Controller: {_controller(snapshot)}"
     for title, lines in (
+        ("Znodes in quarantine", _quarantined(snapshot)),
         ("Brokers", _brokers(snapshot)),
         ("ZooKeeper's servers", (f"{name}: {process}" for name, process in snapshot.members.items())),
         (_partitions_title(snapshot.partitions), _partitions(snapshot.partitions, everything)),
@@ -42,6 +43,11 @@ def cluster_lines(snapshot: ClusterSnapshot, everything: bool = False) -> Iterat
 def _controller(snapshot: ClusterSnapshot) -> str:
     who = "nobody" if snapshot.controller is None else f"broker-{snapshot.controller}"
     return f"{who}, controller epoch {NOTHING if snapshot.controller_epoch is None else snapshot.controller_epoch}"
+
+
+def _quarantined(snapshot: ClusterSnapshot) -> Iterator[str]:
+    for (node, path), why in sorted(snapshot.state.quarantined.items(), key=lambda item: item[0][::-1]):
+        yield f"{path}: {why} ({node})"
 
 
 def _brokers(snapshot: ClusterSnapshot) -> Iterator[str]:

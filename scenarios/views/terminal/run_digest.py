@@ -50,6 +50,8 @@ IN_A_THREAD = BY_THE_CONTROLLER | {
     EventKind.ZNODE_DELETED,
     EventKind.SESSION_CLOSED,
     EventKind.BAD_ZNODE,
+    EventKind.ZNODE_QUARANTINED,
+    EventKind.ZNODE_RELEASED,
     EventKind.PROCESS_STATE,
     EventKind.BROKER_START_FAILED,
     EventKind.BROKER_REGISTERED,
@@ -191,6 +193,8 @@ class RunDigest:
             self.broker_settings[name] = str(value).lower() if isinstance(value, bool) else str(value)
         self._set("tickTime of ZooKeeper", f"{record.tick_time_ms} ms")
         self._set("session time-out granted by ZooKeeper", f"{record.session_timeout_ms} ms")
+        if record.hardening:
+            self._set("hardening", "on")
         for name, version in record.versions.items():
             self._set(f"version of {name}", version)
         if record.source is not None:

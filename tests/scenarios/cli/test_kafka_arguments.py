@@ -101,6 +101,7 @@ def test_nor_do_its_consumers_speak_to_real_brokers(tmp_path: Path) -> None:
             "--zookeeper: with real brokers it is embedded, ensemble or model",
         ),
         (["--brokers", "kafka", "--without", "broker-epoch"], "--without: what Kafka protects itself with"),
+        (["--brokers", "kafka", "--hardening"], "--hardening: a real Kafka has none"),
         (["--kafka-home", "/tmp"], "--kafka-home: only with --brokers kafka"),
         (["--brokers", "raft"], "'raft'"),
     ],

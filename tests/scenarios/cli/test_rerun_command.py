@@ -79,6 +79,20 @@ def test_a_run_made_in_python_holds_its_scenario_as_yaml() -> None:
     assert record.source.without == ("controller-epoch-fence",)
 
 
+def test_a_trace_says_that_its_run_was_hardened_and_is_run_again_so(tmp_path: Path) -> None:
+    """Else the same command would show something else."""
+    trace, again = recorded(tmp_path / "run.jsonl", "controller-failover", "--hardening"), tmp_path / "again.jsonl"
+    assert record_in(trace).hardening
+    assert kcsim("rerun", str(trace), "--trace", str(again)).exit_code == 0
+    assert again.read_bytes() == trace.read_bytes()
+
+
+def test_a_run_that_is_not_hardened_says_nothing_of_it(tmp_path: Path) -> None:
+    """Traces of runs without hardening are what they were before there was any."""
+    first = recorded(tmp_path / "run.jsonl", "controller-failover").read_text().splitlines()[0]
+    assert "hardening" not in first
+
+
 # --- rerun -----------------------------------------------------------------------------------------------------------------
 
 
