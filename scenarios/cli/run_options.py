@@ -69,7 +69,6 @@ def prepare(
 ) -> "tuple[LoadedScenario, ClusterSpec, ZooKeeperChoice, KafkaInstallation | None]":
     """Check the options of a run; return the scenario with its settings, the cluster, the ZooKeeper and the real Kafka."""
     from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperKind
-    from kcsim.scenarios.engine.real_brokers import NOT_OF_KAFKA
     from kcsim.scenarios.engine.run_source import with_hardening
     from kcsim.scenarios.engine.runner import cluster_spec
 
@@ -82,6 +81,8 @@ def prepare(
         if options.without:
             fail("--without: what Kafka protects itself with cannot be taken from a real one", ExitStatus.USAGE)
         if options.hardening:
+            from kcsim.scenarios.engine.real_brokers import NOT_OF_KAFKA
+
             fail(f"--hardening: {NOT_OF_KAFKA}", ExitStatus.USAGE)
         check_for_real_brokers(loaded, choice)
         kafka = chosen_kafka(options.kafka_home)
