@@ -84,7 +84,8 @@ def test_a_controller_that_is_killed_and_one_that_is_paused_are_followed_live(tm
         assert (refused.exit_code, refused.stdout) == (64, "")
         assert refused.stderr == "slow-follower: how fast the process of a broker replicates cannot be set from outside\n"
         in_sync = "wait: {in-sync: all, within: 300s}"
-        moved = kcsim("step", in_sync, "reassign: {orders-0: [1, 2]}", "wait: {reassigning: none, within: 300s}", in_sync)
+        done = "wait: {znode: {path: /admin/reassign_partitions, exists: false}, within: 300s}"
+        moved = kcsim("step", in_sync, "reassign: {orders-0: [1, 2]}", done, in_sync)
         assert moved.exit_code == 0, moved.output
         elected = kcsim("elect-leaders", "--election-type", "preferred", "--all-topic-partitions")
         assert elected.exit_code == 0, elected.output
