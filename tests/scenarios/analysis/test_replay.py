@@ -137,7 +137,7 @@ def test_files_that_are_laid_out_become_files_of_transitions(
 
     The counts that are reported are those of the written rows.
     """
-    few = dict(list(runs.items())[:3])
+    few = dict([(name, run) for name, run in runs.items() if expected({name: run})][:3])  # those with partitions
     write_events(spark.createDataFrame(table(few, is_laid_out=True)), tmp_path / "events", 3)
     files = sorted((tmp_path / "events").glob("batch=*/*.parquet"))
     parallel, alone = Dataset(tmp_path / "parallel"), Dataset(tmp_path / "alone")

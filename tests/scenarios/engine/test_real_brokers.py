@@ -81,6 +81,7 @@ RUN_IN_PART = {
     "fault-isr-names-no-replica": ["IsrChangeFailed"],
     "fault-log-of-a-deleted-topic": ["RecordsAppended"],
     "follower-leads-before-it-hears": ["count of RecordsAcknowledged", DIVERGENT],
+    "isr-change-asked-of-a-frozen-broker": ["event 'AlterIsr' of RequestSent"],
     "last-isr-member-lost": ["previous-isr of LeaderElection", "live-replicas of LeaderElection"],
     "leader-crash-acks-one": [DIVERGENT, "rule of LeaderElection"],
     "leader-cut-off-from-zookeeper": ["count of RecordsAcknowledged", "RecordsRefused", DIVERGENT],
