@@ -36,7 +36,7 @@ NOT_EXACT = {
 }
 """Scenario of the library -> what no replay can compute by itself."""
 
-REBALANCED = 17
+REBALANCED = 11
 """A seed whose run gives leadership back to preferred replicas by itself."""
 EXACT_SEEDS_AT_LEAST = 0.75
 
