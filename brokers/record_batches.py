@@ -57,6 +57,11 @@ class BatchHeader(NamedTuple):
     record_count: int
 
     @property
+    def end_offset(self) -> int:
+        """The offset after the last record."""
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
     def codec(self) -> int:
         """One of Codec, or a number that Kafka does not have."""
         return self.attributes & _CODEC_BITS

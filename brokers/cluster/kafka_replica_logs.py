@@ -15,8 +15,6 @@ from pathlib import Path
 from kcsim.brokers.cluster.kafka_producer import read_key
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.record_batches import (
-    HEADER,
-    LENGTH_STARTS_AT,
     MAGIC,
     NO_TIMESTAMP,
     BatchHeader,
@@ -26,6 +24,7 @@ from kcsim.brokers.record_batches import (
     keys_of,
 )
 from kcsim.brokers.records import Run
+from kcsim.brokers.wire.runs_of_batches import CorruptRecordsError, batches_in
 from kcsim.vocabulary import LeaderEpoch, TopicPartition
 
 OTHERS = "(others)"
@@ -49,15 +48,12 @@ def read_replica_log(log_dirs: Sequence[Path], tp: TopicPartition) -> ReplicaLog
 
 
 def _batches(data: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
-    """Yield each complete batch with its header."""
-    at = 0
-    while at + HEADER.size <= len(data):
-        header = header_of(data[at : at + HEADER.size])
-        end = at + LENGTH_STARTS_AT + header.length
-        if header.magic != MAGIC or header.length <= 0 or end > len(data):
-            return
-        yield header, data[at:end]
-        at = end
+    """Yield each complete batch with its header, up to the first that is not of format 2."""
+    with suppress(CorruptRecordsError):
+        for batch in batches_in(data):
+            if (header := header_of(batch)).magic != MAGIC:
+                return
+            yield header, batch
 
 
 def _runs(header: BatchHeader, batch: bytes) -> Iterator[Run]:

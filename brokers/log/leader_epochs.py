@@ -71,7 +71,7 @@ class LeaderEpochCache:
             bisect_left(self._entries, leader_epoch, key=_leader_epoch),
             bisect_left(self._entries, start_offset, key=_start_offset),
         )
-        self._entries = (*self._entries[:kept], EpochEntry(leader_epoch, start_offset))
+        self._set((*self._entries[:kept], EpochEntry(leader_epoch, start_offset)))
 
     def end_offset_for(self, leader_epoch: LeaderEpoch, log_end_offset: int) -> EpochEndOffset:
         """Return the end offset of the largest known epoch up to the requested one.
@@ -93,14 +93,18 @@ class LeaderEpochCache:
 
     def truncate_from_end(self, offset: int) -> None:
         """Remove epochs that start at `offset` or later, after the log was truncated to `offset`."""
-        self._entries = self._entries[: bisect_left(self._entries, offset, key=_start_offset)]
+        self._set(self._entries[: bisect_left(self._entries, offset, key=_start_offset)])
 
     def truncate_from_start(self, offset: int) -> None:
         """Move the log's start to `offset`: the epoch that contains `offset` starts there, earlier epochs are removed."""
         begun = bisect_right(self._entries, offset, key=_start_offset)
         if begun:
             first = EpochEntry(self._entries[begun - 1].leader_epoch, offset)
-            self._entries = (first, *self._entries[begun:])
+            self._set((first, *self._entries[begun:]))
 
     def clear(self) -> None:
-        self._entries = ()
+        self._set(())
+
+    def _set(self, entries: tuple[EpochEntry, ...]) -> None:
+        """Replace the entries: every change ends here."""
+        self._entries = entries

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kcsim.brokers.log_files.checkpoint_files import errors_named
+from kcsim.brokers.record_batches import header_of
 from kcsim.brokers.records import Run
 from kcsim.brokers.wire.runs_of_batches import CorruptRecordsError, batches_in, run_of
 
@@ -89,10 +90,9 @@ class SegmentFiles:
         at, first_gone = 0, base_offset
         with errors_named(self.path(base_offset)):
             for batch in batches_in(self.path(base_offset).read_bytes()):
-                run = run_of(batch)
-                if run.end_offset > offset:
+                if (end_offset := header_of(batch).end_offset) > offset:
                     break
-                at, first_gone = at + len(batch), run.end_offset
+                at, first_gone = at + len(batch), end_offset
             os.truncate(self.path(base_offset), at)
         return first_gone
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from kcsim.brokers.config import LogConfig
-from kcsim.brokers.log.leader_epochs import LeaderEpochCache
+from kcsim.brokers.log.leader_epochs import EpochEntry, LeaderEpochCache
 from kcsim.brokers.log.log_retention import RetentionRule
 from kcsim.brokers.log.log_segments import JitterNumbers, Segment
 from kcsim.brokers.log.replica_log import AppendInfo, ReplicaLog, Truncated
@@ -20,7 +20,7 @@ from kcsim.brokers.log_files.checkpoint_files import read_epochs, read_propertie
 from kcsim.brokers.log_files.segment_files import CutOff, LoadedSegment, SegmentFiles
 from kcsim.brokers.records import Run
 from kcsim.brokers.wire.batches_of_runs import batches_of
-from kcsim.vocabulary import LeaderEpoch, TopicPartition
+from kcsim.vocabulary import TopicPartition
 
 EPOCHS = "leader-epoch-checkpoint"
 TOPIC_ID = "partition.metadata"
@@ -35,29 +35,10 @@ class StoredLeaderEpochs(LeaderEpochCache):
         super().__init__(read_epochs(path))
         self._path = path
 
-    def assign(self, leader_epoch: LeaderEpoch, start_offset: int) -> None:
-        before = self.entries
-        super().assign(leader_epoch, start_offset)
-        self._write_if_changed(before)
-
-    def truncate_from_end(self, offset: int) -> None:
-        before = self.entries
-        super().truncate_from_end(offset)
-        self._write_if_changed(before)
-
-    def truncate_from_start(self, offset: int) -> None:
-        before = self.entries
-        super().truncate_from_start(offset)
-        self._write_if_changed(before)
-
-    def clear(self) -> None:
-        before = self.entries
-        super().clear()
-        self._write_if_changed(before)
-
-    def _write_if_changed(self, before: Sequence[object]) -> None:
-        if self.entries != before:
-            write_epochs(self._path, self.entries)
+    def _set(self, entries: tuple[EpochEntry, ...]) -> None:
+        if entries != self.entries:
+            super()._set(entries)
+            write_epochs(self._path, entries)
 
 
 class StoredReplicaLog(ReplicaLog):
