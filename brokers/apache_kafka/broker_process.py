@@ -28,13 +28,13 @@ from kcsim.brokers.apache_kafka.properties import (
     properties_text,
     server_properties,
 )
+from kcsim.brokers.guarded_broker import GuardedBroker
 from kcsim.controller.capabilities import Release
 from kcsim.errors import TimedOutError
 from kcsim.zk.servers.errors import PortTakenError
 from kcsim.zk.servers.free_ports import free_ports, is_free
 from kcsim.zk.servers.guarded_process import GuardedProcess
 from kcsim.zk.servers.guarded_processes import GuardedProcesses
-from kcsim.zk.servers.ports import State
 
 MAIN_CLASS = "kafka.Kafka"
 HEAP_MB = 256
@@ -45,10 +45,10 @@ NO_LOG = "the reason is unknown, because its libs folder has no binding of slf4j
 API_VERSIONS_REQUEST = b"\x00\x00\x00\x0f" + b"\x00\x12\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x05kcsim"
 
 
-class KafkaBroker:
+class KafkaBroker(GuardedBroker):
     """A broker and its directory: server.properties, log4j.properties, logs/ and the log directories data-1, data-2, …
 
-    Methods without a time-out return when they have taken effect. A call that would have no effect raises MemberStateError.
+    Its exit status after an orderly shutdown is 143. Pausing and resuming it raise BrokerExitedError if it has ended.
     """
 
     can_change_release = False
@@ -72,9 +72,8 @@ class KafkaBroker:
 
         Raises: OwnSettingError, UnusableDirectoryError.
         """
+        super().__init__(spec.broker_id, GuardedProcess(f"broker-{spec.broker_id}", guarded, what="kafka"))
         self.release = Release(".".join(map(str, installation.release)))
-        self.name = f"broker-{spec.broker_id}"
-        self.broker_id = spec.broker_id
         self.directory = directory.absolute()
         self.port = free_ports(1)[0] if port is None else port
         self.log_dirs = tuple(self.directory / f"data-{number}" for number in range(1, spec.log_dirs + 1))
@@ -82,18 +81,12 @@ class KafkaBroker:
         self._installation = installation
         self._spec = spec
         self._properties()  # raises early
-        self._process = GuardedProcess(self.name, guarded, what="kafka")
         self._log_starts: dict[Path, int] = {}
 
     def _properties(self) -> dict[str, str]:
         return server_properties(self._spec, self.port, self.log_dirs, self._installation.version)
 
     # --- state ------------------------------------------------------------------------------------------------------------
-
-    @property
-    def state(self) -> State | None:
-        """UP, PAUSED, or the exit status of a process that has ended; None before the first start."""
-        return self._process.state
 
     @property
     def address(self) -> str:
@@ -166,40 +159,6 @@ class KafkaBroker:
         if not await answers_within(self.port, lambda: isinstance(self.state, str), timeout_s):
             state = self.state
             raise self._timed_out(timeout_s, "answer requests") if isinstance(state, str) else self._exited(state)
-
-    # --- ending -----------------------------------------------------------------------------------------------------------
-
-    async def terminate(self, timeout_s: float) -> int:
-        """Send SIGTERM, which causes a controlled shutdown, and return the exit status (143 after an orderly shutdown).
-
-        Raises: TimedOutError; the process then still runs.
-        """
-        status = await self._process.terminate(timeout_s)
-        if status is None:
-            raise self._timed_out(timeout_s, "end after SIGTERM")
-        return status
-
-    async def kill(self) -> None:
-        """Kill the process with SIGKILL, whether it is paused or not. Return when the process is gone."""
-        await self._process.kill()
-
-    async def close(self) -> None:
-        """Kill the process if it runs, and leave only files behind. Idempotent; the broker can be started again later."""
-        await self._process.close()
-
-    # --- pausing ----------------------------------------------------------------------------------------------------------
-
-    async def pause(self) -> None:
-        """Pause the process with SIGSTOP; its connections stay open and silent. Raises: BrokerExitedError."""
-        self._check(await self._process.pause())
-
-    async def resume(self) -> None:
-        """Resume the process with SIGCONT. Raises: BrokerExitedError."""
-        self._check(await self._process.resume())
-
-    def _check(self, state: State) -> None:
-        if isinstance(state, int):
-            raise self._exited(state)
 
     # --- errors -----------------------------------------------------------------------------------------------------------
 

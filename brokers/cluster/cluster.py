@@ -26,12 +26,12 @@ from kcsim.brokers.injected_errors import InjectedErrors
 from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.log.record_memory import RecordMemory, RecordMemoryError, limit_mib
 from kcsim.brokers.log.replica_log import ReplicaLog
-from kcsim.brokers.log_files.stored_disk import StoredDisk
 from kcsim.brokers.network.link_stream import LinkFaultContext
 from kcsim.brokers.network.network import MemoryNetwork
 from kcsim.brokers.network.process import Process, WriteBreakpoint, WriteMoment
 from kcsim.brokers.network.process_states import ProcessState
 from kcsim.brokers.ports import BrokerPorts
+from kcsim.brokers.stored_logs.stored_disk import StoredDisk
 from kcsim.controller.capabilities import RELEASES, Release, default_release
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
 from kcsim.controller.protections import Protections

@@ -12,6 +12,7 @@ from pathlib import Path
 from kcsim.brokers.apache_kafka.errors import BrokerExitedError
 from kcsim.brokers.cluster.broker_traces import trace_path
 from kcsim.brokers.config import NO_SETTINGS, PROTOCOL_VERSION, Value
+from kcsim.brokers.guarded_broker import GuardedBroker
 from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, Release, default_release
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import EventKind
@@ -19,7 +20,6 @@ from kcsim.zk.servers.errors import PortTakenError
 from kcsim.zk.servers.free_ports import is_free
 from kcsim.zk.servers.guarded_process import GuardedProcess
 from kcsim.zk.servers.guarded_processes import GuardedProcesses
-from kcsim.zk.servers.ports import State
 
 HOST = "127.0.0.1"
 COMMAND = (sys.executable, "-m", "kcsim.scenarios", "broker")
@@ -31,7 +31,7 @@ POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class SimulatedBrokerSpec:
-    """What a broker's process is told at each start.
+    """The arguments that a broker's process gets at each start.
 
     Attributes:
         zookeeper: the connect string.
@@ -75,10 +75,10 @@ class SimulatedBrokerSpec:
         return words
 
 
-class SimulatedBrokerProcess:
-    """A broker and its directory: what it prints, its traces, and its records, in data
+class SimulatedBrokerProcess(GuardedBroker):
+    """A broker and its directory: what it prints, its traces, and its records in data/.
 
-    Methods without a time-out return when they have taken effect. A call that would have no effect raises MemberStateError.
+    Pausing and resuming it raise BrokerExitedError if it has ended.
 
     Args:
         directory: this broker's own; created if it does not exist, and never deleted here.
@@ -88,15 +88,13 @@ class SimulatedBrokerProcess:
     can_change_release = True
 
     def __init__(self, spec: SimulatedBrokerSpec, directory: Path, guarded: GuardedProcesses) -> None:
-        self.name = f"broker-{spec.broker_id}"
-        self.broker_id = spec.broker_id
+        super().__init__(spec.broker_id, GuardedProcess(f"broker-{spec.broker_id}", guarded))
         self.address = f"{HOST}:{spec.port}"
         self.logs = directory
         self._data = directory / "data"
         names = spec.log_dir_names
         self.log_dirs = (self._data,) if len(names) == 1 else tuple(self._data / name for name in names)
         self._spec = spec
-        self._process = GuardedProcess(self.name, guarded)
         self._console_start = 0
         self._starts = 0
 
@@ -104,11 +102,6 @@ class SimulatedBrokerProcess:
     def release(self) -> Release:
         version = str(self._spec.settings.get(PROTOCOL_VERSION, DEFAULT_PROTOCOL_VERSION))
         return self._spec.release or default_release(version)
-
-    @property
-    def state(self) -> State | None:
-        """UP, PAUSED, or the exit status of a process that has ended; None before the first start."""
-        return self._process.state
 
     def last_lines(self, count: int) -> list[str]:
         """Return the last lines that the process has printed since its last start."""
@@ -157,36 +150,6 @@ class SimulatedBrokerProcess:
     @property
     def _trace(self) -> Path:
         return trace_path(self.logs, self.name, self._starts)
-
-    async def terminate(self, timeout_s: float) -> int:
-        """Send SIGTERM, which causes a controlled shutdown, and return the exit status.
-
-        Raises: TimedOutError; the process then still runs.
-        """
-        status = await self._process.terminate(timeout_s)
-        if status is None:
-            raise self._timed_out(timeout_s, "end after SIGTERM")
-        return status
-
-    async def kill(self) -> None:
-        """Kill the process with SIGKILL, whether it is paused or not. Return when the process is gone."""
-        await self._process.kill()
-
-    async def pause(self) -> None:
-        """Pause the process with SIGSTOP; its connections stay open and silent. Raises: BrokerExitedError."""
-        self._check(await self._process.pause())
-
-    async def resume(self) -> None:
-        """Resume the process with SIGCONT. Raises: BrokerExitedError."""
-        self._check(await self._process.resume())
-
-    async def close(self) -> None:
-        """Kill the process if it runs, and leave only files behind. Idempotent."""
-        await self._process.close()
-
-    def _check(self, state: State) -> None:
-        if isinstance(state, int):
-            raise self._exited(state)
 
     def _exited(self, status: int | None) -> BrokerExitedError:
         assert status is not None, "a broker that was never started is not waited for"

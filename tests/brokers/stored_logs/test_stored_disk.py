@@ -6,8 +6,8 @@ import pytest
 
 from kcsim.brokers.log.disk import StorageError
 from kcsim.brokers.log.replica_log import NO_RANDOM_NUMBERS
-from kcsim.brokers.log_files.stored_disk import StoredDisk
 from kcsim.brokers.records import Run
+from kcsim.brokers.stored_logs.stored_disk import StoredDisk
 from kcsim.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 
 ORDERS_0, ORDERS_1 = (TopicPartition("orders", number) for number in range(2))

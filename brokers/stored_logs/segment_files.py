@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from kcsim.brokers.log_files.checkpoint_files import errors_named
 from kcsim.brokers.record_batches import header_of
 from kcsim.brokers.records import Run
+from kcsim.brokers.stored_logs.checkpoint_files import errors_named
 from kcsim.brokers.wire.runs_of_batches import CorruptRecordsError, batches_in, run_of
 
 SUFFIX = ".log"

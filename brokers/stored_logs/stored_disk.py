@@ -17,7 +17,7 @@ from kcsim.brokers.config import LogConfig
 from kcsim.brokers.log.disk import Disk, StorageError
 from kcsim.brokers.log.log_segments import JitterNumbers
 from kcsim.brokers.log.replica_log import DEFAULT_CONFIG, ReplicaLog
-from kcsim.brokers.log_files.checkpoint_files import (
+from kcsim.brokers.stored_logs.checkpoint_files import (
     MalformedFileError,
     errors_named,
     read_offsets,
@@ -25,8 +25,8 @@ from kcsim.brokers.log_files.checkpoint_files import (
     write_offsets,
     write_properties,
 )
-from kcsim.brokers.log_files.segment_files import CutOff
-from kcsim.brokers.log_files.stored_log import StoredReplicaLog
+from kcsim.brokers.stored_logs.segment_files import CutOff
+from kcsim.brokers.stored_logs.stored_log import StoredReplicaLog
 from kcsim.vocabulary import BrokerId, TopicPartition
 
 META = "meta.properties"

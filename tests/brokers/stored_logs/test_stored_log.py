@@ -8,9 +8,9 @@ import pytest
 
 from kcsim.brokers.config import LogConfig
 from kcsim.brokers.log.replica_log import NO_RANDOM_NUMBERS, ReplicaLog
-from kcsim.brokers.log_files.segment_files import CutOff
-from kcsim.brokers.log_files.stored_log import StoredReplicaLog
 from kcsim.brokers.records import Run
+from kcsim.brokers.stored_logs.segment_files import CutOff
+from kcsim.brokers.stored_logs.stored_log import StoredReplicaLog
 from kcsim.vocabulary import LeaderEpoch, TopicPartition
 from tests.tiers import tiered
 
@@ -163,7 +163,7 @@ def test_records_are_synced_as_flush_messages_says(
     synced: list[int] = []
     log = stored(tmp_path, LogConfig(flush_messages=every))
     log.begin()
-    monkeypatch.setattr("kcsim.brokers.log_files.segment_files.os.fsync", synced.append)
+    monkeypatch.setattr("kcsim.brokers.stored_logs.segment_files.os.fsync", synced.append)
     for number in range(3):
         log.append_as_leader([records("writer", 10 * number, 10)], LeaderEpoch(0), NOW_MS)
     assert len(synced) == syncs + 1  # the epoch's checkpoint is synced in any case

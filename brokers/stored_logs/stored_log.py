@@ -16,9 +16,9 @@ from kcsim.brokers.log.log_retention import RetentionRule
 from kcsim.brokers.log.log_segments import JitterNumbers, Segment
 from kcsim.brokers.log.replica_log import AppendInfo, ReplicaLog, Truncated
 from kcsim.brokers.log.segment_appends import BatchSeries
-from kcsim.brokers.log_files.checkpoint_files import read_epochs, read_properties, write_epochs, write_properties
-from kcsim.brokers.log_files.segment_files import CutOff, LoadedSegment, SegmentFiles
 from kcsim.brokers.records import Run
+from kcsim.brokers.stored_logs.checkpoint_files import read_epochs, read_properties, write_epochs, write_properties
+from kcsim.brokers.stored_logs.segment_files import CutOff, LoadedSegment, SegmentFiles
 from kcsim.brokers.wire.batches_of_runs import batches_of
 from kcsim.vocabulary import TopicPartition
 
