@@ -1,7 +1,8 @@
 """Hardening: what the controller does beyond Kafka so that it survives faulty znodes and requests that cannot be fulfilled.
 
 It is off unless a cluster switches it on, because the simulator shows what Kafka does. Each field is one decision, and the
-code asks for that decision by its name. docs/hardening.md has the faults, and what hardening changes in each of them.
+code asks for that decision by its name. docs/reference/hardening.md has the faults, and what hardening changes in each of
+them.
 """
 
 from typing import NamedTuple

@@ -150,7 +150,7 @@ class KafkaController:
         self._register_broker = register_broker
         self._quarantine = Quarantine(ports.sink, config.hardening.quarantines_znodes)
         self._scope = ControllerScope(broker_id, config, self.context, ports.sink, self._quarantine)
-        self._watches = ControllerWatches(client, self.event_manager)
+        self._watches = ControllerWatches(client, self.event_manager, self._scope)
         self._role = ControllerRole(broker_id, config, client, kafka_zk.controller, kafka_zk.brokers, self._quarantine)
         self._unclean = UncleanElectionSetting(kafka_zk.configs, config.unclean_leader_election_enable)
         self._feature_versioning = FeatureVersioning(config.capabilities, kafka_zk.features, ports.features)

@@ -4,12 +4,15 @@ Nothing is written to such a znode, and it is not deleted: it stays as evidence 
 on it is not served meanwhile. Its watch stays armed, so that it is used again as soon as its content is right.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from typing import TypeVar
 
 from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.eventlog.sink import Cause, EventSink
 from kcsim.vocabulary import TopicPartition
 from kcsim.znodes import BadZnodeError, paths
+
+T = TypeVar("T")
 
 
 class Quarantine:
@@ -39,6 +42,21 @@ class Quarantine:
             unserved: what is not done because of such a znode, as a clause.
         """
         return QuarantiningRead(self, unserved, cause) if self.is_on else None
+
+    async def read_one(
+        self, path: str, unserved: str, read: Callable[["QuarantiningRead | None"], Awaitable[T]], cause: Cause
+    ) -> T:
+        """Return what a function reads from one znode that exists, and release the znode if its content is right now.
+
+        Args:
+            unserved: as for `reading`.
+            read: is called with what `reading` returns.
+        """
+        reading = self.reading(unserved, cause)
+        found = await read(reading)
+        if reading is not None:
+            self.release_read([path], reading, [path])
+        return found
 
     def add(self, path: str, reason: str, unserved: str, cause: Cause) -> None:
         """Put a znode into quarantine, and report it, unless it is there already for the same reason."""

@@ -4,7 +4,7 @@ from functools import partial
 
 from kcsim.controller.event_manager import ControllerEventManager
 from kcsim.controller.events import ActiveControllerEvent
-from kcsim.controller.quarantine import Quarantine
+from kcsim.controller.scope import ControllerScope
 from kcsim.eventlog.sink import Cause
 from kcsim.zk.kafka.zookeeper_client import NodeHandler, ZooKeeperClient
 
@@ -15,9 +15,11 @@ class ControllerWatches:
     A watch fires once. The handler of its event reads the znode again, which arms the watch again.
     """
 
-    def __init__(self, client: ZooKeeperClient, events: ControllerEventManager) -> None:
+    def __init__(self, client: ZooKeeperClient, events: ControllerEventManager, scope: ControllerScope) -> None:
         self._client = client
         self._events = events
+        self._notices_deletions = scope.config.hardening.watches_requests
+        self._quarantine = scope.quarantine
 
     def put(self, event: ActiveControllerEvent, cause: Cause) -> None:
         """Queue an event without a change of a znode."""
@@ -35,23 +37,19 @@ class ControllerWatches:
         """Queue the event when the data of a znode changes, and check whether the znode exists, which arms the watch."""
         await self._client.register_and_check_existence(path, self._data_handler(event), cause)
 
-    async def watch_creation(self, path: str, event: ActiveControllerEvent, cause: Cause) -> bool:
-        """Queue the event when a znode is created; return whether it exists now. This check arms the watch."""
-        handler = NodeHandler(created=partial(self._events.put, event))
-        return await self._client.register_and_check_existence(path, handler, cause)
+    async def watch_request(self, path: str, event: ActiveControllerEvent, cause: Cause) -> bool:
+        """Queue the event when a request in /admin is created; return whether it exists now. This check arms the watch.
 
-    async def watch_request(self, path: str, event: ActiveControllerEvent, quarantine: Quarantine, cause: Cause) -> bool:
-        """Queue the event when a request in /admin is created or deleted, or changed while it is in quarantine.
-
-        Return whether it exists now. This check arms the watch.
+        A hardened controller also queues it when the request is deleted, or changed while it is in quarantine.
         """
-        put = partial(self._events.put, event)
+        put, quarantine = partial(self._events.put, event), self._quarantine
 
         def changed(seen: Cause) -> None:
             if path in quarantine:
                 put(seen)
 
-        handler = NodeHandler(created=put, deleted=put, data_changed=changed)
+        hardened = NodeHandler(created=put, deleted=put, data_changed=changed)
+        handler = hardened if self._notices_deletions else NodeHandler(created=put)
         exists = await self._client.register_and_check_existence(path, handler, cause)
         if not exists:
             quarantine.release(path, "it was deleted", cause)

@@ -201,7 +201,7 @@ async def _check_external(servers: ExternalZooKeeper, spec: ClusterSpec) -> str:
         await require_chroot(servers.chroot, session)
         replies = await session.call([GetData(servers.chroot + path) for path in (paths.CONTROLLER, paths.MIGRATION)])
         found = [reply.data if isinstance(reply, DataRead) else None for reply in replies]
-        # Whoever puts a proxy in front of ZooKeeper has started both, and made the migration a part of the run.
+        # A proxy in front of ZooKeeper belongs to a run that has started both; a migration is a part of that run.
         if spec.zookeeper_proxy is None and (kraft_controller := kraft_controller_in(*found)) is not None:
             raise InMigrationError(servers.connect_string, kraft_controller)
         registered = await children_of(session, servers.chroot + paths.BROKER_IDS)

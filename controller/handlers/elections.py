@@ -5,6 +5,7 @@ docs/kafka/controller.md 10.1 and 10.2.
 """
 
 from collections.abc import Collection
+from functools import partial
 
 from kcsim.controller.decisions.election import PartitionLeaderElectionStrategy, preferred_choice
 from kcsim.controller.decisions.leader_balance import Leadership, imbalance_by_broker
@@ -57,18 +58,12 @@ class ElectionHandlers:
 
     async def register_and_check_existence(self, cause: int) -> bool:
         """Watch for the next /admin/preferred_replica_election. Return whether it exists now."""
-        path, requested = paths.PREFERRED_REPLICA_ELECTION, ReplicaLeaderElection()
-        if self._config.hardening.watches_requests:
-            return await self._watches.watch_request(path, requested, self._quarantine, cause)
-        return await self._watches.watch_creation(path, requested, cause)
+        return await self._watches.watch_request(paths.PREFERRED_REPLICA_ELECTION, ReplicaLeaderElection(), cause)
 
     async def _read_requested(self, cause: int) -> tuple[TopicPartition, ...] | None:
         """Return the partitions that the znode requests elections for; None if it is in quarantine."""
-        path = paths.PREFERRED_REPLICA_ELECTION
-        reading = self._quarantine.reading("no election is held for it, and it stays until it is repaired", cause)
-        requested = await self._znodes.read(cause, reading)
-        if reading is not None:
-            self._quarantine.release_read([path], reading, [path])
+        path, unserved = paths.PREFERRED_REPLICA_ELECTION, "no election is held for it, and it stays until it is repaired"
+        requested = await self._quarantine.read_one(path, unserved, partial(self._znodes.read, cause), cause)
         return None if path in self._quarantine else requested
 
     # --- requested elections

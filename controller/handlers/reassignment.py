@@ -93,10 +93,7 @@ class ReassignmentHandlers:
 
     async def register_and_check_existence(self, cause: int) -> bool:
         """Watch for the next /admin/reassign_partitions. Return whether it exists now."""
-        path, requested = paths.REASSIGN_PARTITIONS, ZkPartitionReassignment()
-        if self._hardening.watches_requests:
-            return await self._watches.watch_request(path, requested, self._quarantine, cause)
-        return await self._watches.watch_creation(path, requested, cause)
+        return await self._watches.watch_request(paths.REASSIGN_PARTITIONS, ZkPartitionReassignment(), cause)
 
     # --- requests
 
@@ -352,12 +349,9 @@ class ReassignmentHandlers:
 
     async def _read_requested(self, cause: int) -> dict[TopicPartition, tuple[BrokerId, ...]]:
         """Return what /admin/reassign_partitions requests; nothing if it is in quarantine."""
-        path = paths.REASSIGN_PARTITIONS
-        reading = self._quarantine.reading("none of its reassignments is begun, and it stays until it is repaired", cause)
-        requested = await self._znodes.reassignments.read(cause, reading)
-        if reading is not None:
-            self._quarantine.release_read([path], reading, [path])
-        return requested
+        unserved = "none of its reassignments is begun, and it stays until it is repaired"
+        read = partial(self._znodes.reassignments.read, cause)
+        return await self._quarantine.read_one(paths.REASSIGN_PARTITIONS, unserved, read, cause)
 
     async def _write_topic(self, tp: TopicPartition, assignment: ReplicaAssignment, cause: int) -> None:
         """Write a topic's znode from the context, with one partition changed.

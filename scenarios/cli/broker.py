@@ -15,7 +15,7 @@ from kcsim.scenarios.cli.cluster_access import exit_on_zookeeper_errors
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
 from kcsim.scenarios.cli.ports_option import LAST_PORT
 from kcsim.scenarios.cli.run_options import check_capabilities, check_protections, check_trace
-from kcsim.scenarios.cli.setting_option import parse_settings
+from kcsim.scenarios.cli.setting_option import HardeningOption, parse_settings
 from kcsim.scenarios.cli.stop_signals import on_stop_signals, stop_signals_as_ctrl_c
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
 
@@ -91,14 +91,7 @@ def broker(
             help="Switch off a protection of Kafka; may be repeated.",
         ),
     ] = None,
-    hardening: Annotated[
-        bool,
-        typer.Option(
-            "--hardening",
-            help="Let controller and brokers do what Kafka's do not, to survive faulty znodes and requests that cannot be "
-            "fulfilled.",
-        ),
-    ] = False,
+    hardening: HardeningOption = False,
     trace: Annotated[
         Path | None,
         typer.Option(

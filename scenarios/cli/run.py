@@ -15,7 +15,7 @@ from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.kafka_argument import BrokersKind
 from kcsim.scenarios.cli.run_options import MAX_SEED, RunOptions, load, prepare, run_info, runner_of
-from kcsim.scenarios.cli.setting_option import parse_settings
+from kcsim.scenarios.cli.setting_option import HardeningOption, parse_settings
 
 if TYPE_CHECKING:
     from kcsim.brokers.apache_kafka.installation import KafkaInstallation
@@ -74,14 +74,7 @@ def run(
             autocompletion=completion.protections,
         ),
     ] = None,
-    hardening: Annotated[
-        bool,
-        typer.Option(
-            "--hardening",
-            help="Let controller and brokers do what Kafka's do not, to survive faulty znodes and requests that cannot be "
-            "fulfilled.",
-        ),
-    ] = False,
+    hardening: HardeningOption = False,
     setting: Annotated[
         list[str] | None,
         typer.Option(

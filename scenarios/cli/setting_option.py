@@ -1,12 +1,23 @@
-"""--setting NAME=VALUE: a broker's setting, checked as in a scenario file."""
+"""--setting NAME=VALUE: a broker's setting, checked as in a scenario file; --hardening."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
 
 if TYPE_CHECKING:
     from kcsim.brokers.config import Value
+
+HardeningOption = Annotated[
+    bool,
+    typer.Option(
+        "--hardening",
+        help="Let controller and brokers do what Kafka's do not, to survive faulty znodes and requests that cannot be "
+        "fulfilled.",
+    ),
+]
 
 
 def parse_settings(texts: "Iterable[str] | None") -> "dict[str, Value]":

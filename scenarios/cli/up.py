@@ -16,7 +16,7 @@ from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
 from kcsim.scenarios.cli.kafka_argument import check_transaction_log
 from kcsim.scenarios.cli.ports_option import parse_ports
 from kcsim.scenarios.cli.run_options import MAX_SEED, check_trace, load, with_setting_options
-from kcsim.scenarios.cli.setting_option import parse_settings
+from kcsim.scenarios.cli.setting_option import HardeningOption, parse_settings
 from kcsim.scenarios.cli.stop_signals import on_stop_signals, stop_signals_as_ctrl_c
 from kcsim.scenarios.cli.zookeeper_argument import zookeeper_choice
 
@@ -80,14 +80,7 @@ def up(
             help="A broker's setting under Kafka's name; may be repeated.",
         ),
     ] = None,
-    hardening: Annotated[
-        bool,
-        typer.Option(
-            "--hardening",
-            help="Let controller and brokers do what Kafka's do not, to survive faulty znodes and requests that cannot be "
-            "fulfilled.",
-        ),
-    ] = False,
+    hardening: HardeningOption = False,
     ports: Annotated[
         str | None,
         typer.Option(
@@ -144,7 +137,7 @@ def up(
         described = _of_file(scenario, setting or [])
         choice = _choice(zookeeper, described.zookeeper.members)
     if hardening:
-        described = described.model_copy(update={"cluster": described.cluster.model_copy(update={"hardening": True})})
+        described = described.with_hardening()
     model = described.cluster
     topics = _topics(model)
     client_ports = None if ports is None else parse_ports(ports, [broker.id for broker in model.members()])

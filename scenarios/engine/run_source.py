@@ -18,8 +18,7 @@ def with_settings(loaded: LoadedScenario, settings: Mapping[str, SettingValue]) 
 
 def with_hardening(loaded: LoadedScenario) -> LoadedScenario:
     """Return the scenario with hardening switched on."""
-    changed = loaded.scenario.cluster.model_copy(update={"hardening": True})
-    return loaded._replace(scenario=loaded.scenario.model_copy(update={"cluster": changed}))
+    return loaded._replace(scenario=loaded.scenario.with_hardening())
 
 
 def scenario_run_info(

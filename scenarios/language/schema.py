@@ -179,6 +179,10 @@ class Scenario(Model):
         """Return the text of a file with this scenario."""
         return yaml_text(self.model_dump(by_alias=True))
 
+    def with_hardening(self) -> "Scenario":
+        """Return the scenario with hardening switched on."""
+        return self.model_copy(update={"cluster": self.cluster.model_copy(update={"hardening": True})})
+
     @model_validator(mode="after")
     def _is_judged(self) -> "Scenario":
         if not self.expect and not self.invariants.names():

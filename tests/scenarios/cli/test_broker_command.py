@@ -135,7 +135,7 @@ def test_processes_lose_no_record_when_their_controller_crashes(server: Embedded
 
 @pytest.mark.live
 def test_a_broker_ends_when_its_records_vanish(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
-    """The next process has them; and it ends by itself when somebody deletes its only log directory."""
+    """It ends by itself when its only log directory is gone. Before that, it has what the killed process had written."""
     connect, log_dir = new_chroot(server.connect_string), tmp_path / "data"
     kept = ("--data", str(log_dir))
     with broker_process(1, connect, tmp_path, *kept) as broker:
