@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kcsim.eventlog.event_log import read_trace
-from kcsim.eventlog.events import EventKind
+from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.cli.app import app
 from tests.container_image import ROOT, make_image
 from tests.requirements import compose_command, require
@@ -83,7 +85,33 @@ def another_than(*former: str) -> str:
     return found
 
 
-def test_brokers_in_containers_survive_docker_s_own_faults(traces: Path) -> None:
+def test_brokers_in_containers_survive_docker_s_own_faults(traces: Path, tmp_path: Path) -> None:
+    seen = tmp_path / "seen.jsonl"
+    command = [sys.executable, "-m", "kcsim.scenarios", "watch", "--zookeeper", ZOOKEEPER, "--trace", str(seen)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as watch:
+        try:
+            first, second, third = break_and_repair()
+            watch.send_signal(signal.SIGINT)
+            assert watch.wait(PATIENCE_S) == 0
+        finally:
+            watch.kill()
+    events = list(read_trace(traces))
+    won = [(f"broker-{broker}", epoch) for epoch, broker in enumerate((first, second, third), 1)]
+    assert elections(events)[:3] == won
+    assert elections(read_trace(seen))[:2] == won[1:]
+    stalled = [event.node for event in events if event.kind is EventKind.RUN_STALLED]
+    assert f"broker-{second}" in stalled
+    assert sorted(file.name for file in traces.glob(f"broker-{first}-*")) == [
+        f"broker-{first}-{life}.jsonl" for life in (1, 2)
+    ]
+
+
+def elections(events: Iterable[Event]) -> list[tuple[str, int | None]]:
+    return [(event.node, event.controller_epoch) for event in events if event.kind is EventKind.ELECTION_WON]
+
+
+def break_and_repair() -> tuple[str, str, str]:
+    """Break the brokers one after the other, until all are well again, and stop them. Returns: the first controllers."""
     first = another_than()
     created = kcsim(
         *("topics", "--zookeeper", ZOOKEEPER, "--execute", "--create", "--topic", "orders", "--partitions", "6"),
@@ -105,14 +133,7 @@ def test_brokers_in_containers_survive_docker_s_own_faults(traces: Path) -> None
     assert len(in_sync) == 6
     docker("stop", "--time", "60", *(f"kcsim-broker-{broker}" for broker in BROKERS))
     assert registered() == []
-    events = list(read_trace(traces))
-    won = [(event.node, event.controller_epoch) for event in events if event.kind is EventKind.ELECTION_WON]
-    assert won[:3] == [(f"broker-{first}", 1), (f"broker-{second}", 2), (f"broker-{third}", 3)]
-    stalled = [event.node for event in events if event.kind is EventKind.RUN_STALLED]
-    assert f"broker-{second}" in stalled
-    assert sorted(file.name for file in traces.glob(f"broker-{first}-*")) == [
-        f"broker-{first}-{life}.jsonl" for life in (1, 2)
-    ]
+    return first, second, third
 
 
 def registered() -> list[str]:

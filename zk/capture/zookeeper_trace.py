@@ -142,9 +142,14 @@ class ZooKeeperTrace:
 
     def _close(self, transaction: Transaction) -> int:
         session_id = transaction.session_id
-        fields = session_closed(session_id, is_expired=self.is_expiry(transaction), zxid=transaction.zxid)
+        fields = self.fields_of_close(transaction)
         opened = self._sessions.pop(session_id, self._began)
         return self._emit(ZOOKEEPER, EventKind.SESSION_CLOSED, self.cause_of_close(transaction, opened), **fields)
+
+    def fields_of_close(self, transaction: Transaction) -> EventFields:
+        """Return the columns of a session's end."""
+        is_expired = self.is_expiry(transaction)
+        return session_closed(transaction.session_id, is_expired=is_expired, zxid=transaction.zxid)
 
     def is_expiry(self, transaction: Transaction) -> bool:
         """Return whether a session ended because it expired: then no client requested the transaction."""
@@ -171,6 +176,10 @@ class ZooKeeperTrace:
         fields = EventFields(op=kind.value, path=path, session_id=hexadecimal(session_id))
         return self._emit(SCENARIO, EventKind.ADMIN_ACT, None, **fields)
 
+    def writer_of(self, transaction: Transaction, change: PastChange) -> str:
+        """Return the node that changed a znode: broker-N, or SCENARIO if the session does not belong to a broker."""
+        return self._names.broker(transaction.session_id) or SCENARIO
+
     # --- znodes
 
     def _emit_change(self, path: str, change: PastChange, transaction: Transaction, given: int | None) -> None:
@@ -187,7 +196,7 @@ class ZooKeeperTrace:
         cause = given
         if cause is None:
             cause = self._causes.of_write(path, is_deleted, opened) if reading is None else reading(opened)
-        by = self._names.broker(transaction.session_id) or SCENARIO
+        by = self.writer_of(transaction, change)
         for inferred in inferred_events:
             if inferred.is_decision:
                 cause = self._emit(by, inferred.kind, cause, **inferred.fields)
@@ -201,7 +210,8 @@ class ZooKeeperTrace:
         )
 
     def _event(self, path: str, change: PastChange, transaction: Transaction) -> Event:
-        zxid, session_id = transaction.zxid, transaction.session_id
+        zxid = transaction.zxid
+        session_id = None if transaction.session_id == NO_OWNER else transaction.session_id
         if change.kind is PastChangeKind.DELETED:
             fields = znode_deleted(path, zxid, session_id=session_id)
         else:

@@ -95,7 +95,11 @@ class Narrator:
 
     def _admin_act(self, event: Event) -> str | None:
         self._acts[event.seq] = event
-        return None if _is_seen_in_effect(event) else action_text(event) + (" by hand" if event.path else "")
+        return (
+            None
+            if _is_seen_in_effect(event)
+            else action_text(event) + (" by hand" if event.path and not event.detail else "")
+        )
 
     def _step_skipped(self, event: Event) -> str:
         return f"passes over {event.op}: {event.detail}"
@@ -138,6 +142,8 @@ class Narrator:
     def _session_closed(self, event: Event) -> str | None:
         session = event.session_id or ""
         owner = self._owners.get(session)
+        if owner is None and event.error is None and event.detail is not None:
+            return f"session {_short(session)} has ended ({event.detail}); its ephemeral znodes went with it"
         if event.error is None or owner is None:
             return None
         return f"expires {owner}'s session {_short(session)}; its ephemeral znodes go with it"

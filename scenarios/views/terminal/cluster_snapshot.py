@@ -15,6 +15,9 @@ from kcsim.scenarios.views.trace.entity_feed import BROKER, ENTITY_TYPES, MEMBER
 from kcsim.scenarios.views.trace.time_point import BadTimePointError, TimePoint, ends_run
 from kcsim.vocabulary import NO_LEADER
 
+NOT_REGISTERED = (None, None)
+"""Broker epoch and rack."""
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerSnapshot:
@@ -129,7 +132,9 @@ class FollowedCluster:
         """Return the cluster as of the last event; there must have been one."""
         assert self.last is not None
         for entity_type, name, value in self._feed.take():
-            if value is None:
+            if value is None and entity_type == "registered":
+                self._found[entity_type][name] = NOT_REGISTERED  # it stays in sight
+            elif value is None:
                 self._found[entity_type].pop(name, None)
             else:
                 self._found[entity_type][name] = value
@@ -187,7 +192,7 @@ def _brokers(found: Mapping[str, Mapping[str, Any]]) -> tuple[BrokerSnapshot, ..
 
 
 def _broker(name: str, found: Mapping[str, Mapping[str, Any]]) -> BrokerSnapshot:
-    broker_epoch, rack = found["registered"].get(name, (None, None))
+    broker_epoch, rack = found["registered"].get(name, NOT_REGISTERED)
     session_id, seen, session = found["link"].get(name, (None, None, None))
     process, role = found["process"].get(name), found["role"].get(name)
     return BrokerSnapshot(name, process, broker_epoch, rack, session_id, seen, session, role)

@@ -78,6 +78,8 @@ def _session(broker: BrokerSnapshot) -> str:
 def _role(broker: BrokerSnapshot, controller: int | None) -> str:
     if broker.controller_epoch is None:
         return "named in /controller" if broker.id == controller else NOTHING
+    if broker.id != controller and broker.process is None:
+        return NOTHING  # the trace has no processes: nothing is known of a broker that is not in /controller
     zombie = "" if broker.id == controller else ", it believes"
     return f"controller of epoch {broker.controller_epoch}{zombie}"
 
