@@ -227,7 +227,7 @@ def test_what_real_brokers_do_is_recorded_so_that_ours_can_be_compared(tmp_path:
 @pytest.mark.kafka
 @pytest.mark.slow
 @pytest.mark.live
-@pytest.mark.parametrize("name", ["kill-leader", "bounced-registration"])
+@pytest.mark.parametrize("name", ["kill-leader", pytest.param("bounced-registration", marks=pytest.mark.nightly)])
 def test_real_brokers_on_the_model_of_zookeeper_write_as_they_were_recorded(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,6 +22,7 @@ from tests.brokers.admin.recorded_answers import (
 )
 from tests.brokers.admin.requests_of_admin_clients import SERIES
 from tests.brokers.cluster.environments import play, start_and_elect
+from tests.tiers import chosen
 
 COLLECTION = re.compile(r"\b(Hash)?Map\((.*)\)$|\{(.*)\}$")
 
@@ -63,7 +64,6 @@ def test_our_brokers_answer_as_kafkas(subject: str) -> None:
 
 
 @pytest.mark.kafka
-@pytest.mark.slow
-@pytest.mark.parametrize("subject", SERIES)
+@pytest.mark.parametrize("subject", chosen(SERIES, fast=(), slow=["topics"]))
 def test_kafka_answers_as_recorded(subject: str) -> None:
     assert answers_of_kafka(subject) == recorded(subject)

@@ -165,6 +165,7 @@ def test_a_frozen_broker_gets_its_requests_when_it_goes_on() -> None:
     play_over_tcp(script, "model")
 
 
+@pytest.mark.slow
 def test_a_leader_asks_for_its_isrs_over_tcp() -> None:
     """A follower that stands still leaves the ISRs, and joins them again; only the controller writes them."""
     settings = {**SETTINGS, "inter.broker.protocol.version": "2.8", "replica.lag.time.max.ms": 2_000}

@@ -385,6 +385,7 @@ def test_the_tools_of_2_8_2_print_on_our_brokers_what_they_print_on_kafkas() -> 
     }
 
 
+@pytest.mark.nightly
 def test_the_tools_of_3_9_1_get_right_answers_from_our_brokers(tmp_path: Path) -> None:
     require("java", "kafka-3.9.1")
     kafka = find_kafka(KAFKA_3_9_1)

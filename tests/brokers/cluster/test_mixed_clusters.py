@@ -145,7 +145,14 @@ def play_mixed(script: Callable[[MixedCluster], Any], protocol_version: str, zno
 
 @pytest.mark.parametrize(
     ("protocol_version", "first"),
-    [("2.6", "ours"), ("2.6", "kafkas"), ("2.8", "ours"), ("2.8", "kafkas"), ("3.9", "ours"), ("3.9", "kafkas")],
+    [
+        ("2.6", "ours"),
+        ("2.8", "kafkas"),
+        ("3.9", "ours"),
+        pytest.param("2.6", "kafkas", marks=pytest.mark.nightly),
+        pytest.param("2.8", "ours", marks=pytest.mark.nightly),
+        pytest.param("3.9", "kafkas", marks=pytest.mark.nightly),
+    ],
 )
 def test_acknowledged_records_survive_kills_on_either_side(
     protocol_version: str, first: str, znodes: Znodes, tmp_path: Path

@@ -56,6 +56,7 @@ def assert_nothing_left_of(terminal: Terminal) -> None:
 
 
 @pytest.mark.live
+@pytest.mark.slow
 @pytest.mark.usefixtures("runtime_directory")
 def test_a_controller_that_is_killed_and_one_that_is_paused_are_followed_live(tmp_path: Path) -> None:
     """A kill is SIGKILL, a pause SIGSTOP: the system shows both. The trace leads from an election to the fault."""

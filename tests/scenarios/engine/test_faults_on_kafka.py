@@ -12,7 +12,7 @@ from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome
 from tests.requirements import require
 from tests.scenarios.cli.live_cluster import kcsim
 
-pytestmark = [pytest.mark.kafka, pytest.mark.live]
+pytestmark = [pytest.mark.kafka, pytest.mark.live, pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,12 @@ def _kafka() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["fault-elections-without-end", "fault-own-id-in-controller", "fault-reassigned-without-state"]
+    "name",
+    [
+        "fault-elections-without-end",
+        "fault-own-id-in-controller",
+        pytest.param("fault-reassigned-without-state", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_fault_of_kafkas_own_shows_on_kafka(name: str) -> None:
     run = kcsim("run", name, "--brokers", "kafka", "--output", "json")
@@ -30,6 +35,7 @@ def test_a_fault_of_kafkas_own_shows_on_kafka(name: str) -> None:
     assert {judged["outcome"] for judged in json.loads(run.stdout)["expectations"]} == {ExpectationOutcome.HELD}
 
 
+@pytest.mark.nightly
 def test_what_goes_on_without_end_cannot_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both runs wait until ZooKeeper is quiet before the next step, and it never is."""
     monkeypatch.setattr(differential_run, "QUIET_MS", 5_000)  # a busy machine may write nothing for longer than 1.5 s

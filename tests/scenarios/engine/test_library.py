@@ -123,7 +123,7 @@ def test_it_holds_with_other_seeds(name: str, seed: int) -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("name", chosen(library_names(), fast=["session-expiry"], slow={*A_SHARE, *DELICATE} - TIMED))
+@pytest.mark.parametrize("name", chosen(library_names(), fast=["session-expiry"], slow={*DELICATE} - TIMED))
 def test_it_holds_on_a_real_zookeeper(name: str) -> None:
     require("java")
     assert_held(verdict_on(find_scenario(name), ZooKeeperKind.EMBEDDED))
@@ -136,7 +136,11 @@ def test_it_holds_on_the_model_behind_a_socket(name: str) -> None:
     assert_held(verdict_on(find_scenario(name), ZooKeeperKind.MODEL))
 
 
-IN_CONTAINERS = ("controller-failover", "reassignment-controller-killed", "zookeeper-leader-loss", "zookeeper-quorum-loss")
+IN_CONTAINERS = chosen(
+    ["controller-failover", "reassignment-controller-killed", "zookeeper-leader-loss", "zookeeper-quorum-loss"],
+    fast=(),
+    slow=["controller-failover", "zookeeper-quorum-loss"],
+)
 """Scenarios that also run on a ZooKeeper in containers.
 
 Such a ZooKeeper differs from the embedded one in how its servers are run, and in how kcsim learns of its writes. These
@@ -144,7 +148,6 @@ scenarios fault servers, sessions and writes; what happens to partitions above t
 """
 
 
-@pytest.mark.slow
 @pytest.mark.live
 @pytest.mark.docker
 @pytest.mark.parametrize("name", IN_CONTAINERS)

@@ -22,7 +22,7 @@ from tests.requirements import KAFKA_3_9_1, require
 from tests.scenarios.cli.live_cluster import kcsim
 from tests.scenarios.scenario_files import written
 
-pytestmark = [pytest.mark.kafka, pytest.mark.live]
+pytestmark = [pytest.mark.kafka, pytest.mark.live, pytest.mark.slow]
 
 SESSION_TIMEOUT = re.compile(r"(zookeeper\.session\.timeout\.ms: )[0-9]+")
 CRASH = """\
@@ -55,11 +55,11 @@ def _kafka() -> None:
 @pytest.mark.parametrize(
     ("name", "zookeeper"),
     [
-        ("broker-crash-and-return", "embedded"),
         ("controller-failover", "embedded"),
-        ("reassignment-controller-killed", "embedded"),
         ("broker-crash-and-return", "model"),  # Kafka's own ZooKeeper client on the model behind a socket
-        ("controller-failover", "model"),
+        pytest.param("broker-crash-and-return", "embedded", marks=pytest.mark.nightly),
+        pytest.param("reassignment-controller-killed", "embedded", marks=pytest.mark.nightly),
+        pytest.param("controller-failover", "model", marks=pytest.mark.nightly),
     ],
 )
 def test_a_scenario_of_the_library_goes_on_real_brokers_as_it_does_on_ours(

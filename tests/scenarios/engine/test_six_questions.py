@@ -60,7 +60,7 @@ def test_ours_answers_at_each_version(name: str, version: str) -> None:
 @pytest.mark.parametrize(
     ("name", "version"),
     [
-        ("controller-frozen-under-producers", "2.8"),
+        pytest.param("controller-frozen-under-producers", "2.8", marks=pytest.mark.nightly),
         ("unclean-election-loses-counted-records", "3.9"),
     ],
 )

@@ -23,6 +23,7 @@ def test_a_hardened_cluster_does_what_its_row_says(row: HardeningRow) -> None:
 
 
 @rows
+@pytest.mark.slow
 def test_without_hardening_the_row_is_not_true(row: HardeningRow) -> None:
     """Otherwise the row would describe what Kafka does anyway. Off is the default, and then nothing is quarantined."""
     ran = run_row(row, is_hardened=False)

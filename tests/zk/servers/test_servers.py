@@ -20,7 +20,10 @@ from tests.zk.servers.processes import until
 
 CONTAINER = pytest.param("container", marks=[pytest.mark.slow, pytest.mark.live, pytest.mark.docker])
 KINDS = [pytest.param("embedded", marks=pytest.mark.live), CONTAINER]
-ENSEMBLES = [pytest.param("embedded", marks=[pytest.mark.live, pytest.mark.slow]), CONTAINER]
+ENSEMBLES = [
+    pytest.param("embedded", marks=[pytest.mark.live, pytest.mark.slow]),
+    pytest.param("container", marks=[pytest.mark.nightly, pytest.mark.live, pytest.mark.docker]),
+]
 PATIENT = ServerSettings(init_limit=600, sync_limit=40)
 """On a busy machine members may take two minutes to join, and 8 s to answer: a paused member is not given up before that."""
 ANSWERED_WITHIN_S = 60.0

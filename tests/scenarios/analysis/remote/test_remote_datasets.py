@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,29 +75,40 @@ class Ended(NamedTuple):
 
 
 class FileSystems(NamedTuple):
-    """The root of the datasets in each file system, and how each command ended there."""
+    """The root of the datasets on disk and in another file system, and how each command ended there."""
 
     roots: Mapping[str, str]
     ended: Mapping[str, Mapping[str, Ended]]
 
+    @property
+    def remote(self) -> str:
+        """The name of the other file system."""
+        return next(name for name in self.roots if name != ON_DISK)
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileSystems]:
-    """Run all commands in each of the file systems."""
+
+@pytest.fixture(scope="module", params=[IN_S3, pytest.param(IN_HDFS, marks=pytest.mark.nightly)])
+def done(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[FileSystems]:
+    """Run all commands on disk and in the other file system."""
     require("java", "hadoop")
     here, disk = tmp_path_factory.mktemp("here"), tmp_path_factory.mktemp("disk")
     write_sources(disk)
-    with (
-        s3_server_with_a_bucket() as variables,
-        hdfs_cluster(tmp_path_factory.mktemp("hdfs")) as hdfs,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        for name, value in variables.items():
-            patch.setenv(name, value)
-        roots = {ON_DISK: str(disk), IN_S3: f"s3a://{BUCKET}/deep/er", IN_HDFS: f"{hdfs}/deep/er"}
-        for name in (IN_S3, IN_HDFS):
-            copy(disk, roots[name])
+    with remote_root(request.param, tmp_path_factory) as root:
+        copy(disk, root)
+        roots = {ON_DISK: str(disk), request.param: root}
         yield FileSystems(roots, run_all(roots, here))
+
+
+@contextmanager
+def remote_root(name: str, directories: pytest.TempPathFactory) -> Iterator[str]:
+    """Start the servers of a file system, and yield the address of a folder there."""
+    if name == IN_HDFS:
+        with hdfs_cluster(directories.mktemp("hdfs")) as hdfs:
+            yield f"{hdfs}/deep/er"
+        return
+    with s3_server_with_a_bucket() as variables, pytest.MonkeyPatch.context() as patch:
+        for variable, value in variables.items():
+            patch.setenv(variable, value)
+        yield f"s3a://{BUCKET}/deep/er"
 
 
 def copy(folder: Path, to: str) -> None:
@@ -130,10 +142,9 @@ def names_below(root: str) -> Sequence[str]:
     return sorted(str(file).removeprefix(root) for file in found.rglob("*") if file.is_file())
 
 
-@pytest.mark.parametrize("name", [IN_S3, IN_HDFS])
 @pytest.mark.parametrize("command", [command for command in COMMANDS if not command.startswith("half-written")])
 def test_a_command_ends_as_it_does_on_disk(done: FileSystems, name: str, command: str) -> None:
-    there, here = done.ended[name][command], done.ended[ON_DISK][command]
+    there, here = done.ended[done.remote][command], done.ended[ON_DISK][command]
     assert there.status == here.status, there.stderr
     if here.stdout.startswith("{"):
         assert there.document == here.document
@@ -150,16 +161,17 @@ def test_on_disk_only_what_cannot_be_read_fails(done: FileSystems, command: str)
         assert ended.status == refused.get(command, HELD), ended
 
 
-@pytest.mark.parametrize("name", [IN_S3, IN_HDFS])
 @pytest.mark.parametrize("command", ["half-written", "half-written on DuckDB"])
 def test_a_half_written_dataset_is_refused_in_one_line(done: FileSystems, name: str, command: str) -> None:
-    ended = done.ended[name][command]
+    ended = done.ended[done.remote][command]
     assert (ended.status, ended.stdout) == (USAGE, "")
     assert without_progress(ended.stderr) == "ROOT/half is half-written: there is no _SUCCESS in it, which is written last\n"
 
 
 def test_what_spark_lacks_is_named_with_what_brings_it(spark: SparkSession, done: FileSystems) -> None:
     """The session of the other tests has no client of S3 in its class path."""
+    if done.remote != IN_S3:
+        pytest.skip("Spark itself has the client of HDFS")
     ended = commands_job.run(["spark", "analyse", "elections", f"{done.roots[IN_S3]}/history"])
     hadoop = spark.sparkContext._jvm.org.apache.hadoop.util.VersionInfo.getVersion()  # type: ignore[union-attr]
     (line,) = ended[2].splitlines()
@@ -167,9 +179,8 @@ def test_what_spark_lacks_is_named_with_what_brings_it(spark: SparkSession, done
     assert line.endswith(f"; --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:{hadoop} brings it")
 
 
-@pytest.mark.parametrize("name", [IN_S3, IN_HDFS])
-def test_no_unfinished_file_and_no_claim_is_left(done: FileSystems, name: str) -> None:
-    found = names_below(done.roots[name])
+def test_no_unfinished_file_and_no_claim_is_left(done: FileSystems) -> None:
+    found = names_below(done.roots[done.remote])
     assert not [file for file in found if "_writing" in file or "/." in file or ".partial" in file or "_temporary" in file]
     whole = {file.split("/")[1] for file in found if file.count("/") == 2 and file.endswith("/_SUCCESS")}
     assert whole == {
@@ -177,10 +188,9 @@ def test_no_unfinished_file_and_no_claim_is_left(done: FileSystems, name: str) -
     }
 
 
-@pytest.mark.parametrize("name", [IN_S3, IN_HDFS])
 @pytest.mark.parametrize("dataset", ["history", "replayed"])
 def test_the_files_that_tasks_write_are_the_same_byte_for_byte(done: FileSystems, name: str, dataset: str) -> None:
-    here, there = (location(f"{done.roots[place]}/{dataset}") for place in (ON_DISK, name))
+    here, there = (location(f"{done.roots[place]}/{dataset}") for place in (ON_DISK, done.remote))
     files = [file for file in names_below(str(here)) if file.endswith(".parquet")]
     assert files
     for file in files:
@@ -188,7 +198,6 @@ def test_the_files_that_tasks_write_are_the_same_byte_for_byte(done: FileSystems
             assert one.read() == other.read(), file
 
 
-@pytest.mark.parametrize("name", [IN_S3, IN_HDFS])
-def test_the_page_is_the_same(done: FileSystems, name: str) -> None:
-    here, there = (location(f"{done.roots[place]}/page.html") for place in (ON_DISK, name))
+def test_the_page_is_the_same(done: FileSystems) -> None:
+    here, there = (location(f"{done.roots[place]}/page.html") for place in (ON_DISK, done.remote))
     assert there.read_text(encoding="utf-8") == here.read_text(encoding="utf-8")

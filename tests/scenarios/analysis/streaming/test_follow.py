@@ -97,7 +97,7 @@ def test_a_folder_that_grows_is_followed_over_stops_to_the_tables_of_the_batch_r
     assert not Dataset(out).has("rejects")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_stopped_and_failing_at_random_moments_it_ends_with_the_tables_of_the_batch_replay(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -41,10 +41,11 @@ def expected(trace: Path) -> object:
 @pytest.mark.parametrize(
     ("kills", "parts"),
     [
-        pytest.param(2, 30, marks=pytest.mark.slow),
-        pytest.param(20, 200, marks=pytest.mark.nightly),
+        (2, 30),
+        (20, 200),
     ],
 )
+@pytest.mark.nightly
 def test_killed_at_random_moments_it_ends_with_the_tables_of_the_batch_replay(
     tmp_path: Path, kills: int, parts: int
 ) -> None:
@@ -71,7 +72,7 @@ def test_a_partial_last_line_waits_and_a_truncated_log_ends_the_command(tmp_path
     assert "has become shorter" in ended.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_executors_that_are_killed_change_nothing(tmp_path: Path) -> None:
     """One of two executors is killed twice; another takes over its slot, with the state from the checkpoint."""
     require("jdk")
