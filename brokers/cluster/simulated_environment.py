@@ -33,13 +33,15 @@ def run_simulated(
     script: Script,
     subscribers: Subscribers,
     keep: TransactionWriter | None = None,
+    runtime: SimulatedRuntime | None = None,
 ) -> EventLog:
     """Run a script on a cluster in virtual time. Raises: what the script raises; DeadlockError.
 
     Args:
         keep: called with each of ZooKeeper's transactions.
+        runtime: a runtime that has not been used; None: an ordinary one.
     """
-    runtime = SimulatedRuntime()
+    runtime = runtime or SimulatedRuntime()
     log = EventLog(runtime.now_ms)
     began = begin_run(log, info, spec, subscribers)
     zookeeper = MemoryZooKeeper(

@@ -52,22 +52,21 @@ class ControllerIntervalTracker:
         now = (broker, None if broker is None else self._state.roles.get(f"broker-{broker}"))
         if now != self._current and not (self._since is None and broker is None):
             if self._since is not None:
-                self._close(self._since, event, is_over=True)
+                self._intervals += self._between(self._since, event, is_over=True)
             self._current, self._since = now, event
         self._last = event
 
-    def finish(self) -> tuple[ControllerInterval, ...]:
+    def so_far(self) -> tuple[ControllerInterval, ...]:
         """Return all intervals of 1 ms or more, from the first working controller to the last event."""
-        if self._since is not None and self._last is not None:
-            self._close(self._since, self._last, is_over=False)
-            self._since = None
-        return tuple(self._intervals)
+        if self._since is None or self._last is None:
+            return tuple(self._intervals)
+        return (*self._intervals, *self._between(self._since, self._last, is_over=False))
 
-    def _close(self, since: Event, until: Event, *, is_over: bool) -> None:
+    def _between(self, since: Event, until: Event, *, is_over: bool) -> list[ControllerInterval]:
         broker, epoch = self._current
-        if until.t_ms > since.t_ms or (not is_over and broker is not None):
-            interval = ControllerInterval(broker, epoch, since.seq, since.t_ms, until.seq, until.t_ms, is_over)
-            self._intervals.append(interval)
+        if until.t_ms == since.t_ms and (is_over or broker is None):
+            return []
+        return [ControllerInterval(broker, epoch, since.seq, since.t_ms, until.seq, until.t_ms, is_over)]
 
 
 def controller_intervals(events: Iterable[Event]) -> tuple[ControllerInterval, ...]:
@@ -77,4 +76,4 @@ def controller_intervals(events: Iterable[Event]) -> tuple[ControllerInterval, .
     for event in events:
         state.apply(event)
         tracker.look(event)
-    return tracker.finish()
+    return tracker.so_far()

@@ -81,7 +81,7 @@ def outages_in(events: Iterable[Event]) -> RunOutages:
         tracker.advance_to(event.t_ms)
         state.apply(event)
         tracker.follow_changes()
-    return tracker.finish()
+    return tracker.so_far()
 
 
 class OutageTracker:
@@ -156,7 +156,7 @@ class OutageTracker:
     def _forget(self, partition: TopicPartition) -> None:
         """End the outages of a partition that is gone; if it is created again, it has to be served first."""
         for view in OutageView:
-            self._end(view, partition, is_over=True)
+            self._end(view, partition)
         self._served.discard(partition)
 
     def _note(self, view: OutageView, partition: TopicPartition, is_served: bool) -> None:
@@ -164,21 +164,24 @@ class OutageTracker:
             if view is OutageView.CLIENTS:
                 self._served.add(partition)
                 self._ever.add(partition)
-            self._end(view, partition, is_over=True)
+            self._end(view, partition)
         elif partition in self._served:
             self._since.setdefault((view, partition), self._now_ms)
 
-    def _end(self, view: OutageView, partition: TopicPartition, *, is_over: bool) -> None:
+    def _end(self, view: OutageView, partition: TopicPartition) -> None:
         since = self._since.pop((view, partition), None)
         if since is not None and since < self._now_ms:
-            self._outages.append(Outage(view, *partition, since, self._now_ms, is_over))
+            self._outages.append(Outage(view, *partition, since, self._now_ms, is_over=True))
 
-    def finish(self) -> RunOutages:
+    def so_far(self) -> RunOutages:
         """Return all outages; those that last are not over."""
         self._look()
-        for view, partition in list(self._since):
-            self._end(view, partition, is_over=False)
-        ordered = sorted(self._outages, key=lambda o: (o.view, o.topic, o.partition, o.from_ms))
+        lasting = (
+            Outage(view, *partition, since, self._now_ms, is_over=False)
+            for (view, partition), since in self._since.items()
+            if since < self._now_ms
+        )
+        ordered = sorted((*self._outages, *lasting), key=lambda o: (o.view, o.topic, o.partition, o.from_ms))
         return RunOutages(len(self._ever), tuple(ordered))
 
 

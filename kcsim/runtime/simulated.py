@@ -5,6 +5,7 @@ caused. SimPy keeps the time and the queue of events. Its processes are not used
 task needs no more for that than an event that makes one call.
 """
 
+import math
 import signal
 import types
 from collections import deque
@@ -295,6 +296,25 @@ class SimulatedRuntime:
 
     def alarm(self, name: str, call: Callable[[], None]) -> SimulatedAlarm:
         return SimulatedAlarm(self, call)
+
+    @property
+    def next_ms(self) -> int | None:
+        """The next time at which something happens; None if nothing is left to happen after the present time."""
+        next_ms = self.env.peek()
+        return None if next_ms == math.inf else int(next_ms)
+
+    def call_later(self, call: Callable[[], None], delay_ms: int) -> None:
+        """Make a call after a time."""
+        self.env.call_later(call, delay_ms)
+
+    def pass_time_through(self, gate: Callable[[], None]) -> Callable[[], None]:
+        """Call `gate` from now on when everything has happened that happens at the present time. For a run to come.
+
+        Returns: the function with which the gate passes to the next time. Raises: EmptySchedule.
+        """
+        pass_time = self.env.let_time_pass
+        self.env.let_time_pass = gate
+        return pass_time
 
     def forget(self, task: SimulatedTask) -> None:
         self._tasks.pop(task, None)

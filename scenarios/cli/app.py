@@ -29,6 +29,7 @@ from kcsim.scenarios.cli import (
     import_,
     infer,
     learn,
+    play,
     reassign,
     report,
     rerun,
@@ -70,7 +71,7 @@ COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = Mappin
             "report": report.report,
             "events": events.events,
         },
-        "Learn": {"learn": learn.learn, "diagram": diagram.diagram},
+        "Learn": {"play": play.play, "learn": learn.learn, "diagram": diagram.diagram},
         "Keep a cluster up": {
             "up": up.up,
             "broker": broker.broker,

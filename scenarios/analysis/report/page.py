@@ -24,7 +24,7 @@ class Tile(NamedTuple):
 def page(contents: Contents) -> str:
     """Return the whole page, as HTML."""
     return render_page(
-        HERE,
+        [HERE],
         "report.html",
         ["report.css"],
         ["report.js"],

@@ -82,7 +82,7 @@ def live_page(
     """
     runs = of_runs(statuses)
     return render_page(
-        HERE,
+        [HERE],
         "live.html",
         ["../report/report.css"],
         [],

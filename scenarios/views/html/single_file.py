@@ -5,7 +5,7 @@ A page's template extends base.html, and its style sheet adds to base.css. Value
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -14,19 +14,27 @@ from markupsafe import Markup
 HERE = Path(__file__).parent
 
 
-def render_page(folder: Path, template: str, styles: Iterable[str], scripts: Iterable[str], **values: object) -> str:
+def render_page(
+    folders: Sequence[Path],
+    template: str,
+    styles: Iterable[str],
+    scripts: Iterable[str],
+    connects_to: str = "",
+    **values: object,
+) -> str:
     """Return the complete page.
 
     Args:
-        folder: where the template is, with its styles and scripts.
+        folders: where the template is, and the templates that it extends, with their styles and scripts.
         styles: the names of style sheets, which follow base.css.
         scripts: the names of scripts, in the order of their dependencies.
+        connects_to: the address that the scripts may connect to; empty for a page that needs no network.
         values: of the template's names. `title`, the title of the page, is required.
     """
-    style = "".join(path.read_text(encoding="utf-8") for path in (HERE / "base.css", *(folder / name for name in styles)))
-    codes = [(folder / name).read_text(encoding="utf-8") for name in scripts]
+    style = "".join(_text_of(name, [HERE, *folders]) for name in ("base.css", *styles))
+    codes = [_text_of(name, folders) for name in scripts]
     environment = Environment(
-        loader=FileSystemLoader([folder, HERE]),
+        loader=FileSystemLoader([*folders, HERE]),
         autoescape=True,
         finalize=printable,
         undefined=StrictUndefined,
@@ -35,8 +43,13 @@ def render_page(folder: Path, template: str, styles: Iterable[str], scripts: Ite
         keep_trailing_newline=True,
     )
     return environment.get_template(template).render(
-        **values, policy=_policy(style, codes), style=Markup(style), scripts=[Markup(code) for code in codes]
+        **values, policy=_policy(style, codes, connects_to), style=Markup(style), scripts=[Markup(code) for code in codes]
     )
+
+
+def _text_of(name: str, folders: Iterable[Path]) -> str:
+    """Return the text of a file in the first of the folders that has it."""
+    return next(path for folder in folders if (path := folder / name).is_file()).read_text(encoding="utf-8")
 
 
 def printable(value: object) -> object:
@@ -46,7 +59,7 @@ def printable(value: object) -> object:
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in value)
 
 
-def _policy(style: str, scripts: Iterable[str]) -> Markup:
+def _policy(style: str, scripts: Iterable[str], connects_to: str) -> Markup:
     """Return the Content-Security-Policy that allows these and nothing else."""
     return Markup(
         "; ".join(
@@ -55,6 +68,7 @@ def _policy(style: str, scripts: Iterable[str]) -> Markup:
                 f"script-src {' '.join(map(_hash, scripts))}",
                 f"style-src {_hash(style)}",
                 "img-src data:",
+                *([f"connect-src {connects_to}"] if connects_to else []),
                 "base-uri 'none'",
                 "form-action 'none'",
                 "require-trusted-types-for 'script'",

@@ -148,7 +148,7 @@ class FactCollector:
         self._is_over = event.kind is EventKind.RUN_ENDED
         self._incidents.see(event)
         if self._incidents.found and self._leaders_before is None:
-            self._remember_leaders()
+            self._leaders_before, self._replicas_before = self._present_leaders()
         self._outages.advance_to(event.t_ms)
         self._state.apply(event)
         self._outages.follow_changes()
@@ -156,12 +156,14 @@ class FactCollector:
         self._see_topics(event.t_ms)
         self._count(event)
 
-    def _remember_leaders(self) -> None:
+    def _present_leaders(self) -> tuple[dict[TopicPartition, int | None], dict[TopicPartition, tuple[int, ...]]]:
+        """Return the leader and the replicas of each partition."""
         topics = self._state.of_topics
-        self._leaders_before = {partition: topics.leader(partition) for partition in topics.partitions()}
-        for partition in self._leaders_before:
-            assignment = topics.assignment(partition)
-            self._replicas_before[partition] = assignment.replicas if assignment else ()
+        assignments = {partition: topics.assignment(partition) for partition in topics.partitions()}
+        replicas: dict[TopicPartition, tuple[int, ...]] = {
+            partition: of.replicas if of else () for partition, of in assignments.items()
+        }
+        return {partition: topics.leader(partition) for partition in assignments}, replicas
 
     def _see_topics(self, t_ms: int) -> None:
         for change in self._state.changes:
@@ -253,22 +255,23 @@ class FactCollector:
         return tuple(sorted(pending - self._state.roles.keys()))
 
     def facts(self) -> RunFacts:
-        """Return the facts of all events so far."""
+        """Return the facts of all events so far; more events may follow."""
         topics = self._state.of_topics
-        if self._leaders_before is None:
-            self._remember_leaders()
+        leaders_before, replicas_before = self._leaders_before, self._replicas_before
+        if leaders_before is None:
+            leaders_before, replicas_before = self._present_leaders()
         end_ms = self._last.t_ms if self._last else 0
         never_led = {p: end_ms - since for p, since in self._unled_since.items() if end_ms - since >= LONG_WAIT_MS}
         return RunFacts(
             incidents=tuple(self._incidents.found),
             preparations=tuple(self._incidents.preparations),
             faults=self._incidents.faults,
-            controllers=self._controllers.finish(),
+            controllers=self._controllers.so_far(),
             first_elected=self._first_elected,
             last_elected=self._last_elected,
             elections=self._elections,
             has_failovers=self._has_failovers,
-            outages=tuple(o for o in self._outages.finish().outages if o.view == OutageView.CLIENTS),
+            outages=tuple(o for o in self._outages.so_far().outages if o.view == OutageView.CLIENTS),
             first_leader_waits=self._waits | never_led,
             never_led=frozenset(never_led),
             rebalances=self._rebalances,
@@ -279,8 +282,8 @@ class FactCollector:
             failed_events=dict(self._failed),
             records=dict(self._records) if self._has_ledger else None,
             acknowledged=self._acknowledged,
-            leaders_before=self._leaders_before or {},
-            replicas_before=self._replicas_before,
+            leaders_before=leaders_before,
+            replicas_before=replicas_before,
             deleted=tuple(topic for topic in self._deleted if topic not in topics.topics),
             ever_deleted=frozenset(self._deleted),
             state=self._state,

@@ -36,4 +36,4 @@ def page(title: str, payload: str, diagrams: Mapping[str, str]) -> str:
         diagrams: name of a state machine -> its diagram, an SVG text of our own making.
     """
     drawn = {name: Markup(text) for name, text in diagrams.items()}
-    return render_page(ASSETS, "page.html", ["page.css"], SCRIPTS, title=title, payload=Markup(payload), diagrams=drawn)
+    return render_page([ASSETS], "page.html", ["page.css"], SCRIPTS, title=title, payload=Markup(payload), diagrams=drawn)

@@ -35,18 +35,31 @@ class DeltaColumn:
         self.written.append(number - self._last)
         self._last = number
 
+    def take(self) -> list[int]:
+        """Return what was written since the last call."""
+        taken, self.written = self.written, []
+        return taken
+
 
 class TextTable:
     """Texts, each written once and referred to by its index."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
+        self._new: list[str] = []
 
     def place(self, text: str) -> int:
-        return self._places.setdefault(shortened(text, LONGEST_TEXT), len(self._places))
+        text = shortened(text, LONGEST_TEXT)
+        place = self._places.get(text)
+        if place is None:
+            place = self._places[text] = len(self._places)
+            self._new.append(text)
+        return place
 
-    def all(self) -> list[str]:
-        return list(self._places)
+    def take(self) -> list[str]:
+        """Return the texts that are new since the last call."""
+        taken, self._new = self._new, []
+        return taken
 
 
 def shortened(text: str, longest: int) -> str:
@@ -55,9 +68,13 @@ def shortened(text: str, longest: int) -> str:
 
 
 class PagePayload:
-    """The payload of a page. Add the kept events in order, each with the changes up to it."""
+    """The payload of a page. Add the kept events in order, each with the changes up to it.
+
+    A finished run has one part; one that goes on has further parts, which the page appends to what it has.
+    """
 
     def __init__(self) -> None:
+        self._count = 0
         self._texts = TextTable()
         self._seqs, self._times, self._in_trace = DeltaColumn(), DeltaColumn(), DeltaColumn()
         self._nodes: list[int] = []
@@ -71,7 +88,7 @@ class PagePayload:
         }
 
     def __len__(self) -> int:
-        return len(self._nodes)
+        return self._count
 
     def add(self, ranked: RankedEvent, in_trace: int, changes: Iterable[EntityChange]) -> None:
         """Append an event.
@@ -96,6 +113,7 @@ class PagePayload:
                 values.append(self._texts.place(value) if isinstance(value, str) else value)
         for change in changes:
             self._add_change(place, change)
+        self._count += 1
 
     def _add_change(self, place: int, change: EntityChange) -> None:
         at, names, values = self._changes[change.entity_type]
@@ -106,27 +124,34 @@ class PagePayload:
             value = [self._texts.place(value[0]), *value[1:]]
         values.append(value)
 
-    def encoded(self, about: Mapping[str, Any]) -> str:
-        """Return the whole payload as text. Args: about: facts about the run and the page."""
-        content = {
-            "about": about,
-            "texts": self._texts.all(),
-            "seq": self._seqs.written,
-            "t_ms": self._times.written,
-            "place": self._in_trace.written,
+    def take(self) -> dict[str, Any]:
+        """Return the part that was added since the last call."""
+        part = {
+            "texts": self._texts.take(),
+            "seq": self._seqs.take(),
+            "t_ms": self._times.take(),
+            "place": self._in_trace.take(),
             "node": self._nodes,
             "kind": self._kinds,
             "cause": self._causes,
             "says": self._says,
             "rank": self._ranks,
             "columns": {
-                name: {"at": at.written, "values": values, "are_texts": name in TEXT_COLUMNS}
+                name: {"at": at.take(), "values": values, "are_texts": name in TEXT_COLUMNS}
                 for name, (at, values) in self._columns.items()
+                if values
             },
             "changes": {
-                entity_type: {"at": at.written, "names": names, "values": values}
+                entity_type: {"at": at.take(), "names": names, "values": values}
                 for entity_type, (at, names, values) in self._changes.items()
             },
         }
-        text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+        self._nodes, self._kinds, self._causes, self._says, self._ranks = [], [], [], [], []
+        self._columns = {name: (at, []) for name, (at, _) in self._columns.items()}
+        self._changes = {entity_type: (at, [], []) for entity_type, (at, _, _) in self._changes.items()}
+        return part
+
+    def encoded(self, about: Mapping[str, Any]) -> str:
+        """Return the whole payload as text. Args: about: facts about the run and the page."""
+        text = json.dumps({"about": about, **self.take()}, separators=(",", ":"), ensure_ascii=False)
         return base64.b64encode(zlib.compress(text.encode("utf-8", "surrogatepass"), 9)).decode()

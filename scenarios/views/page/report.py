@@ -90,13 +90,13 @@ def _page_of(trace: Path, index: TraceIndex, selection: Selection, story: RunSto
         "last_ms": index.times_ms[-1],
         "problem": index.problem,
         "stretches": _ranges_in_page(selection),
-        "story": _story_in_page(story),
+        "story": story_in_page(story),
     }
     made = page(f"{name}: what happened", payload.encoded(about), {name: svg(name) for name in MACHINES})
     return made if len(made.encode()) <= MOST_BYTES else None
 
 
-def _story_in_page(story: RunStory) -> dict[str, Any]:
+def story_in_page(story: RunStory) -> dict[str, Any]:
     """Return the story, its working controllers for the timeline, and the event at which the page opens."""
     return {
         "sentences": story.sentences,

@@ -26,9 +26,13 @@ class EventList {
     this.filter();
   }
 
+  /** Offer all nodes, kinds, topics and partitions that occur. */
   fillChoices() {
     const { run } = this;
-    const options = (id, values) => byId(id).append(...values.map((value) => element("option", { value }, value)));
+    const options = (id, values) => {
+      const known = new Set([...byId(id).options].map((option) => option.value));
+      byId(id).append(...values.filter((value) => !known.has(value)).map((value) => element("option", { value }, value)));
+    };
     const used = (places) => [...new Set(places)].map((place) => run.texts[place]).sort(byName);
     options("by-node", used(run.content.node));
     options("by-kind", used(run.content.kind));

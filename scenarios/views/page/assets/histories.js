@@ -11,9 +11,19 @@ class Histories {
     this.families = new Map();
     this.places = new Map(); // family -> the index of the event of each change, ascending
     this.names = new Map();
+    this.append(changes, texts);
+  }
+
+  /** Append changes, those of a finished run or of a part of one that goes on. */
+  append(changes, texts) {
     for (const [family, written] of Object.entries(changes)) {
-      const things = new Map();
-      const places = summed(written.at);
+      if (!this.families.has(family)) {
+        this.families.set(family, new Map());
+        this.places.set(family, []);
+        this.names.set(family, []);
+      }
+      const things = this.families.get(family);
+      const places = summed(written.at, this.places.get(family).at(-1) ?? 0);
       const names = written.names.map((name) => texts[name]);
       for (let i = 0; i < places.length; i++) {
         if (!things.has(names[i])) things.set(names[i], { at: [], values: [] });
@@ -21,9 +31,8 @@ class Histories {
         history.at.push(places[i]);
         history.values.push(family === "znode" ? withData(written.values[i], texts) : written.values[i]);
       }
-      this.families.set(family, things);
-      this.places.set(family, places);
-      this.names.set(family, names);
+      appendAll(this.places.get(family), places);
+      appendAll(this.names.get(family), names);
     }
   }
 

@@ -125,6 +125,22 @@ class Page {
     }, ADDRESS_EVERY_MS);
   }
 
+  // --- a run that goes on
+
+  /** Show what was appended to the run. Whoever looks at its last event goes on with it. */
+  grow(wasAtEnd) {
+    this.scale.grow();
+    this.picture.grow();
+    this.list.fillChoices();
+    this.list.filter();
+    for (const id of ["summary", "bars", "signs"]) byId(id).replaceChildren();
+    this.showSummary();
+    this.showFacts();
+    this.showSigns();
+    this.picture.resize();
+    this.go(wasAtEnd ? this.run.length - 1 : this.place, false);
+  }
+
   // --- playing
 
   get isPlaying() {
@@ -164,11 +180,17 @@ class Page {
 
   // --- elements that are made once
 
-  showAbout() {
+  /** Show the facts about the run in one line. */
+  showFacts() {
     const { about } = this.run;
     byId("name").textContent = about.name;
     const facts = [about.seed === null ? null : `seed ${about.seed}`, about.detail, plural(about.events, "event"), seconds(about.last_ms), about.trace, about.made_by];
     byId("about").textContent = byId("about").title = facts.filter(Boolean).join(" · ");
+  }
+
+  showAbout() {
+    const { about } = this.run;
+    this.showFacts();
     if (about.problem) this.notice(`The trace could not be read to its end: ${about.problem}. The page has what came before.`);
     if (about.events > this.run.length) {
       const parts = about.stretches.map(([first, end]) => `#${this.run.seqs[first]} to #${this.run.seqs[end - 1]}`);
@@ -413,12 +435,25 @@ class Page {
 }
 
 /** The page's interface for programs: kcsim.stateAt(place), kcsim.go(place), … */
-const kcsim = {
-  ready: unpacked(byId("payload").textContent).then((content) => {
-    byId("payload").remove();
-    const run = new Run(content);
-    const histories = new Histories(content.changes, content.texts);
-    const page = new Page(run, histories);
-    Object.assign(kcsim, { run, histories, page, stateAt: (place) => stateAt(histories, place), go: (place) => page.go(place) });
-  }),
-};
+const kcsim = {};
+
+/** Show a run. Args: more: the parts that follow the first one, if the run goes on. */
+function showRun(content, more = []) {
+  const run = new Run(content);
+  const histories = new Histories(content.changes, content.texts);
+  for (const part of more) {
+    run.append(part);
+    histories.append(part.changes, run.texts);
+  }
+  const page = new Page(run, histories);
+  Object.assign(kcsim, { run, histories, page, stateAt: (place) => stateAt(histories, place), go: (place) => page.go(place) });
+}
+
+// The page of a finished run has it in itself; to that of a run that goes on it is sent (live.js).
+const payload = byId("payload");
+if (payload !== null) {
+  kcsim.ready = unpacked(payload.textContent).then((content) => {
+    payload.remove();
+    showRun(content);
+  });
+}

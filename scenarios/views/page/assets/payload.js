@@ -14,10 +14,19 @@ async function unpacked(base64) {
   return JSON.parse(await new Response(stream).text());
 }
 
-/** Turn differences back into numbers, in place. */
-function summed(differences) {
-  for (let i = 1; i < differences.length; i++) differences[i] += differences[i - 1];
+/** Turn differences back into numbers, in place. Args: last: the number before the first one. */
+function summed(differences, last = 0) {
+  for (let i = 0; i < differences.length; i++) last = differences[i] += last;
   return differences;
+}
+
+/** Append numbers that are written as differences. */
+function appendSummed(numbers, differences) {
+  for (const number of summed(differences, numbers.at(-1) ?? 0)) numbers.push(number);
+}
+
+function appendAll(list, more) {
+  for (const each of more) list.push(each);
 }
 
 class Run {
@@ -32,6 +41,24 @@ class Run {
     this.content = content;
     this.columns = Object.entries(content.columns);
     for (const [, column] of this.columns) summed(column.at);
+    this.followersOf = null;
+  }
+
+  /** Append a part of a run that goes on, as PagePayload.take writes it. */
+  append(part) {
+    const { content } = this;
+    appendAll(this.texts, part.texts);
+    appendSummed(this.seqs, part.seq);
+    appendSummed(this.times, part.t_ms);
+    appendSummed(this.inTrace, part.place);
+    for (const name of ["node", "kind", "cause", "says", "rank"]) appendAll(content[name], part[name]);
+    for (const [name, column] of Object.entries(part.columns)) {
+      content.columns[name] ??= { at: [], values: [], are_texts: column.are_texts };
+      appendSummed(content.columns[name].at, column.at);
+      appendAll(content.columns[name].values, column.values);
+    }
+    this.columns = Object.entries(content.columns);
+    this.length = this.seqs.length;
     this.followersOf = null;
   }
 

@@ -8,11 +8,18 @@ class Picture {
   /** Draw on `canvas`; the axis has a canvas of its own, which does not scroll away. */
   constructor(run, histories, scale, canvas, axis) {
     Object.assign(this, { run, histories, scale, canvas, axis });
-    this.controllers = new Controllers(run, histories);
     this.arrows = null; // messages between lanes: pairs of events, if they are shown
+    this.grow();
+  }
+
+  /** Take what was appended to the run. */
+  grow() {
+    const { run, histories } = this;
+    this.controllers = new Controllers(run, histories);
     this.lanes = lanesOf(run, histories, this.controllers);
     this.marks = marksOf(run);
     this.counts = new Map();
+    if (this.arrows !== null) this.arrows = arrowsOf(run);
   }
 
   /** Fit the picture to the available width. */

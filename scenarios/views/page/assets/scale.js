@@ -5,11 +5,18 @@
 class Scale {
   constructor(run) {
     this.run = run;
-    this.clock = [...run.times]; // some imported events have a time before that of the event before
-    for (let i = 1; i < this.clock.length; i++) this.clock[i] = Math.max(this.clock[i], this.clock[i - 1]);
+    this.clock = [];
+    this.grow();
     this.mode = "time";
     this.from = 0;
     this.to = 1;
+  }
+
+  /** Take the events that were appended to the run. */
+  grow() {
+    const { clock, run } = this;
+    // Some imported events have a time before that of the event before.
+    for (let i = clock.length; i < run.length; i++) clock.push(Math.max(run.times[i], clock[i - 1] ?? run.times[i]));
   }
 
   /** Return the position of an event in the whole run: 0 to 1. */

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jinja2 import UndefinedError
@@ -12,13 +13,13 @@ from markupsafe import Markup
 from kcsim.scenarios.views.html.single_file import render_page
 
 
-def rendered(folder: Path, **values: object) -> str:
+def rendered(folder: Path, **values: Any) -> str:
     (folder / "a.html").write_text(
         '{% extends "base.html" %}{% block body %}<p title="{{ value }}">{{ value }}</p>{% endblock %}', encoding="utf-8"
     )
     (folder / "a.css").write_text("p { margin: 0; }", encoding="utf-8")
     (folder / "a.js").write_text('const a = "</p>{{ value }}";', encoding="utf-8")
-    return render_page(folder, "a.html", ["a.css"], ["a.js"], **values)
+    return render_page([folder], "a.html", ["a.css"], ["a.js"], **values)
 
 
 def test_a_value_that_is_markup_is_shown_as_text(tmp_path: Path) -> None:

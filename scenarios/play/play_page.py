@@ -1,0 +1,30 @@
+"""The page of a cluster that is played with: the page of a run, with a clock and acts."""
+
+from pathlib import Path
+
+from markupsafe import Markup
+
+from kcsim.scenarios.views.diagrams import MACHINES, svg
+from kcsim.scenarios.views.html.single_file import render_page
+from kcsim.scenarios.views.page.page import ASSETS as PAGE_ASSETS
+from kcsim.scenarios.views.page.page import SCRIPTS
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+def play_page(title: str, connects_to: str) -> str:
+    """Return the page.
+
+    Args:
+        connects_to: the origin of the websocket: ws://127.0.0.1:8000.
+    """
+    drawn = {name: Markup(svg(name)) for name in MACHINES}
+    return render_page(
+        [ASSETS, PAGE_ASSETS],
+        "play.html",
+        ["page.css", "play.css"],
+        [*SCRIPTS, "acts.js", "play.js"],
+        connects_to=connects_to,
+        title=title,
+        diagrams=drawn,
+    )

@@ -1,0 +1,149 @@
+"""The server of a played cluster's pages: one page, and a websocket for what happens and for what is to be done.
+
+It listens on 127.0.0.1 only. Its address has a token, so that only those who were told it can open the page. A browser sends
+the names under which it reached the server and the page: requests under another name than 127.0.0.1 or localhost (a name of
+somebody else that leads to 127.0.0.1), or from the page of another site, are refused.
+"""
+
+import asyncio
+import contextlib
+import json
+import secrets
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from kcsim.scenarios.play.play_page import play_page
+from kcsim.scenarios.play.played_cluster import SPEEDS, PlayedCluster
+
+TICK_S = 0.05
+"""How often time passes and pages are told what happened."""
+LONGEST_MESSAGE = 64 * 1024
+FORBIDDEN = 1008
+"""The code with which a websocket is closed that was refused: policy violation."""
+
+
+class PlayServer:
+    """Serves one played cluster.
+
+    Args:
+        port: where it listens.
+    """
+
+    def __init__(self, cluster: PlayedCluster, port: int) -> None:
+        self._cluster = cluster
+        self._names = {f"127.0.0.1:{port}", f"localhost:{port}"}
+        self._token = secrets.token_urlsafe(16)
+        self._pages: set[asyncio.Queue[str]] = set()
+        self.address = f"http://127.0.0.1:{port}/{self._token}/"
+        routes = [Route(f"/{self._token}/", self._page), WebSocketRoute(f"/{self._token}/stream", self._stream)]
+        self.app = Starlette(routes=routes, lifespan=self._life)
+
+    @contextlib.asynccontextmanager
+    async def _life(self, _: Starlette) -> AsyncIterator[None]:
+        passing = asyncio.create_task(self._pass_time())
+        try:
+            yield
+        finally:
+            passing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await passing
+
+    async def _page(self, request: Request) -> Response:
+        host = request.headers.get("host", "")
+        if host not in self._names:
+            return PlainTextResponse("This page is at 127.0.0.1 only.\n", 421)
+        html = play_page(self._cluster.scenario.name, f"ws://{host}")
+        return HTMLResponse(html, headers={"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})
+
+    async def _stream(self, socket: WebSocket) -> None:
+        host = socket.headers.get("host", "")
+        if host not in self._names or socket.headers.get("origin") != f"http://{host}":
+            await socket.close(FORBIDDEN)
+            return
+        await socket.accept()
+        waiting: asyncio.Queue[str] = asyncio.Queue()
+        waiting.put_nowait(self._everything())
+        self._pages.add(waiting)
+        sending = asyncio.create_task(self._send(socket, waiting))
+        try:
+            while True:
+                wanted = json.loads(await socket.receive_text())
+                if wanted == {"save": True}:
+                    waiting.put_nowait(json.dumps({"scenario": self._cluster.as_scenario()}))
+                else:
+                    self._do(wanted)
+        except (WebSocketDisconnect, ValueError, KeyError, TypeError):
+            pass  # the page is closed, or it is not ours
+        finally:
+            self._pages.discard(waiting)
+            sending.cancel()
+
+    async def _send(self, socket: WebSocket, waiting: "asyncio.Queue[str]") -> None:
+        while True:
+            await socket.send_text(await waiting.get())
+
+    def _do(self, wanted: dict[str, Any]) -> None:
+        """Do what a page asks for. Raises: ValueError, KeyError or TypeError, if no page of ours asks so."""
+        cluster = self._cluster
+        match wanted:
+            case {"act": str(step)}:
+                cluster.act(step)
+                self._tell({"acts": self._acts()})
+            case {"paused": bool(is_paused)}:
+                cluster.is_paused = is_paused
+            case {"speed": int() | float() as speed} if speed in SPEEDS:
+                cluster.speed = speed
+            case {"next": True}:
+                cluster.next_event()
+            case {"back": int(to_ms)} if 0 <= to_ms <= cluster.now_ms:
+                cluster.go_back(to_ms)
+                cluster.take()
+                self._tell_text(self._everything())
+            case _:
+                raise ValueError
+        self._tell({"clock": self._clock()})
+
+    async def _pass_time(self) -> None:
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(TICK_S)
+            now = time.monotonic()
+            self._cluster.pass_time((now - last) * 1000)
+            last = now
+            part, refused = self._cluster.take()
+            if part is not None:
+                self._tell({"part": part, "about": self._about()})
+            for act, why in refused:
+                self._tell({"refused": {"at_ms": act.at_ms, "step": act.step, "why": why}})
+            self._tell({"clock": self._clock()})
+
+    def _everything(self) -> str:
+        stream = self._cluster.stream
+        return json.dumps(
+            {"all": stream.parts, "about": self._about(), "clock": self._clock(), "acts": self._acts()},
+            separators=(",", ":"),
+        )
+
+    def _about(self) -> dict[str, Any]:
+        return self._cluster.stream.about(self._cluster.scenario.name, self._cluster.seed)
+
+    def _clock(self) -> dict[str, Any]:
+        cluster = self._cluster
+        return {"now_ms": cluster.now_ms, "speed": cluster.speed, "paused": cluster.is_paused}
+
+    def _acts(self) -> list[list[Any]]:
+        return [[act.at_ms, act.step] for act in self._cluster.acts]
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        self._tell_text(json.dumps(message, separators=(",", ":")))
+
+    def _tell_text(self, text: str) -> None:
+        for waiting in self._pages:
+            waiting.put_nowait(text)
