@@ -148,6 +148,8 @@ class PacedRun:
                 self._is_waiting = True
                 self._changed.notify_all()
                 self._changed.wait_for(lambda: not self._is_waiting)
+        if self._ended.is_settled:
+            self._pass_time()  # the run has not come so far as to wait for its end
         self._ended.resolve(None)
 
     def _due_act(self) -> Act | None:

@@ -106,6 +106,10 @@ class PlayedCluster:
             self._at_ms += real_ms * self.speed
             self._run.allow_until(self.now_ms)
 
+    def finish_passing(self) -> None:
+        """Wait until everything has happened up to the present time of the clock."""
+        self._run.wait_until_reached(RERUN_WITHIN_S)
+
     def next_event(self) -> None:
         """Pause, and let time pass to the next thing that happens."""
         self.is_paused = True

@@ -1,6 +1,6 @@
 """The server of a played cluster's pages: one page, and a websocket for what happens and for what is to be done.
 
-It listens on 127.0.0.1 only. Its address has a token, so that only those who were told it can open the page. A browser sends
+It listens on 127.0.0.1 only. Its address has a token, so that only those who have it can open the page. A browser sends
 the names under which it reached the server and the page: requests under another name than 127.0.0.1 or localhost (a name of
 somebody else that leads to 127.0.0.1), or from the page of another site, are refused.
 """
@@ -23,7 +23,7 @@ from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.played_cluster import SPEEDS, PlayedCluster
 
 TICK_S = 0.05
-"""How often time passes and pages are told what happened."""
+"""How often time passes and pages are sent what happened."""
 LONGEST_MESSAGE = 64 * 1024
 FORBIDDEN = 1008
 """The code with which a websocket is closed that was refused: policy violation."""
@@ -95,7 +95,7 @@ class PlayServer:
         match wanted:
             case {"act": str(step)}:
                 cluster.act(step)
-                self._tell({"acts": self._acts()})
+                self._send_to_all({"acts": self._acts()})
             case {"paused": bool(is_paused)}:
                 cluster.is_paused = is_paused
             case {"speed": int() | float() as speed} if speed in SPEEDS:
@@ -105,10 +105,10 @@ class PlayServer:
             case {"back": int(to_ms)} if 0 <= to_ms <= cluster.now_ms:
                 cluster.go_back(to_ms)
                 cluster.take()
-                self._tell_text(self._everything())
+                self._send_text_to_all(self._everything())
             case _:
                 raise ValueError
-        self._tell({"clock": self._clock()})
+        self._send_to_all({"clock": self._clock()})
 
     async def _pass_time(self) -> None:
         last = time.monotonic()
@@ -119,10 +119,10 @@ class PlayServer:
             last = now
             part, refused = self._cluster.take()
             if part is not None:
-                self._tell({"part": part, "about": self._about()})
+                self._send_to_all({"part": part, "about": self._about()})
             for act, why in refused:
-                self._tell({"refused": {"at_ms": act.at_ms, "step": act.step, "why": why}})
-            self._tell({"clock": self._clock()})
+                self._send_to_all({"refused": {"at_ms": act.at_ms, "step": act.step, "why": why}})
+            self._send_to_all({"clock": self._clock()})
 
     def _everything(self) -> str:
         stream = self._cluster.stream
@@ -141,9 +141,9 @@ class PlayServer:
     def _acts(self) -> list[list[Any]]:
         return [[act.at_ms, act.step] for act in self._cluster.acts]
 
-    def _tell(self, message: dict[str, Any]) -> None:
-        self._tell_text(json.dumps(message, separators=(",", ":")))
+    def _send_to_all(self, message: dict[str, Any]) -> None:
+        self._send_text_to_all(json.dumps(message, separators=(",", ":")))
 
-    def _tell_text(self, text: str) -> None:
+    def _send_text_to_all(self, text: str) -> None:
         for waiting in self._pages:
             waiting.put_nowait(text)

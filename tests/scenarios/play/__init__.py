@@ -1,0 +1,1 @@
+"""Tests of clusters that are played with on a page."""

@@ -1,0 +1,44 @@
+"""The page of a played cluster, in a browser."""
+
+import json
+
+from tests.chromium import Chromium
+from tests.scenarios.play.conftest import served
+from tests.scenarios.views.page.conftest import chromium  # noqa: F401 -- a fixture
+
+RUNNING = 'kcsim.histories.at(kcsim.run.length - 1, "process", "broker-2") === "running"'
+DEAD = 'kcsim.histories.at(kcsim.run.length - 1, "process", "broker-2") === "dead"'
+LEADERS = '[...kcsim.histories.allAt(kcsim.run.length - 1, "partition").values()].map((value) => value[1])'
+
+
+def test_a_broker_is_killed_by_a_click_and_comes_back_when_one_goes_back(chromium: Chromium) -> None:  # noqa: F811
+    with served() as server, chromium.open(server.address) as tab:
+        tab.evaluate("play.send({speed: 10})")
+        tab.wait_for(f"{LEADERS}.length === 2 && {LEADERS}.every((leader) => leader > 0)")
+        tab.wait_for(RUNNING)
+        before_ms = tab.evaluate("kcsim.run.times.at(-1)")
+        tab.evaluate("play.choose('broker-2')")
+        tab.evaluate("[...document.querySelectorAll('#act-buttons button')].find((one) => one.innerText === 'Kill').click()")
+        tab.wait_for(DEAD)
+        tab.wait_for(f"{LEADERS}.every((leader) => leader > 0 && leader !== 2)")
+        assert "kill: broker-2" in tab.text("#act-list")
+        assert "broker-2" in tab.text("#summary")
+        tab.press("p")
+        tab.wait_for("document.querySelector('#clock-pause').getAttribute('aria-pressed') === 'true'")
+        tab.evaluate(f"kcsim.go(kcsim.run.times.indexOf({before_ms}))")
+        tab.evaluate("play.send({back: kcsim.run.times[kcsim.page.place]})")
+        tab.wait_for(
+            "typeof kcsim !== 'undefined' && kcsim.run !== undefined && kcsim.run.times.at(-1) <= " + str(before_ms)
+        )
+        tab.wait_for(RUNNING)
+        assert "kill: broker-2" not in tab.text("#act-list")
+        assert [one for one in tab.complaints if "ws://" not in one] == []
+
+
+def test_a_step_is_typed_and_what_cannot_be_done_is_shown(chromium: Chromium) -> None:  # noqa: F811
+    with served() as server, chromium.open(server.address) as tab:
+        tab.wait_for(RUNNING)
+        for step in ("pause: broker-2", "pause: broker-9"):
+            tab.evaluate(f"byId('act-text').value = {json.dumps(step)}; byId('act-form').requestSubmit()")
+        tab.wait_for("document.querySelector('#act-refused').innerText.includes('broker-9')")
+        tab.wait_for('kcsim.histories.at(kcsim.run.length - 1, "process", "broker-2") === "paused"')
