@@ -86,7 +86,7 @@ EXPECTED_FAILURES = (
 
 
 class BrokerStartError(Exception):
-    """The broker refuses to start, as Kafka's does. The message says why."""
+    """The broker refuses to start, as Kafka's does. The message says why, and does not name the broker."""
 
 
 class Broker:
@@ -261,7 +261,7 @@ class Broker:
             if isinstance(error, BrokerStartError):
                 raise
             why = f"{error}: {ID_IS_TAKEN}" if isinstance(error, NodeExistsError) else str(error)
-            raise BrokerStartError(f"broker {self.broker_id} does not start: {why}") from error
+            raise BrokerStartError(why) from error
         self.data.retention.startup(cause)
         # Only now: requests that the controller has sent meanwhile wait in the socket.
         self._handlers.start(listening)

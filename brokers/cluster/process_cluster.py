@@ -253,7 +253,7 @@ class ProcessCluster:
         try:
             await slot.process.wait_until_up(UP_WITHIN_MS / 1000)
         except BrokerExitedError as error:
-            fields = EventFields(broker_id=broker_id, detail=str(error))
+            fields = EventFields(broker_id=broker_id, detail=error.reason)
             self.log.append(slot.name, EventKind.BROKER_START_FAILED, cause, fields)
             raise ClusterError(str(error)) from None
         await self.wait_until(not_registered, UP_WITHIN_MS)

@@ -153,7 +153,7 @@ class SimulatedBrokerProcess(GuardedBroker):
 
     def _exited(self, status: int | None) -> BrokerExitedError:
         assert status is not None, "a broker that was never started is not waited for"
-        reason = " ".join(self.last_lines(1)).removeprefix("kcsim: ")
+        reason = " ".join(self.last_lines(1)).removeprefix("kcsim: ").removeprefix(f"{self.name} does not start: ")
         return BrokerExitedError(self.name, status, reason, self.logs / CONSOLE)
 
     def _timed_out(self, timeout_s: float, what: str) -> TimedOutError:
