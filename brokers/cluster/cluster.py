@@ -32,7 +32,7 @@ from kcsim.brokers.network.process import Process, WriteBreakpoint, WriteMoment
 from kcsim.brokers.network.process_states import ProcessState
 from kcsim.brokers.ports import BrokerPorts
 from kcsim.brokers.stored_logs.stored_disk import StoredDisk
-from kcsim.controller.capabilities import RELEASES, Release, default_release
+from kcsim.controller.capabilities import RELEASES, Release
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
 from kcsim.controller.protections import Protections
 from kcsim.controller.requests import ErrorCode
@@ -484,8 +484,7 @@ class Cluster:
     @property
     def release(self) -> Release:
         """The newest release among its brokers: that of the commands."""
-        configs = (self._config_of(slot).controller for slot in self._slots.values())
-        releases = [config.release or default_release(config.inter_broker_protocol_version) for config in configs]
+        releases = (self._config_of(slot).controller.effective_release for slot in self._slots.values())
         return max(releases, key=RELEASES.index)
 
     @property
