@@ -19,10 +19,10 @@ from kcsim.brokers.cluster.live_environment import (
     restarted_ms,
     servers_of,
 )
-from kcsim.brokers.cluster.process_cluster import ProcessCluster, ProcessObserver, ProcessSlot
-from kcsim.brokers.cluster.process_feed import FeedClock, RunClock
-from kcsim.brokers.cluster.process_ports import AdminTools, BrokerProcess
-from kcsim.brokers.cluster.proxied_network import ProxiedNetwork
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster, ProcessObserver, ProcessSlot
+from kcsim.brokers.cluster.processes.process_feed import FeedClock, RunClock
+from kcsim.brokers.cluster.processes.process_ports import AdminTools, BrokerProcess
+from kcsim.brokers.cluster.processes.proxied_network import ProxiedNetwork
 from kcsim.brokers.cluster.run_setup import (
     ADMIN_CONNECT_TIMEOUT_MS,
     ADMIN_SESSION_TIMEOUT_MS,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kcsim.brokers.apache_kafka.errors import BrokerExitedError
-from kcsim.brokers.cluster.broker_traces import trace_path
+from kcsim.brokers.cluster.processes.broker_traces import trace_path
 from kcsim.brokers.config import NO_SETTINGS, PROTOCOL_VERSION, Value
 from kcsim.brokers.guarded_broker import GuardedBroker
 from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, Release, default_release
