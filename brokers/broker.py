@@ -86,7 +86,7 @@ EXPECTED_FAILURES = (
 
 
 class BrokerStartError(Exception):
-    """The broker refuses to start, as Kafka's does. The message says why."""
+    """The broker refuses to start, as Kafka's does. The message says why, and does not name the broker."""
 
 
 class Broker:
@@ -261,7 +261,7 @@ class Broker:
             if isinstance(error, BrokerStartError):
                 raise
             why = f"{error}: {ID_IS_TAKEN}" if isinstance(error, NodeExistsError) else str(error)
-            raise BrokerStartError(f"broker {self.broker_id} does not start: {why}") from error
+            raise BrokerStartError(why) from error
         self.data.retention.startup(cause)
         # Only now: requests that the controller has sent meanwhile wait in the socket.
         self._handlers.start(listening)
@@ -283,7 +283,8 @@ class Broker:
             dirs = ", ".join(self.disk.log_dirs)
             raise BrokerStartError(f"Shutdown broker because all log dirs in {dirs} have failed: malformed checkpoint files")
         await self.replicas.read_settings(cause)
-        self._listening = self._ports.network.listen(self._config.host_name, self._config.port_of(self.broker_id))
+        host, port = self._config.host_name, self._config.port_of(self.broker_id)
+        self._listening = self._ports.network.listen(host, port, self._config.controller.effective_release)
         await self._refuse_taken_endpoints(cause)
         await self._register(cause)
         self.controller.startup(cause)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+from kcsim.controller.capabilities import Release
 from kcsim.controller.ports import Transport
 from kcsim.eventlog.sink import EventSink
 from kcsim.runtime.ports import Runtime
@@ -146,8 +147,12 @@ class BoundsRecords(Protocol):
 class Network(BrokerTransport, Protocol):
     """The network as one process sees it."""
 
-    def listen(self, host: str, port: int) -> Listening:
-        """Accept connections there from now on, even before accept is called. Raises: AddressInUseError."""
+    def listen(self, host: str, port: int, release: Release | None = None) -> Listening:
+        """Accept connections there from now on, even before accept is called. Raises: AddressInUseError.
+
+        Args:
+            release: the release of Kafka whose versions of requests are served over TCP; None: that of the newest.
+        """
         ...
 
 

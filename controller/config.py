@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, Capabilities, Release, capabilities_of
+from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, Capabilities, Release, capabilities_of, default_release
 from kcsim.controller.hardening import NOT_HARDENED, Hardening
 from kcsim.controller.protections import ALL_ON, Protections
 
@@ -32,6 +32,11 @@ class ControllerConfig:
     protections: Protections = ALL_ON
     release: Release | None = None
     hardening: Hardening = NOT_HARDENED
+
+    @property
+    def effective_release(self) -> Release:
+        """The release of the broker: what is set, or what the protocol version stands for."""
+        return self.release or default_release(self.inter_broker_protocol_version)
 
     @property
     def capabilities(self) -> Capabilities:

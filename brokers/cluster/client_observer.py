@@ -70,6 +70,7 @@ class ClientObserver:
         self._causes = causes
         self._records = records
         self._connections: dict[str, _Connection] = {}
+        self._refused: set[tuple[int, str, str, str]] = set()
 
     # --- connections
 
@@ -108,6 +109,24 @@ class ClientObserver:
         connection = self._connections.pop(client, None) or _Connection("", self._causes.of_process(self._node))
         fields = EventFields(client_id=connection.client_id, target=client, detail=why)
         self._log.append(self._node, EventKind.CLIENT_CONNECTION_CLOSED, connection.event, fields)
+
+    def refused_broker(self, broker: str, request: str, why: str) -> None:
+        """The connection of a broker was closed because this broker's release does not know the version of its request.
+
+        A broker tries again, a controller ten times a second: only the first time is an event.
+        """
+        started = self._causes.of_process(self._node)
+        refused = (started, broker, request, why)
+        if refused in self._refused:
+            return
+        self._refused.add(refused)
+        fields = EventFields(
+            event=request,
+            broker_id=int(broker.removeprefix(BROKER_PREFIX)),
+            error=ErrorCode.UNSUPPORTED_VERSION.name,
+            detail=why,
+        )
+        self._log.append(self._node, EventKind.REQUEST_REFUSED, started, fields)
 
     def disconnected(self, client: str, end: ConnectionEnd) -> None:
         """A connection ended for another reason. One over which no request has come is not reported."""

@@ -32,7 +32,7 @@ from kcsim.brokers.network.process import Process, WriteBreakpoint, WriteMoment
 from kcsim.brokers.network.process_states import ProcessState
 from kcsim.brokers.ports import BrokerPorts
 from kcsim.brokers.stored_logs.stored_disk import StoredDisk
-from kcsim.controller.capabilities import RELEASES, Release, default_release
+from kcsim.controller.capabilities import RELEASES, Release
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
 from kcsim.controller.protections import Protections
 from kcsim.controller.requests import ErrorCode
@@ -101,7 +101,7 @@ class Cluster:
         self._slots = {
             b.name: _BrokerSlot(
                 b,
-                _disk(spec, b.broker_id, dirs, random.Random(f"{seed} {b.name} disk")),
+                environment.disks.get(b.name) or Disk(dirs, disk_numbers(seed, b)),
                 random.Random(f"{seed} {b.name}"),
                 settings=dict(b.settings),
                 release=spec.release,
@@ -215,10 +215,10 @@ class Cluster:
             slot = self._slot(name)
             slot.settings.update(settings)
             slot.release = release or slot.release
-        boots = [self._boot(self._slot(name), cause) for name in names]
-        failures = [str(error) for boot in boots if (error := await boot.wait()) is not None]
+        boots = {name: self._boot(self._slot(name), cause) for name in names}
+        failures = {name: error for name, boot in boots.items() if (error := await boot.wait()) is not None}
         if failures:
-            raise ClusterError("; ".join(failures))
+            raise ClusterError("; ".join(f"{name} does not start: {error}" for name, error in failures.items()))
         return cause
 
     def _boot(self, slot: _BrokerSlot, cause: int) -> "Promise[BrokerStartError | None]":
@@ -484,8 +484,7 @@ class Cluster:
     @property
     def release(self) -> Release:
         """The newest release among its brokers: that of the commands."""
-        configs = (self._config_of(slot).controller for slot in self._slots.values())
-        releases = [config.release or default_release(config.inter_broker_protocol_version) for config in configs]
+        releases = (self._config_of(slot).controller.effective_release for slot in self._slots.values())
         return max(releases, key=RELEASES.index)
 
     @property
@@ -645,9 +644,14 @@ def _touches(request: Request, path: str | None) -> bool:
     return path is None or request.path == path or request.path.startswith(path.rstrip("/") + "/")
 
 
-def _disk(spec: ClusterSpec, broker_id: int, log_dirs: Sequence[str], numbers: random.Random) -> Disk:
-    """Return a broker's disk. Raises: StorageError."""
+def open_disks(spec: ClusterSpec, seed: int) -> Mapping[str, Disk]:
+    """Return the disk of each broker whose logs are kept in files. Raises: StorageError."""
     if spec.data_dir is None:
-        return Disk(log_dirs, numbers)
-    assert len(spec.brokers) == 1, "a data directory has the logs of one broker"
-    return StoredDisk(spec.data_dir, BrokerId(broker_id), log_dirs, numbers)
+        return {}
+    (broker,) = spec.brokers  # a data directory has the logs of one broker
+    dirs = BrokerConfig.of(spec.settings, release=spec.release).log_dir_names
+    return {broker.name: StoredDisk(spec.data_dir, BrokerId(broker.broker_id), dirs, disk_numbers(seed, broker))}
+
+
+def disk_numbers(seed: int | None, broker: BrokerSpec) -> random.Random:
+    return random.Random(f"{seed} {broker.name} disk")

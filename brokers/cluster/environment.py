@@ -6,6 +6,7 @@ from typing import Protocol
 
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.cluster.server_faults import ZooKeeperMembers
+from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.network.client_link import OpensPorts
 from kcsim.brokers.ports import OpensControlPlanes
 from kcsim.eventlog.event_log import EventLog
@@ -39,6 +40,7 @@ class ClusterEnvironment:
         open_control_plane: opens the way of the requests between controller and brokers over TCP; None: it cannot be done.
         acknowledged_records: those that brokers have acknowledged to such clients.
         clients: such clients; None: there cannot be any.
+        disks: by broker, those that were opened before the run began; the other brokers' logs are in memory.
     """
 
     runtime: Runtime
@@ -51,3 +53,4 @@ class ClusterEnvironment:
     open_control_plane: OpensControlPlanes | None = None
     acknowledged_records: AcknowledgedRecords = field(default_factory=AcknowledgedRecords)
     clients: ObservedClients | None = None
+    disks: Mapping[str, Disk] = field(default_factory=dict)

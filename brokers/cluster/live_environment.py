@@ -2,14 +2,14 @@
 
 import shutil
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
-from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.cluster import Cluster, open_disks
 from kcsim.brokers.cluster.cluster_spec import ClusterSpec
 from kcsim.brokers.cluster.environment import ClusterEnvironment
 from kcsim.brokers.cluster.run_setup import (
@@ -23,6 +23,7 @@ from kcsim.brokers.cluster.run_setup import (
 from kcsim.brokers.cluster.stalls import watch_for_stalls
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.brokers.config import BrokerConfig
+from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.network.client_link import ClientListener, OpenPort, OpensPorts
 from kcsim.brokers.ports import OpensControlPlanes, OpenTransport
 from kcsim.brokers.wire.request_causes import RequestCauses
@@ -56,6 +57,21 @@ Around = Callable[[str], AbstractContextManager[None]]
 """Connect string of a run's ZooKeeper -> a context that surrounds the run while ZooKeeper is up."""
 
 
+@dataclass(frozen=True, slots=True)
+class _RunBeginning:
+    """The beginning of a run.
+
+    Attributes:
+        seq: of its first event.
+        epoch_ms: in ms since 1970.
+        disks: those whose logs are kept in files, by broker.
+    """
+
+    seq: int
+    epoch_ms: int
+    disks: Mapping[str, Disk]
+
+
 def run_live(
     choice: ZooKeeperChoice,
     spec: ClusterSpec,
@@ -71,7 +87,7 @@ def run_live(
         zk_log: a data directory to copy its transaction log to; only with one server that the run started.
 
     Raises: what the script raises; ServerError (NoChrootError, InMigrationError and OccupiedError before anything is
-        written), ZooKeeperUnavailableError.
+        written), StorageError (also before), ZooKeeperUnavailableError.
     """
     runtime = WallClockRuntime()
     log = EventLog(runtime.now_ms)
@@ -84,9 +100,10 @@ def run_live(
             epoch_ms = restarted_ms(runtime)
             began_ms = epoch_ms if spec.has_brokers_elsewhere else None
             described = replace(info, zookeeper=info.zookeeper + already, began_ms=began_ms)
-            began = begin_run(log, described, spec, subscribers)
+            disks = open_disks(spec, info.seed)  # what is refused has not begun
+            began = _RunBeginning(begin_run(log, described, spec, subscribers), epoch_ms, disks)
             with around(servers.connect_string):
-                await _run_on(servers, choice, spec, runtime, log, script, began, epoch_ms)
+                await _run_on(servers, choice, spec, runtime, log, script, began)
         finally:
             if zk_log is not None:
                 keep_log(servers, zk_log)
@@ -142,8 +159,7 @@ async def _run_on(
     runtime: WallClockRuntime,
     log: EventLog,
     script: Script,
-    began: int,
-    epoch_ms: int,
+    began: _RunBeginning,
 ) -> None:
     records = AcknowledgedRecords()
     clients = None if spec.client_ports is None else _observers_of_clients(runtime, log, spec, records)
@@ -151,7 +167,7 @@ async def _run_on(
     open_port = None if clients is None else _port_opener(runtime, clients, causes)
     live, zookeeper, capture = _client_with_capture(servers, spec.zookeeper_proxy, log)
     direct = zookeeper if spec.zookeeper_proxy is None else LiveZooKeeper(servers.connect_string, security=servers.security)
-    admin = await direct.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
+    admin = await direct.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began.seq)
     if isinstance(capture, TransactionLogCapture):
         admin = CaughtUpSession(admin, capture)
     members = None if choice.kind is ZooKeeperKind.EXTERNAL else FaultAttributingServers(servers, live)
@@ -161,11 +177,12 @@ async def _run_on(
         zookeeper,
         admin,
         members,
-        epoch_ms,
+        began.epoch_ms,
         open_port,
         _control_plane_opener(runtime, causes) if spec.control_plane_over_tcp else None,
         records,
         clients,
+        began.disks,
     )
 
     async def look() -> None:

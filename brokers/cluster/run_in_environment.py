@@ -17,7 +17,7 @@ from kcsim.zk.files.log_writer import LogWriter
 
 if TYPE_CHECKING:
     from kcsim.brokers.apache_kafka.installation import KafkaInstallation
-    from kcsim.brokers.cluster.process_environment import ProcessScript
+    from kcsim.brokers.cluster.processes.process_environment import ProcessScript
 
 
 def run_in_environment(
@@ -64,7 +64,7 @@ def run_with_kafka(
     zk_log: Path | None = None,
 ) -> EventLog:
     """Run a script like run_in_environment, with brokers of a real Apache Kafka on a real ZooKeeper that the run starts."""
-    from kcsim.brokers.cluster.kafka_environment import run_on_kafka
+    from kcsim.brokers.cluster.processes.kafka_environment import run_on_kafka
 
     with _kept(trace, on_event) as subscribers:
         return run_on_kafka(kafka, choice, spec, info, script, subscribers, zk_log)
@@ -80,7 +80,7 @@ def run_with_processes(
     zk_log: Path | None = None,
 ) -> EventLog:
     """Run a script like run_in_environment, with simulated brokers in processes of their own on a real ZooKeeper."""
-    from kcsim.brokers.cluster.simulated_process_environment import run_on_simulated_processes
+    from kcsim.brokers.cluster.processes.simulated_process_environment import run_on_simulated_processes
 
     with _kept(trace, on_event) as subscribers:
         return run_on_simulated_processes(choice, spec, info, script, subscribers, zk_log=zk_log)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from kcsim.brokers.network.link_conditions import CLIENTS
 from kcsim.brokers.network.link_stream import OPENING, NetworkMedium, Stream
 from kcsim.brokers.ports import Incoming
+from kcsim.controller.capabilities import Release
 
 CONNECT, ANSWER = "Connect", "answer to "
 
@@ -114,10 +115,12 @@ class ClientListener(Protocol):
 
     Attributes:
         node: the broker.
+        release: that of the broker, by which the versions of requests go that it serves; None: the newest.
         condition_watchers: called after each change of the network's faults.
     """
 
     node: str
+    release: Release | None
 
     @property
     def condition_watchers(self) -> list[Callable[[], None]]: ...

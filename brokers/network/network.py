@@ -14,6 +14,7 @@ from kcsim.brokers.network.client_link import ANSWER, CONNECT, ClientEnd, Client
 from kcsim.brokers.network.link_conditions import CLIENTS, LinkConditions, LinkCut, Links
 from kcsim.brokers.network.link_stream import OPENING, LinkFaultContext, NetworkMedium, Stream
 from kcsim.brokers.ports import AddressInUseError, Incoming, ListenerClosedError, OpensControlPlanes, OpenTransport
+from kcsim.controller.capabilities import Release
 from kcsim.controller.ports import BrokerConnectionError
 from kcsim.errors import TimedOutError
 from kcsim.runtime.ports import Mailbox, Promise, Runtime
@@ -142,9 +143,9 @@ class Interface:
             raise
         return link
 
-    def listen(self, host: str, port: int) -> "Listener":
+    def listen(self, host: str, port: int, release: Release | None = None) -> "Listener":
         address = host, port
-        listener = Listener(self._network, address, self.node, self._listeners)
+        listener = Listener(self._network, address, self.node, self._listeners, release)
         self._network.attach(listener, address, self.node)
         self._listeners[listener] = None
         if self._network.open_port is not None:
@@ -174,11 +175,20 @@ class Listener:
 
     Attributes:
         node: the node that listens.
+        release: as `listen` has it.
         port: the TCP port at the same address; None: there is none.
     """
 
-    def __init__(self, network: MemoryNetwork, address: Address, node: str, opened: "dict[Listener, None]") -> None:
+    def __init__(
+        self,
+        network: MemoryNetwork,
+        address: Address,
+        node: str,
+        opened: "dict[Listener, None]",
+        release: Release | None = None,
+    ) -> None:
         self.node = node
+        self.release = release
         self.links: dict[Link, None] = {}
         self._network = network
         self._address = address

@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from typing import Any, Protocol
 
 from kcsim.brokers.ports import BrokerConnection, BrokerTransport, Incoming, Listening, Network
+from kcsim.controller.capabilities import Release
 
 
 class Host(Protocol):
@@ -41,9 +42,9 @@ class ProcessNetwork(ProcessTransport):
         super().__init__(process, inner)
         self._inner = inner
 
-    def listen(self, host: str, port: int) -> Listening:
+    def listen(self, host: str, port: int, release: Release | None = None) -> Listening:
         self._process.check_alive()
-        return _ProcessListening(self._process, self._inner.listen(host, port))
+        return _ProcessListening(self._process, self._inner.listen(host, port, release))
 
 
 class _ProcessConnection:

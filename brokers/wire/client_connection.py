@@ -32,6 +32,7 @@ from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, UnknownVersion
 from kcsim.brokers.wire.message_reader import MalformedFrameError
 from kcsim.brokers.wire.packed_reading import PACKED_REQUESTS
 from kcsim.brokers.wire.request_causes import RequestCauses
+from kcsim.controller.capabilities import Release
 from kcsim.errors import Killed
 from kcsim.eventlog.outages import BROKER_PREFIX
 from kcsim.runtime.ports import Promise, Runtime
@@ -102,6 +103,10 @@ class PortObserver(Protocol):
 
     def closed(self, client: str, why: str) -> None:
         """A connection was closed because of what came over it."""
+        ...
+
+    def refused_broker(self, broker: str, request: str, why: str) -> None:
+        """The connection of a broker was closed because this broker's release does not know the version of its request."""
         ...
 
     def disconnected(self, client: str, end: ConnectionEnd) -> None:
@@ -221,6 +226,8 @@ class KafkaClientConnection(asyncio.Protocol):
             observer.disconnected(self._client, ConnectionEnd.CLOSED_BY_CLIENT)
         except (MalformedFrameError, ConnectionRefusedByApiError) as error:
             observer.closed(self._client, str(error))
+        except _UnservedBrokerError as error:
+            observer.refused_broker(self._link.ends[0], error.request, str(error))
         except TimeoutError:
             observer.disconnected(self._client, ConnectionEnd.IDLE)
         except (asyncio.CancelledError, Killed):
@@ -250,10 +257,12 @@ class KafkaClientConnection(asyncio.Protocol):
         context, began_s, name = self._context, self._loop.time(), name_of_request(content)
         try:
             frame = decode_request(content, self._client, context.fetch_sessions, PACKED_REQUESTS)
-            if not is_served(frame.api_key, frame.version):
+            if not is_served(frame.api_key, frame.version, context.listener.release):
                 raise UnknownVersionError(frame.api_key, frame.version, frame.correlation_id)
         except UnknownVersionError as error:
             if error.api_key != API_VERSIONS:
+                if self._link.ends[0].startswith(BROKER_PREFIX):
+                    raise _UnservedBrokerError(name, error.version, context.listener.release) from error
                 raise MalformedFrameError(str(error)) from error
             answer = refusal_of_api_versions(error.correlation_id)
             self._link.answer(name, len(answer), self._write, answer)
@@ -319,6 +328,17 @@ def _node_of(client_id: str, request: str) -> str:
     if request in OF_FOLLOWERS and (fetcher := _FETCHER.fullmatch(client_id)) is not None:
         return f"{BROKER_PREFIX}{fetcher[1]}"
     return f"{CLIENT}{client_id}"
+
+
+class _UnservedBrokerError(Exception):
+    """A broker sends a request in a version that is not served. Attributes: request: its name."""
+
+    def __init__(self, request: str, version: int, release: Release | None) -> None:
+        own = "this broker" if release is None else f"Kafka {release}, the release of this broker,"
+        super().__init__(
+            f"{own} does not know version {version}; the sender's inter.broker.protocol.version is that of a newer release"
+        )
+        self.request = request
 
 
 class _UnderWay(NamedTuple):

@@ -188,14 +188,13 @@ def check_protections(names: Sequence[str]) -> None:
 def check_capabilities(names: Sequence[str], cluster: "ClusterModel | ClusterSpec") -> None:
     """Reject protections that came with a later version, of the protocol or of Kafka, than that of the cluster."""
     from kcsim.brokers.config import PROTOCOL_VERSION, BrokerConfig
-    from kcsim.controller.capabilities import PROTOCOL_VERSIONS, default_release
+    from kcsim.controller.capabilities import PROTOCOL_VERSIONS
 
     config = BrokerConfig.of(cluster.settings, release=cluster.release).controller
     protocol_version = config.inter_broker_protocol_version
-    release = config.release or default_release(protocol_version)
     for protection in PROTECTIONS:
         since = protection.since
-        version = release if protection.is_of_release else protocol_version
+        version = config.effective_release if protection.is_of_release else protocol_version
         if protection.name in names and since and PROTOCOL_VERSIONS.index(since) > PROTOCOL_VERSIONS.index(version):
             came_with = "Kafka" if protection.is_of_release else PROTOCOL_VERSION
             why = f"{protection.name} came with {came_with} {since}, and this cluster has {version}"

@@ -352,7 +352,7 @@ class _UpCommand:
                 subscribers.insert(0, kept.write)
             info = RunInfo(f"cluster {options.name}", options.seed, where)
             if options.processes:
-                from kcsim.brokers.cluster.simulated_process_environment import run_on_simulated_processes
+                from kcsim.brokers.cluster.processes.simulated_process_environment import run_on_simulated_processes
 
                 info = replace(info, brokers=IN_PROCESSES)
                 run_on_simulated_processes(choice, spec, info, script, subscribers, self._while_serving)

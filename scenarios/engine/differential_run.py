@@ -11,7 +11,7 @@ from itertools import pairwise
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.cluster_spec import ClusterSpec
-from kcsim.brokers.cluster.process_cluster import ProcessCluster
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice

@@ -42,7 +42,7 @@ from tests.bench.failover import (
     open_session,
     placed,
 )
-from tests.bench.kafka_controller import kafka_controller
+from tests.bench.kafka_processes import kafka_controller
 
 KAFKAS_ID = 100
 WARM_UP, MEASURED = 1, 2

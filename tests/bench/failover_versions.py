@@ -37,7 +37,7 @@ from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.errors import ServerError
 from kcsim.znodes import paths
 from tests.bench.failover import BROKERS, PARTITIONS_PER_TOPIC, Work, open_session, placed
-from tests.bench.kafka_controller import kafka_controller
+from tests.bench.kafka_processes import kafka_controller
 from tests.controller.stub_brokers import FIRST_PORT, StubBrokers
 from tests.requirements import KAFKA_3_9_1
 

@@ -2,14 +2,15 @@
 
 The writes of the simulator's own clients are known from the replies, with their causes. Other changes (an ephemeral znode
 that is deleted with its session, an operator's change) are reported by the clients' watches, or found by reading the znodes
-that elections use, from time to time (`look`). An operator's change has no cause, and of several changes between two reads
-only the last is seen.
+that elections use, from time to time, and the other known ones in turn (`look`). An operator's change has no cause, and of
+several changes between two reads only the last is seen.
 
 No server reports the end of another client's session. The end is inferred when an ephemeral znode of the session disappears
 that no own client deleted, if a fault was injected into the session or its owner closed it, or if it was the session's last
 ephemeral znode. An operator who deletes a broker's registration by hand, with another client, causes the same inference.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -49,6 +50,9 @@ from kcsim.zk.ports import FaultableSession, Session, ZooKeeper
 from kcsim.zk.wrapped_session import WrappedSession
 from kcsim.znodes import paths
 
+KNOWN_AT_ONCE = 10
+"""How many known znodes a look reads, in turn: a large cluster has many, and its ZooKeeper has other clients to serve."""
+
 
 class ZnodeVersion(NamedTuple):
     """A version of one znode. Versions are ordered by zxid, then version: one transaction may create and set a znode."""
@@ -74,7 +78,8 @@ class ClientChangeCapture:
         self._last_gone: dict[str, ZnodeVersion] = {}  # the change at which a znode was known to be absent
         self._owner_of: dict[str, SessionId] = {}  # of each ephemeral znode that exists
         self._under_way: dict[str, list[tuple[WriteOp, Cause]]] = {}  # path -> own writes that are not answered yet
-        self._left_alone: set[str] = set()  # paths that the last look skipped, because an own write was in flight
+        self._left_alone: list[str] = []  # paths that the last look skipped, because an own write was in flight
+        self._in_turn: deque[str] = deque()  # known paths that are read before any is read again
         self._created: dict[str, int] = {}  # the zxid with which each known znode was created
         self._watched: dict[tuple[SessionId, str], int] = {}  # the zxid with which the znode was created that is watched
         self._ended: dict[SessionId, int] = {}  # ended session -> seq of its SessionClosed
@@ -154,18 +159,29 @@ class ClientChangeCapture:
     # --- reads of ZooKeeper
 
     async def look(self, session: Session) -> None:
-        """Read the znodes that elections use and all known znodes, and append the changes not reported otherwise."""
+        """Read the znodes that elections use and some of the known znodes, and append the changes not reported otherwise.
+
+        Of the registrations, those that are new or gone are read at once.
+        """
         (listing,) = await session.call([GetChildren(paths.BROKER_IDS)])
         ids = listing.children if isinstance(listing, ChildrenRead) else ()
-        places = [paths.CONTROLLER, paths.CONTROLLER_EPOCH, *(paths.child(paths.BROKER_IDS, name) for name in ids)]
-        places += [path for path in self._changed if path not in places]
-        known = dict(self._changed)
+        listed = {paths.child(paths.BROKER_IDS, name) for name in ids}
+        registered = {path for path in self._owner_of if path.startswith(f"{paths.BROKER_IDS}/")}
+        due = [
+            paths.CONTROLLER,
+            paths.CONTROLLER_EPOCH,
+            *sorted(listed ^ registered),
+            *self._left_alone,
+            *self._next_known(),
+        ]
+        places = list(dict.fromkeys(due))
+        known = {path: self._changed[path] for path in places if path in self._changed}
         # A member of an ensemble may not have applied yet what another member has answered to one of our clients.
         _, *found = await session.call([Sync(), *(GetData(path) for path in places)])
         replies = dict(zip(places, found, strict=True))
         # Where an own write is in flight, its reply will give the change with its cause: wait for the reply, but only until
         # the next look, because a frozen client reads no reply.
-        self._left_alone = {path for path in places if path in self._under_way} - self._left_alone
+        self._left_alone = [path for path in places if path in self._under_way and path not in self._left_alone]
         gone = []
         for path, reply in replies.items():
             if path in self._left_alone:
@@ -180,6 +196,12 @@ class ClientChangeCapture:
             elif isinstance(reply, NoNodeError) and path in known and self._changed.get(path) == known[path]:
                 gone.append(path)  # a path that a client reported on during this read is skipped: the read may be older
         self._vanished(gone)
+
+    def _next_known(self) -> list[str]:
+        """Return the known paths whose turn it is."""
+        if not self._in_turn:
+            self._in_turn.extend(self._changed)
+        return [self._in_turn.popleft() for _ in range(min(KNOWN_AT_ONCE, len(self._in_turn)))]
 
     # --- what is known of znodes and sessions
 

@@ -2,28 +2,51 @@
 
 Port 0 is not used: the system takes those ports for outgoing connections too, and the port of a killed server could be taken
 before the server's restart. The ports found here are below that range. Another process may still take a port before the
-server binds it; the code that starts the server tries again then.
+server binds it; the code that starts the server tries again then, or claims the port. A claim is the UDP port of the same
+number, which nothing else here uses: it ends with the process, however that ends, and leaves no file.
 """
 
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+HOST = "127.0.0.1"
 FIRST, LAST = 15_000, 32_000
 """The range of the ports: below the outgoing range of Linux (32,768 and up) and of macOS and Windows (49,152 and up)."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Return this many ports on which no process listens at present. Raises: OSError if there are not enough."""
+    """Return this many ports on which no process listens at present, and that none has claimed.
+
+    Raises: OSError if there are not enough.
+    """
+    found: list[int] = []
+    for port in _candidates():
+        with socket.socket(type=socket.SOCK_DGRAM) as claim:
+            if is_free(port) and _binds(claim, port):
+                found.append(port)
+        if len(found) == count:
+            return found
+    raise OSError(f"no {count} free ports between {FIRST} and {LAST} on {HOST}")
+
+
+@contextmanager
+def claimed_port() -> Iterator[int]:
+    """Yield a free port that no other caller gets meanwhile, in any process. Raises: OSError if there is none."""
+    for port in _candidates():
+        with socket.socket(type=socket.SOCK_DGRAM) as claim:
+            if is_free(port) and _binds(claim, port):
+                yield port
+                return
+    raise OSError(f"no free port between {FIRST} and {LAST} on {HOST}")
+
+
+def _candidates() -> Iterator[int]:
+    """Yield all ports of the range, from one on that is chosen at random."""
     start = int.from_bytes(os.urandom(4), "big")
     span = LAST - FIRST
-    found: list[int] = []
-    for step in range(span):
-        port = FIRST + (start + step) % span
-        if is_free(port):
-            found.append(port)
-            if len(found) == count:
-                return found
-    raise OSError(f"no {count} free ports between {FIRST} and {LAST} on 127.0.0.1")
+    yield from (FIRST + (start + step) % span for step in range(span))
 
 
 def is_free(port: int) -> bool:
@@ -31,10 +54,14 @@ def is_free(port: int) -> bool:
     with socket.socket() as probe:
         # ZooKeeper sets this too: a former server's connections in TIME_WAIT do not prevent the binding.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
+        return _binds(probe, port)
+
+
+def _binds(probe: socket.socket, port: int) -> bool:
+    try:
+        probe.bind((HOST, port))
+    except OSError:
+        return False
     return True
 
 

@@ -8,6 +8,7 @@ Source: Kafka 2.8, ApiKeys, KafkaApis; docs/kafka/requests.md 14.
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -42,13 +43,14 @@ class Api(NamedTuple):
         request: from a frame to the broker's request. Raises: MalformedFrameError, AnsweredRequestError.
         values: from the broker's response, and the frame of the request, to the fields of the response; None: the client
             expects no answer. Raises: ConnectionRefusedByApiError.
-        of_newer_brokers: further versions that are served; brokers use them without looking whether they are named.
+        of_newer_brokers: further versions that are served, each from the release on that brought it; newer brokers use them
+            without looking whether they are named.
     """
 
     versions: range
     request: Callable[[RequestFrame], Any]
     values: Callable[[Any, RequestFrame], Values | None]
-    of_newer_brokers: range = range(0)
+    of_newer_brokers: Mapping[int, str] = MappingProxyType({})
 
 
 def by_topic(partitions: Mapping[TopicPartition, V]) -> Iterator[tuple[str, list[tuple[int, V]]]]:

@@ -93,6 +93,6 @@ def _leader_epoch(partition: Any) -> LeaderEpoch:
 
 
 APIS: Mapping[int, Api] = {
-    LIST_OFFSETS: Api(range(7), _list_offsets_request, _list_offsets_values, range(7, 10)),
+    LIST_OFFSETS: Api(range(7), _list_offsets_request, _list_offsets_values, {7: "3.0", 8: "3.5", 9: "3.9"}),
     OFFSET_FOR_LEADER_EPOCH: Api(range(5), _epochs_request, _epochs_values),
 }

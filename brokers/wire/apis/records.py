@@ -302,5 +302,5 @@ def _fetched(partition: int, fetched: FetchedPartition, aborted: tuple[()] | Non
 
 APIS: Mapping[int, Api] = {
     PRODUCE: Api(range(3, 10), _produce_request, _produce_values),
-    FETCH: Api(range(4, 13), _fetch_request, _fetch_values, range(13, 18)),
+    FETCH: Api(range(4, 13), _fetch_request, _fetch_values, {13: "3.1", 14: "3.5", 15: "3.5", 16: "3.7", 17: "3.9"}),
 }

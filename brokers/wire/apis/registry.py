@@ -33,12 +33,16 @@ from kcsim.brokers.wire.apis.controller_requests import ALLOCATE_PRODUCER_IDS
 from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, encode_response, encode_response_header
 from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.packed_requests import pack_leader_and_isr_response, pack_leader_and_isr_response_by_id
+from kcsim.controller.capabilities import Release, is_known_to
 from kcsim.controller.requests import ErrorCode, LeaderAndIsrRequest, LeaderAndIsrResponse
 
 
-def is_served(api_key: int, version: int) -> bool:
-    """Return whether a broker serves this version of an API."""
-    return api_key in APIS and (version in APIS[api_key].versions or version in APIS[api_key].of_newer_brokers)
+def is_served(api_key: int, version: int, release: Release | None = None) -> bool:
+    """Return whether a broker of this release serves this version of an API. Args: release: None: the newest."""
+    if api_key not in APIS:
+        return False
+    since = APIS[api_key].of_newer_brokers.get(version)
+    return version in APIS[api_key].versions or (since is not None and (release is None or is_known_to(since, release)))
 
 
 def name_of_request(frame: bytes) -> str:

@@ -175,7 +175,7 @@ def _partition_errors(errors: Mapping[TopicPartition, ErrorCode]) -> Iterator[Va
 
 
 APIS: Mapping[int, Api] = {
-    LEADER_AND_ISR: Api(range(6), _leader_and_isr_request, _leader_and_isr_values, of_newer_brokers=range(6, 8)),
-    STOP_REPLICA: Api(range(4), _stop_replica_request, _stop_replica_values, of_newer_brokers=range(4, 5)),
-    UPDATE_METADATA: Api(range(8), _update_metadata_request, _update_metadata_values, of_newer_brokers=range(8, 9)),
+    LEADER_AND_ISR: Api(range(6), _leader_and_isr_request, _leader_and_isr_values, of_newer_brokers={6: "3.2", 7: "3.4"}),
+    STOP_REPLICA: Api(range(4), _stop_replica_request, _stop_replica_values, of_newer_brokers={4: "3.4"}),
+    UPDATE_METADATA: Api(range(8), _update_metadata_request, _update_metadata_values, of_newer_brokers={8: "3.4"}),
 }

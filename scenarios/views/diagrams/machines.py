@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import networkx as nx
 
-from kcsim.brokers.cluster.broker_process_states import BROKER_PROCESS_TRANSITIONS, BrokerProcessState
+from kcsim.brokers.cluster.processes.broker_process_states import BROKER_PROCESS_TRANSITIONS, BrokerProcessState
 from kcsim.brokers.groups.group_metadata import ENTERED_FROM, GroupState
 from kcsim.brokers.network.process_states import PROCESS_TRANSITIONS, ProcessState
 from kcsim.controller.decisions.partition_states import PARTITION_PREVIOUS_STATES, PartitionMachineState

@@ -6,6 +6,7 @@ Pure, an event at a time. The node stands before the sentence, as in every line 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from kcsim.controller.requests import ErrorCode
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.vocabulary import NO_LEADER, TopicPartition
 
@@ -144,6 +145,8 @@ def _answered(event: Event) -> str:
 def _refused(event: Event) -> str:
     if _is_nothing_new(event):
         return f"ignores the part of {event.event} with leader epochs that it already has: {event.detail}"
+    if event.error == ErrorCode.UNSUPPORTED_VERSION.name:
+        return f"cannot serve {event.event} of broker-{event.broker_id}: {event.detail}"
     if event.event == "Fetch":
         return f"is refused by broker-{event.broker_id} as a follower ({event.error}){_behind(event.detail)}"
     return f"refuses {event.event or 'a request'} ({event.error}){_behind(event.detail)}"

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from kcsim.brokers.apache_kafka.installation import find_kafka
-from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
-from kcsim.brokers.cluster.kafka_environment import run_on_kafka
-from kcsim.brokers.cluster.process_cluster import ProcessCluster
+from kcsim.brokers.cluster.processes.admin_tools import KafkaAdminTools
+from kcsim.brokers.cluster.processes.kafka_environment import run_on_kafka
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.brokers.wire.apis.metadata import METADATA

@@ -322,7 +322,7 @@ def test_a_broker_that_refuses_to_start_gives_its_address_back() -> None:
 def test_two_brokers_cannot_share_an_address() -> None:
     async def script(cluster: Cluster) -> None:
         await cluster.start(["broker-1"])
-        with pytest.raises(ClusterError, match="broker 2 does not start: localhost:9999 is in use"):
+        with pytest.raises(ClusterError, match="broker-2 does not start: localhost:9999 is in use"):
             await cluster.start(["broker-2"])
 
     play(script, port=9999)

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from kcsim.brokers.apache_kafka.commands import CommandOutcome, run_kafka_command
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation, find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.process_cluster import ProcessCluster
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.vocabulary import BrokerId
 from tests.brokers.cluster.both_clusters import (

@@ -14,8 +14,8 @@ import pytest
 from kcsim.brokers.apache_kafka.commands import run_kafka_command
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.kafka_environment import run_on_kafka
-from kcsim.brokers.cluster.process_cluster import ProcessCluster
+from kcsim.brokers.cluster.processes.kafka_environment import run_on_kafka
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice

@@ -10,7 +10,7 @@ import pytest
 from kcsim.brokers.apache_kafka.commands import run_kafka_command
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.process_cluster import ProcessCluster
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster
 from kcsim.brokers.config import PROTOCOL_VERSION
 from tests.brokers.cluster.both_clusters import WITHIN_S, on_kafkas_brokers, on_our_brokers, run_together
 from tests.brokers.cluster.environments import SETTINGS

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.process_cluster import ProcessCluster
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.vocabulary import BrokerId
 from tests.brokers.cluster.both_clusters import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.process_cluster import ProcessCluster
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster
 from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.brokers.wire.apis.controller_requests import ALTER_ISR
 from kcsim.controller.admin.topics import NewTopic

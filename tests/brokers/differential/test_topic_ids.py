@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.process_cluster import ProcessCluster
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster
 from kcsim.brokers.config import PROTOCOL_VERSION
 from kcsim.brokers.wire.apis.metadata import METADATA
 from kcsim.brokers.wire.apis.topics import CREATE_TOPICS, DELETE_TOPICS

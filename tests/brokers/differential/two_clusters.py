@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.process_cluster import ProcessCluster
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment, run_with_kafka
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice

@@ -29,7 +29,10 @@ from kcsim.brokers.requests import (
 )
 from kcsim.brokers.wire.apis.controller_requests import ALLOCATE_PRODUCER_IDS
 from kcsim.brokers.wire.apis.metadata import METADATA
+from kcsim.brokers.wire.apis.offsets import LIST_OFFSETS
+from kcsim.brokers.wire.apis.records import FETCH
 from kcsim.brokers.wire.apis.registry import APIS, is_served, request_of
+from kcsim.brokers.wire.apis.state_changes import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
 from kcsim.brokers.wire.frames import (
     API_VERSIONS,
     RequestFrame,
@@ -39,6 +42,7 @@ from kcsim.brokers.wire.frames import (
 )
 from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.message_reader import MalformedFrameError
+from kcsim.controller.capabilities import Release
 from kcsim.controller.requests import ErrorCode
 from kcsim.vocabulary import Endpoint, LeaderEpoch, TopicPartition
 from tests.brokers.wire.recorded_frames import recorded_exchanges
@@ -74,6 +78,28 @@ def response_to(request: Any) -> Any:
         case ListPartitionReassignmentsRequest():
             return ListPartitionReassignmentsResponse()
     raise AssertionError(request)
+
+
+NEWEST = {
+    "2.8": (5, 7, 3, 12, 6),
+    "3.0": (5, 7, 3, 12, 7),
+    "3.1": (5, 7, 3, 13, 7),
+    "3.2": (6, 7, 3, 13, 7),
+    "3.3": (6, 7, 3, 13, 7),
+    "3.4": (7, 8, 4, 13, 7),
+    "3.6": (7, 8, 4, 15, 8),
+    "3.7": (7, 8, 4, 16, 8),
+    "3.9": (7, 8, 4, 17, 9),
+}
+"""The newest versions of LeaderAndIsr, UpdateMetadata, StopReplica, Fetch and ListOffsets, from the jars of releases."""
+
+
+@pytest.mark.parametrize("release", NEWEST)
+def test_brokers_are_served_the_versions_that_the_release_knows(release: str) -> None:
+    """Brokers do not look which versions are named in ApiVersions: theirs follow from inter.broker.protocol.version."""
+    apis = (LEADER_AND_ISR, UPDATE_METADATA, STOP_REPLICA, FETCH, LIST_OFFSETS)
+    newest = [max(version for version in range(30) if is_served(api, version, Release(release))) for api in apis]
+    assert tuple(newest) == NEWEST[release]
 
 
 @pytest.mark.parametrize("version", APIS[METADATA].versions)

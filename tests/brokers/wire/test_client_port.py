@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from kio.index import load_request_schema
 
 from kcsim.brokers.network.network import MemoryNetwork
 from kcsim.brokers.ports import AddressInUseError, ConnectionEnd
@@ -18,11 +19,14 @@ from kcsim.brokers.requests import (
     MetadataResponse,
     PartitionMetadata,
 )
+from kcsim.brokers.wire.apis.state_changes import LEADER_AND_ISR
 from kcsim.brokers.wire.client_connection import AnsweredRequest, ConnectionLimits
 from kcsim.brokers.wire.client_port import ClientPort
 from kcsim.brokers.wire.control_plane import TcpControlPlane
-from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, decode_response
+from kcsim.brokers.wire.frames import API_VERSIONS, RequestFrame, decode_response, encode_request
+from kcsim.brokers.wire.message_building import message_of
 from kcsim.brokers.wire.request_causes import RequestCauses
+from kcsim.controller.capabilities import Release
 from kcsim.controller.requests import UNKNOWN_BROKER_EPOCH, ErrorCode, UpdateMetadataRequest, UpdateMetadataResponse
 from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.vocabulary import BrokerId, ControllerEpoch, Endpoint, LeaderEpoch, TopicPartition
@@ -49,6 +53,9 @@ class Port:
     def closed(self, client: str, why: str) -> None:
         assert client.startswith(f"{HOST}:")
         self.reported.append(why)
+
+    def refused_broker(self, broker: str, request: str, why: str) -> None:
+        self.reported.append(f"{request} of {broker}: {why}")
 
     def received(self, frame: RequestFrame) -> int:
         assert frame.client.startswith(f"{HOST}:")
@@ -204,6 +211,30 @@ def test_a_frame_of_a_wrong_length_closes_the_connection(length: int) -> None:
         assert port.reported == [f"a frame of {length} bytes; socket.request.max.bytes is 1000"]
 
     on_a_port(story, ConnectionLimits(socket_request_max_bytes=1_000))
+
+
+def test_a_broker_whose_requests_are_of_a_newer_release_loses_its_connection() -> None:
+    """As with Kafka 2.8.2, which is sent a LeaderAndIsr 7 by a controller at protocol version 3.9."""
+    values = {
+        "is_k_raft_controller": False,
+        "type_": 0,
+        "controller_id": 3,
+        "controller_epoch": 1,
+        "broker_epoch": 1,
+        "topic_states": (),
+        "live_leaders": (),
+    }
+    frame = encode_request(message_of(load_request_schema(LEADER_AND_ISR, 7), values), 1, "3")
+
+    async def story(port: Port) -> None:
+        port.listener.release = Release("2.8")
+        assert await port.exchange(frame) == [None]
+        assert port.reported == [
+            "LeaderAndIsr of broker-3: Kafka 2.8, the release of this broker, does not know version 7; the sender's "
+            "inter.broker.protocol.version is that of a newer release"
+        ]
+
+    on_a_port(story)
 
 
 def test_an_idle_connection_is_closed() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kcsim.brokers.apache_kafka.commands import run_kafka_command
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
-from kcsim.brokers.cluster.process_cluster import ProcessCluster
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster
 from tests.conformance.replayed.tools.command_line import Command
 from tests.conformance.replayed.tools.files import Files
 from tests.conformance.replayed.tools.placements import Placed

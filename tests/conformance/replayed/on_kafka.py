@@ -7,9 +7,9 @@ from itertools import takewhile
 from pathlib import Path
 
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
-from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
 from kcsim.brokers.cluster.cluster_spec import ClusterSpec
-from kcsim.brokers.cluster.process_cluster import ProcessCluster
+from kcsim.brokers.cluster.processes.admin_tools import KafkaAdminTools
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.run_in_environment import run_with_kafka
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind

@@ -198,7 +198,7 @@ def test_a_port_in_use_is_one_line(server: EmbeddedZooKeeper) -> None:
     with socket.create_server(("127.0.0.1", port)):
         refused = kcsim("broker", "--id", "1", "--zookeeper", connect, "--execute", "--listen", f"127.0.0.1:{port}")
     assert refused.exit_code == 2
-    assert refused.stderr.endswith(f"kcsim: broker 1 does not start: 127.0.0.1:{port} is in use\n")
+    assert refused.stderr.endswith(f"kcsim: broker-1 does not start: 127.0.0.1:{port} is in use\n")
     assert registered(connect) == {}
 
 
@@ -305,6 +305,8 @@ def test_a_folder_that_is_not_the_brokers_is_refused_and_left_as_it_is(
     result = kcsim("broker", "--id", "1", "--zookeeper", new_chroot(server.connect_string), "--execute", "--data", str(data))
     assert result.exit_code == 2
     assert message.format(data=data) in result.stderr.splitlines()[-1]
+    # Only the cluster of the folder's logs needs ZooKeeper: everything else is refused before anything begins.
+    assert ("the run of broker-1 begins" in result.stderr) == ("of cluster" in message)
     assert {path.name: path.read_text() for path in data.iterdir() if path.name != ".lock"} == folder
 
 

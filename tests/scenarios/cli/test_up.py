@@ -168,7 +168,7 @@ def test_a_cluster_whose_port_is_taken_ends_with_2(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", port)):
         result = kcsim("up", "--zookeeper", "model", "--brokers", "1", "--ports", str(port))
     assert result.exit_code == 2
-    assert f"broker 1 does not start: 127.0.0.1:{port} is in use" in result.stderr
+    assert f"broker-1 does not start: 127.0.0.1:{port} is in use" in result.stderr
 
 
 @pytest.mark.slow

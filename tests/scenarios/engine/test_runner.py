@@ -161,7 +161,7 @@ def test_an_expectation_may_come_true_a_little_later(tmp_path: Path) -> None:
         ("  - start: broker-1\n", "10: start: broker-1 runs already"),
         (
             "  - kill: broker-1\n  - start: broker-1\n",
-            "11: start: broker 1 does not start: NODEEXISTS for /brokers/ids/1: another broker has this id, or",
+            "11: start: broker-1 does not start: NODEEXISTS for /brokers/ids/1: another broker has this id, or",
         ),
         ("  - resume: broker-1\n", "10: resume: broker-1 is not paused"),
         ("  - kill: broker-1\n  - kill: broker-1\n", "11: kill: broker-1 is not running"),

@@ -8,7 +8,7 @@ import pytest
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import Event, EventFields, EventKind, TransactionRef
 from kcsim.vocabulary import SessionId, ZkVersion, Zxid
-from kcsim.zk.capture.client_change_capture import ClientChangeCapture
+from kcsim.zk.capture.client_change_capture import KNOWN_AT_ONCE, ClientChangeCapture
 from kcsim.zk.errors import NoNodeError
 from kcsim.zk.operations import (
     ChildrenRead,
@@ -176,6 +176,33 @@ def test_a_successor_that_a_look_finds_shows_it_too(log: EventLog, feed: ClientC
         (EventKind.ZNODE_DELETED, REGISTRATION),
         (EventKind.ZNODE_CREATED, CONTROLLER),
     ]
+
+
+def test_a_look_reads_a_bounded_number_of_known_znodes_and_several_looks_read_all(
+    log: EventLog, feed: ClientChangeCapture
+) -> None:
+    """The ZooKeeper of a large cluster has other clients to serve. What has changed is found when its turn comes."""
+    others = [f"/brokers/topics/orders/partitions/{number}/state" for number in range(2 * KNOWN_AT_ONCE)]
+    for path in others:
+        feed.heard(OURS, Create(path, None), Created(path, None, Zxid(7)), 0)
+    before = len(log.events)
+    for looks in range(1, 4):
+        look(feed, controller=(OURS, 6), registration=(OURS, 5))
+        assert len(log.events) - before <= looks * KNOWN_AT_ONCE
+    assert [(event.kind, event.path) for event in log.events[before:]] == [
+        (EventKind.ZNODE_DELETED, path) for path in others
+    ]
+
+
+def test_a_registration_that_is_new_or_gone_does_not_wait_for_its_turn(log: EventLog, feed: ClientChangeCapture) -> None:
+    for number in range(2 * KNOWN_AT_ONCE):
+        feed.heard(OURS, Create(f"/a/{number}", None), Created(f"/a/{number}", None, Zxid(4)), 0)
+    feed.heard(OTHER, Create("/brokers/ids/2", None, ephemeral=True), Created("/brokers/ids/2", None, Zxid(8)), 0)
+    look(feed, controller=(OURS, 6), registration=(OURS, 5))
+    gone = {event.path for event in log.events if event.kind is EventKind.ZNODE_DELETED}
+    assert closed(log).session_id == "0x00000000000000b2"
+    assert "/brokers/ids/2" in gone
+    assert f"/a/{2 * KNOWN_AT_ONCE - 1}" not in gone
 
 
 # --- our own writes --------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TypeVar
 import pytest
 from typer.testing import CliRunner, Result
 
-from kcsim.brokers.cluster.broker_process_states import BROKER_PROCESS_TRANSITIONS
+from kcsim.brokers.cluster.processes.broker_process_states import BROKER_PROCESS_TRANSITIONS
 from kcsim.brokers.groups.group_metadata import ENTERED_FROM
 from kcsim.brokers.network.process_states import PROCESS_TRANSITIONS
 from kcsim.controller.decisions.partition_states import PARTITION_PREVIOUS_STATES

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from kcsim.brokers.cluster.broker_process_states import (
+from kcsim.brokers.cluster.processes.broker_process_states import (
     BROKER_PROCESS_TRANSITIONS,
     BrokerProcessInput,
     BrokerProcessState,

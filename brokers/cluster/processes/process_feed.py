@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
-from kcsim.brokers.cluster.broker_traces import BrokerTrace, BrokerTraces
+from kcsim.brokers.cluster.processes.broker_traces import BrokerTrace, BrokerTraces
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import TRANSACTIONS, ZNODE_CHANGES, Event, EventKind, TransactionRef, hexadecimal
 from kcsim.eventlog.outages import BROKER_PREFIX

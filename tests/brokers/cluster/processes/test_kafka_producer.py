@@ -2,7 +2,7 @@
 
 from kcsim.brokers.clients.producer import ProducerSpec
 from kcsim.brokers.clients.producer_config import ProducerConfig
-from kcsim.brokers.cluster.kafka_producer import client_settings
+from kcsim.brokers.cluster.processes.kafka_producer import client_settings
 from kcsim.brokers.config import Value
 
 

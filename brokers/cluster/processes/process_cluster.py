@@ -17,18 +17,18 @@ from kcsim.brokers.apache_kafka.errors import BrokerExitedError
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
 from kcsim.brokers.clients.ledger import Ledger
 from kcsim.brokers.clients.producer import ProducerSpec
-from kcsim.brokers.cluster.broker_process_states import (
+from kcsim.brokers.cluster.environment import ClusterEnvironment
+from kcsim.brokers.cluster.network_faults import NetworkFaults
+from kcsim.brokers.cluster.processes.broker_process_states import (
     BROKER_PROCESS_TRANSITIONS,
     BrokerProcessInput,
     BrokerProcessState,
     next_broker_process_state,
 )
-from kcsim.brokers.cluster.environment import ClusterEnvironment
-from kcsim.brokers.cluster.kafka_producer import KafkaProducer
-from kcsim.brokers.cluster.kafka_replica_logs import read_replica_log
-from kcsim.brokers.cluster.network_faults import NetworkFaults
-from kcsim.brokers.cluster.process_ports import AdminTools, BrokerProcess
-from kcsim.brokers.cluster.proxied_network import ProxiedNetwork
+from kcsim.brokers.cluster.processes.kafka_producer import KafkaProducer
+from kcsim.brokers.cluster.processes.kafka_replica_logs import read_replica_log
+from kcsim.brokers.cluster.processes.process_ports import AdminTools, BrokerProcess
+from kcsim.brokers.cluster.processes.proxied_network import ProxiedNetwork
 from kcsim.brokers.cluster.scenario_cluster import Moment
 from kcsim.brokers.cluster.server_faults import ServerFaults
 from kcsim.brokers.cluster.state_watch import StateWatch
@@ -253,7 +253,7 @@ class ProcessCluster:
         try:
             await slot.process.wait_until_up(UP_WITHIN_MS / 1000)
         except BrokerExitedError as error:
-            fields = EventFields(broker_id=broker_id, detail=str(error))
+            fields = EventFields(broker_id=broker_id, detail=error.reason)
             self.log.append(slot.name, EventKind.BROKER_START_FAILED, cause, fields)
             raise ClusterError(str(error)) from None
         await self.wait_until(not_registered, UP_WITHIN_MS)

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from kcsim.brokers.cluster.broker_traces import BrokerTraces, trace_path
-from kcsim.brokers.cluster.process_feed import FeedClock, ProcessFeed, RunClock
+from kcsim.brokers.cluster.processes.broker_traces import BrokerTraces, trace_path
+from kcsim.brokers.cluster.processes.process_feed import FeedClock, ProcessFeed, RunClock
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EVENT_SCHEMA_VERSION, Event, EventFields, EventKind
 from kcsim.eventlog.run_actions import SCENARIO

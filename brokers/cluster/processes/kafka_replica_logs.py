@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from kcsim.brokers.cluster.kafka_producer import read_key
+from kcsim.brokers.cluster.processes.kafka_producer import read_key
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.record_batches import (
     MAGIC,

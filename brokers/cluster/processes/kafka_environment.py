@@ -6,11 +6,11 @@ from kcsim.brokers.apache_kafka.broker_process import KafkaBroker
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
 from kcsim.brokers.apache_kafka.log_feed.log_tail import LogTail
 from kcsim.brokers.apache_kafka.properties import KafkaBrokerSpec
-from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
-from kcsim.brokers.cluster.kafka_feed import KafkaFeed
-from kcsim.brokers.cluster.process_cluster import session_owners
-from kcsim.brokers.cluster.process_environment import FeedContext, ProcessScript, SlotContext, run_on_processes
+from kcsim.brokers.cluster.processes.admin_tools import KafkaAdminTools
+from kcsim.brokers.cluster.processes.kafka_feed import KafkaFeed
+from kcsim.brokers.cluster.processes.process_cluster import session_owners
+from kcsim.brokers.cluster.processes.process_environment import FeedContext, ProcessScript, SlotContext, run_on_processes
 from kcsim.brokers.cluster.run_setup import RunInfo, Subscribers
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.eventlog.event_log import EventLog

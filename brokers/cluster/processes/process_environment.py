@@ -19,10 +19,10 @@ from kcsim.brokers.cluster.live_environment import (
     restarted_ms,
     servers_of,
 )
-from kcsim.brokers.cluster.process_cluster import ProcessCluster, ProcessObserver, ProcessSlot
-from kcsim.brokers.cluster.process_feed import FeedClock, RunClock
-from kcsim.brokers.cluster.process_ports import AdminTools, BrokerProcess
-from kcsim.brokers.cluster.proxied_network import ProxiedNetwork
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster, ProcessObserver, ProcessSlot
+from kcsim.brokers.cluster.processes.process_feed import FeedClock, RunClock
+from kcsim.brokers.cluster.processes.process_ports import AdminTools, BrokerProcess
+from kcsim.brokers.cluster.processes.proxied_network import ProxiedNetwork
 from kcsim.brokers.cluster.run_setup import (
     ADMIN_CONNECT_TIMEOUT_MS,
     ADMIN_SESSION_TIMEOUT_MS,
@@ -41,7 +41,7 @@ from kcsim.zk.live import LiveZooKeeper
 from kcsim.zk.ports import Session
 from kcsim.zk.proxy import ZooKeeperProxy
 from kcsim.zk.servers.errors import PortTakenError
-from kcsim.zk.servers.free_ports import free_ports
+from kcsim.zk.servers.free_ports import claimed_port
 from kcsim.zk.servers.guarded_processes import GuardedProcesses
 from kcsim.zk.servers.ports import ZooKeeperServers
 
@@ -164,7 +164,7 @@ async def _run_on(
             ends.push_async_callback(network.stop)
         slots = []
         for broker in spec.brokers:
-            slots.append(await _slot(servers.connect_string, software, spec, broker, (guarded, network)))
+            slots.append(await _slot(servers.connect_string, software, spec, broker, (guarded, network, ends)))
             ends.push_async_callback(slots[-1].proxy.stop)
         directories = [d for d in map(servers.transaction_log_dir, servers.member_names) if d is not None]
         feed = software.feed(FeedContext(log, clock, EnsembleLogTail(directories), slots, run))
@@ -192,16 +192,17 @@ async def _slot(
     software: BrokerSoftware,
     spec: ClusterSpec,
     broker: BrokerSpec,
-    parts: tuple[GuardedProcesses, ProxiedNetwork | None],
+    parts: tuple[GuardedProcesses, ProxiedNetwork | None, AsyncExitStack],
 ) -> ProcessSlot:
     """Return a broker's slot, with a started proxy to ZooKeeper, one in front of its listener if there is a network, and a
     process that is not started yet.
     """
-    guarded, network = parts
+    guarded, network, ends = parts
     proxy = ZooKeeperProxy(connect_string)
     await proxy.start()
     given = None if spec.client_ports is None else spec.client_ports[broker.broker_id]
-    port = free_ports(1)[0] if given is None or network is not None else given
+    # Claimed, because the process may be started long after: another run could choose the same port meanwhile.
+    port = ends.enter_context(claimed_port()) if given is None or network is not None else given
     advertised = None
     if network is not None:
         try:

@@ -3,14 +3,14 @@
 from contextlib import nullcontext
 from pathlib import Path
 
-from kcsim.brokers.cluster.broker_traces import BrokerTraces
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
 from kcsim.brokers.cluster.live_environment import Around
-from kcsim.brokers.cluster.process_cluster import session_owners
-from kcsim.brokers.cluster.process_environment import FeedContext, ProcessScript, SlotContext, run_on_processes
-from kcsim.brokers.cluster.process_feed import ProcessFeed
+from kcsim.brokers.cluster.processes.broker_traces import BrokerTraces
+from kcsim.brokers.cluster.processes.process_cluster import session_owners
+from kcsim.brokers.cluster.processes.process_environment import FeedContext, ProcessScript, SlotContext, run_on_processes
+from kcsim.brokers.cluster.processes.process_feed import ProcessFeed
+from kcsim.brokers.cluster.processes.simulated_broker_process import SimulatedBrokerProcess, SimulatedBrokerSpec
 from kcsim.brokers.cluster.run_setup import RunInfo, Subscribers
-from kcsim.brokers.cluster.simulated_broker_process import SimulatedBrokerProcess, SimulatedBrokerSpec
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.brokers.wire.controller_client import ControllerClient
 from kcsim.eventlog.event_log import EventLog

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kcsim.brokers.cluster.kafka_producer import read_key, record_key
-from kcsim.brokers.cluster.kafka_replica_logs import OTHERS, read_replica_log
+from kcsim.brokers.cluster.processes.kafka_producer import read_key, record_key
+from kcsim.brokers.cluster.processes.kafka_replica_logs import OTHERS, read_replica_log
 from kcsim.brokers.record_batches import HEADER, LENGTH_STARTS_AT, MAGIC, BrokenRecordsError, Codec, keys_of, values_of
 from kcsim.vocabulary import TopicPartition
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kcsim.brokers.apache_kafka.log_feed.log_tail import LogTail
-from kcsim.brokers.cluster.kafka_feed import WRITTEN_WITHIN_MS, KafkaFeed
+from kcsim.brokers.cluster.processes.kafka_feed import WRITTEN_WITHIN_MS, KafkaFeed
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.eventlog.sink import Cause

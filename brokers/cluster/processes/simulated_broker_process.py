@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kcsim.brokers.apache_kafka.errors import BrokerExitedError
-from kcsim.brokers.cluster.broker_traces import trace_path
+from kcsim.brokers.cluster.processes.broker_traces import trace_path
 from kcsim.brokers.config import NO_SETTINGS, PROTOCOL_VERSION, Value
 from kcsim.brokers.guarded_broker import GuardedBroker
 from kcsim.controller.capabilities import DEFAULT_PROTOCOL_VERSION, Release, default_release
@@ -153,7 +153,7 @@ class SimulatedBrokerProcess(GuardedBroker):
 
     def _exited(self, status: int | None) -> BrokerExitedError:
         assert status is not None, "a broker that was never started is not waited for"
-        reason = " ".join(self.last_lines(1)).removeprefix("kcsim: ")
+        reason = " ".join(self.last_lines(1)).removeprefix("kcsim: ").removeprefix(f"{self.name} does not start: ")
         return BrokerExitedError(self.name, status, reason, self.logs / CONSOLE)
 
     def _timed_out(self, timeout_s: float, what: str) -> TimedOutError:
