@@ -13,18 +13,17 @@ from tests.brokers.cluster.environments import WITHIN_MS
 
 NAME = "verifiable-producer"
 MAIN_CLASS = "org.apache.kafka.tools.VerifiableProducer"
-RATE = 200
-"""Records a second."""
 SENT_AGAIN = {"retries": "1000000", "delivery.timeout.ms": "120000"}
 WITHIN_S = WITHIN_MS / 1000
 
 
 @dataclass(frozen=True)
 class DeliverySettings:
-    """How the producer writes: its acks, and its other settings."""
+    """How the producer writes: its acks, its other settings, and how many records a second."""
 
     acks: int
     settings: Mapping[str, str]
+    rate: int = 200
 
 
 Acknowledged = Mapping[int, tuple[int, int]]
@@ -39,7 +38,7 @@ class VerifiableProducer:
         directory = self._processes.directory
         file = directory / "producer.properties"
         file.write_text("".join(f"{name}={value}\n" for name, value in delivery.settings.items()))
-        words = f"--bootstrap-server {servers} --topic orders --throughput {RATE} --acks {delivery.acks}"
+        words = f"--bootstrap-server {servers} --topic orders --throughput {delivery.rate} --acks {delivery.acks}"
         command = jvm(kafka, directory, MAIN_CLASS, [*words.split(), "--producer.config", str(file)])
         self._out = directory / "out"
         self._processes.start(NAME, command, self._out, errors=directory / "err")
