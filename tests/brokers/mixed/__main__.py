@@ -11,7 +11,6 @@ played; 64 an argument cannot be understood.
 
 import argparse
 import re
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,5 +68,4 @@ def _seeds(text: str) -> range:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # so that `… | head` ends it without a traceback
     sys.exit(main(sys.argv[1:]))
