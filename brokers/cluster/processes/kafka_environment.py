@@ -28,10 +28,10 @@ def run_on_kafka(
     zk_log: Path | None = None,
 ) -> EventLog:
     """Run a script on a cluster of real brokers, as run_on_processes does."""
-    return run_on_processes(_ApacheKafka(kafka), choice, spec, info, script, subscribers, zk_log=zk_log)
+    return run_on_processes(ApacheKafkaSoftware(kafka), choice, spec, info, script, subscribers, zk_log=zk_log)
 
 
-class _ApacheKafka:
+class ApacheKafkaSoftware:
     """Apache Kafka as the software of a cluster's brokers."""
 
     sees_inside = False

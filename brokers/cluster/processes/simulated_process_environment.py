@@ -26,10 +26,10 @@ def run_on_simulated_processes(
     zk_log: Path | None = None,
 ) -> EventLog:
     """Run a script on a cluster of simulated brokers, each in a process of its own, as run_on_processes does."""
-    return run_on_processes(_Simulated(), choice, spec, info, script, subscribers, around, zk_log)
+    return run_on_processes(SimulatedSoftware(), choice, spec, info, script, subscribers, around, zk_log)
 
 
-class _Simulated:
+class SimulatedSoftware:
     """kcsim as the software of a cluster's brokers."""
 
     sees_inside = True

@@ -27,6 +27,10 @@ class Acknowledged:
     def values(self, partition: int = 0) -> list[bytes]:
         return [value for _, value in sorted(self._by_offset.get(partition, {}).items())]
 
+    def by_offset(self, partition: int = 0) -> dict[int, bytes]:
+        """Return the values of a partition by their offsets."""
+        return dict(self._by_offset.get(partition, {}))
+
     async def produce(self, topic: str, count: int, partitions: int = 1) -> None:
         """Write records to each partition in turn, and wait until all are acknowledged."""
         for number in range(count):

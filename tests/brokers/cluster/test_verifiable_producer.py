@@ -4,40 +4,21 @@ By default it does not send a record again. With acks=1 records may be lost, as 
 knows acknowledgements that were written to a connection whose end the producer saw before it had read them.
 """
 
-import asyncio
-import json
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
 
-from kcsim.brokers.apache_kafka.commands import jvm
 from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.brokers.clients.ledger import RecordCounts
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.workload import Workload
-from kcsim.zk.servers.guarded_process import exit_status
-from kcsim.zk.servers.guarded_processes import GuardedProcesses
 from tests.brokers.cluster.random_faults import PARTITIONS, inject_faults, read_all, with_orders
-from tests.brokers.cluster.test_client_ports import WITHIN_S, play_with_ports
+from tests.brokers.cluster.test_client_ports import play_with_ports
+from tests.brokers.cluster.verifiable_producer import SENT_AGAIN, Acknowledged, DeliverySettings, VerifiableProducer
 from tests.requirements import require
 
-NAME = "verifiable-producer"
-MAIN_CLASS = "org.apache.kafka.tools.VerifiableProducer"
-RATE = 200
-"""Records a second."""
-SENT_AGAIN = {"retries": "1000000", "delivery.timeout.ms": "120000"}
-
 pytestmark = [pytest.mark.live, pytest.mark.kafka, pytest.mark.slow]
-
-
-@dataclass(frozen=True)
-class DeliverySettings:
-    """How the producer writes: its acks, and its other settings."""
-
-    acks: int
-    settings: Mapping[str, str]
 
 
 DELIVERIES = {
@@ -46,50 +27,6 @@ DELIVERIES = {
     "all replicas, sent again": DeliverySettings(-1, SENT_AGAIN | {"enable.idempotence": "false"}),
     "leader": DeliverySettings(1, {}),
 }
-
-
-Acknowledged = Mapping[int, tuple[int, int]]
-"""The partition and offset of each acknowledged value."""
-
-
-class VerifiableProducer:
-    """A running verifiable producer."""
-
-    def __init__(self, servers: str, delivery: DeliverySettings) -> None:
-        self._processes = GuardedProcesses(what="kafka")
-        directory = self._processes.directory
-        file = directory / "producer.properties"
-        file.write_text("".join(f"{name}={value}\n" for name, value in delivery.settings.items()))
-        words = f"--bootstrap-server {servers} --topic orders --throughput {RATE} --acks {delivery.acks}"
-        command = jvm(find_kafka(None), directory, MAIN_CLASS, [*words.split(), "--producer.config", str(file)])
-        self._out = directory / "out"
-        self._processes.start(NAME, command, self._out, errors=directory / "err")
-
-    @property
-    def printed(self) -> str:
-        return self._out.read_text()
-
-    async def until_acknowledged(self) -> None:
-        """Wait for the first acknowledgement."""
-        async with asyncio.timeout(WITHIN_S):
-            while True:
-                if "producer_send_success" in self.printed:
-                    return
-                await asyncio.sleep(0.05)
-
-    async def stop(self) -> Acknowledged:
-        """Let it send no more and end, and return what was acknowledged to it."""
-        self._processes.terminate(NAME)
-        assert await exit_status(self._processes, NAME, WITHIN_S) == 143
-        lines = list(map(json.loads, self.printed.splitlines()))
-        of = {name: [line for line in lines if line["name"] == name] for name in ("producer_send_success", "tool_data")}
-        acknowledged = {int(line["value"]): (line["partition"], line["offset"]) for line in of["producer_send_success"]}
-        (summary,) = of["tool_data"]
-        assert summary["acked"] == len(acknowledged)
-        return acknowledged
-
-    def close(self) -> None:
-        self._processes.close()
 
 
 @dataclass(frozen=True)
@@ -117,7 +54,7 @@ def play_random(seed: int, delivery: DeliverySettings) -> Outcome:
 
     async def script(cluster: Cluster) -> None:
         servers = await with_orders(cluster, numbers)
-        producer = VerifiableProducer(servers, delivery)
+        producer = VerifiableProducer(find_kafka(None), servers, delivery)
         try:
             await producer.until_acknowledged()
             await inject_faults(cluster, numbers)
