@@ -57,6 +57,7 @@ class Player:
         leaves_out_refused: whether a refused step is left out, instead of being the last.
         catch_up: returns when all that has happened is in the event log; None: the event log is always complete.
         quiet_within_ms: how long a step may go on.
+        controller_of: broker -> the id in /controller when this broker is the controller.
 
     Attributes:
         alive: brokers whose process still runs at the end.
@@ -72,6 +73,7 @@ class Player:
         leaves_out_refused: bool = False,
         catch_up: Callable[[], Awaitable[None]] | None = None,
         quiet_within_ms: int = QUIET_WITHIN_MS,
+        controller_of: Callable[[int], int] = lambda broker: broker,
     ) -> None:
         self._recording = recording
         self._cluster = cluster
@@ -80,6 +82,7 @@ class Player:
         self._leaves_out_refused = leaves_out_refused
         self._catch_up = catch_up
         self._quiet_within_ms = quiet_within_ms
+        self._controller_of = controller_of
         self._last_transaction_ms = 0
         self._quiet_sleeps = 0  # since the last transaction
         self._played: list[_Played] = []
@@ -98,7 +101,8 @@ class Player:
         """Start the brokers, then play step by step, until the end or the first step that cannot be played."""
         first, *others = [f"broker-{broker}" for broker in self._recording.brokers]
         await self._cluster.start([first])
-        await self._until(lambda: looks.controller_is(self._cluster.state, self._recording.brokers[0]))
+        winner = self._controller_of(self._recording.brokers[0])
+        await self._until(lambda: looks.controller_is(self._cluster.state, winner))
         if others:
             await self._cluster.start(others)
         await self._settle()

@@ -1,0 +1,76 @@
+"""Player of a recording on a cluster whose controller is of one software and whose brokers are of another."""
+
+import shutil
+from pathlib import Path
+
+from kcsim.brokers.apache_kafka.installation import KafkaInstallation
+from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
+from kcsim.brokers.cluster.cluster_spec import ClusterSpec
+from kcsim.brokers.cluster.process_cluster import ProcessCluster
+from kcsim.brokers.cluster.process_environment import run_on_processes
+from kcsim.brokers.cluster.run_setup import RunInfo
+from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from tests.conformance.replayed.companions import companion_of, nodes_of, without_companions
+from tests.conformance.replayed.divided_cluster import DividedSoftware, Elections, Software
+from tests.conformance.replayed.errors import NotSupportedError
+from tests.conformance.replayed.kafka_commands import KafkaCommands
+from tests.conformance.replayed.on_kafka import OLD_FORMAT, SEED
+from tests.conformance.replayed.player import Player, every_broker
+from tests.conformance.replayed.recording import Recording, Step
+from tests.conformance.replayed.settings import TICK_TIME_MS, settings_in_force, settings_of
+from tests.conformance.replayed.step_actions import StepActions
+
+CONTROLLERS = {
+    Software.OURS: "our controller and Apache Kafka's brokers",
+    Software.KAFKA: "Apache Kafka's controller and our brokers",
+}
+
+
+def play_divided(
+    recording: Recording, kafka: KafkaInstallation, controller: Software, logs: Path | None = None
+) -> Recording:
+    """Play a recording's steps on processes of our brokers and of Apache Kafka's, and a real ZooKeeper.
+
+    Args:
+        controller: whose controller it is; the brokers are the other software's.
+        logs: where what the processes have written is kept; None: nowhere.
+
+    Returns: the cluster's run, in which each broker is the controller that its companion was; it ends with the first step
+        that is not supported, or that could not be done.
+    Raises: what run_on_processes raises.
+    """
+    source = f"played with {CONTROLLERS[controller]}"
+    if recording.release not in (None, ".".join(map(str, kafka.release))):
+        return recording.unplayed(source, f"it is of Kafka {recording.release}, and the installation of {kafka.version}")
+    try:
+        known = settings_of(recording)
+    except NotSupportedError as error:
+        return recording.unplayed(source, str(error))
+    elections = Elections(recording.brokers[0])
+    software = DividedSoftware(kafka, controller, known, recording.release, elections)
+    players: list[Player] = []
+
+    def steer(step: Step) -> None:
+        elections.winner = None if step.more_writes else step.controller
+
+    async def script(cluster: ProcessCluster) -> None:
+        elections.cluster = cluster
+
+        async def produce(topic: str) -> None:
+            await KafkaAdminTools(kafka).produce(cluster.bootstrap(), topic, records=1, acks=1)
+
+        actions = StepActions(cluster, KafkaCommands(kafka, cluster, recording.directory), produce, nodes_of)
+        player = Player(recording, cluster, actions, steer, catch_up=cluster.settle, controller_of=companion_of)
+        players.append(player)
+        try:
+            await player.play()
+        finally:
+            if logs is not None:
+                for name, folder in cluster.log_folders.items():
+                    if folder.is_dir():
+                        shutil.copytree(folder, logs / name, dirs_exist_ok=True)
+
+    spec = ClusterSpec(every_broker(recording), {**OLD_FORMAT, **settings_in_force(recording)}, TICK_TIME_MS)
+    info = RunInfo(recording.name, SEED, ZooKeeperKind.EMBEDDED.value, brokers=CONTROLLERS[controller])
+    run_on_processes(software, ZooKeeperChoice(ZooKeeperKind.EMBEDDED), spec, info, script, ())
+    return without_companions(players[0].played(source))
