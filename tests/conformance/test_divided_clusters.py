@@ -66,7 +66,7 @@ def test_a_companion_is_controller_in_its_brokers_place() -> None:
         "controller",
         "sessions_closed",
         "/controller",
-        "/brokers/ids/1002",
+        "/brokers/ids/902",
         "/controller",
     ]
     assert differences(recording, without_companions(played)) == []

@@ -13,7 +13,8 @@ from kcsim.zk.capture.write_comparison.writes import ZnodeWrite
 from kcsim.znodes import paths
 from tests.conformance.replayed.recording import Recording, Step
 
-OFFSET = 1000
+OFFSET = 900
+"""Ids up to reserved.broker.max.id, 1000, can be given to brokers."""
 NODE = "broker-"
 
 
