@@ -96,7 +96,10 @@ class Elections:
         await self.cluster.wait_until(self._missing_controller, HELD_AT_MOST_MS)
 
     def _missing_controller(self) -> str | None:
-        return None if paths.CONTROLLER in self.cluster.state.znodes else f"{paths.CONTROLLER} does not exist"
+        return None if self.has_controller() else f"{paths.CONTROLLER} does not exist"
+
+    def has_controller(self) -> bool:
+        return paths.CONTROLLER in self.cluster.state.znodes
 
     def epoch_of(self, broker: int) -> int | None:
         """Return the broker epoch of a registered broker."""
@@ -149,15 +152,19 @@ class BrokerWithCompanion:
     # --- start
 
     async def start(self, settings: Mapping[str, Value] = NO_SETTINGS, release: Release | None = None) -> None:
-        """Start both; the companion later if its former registration still exists."""
+        """Start both: first the companion, but last if its former registration still exists."""
         self._is_closing = False
         self._has_registered.clear()
         self._changed = {**self._changed, **settings}
         self._former_epoch = self._elections.epoch_of(self.broker_id)
+        epoch_of, companion = self._elections.epoch_of, companion_of(self.broker_id)
+        if epoch_of(companion) is None:
+            await self._start_companion()
+            if not self._elections.has_controller():
+                # An attempt of the broker that is held back for seconds would cost it its session.
+                await self._elections.until(lambda: epoch_of(companion) is not None, f"no {companion} is registered")
         await self._broker.start(settings, release)
         self._end = asyncio.create_task(self._end_with_broker(), name=f"end of {self.name}")
-        if self._elections.epoch_of(companion_of(self.broker_id)) is None:
-            await self._start_companion()
 
     async def _start_companion(self) -> None:
         if self._companion is None:
