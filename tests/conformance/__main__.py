@@ -27,7 +27,7 @@ from kcsim.brokers.apache_kafka.installation import find_kafka
 from kcsim.zk.capture.write_comparison.differences import WriteDifference
 from kcsim.zk.servers.errors import NoJavaError
 from tests.conformance import record
-from tests.conformance.replayed.accepted import name_of, not_accepted
+from tests.conformance.replayed.accepted import not_accepted
 from tests.conformance.replayed.compare import differences
 from tests.conformance.replayed.divided_cluster import Software
 from tests.conformance.replayed.play import play
@@ -60,10 +60,10 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return USAGE
     if controller is None or kafka is None:
-        results = _compare(asked, recordings, partial(play, zookeeper=asked.zookeeper), lambda file, found: list(found))
+        results = _compare(asked, recordings, partial(play, zookeeper=asked.zookeeper), lambda _, found: list(found))
     else:
         play_one = partial(play_divided, kafka=kafka, controller=controller, logs=asked.logs)
-        results = _compare(asked, recordings, play_one, partial(_not_accepted, controller))
+        results = _compare(asked, recordings, play_one, partial(not_accepted, controller=controller))
     counts = ", ".join(f"{results.count(result)} {result}" for result in Result)
     print(f"{len(results)} recordings: {counts}")
     return STATUS[max(results, key=list(Result).index)]
@@ -104,29 +104,25 @@ def _compare(
     asked: argparse.Namespace,
     recordings: Sequence[Recording],
     play_one: Callable[[Recording], Recording],
-    counting: Callable[[Path, Sequence[WriteDifference]], list[WriteDifference]],
+    counting: Callable[[Recording, Sequence[WriteDifference]], list[WriteDifference]],
 ) -> list[Result]:
     """Play recordings, print how each run differs, and return the results.
 
     Args:
-        counting: returns those differences of a file's run that are not accepted.
+        counting: returns those differences of a recording's run that are not accepted.
     """
     results = []
     for file, kafka, ours in zip(asked.files, recordings, _played(recordings, play_one, asked.jobs), strict=True):
         if asked.out is not None:
             (asked.out / f"{kafka.name}.json").write_text(ours.text(), encoding="utf-8")
         every = differences(kafka, ours)
-        found = counting(file, every)
+        found = counting(kafka, every)
         results.append(result_of(found, ours))
         for line in report_lines(str(file), found, kafka, ours):
             print(line)
         but = f", but for {len(every) - len(found)} accepted differences" if len(every) > len(found) else ""
         print(f"{file}: {results[-1]}{but}", flush=True)
     return results
-
-
-def _not_accepted(controller: Software, file: Path, found: Sequence[WriteDifference]) -> list[WriteDifference]:
-    return not_accepted(name_of(file), found, controller)
 
 
 def _played(recordings: Iterable[Recording], play_one: Callable[[Recording], Recording], jobs: int) -> Iterator[Recording]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from kcsim.zk.capture.write_comparison.differences import WriteDifference
 from tests.conformance.replayed.divided_cluster import Software
+from tests.conformance.replayed.recording import Recording
 
 TRACES = Path(__file__).parents[1] / "traces"
 FILE = Path(__file__).with_name("divided_differences.toml")
@@ -92,12 +93,14 @@ def _controller(group: Mapping[str, Any]) -> Software | None:
     return Software(group["controller"]) if "controller" in group else None
 
 
-def name_of(file: Path) -> str:
+def name_of(recording: Recording) -> str:
     """Return a recording's name in divided_differences.toml."""
-    path = file.resolve()
-    return str((path.relative_to(TRACES) if path.is_relative_to(TRACES) else Path(path.name)).with_suffix(""))
+    if recording.directory is None or not recording.directory.resolve().is_relative_to(TRACES):
+        return recording.name
+    return str(recording.directory.resolve().relative_to(TRACES) / recording.name)
 
 
-def not_accepted(recording: str, found: Iterable[WriteDifference], controller: Software) -> list[WriteDifference]:
-    """Return the differences of a run that are not accepted."""
-    return [each for each in found if accepted().reason_of(recording, each, controller) is None]
+def not_accepted(recording: Recording, found: Iterable[WriteDifference], controller: Software) -> list[WriteDifference]:
+    """Return the differences of a recording's run that are not accepted."""
+    name = name_of(recording)
+    return [each for each in found if accepted().reason_of(name, each, controller) is None]

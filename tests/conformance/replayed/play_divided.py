@@ -10,6 +10,7 @@ from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.process_environment import run_on_processes
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
+from tests.conformance.replayed.accepted import accepted, name_of
 from tests.conformance.replayed.companions import companion_of, nodes_of, without_companions
 from tests.conformance.replayed.divided_cluster import DividedSoftware, Elections, Software
 from tests.conformance.replayed.errors import NotSupportedError
@@ -42,6 +43,8 @@ def play_divided(
     source = f"played with {CONTROLLERS[controller]}"
     if recording.release not in (None, ".".join(map(str, kafka.release))):
         return recording.unplayed(source, f"it is of Kafka {recording.release}, and the installation of {kafka.version}")
+    if (reason := accepted().reason_left_out(name_of(recording), controller)) is not None:
+        return recording.unplayed(source, reason)
     try:
         known = settings_of(recording)
     except NotSupportedError as error:
