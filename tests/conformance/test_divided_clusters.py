@@ -23,7 +23,7 @@ from tests.conformance.replayed.recording import Recording, read_recording
 from tests.requirements import require
 from tests.tiers import chosen
 
-PLAYED = sorted([*TRACES.glob("*.json"), *(TRACES / "protocol-2.8").glob("*.json"), *(TRACES / "recorded").glob("*.json")])
+PLAYED = sorted([*TRACES.glob("*.json"), *(TRACES / "protocol-2.8").glob("*.json")])
 SLOW = ("kill-leader",)
 NAMES = [str(file.relative_to(TRACES).with_suffix("")) for file in PLAYED]
 

@@ -38,8 +38,12 @@ from kcsim.znodes import paths
 from tests.conformance.replayed.companions import companion_of
 
 SESSION_TIMEOUT = "zookeeper.session.timeout.ms"
-COMPANION_SESSION_MS = 6_000
-"""A broker's session of 3 s ends within 3.5 s of its death, a companion's not before 4 s: pings are a third of it apart."""
+COMPANION_SESSIONS = 2
+"""The time-out of a companion's session, in those of its broker's.
+
+A broker's session of 3 s, six ticks of ZooKeeper, ends within 3.5 s of the broker's death, and its companion's after 4 s at
+the earliest: clients ping each third of the time-out.
+"""
 HELD_AT_MOST_MS = 5_000
 """How long the other companions' attempts are delayed if the intended winner does not try."""
 LOOK_MS = 20
@@ -275,7 +279,7 @@ class DividedSoftware:
         companion = replace(
             broker,
             broker_id=companion_of(broker.broker_id),
-            settings={**broker.settings, SESSION_TIMEOUT: COMPANION_SESSION_MS},
+            settings={**broker.settings, SESSION_TIMEOUT: COMPANION_SESSIONS * spec.session_timeout_ms},
         )
 
         def new_companion(proxy: str) -> BrokerProcess:

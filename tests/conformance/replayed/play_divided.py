@@ -1,18 +1,25 @@
 """Player of a recording on a cluster whose controller is of one software and whose brokers are of another."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
 from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
-from kcsim.brokers.cluster.cluster_spec import ClusterSpec
+from kcsim.brokers.cluster.cluster_spec import ClusterSpec, max_session_timeout_ms
 from kcsim.brokers.cluster.process_cluster import ProcessCluster
 from kcsim.brokers.cluster.process_environment import run_on_processes
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from tests.conformance.replayed.accepted import accepted, name_of
 from tests.conformance.replayed.companions import companion_of, nodes_of, without_companions
-from tests.conformance.replayed.divided_cluster import DividedSoftware, Elections, Software
+from tests.conformance.replayed.divided_cluster import (
+    COMPANION_SESSIONS,
+    SESSION_TIMEOUT,
+    DividedSoftware,
+    Elections,
+    Software,
+)
 from tests.conformance.replayed.errors import NotSupportedError
 from tests.conformance.replayed.kafka_commands import KafkaCommands
 from tests.conformance.replayed.on_kafka import OLD_FORMAT, SEED
@@ -34,7 +41,7 @@ def play_divided(
 
     Args:
         controller: whose controller it is; the brokers are the other software's.
-        logs: where what the processes have written is kept; None: nowhere.
+        logs: where what the processes have written is kept, in a folder for the recording; None: nowhere.
 
     Returns: the cluster's run, in which each broker is the controller that its companion was; it ends with the first step
         that is not supported, or that could not be done.
@@ -50,7 +57,9 @@ def play_divided(
     except NotSupportedError as error:
         return recording.unplayed(source, str(error))
     elections = Elections(recording.brokers[0])
-    software = DividedSoftware(kafka, controller, known, recording.release, elections)
+    spec = _spec(recording)
+    session = {SESSION_TIMEOUT: spec.session_timeout_ms}
+    software = DividedSoftware(kafka, controller, {**known, **session}, recording.release, elections)
     players: list[Player] = []
 
     def steer(step: Step) -> None:
@@ -71,9 +80,16 @@ def play_divided(
             if logs is not None:
                 for name, folder in cluster.log_folders.items():
                     if folder.is_dir():
-                        shutil.copytree(folder, logs / name, dirs_exist_ok=True)
+                        shutil.copytree(folder, logs / recording.name / name, dirs_exist_ok=True)
 
-    spec = ClusterSpec(every_broker(recording), {**OLD_FORMAT, **settings_in_force(recording)}, TICK_TIME_MS)
     info = RunInfo(recording.name, SEED, ZooKeeperKind.EMBEDDED.value, brokers=CONTROLLERS[controller])
     run_on_processes(software, ZooKeeperChoice(ZooKeeperKind.EMBEDDED), spec, info, script, ())
     return without_companions(players[0].played(source))
+
+
+def _spec(recording: Recording) -> ClusterSpec:
+    """Return the cluster; its ZooKeeper grants brokers the sessions that they had, and companions longer ones."""
+    spec = ClusterSpec(every_broker(recording), {**OLD_FORMAT, **settings_in_force(recording)}, TICK_TIME_MS)
+    granted_ms = spec.session_timeout_ms
+    longest_ms = max_session_timeout_ms({SESSION_TIMEOUT: COMPANION_SESSIONS * granted_ms}, TICK_TIME_MS)
+    return replace(spec, settings={**spec.settings, SESSION_TIMEOUT: granted_ms}, max_session_timeout_ms=longest_ms)
