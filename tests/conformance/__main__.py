@@ -1,10 +1,11 @@
 """Play recordings of a running Apache Kafka on our cluster and compare what is written to ZooKeeper.
 
     python -m tests.conformance FILE… [--zookeeper embedded|model|simulated] [--out DIR] [--jobs N]
-    python -m tests.conformance FILE… --brokers kafka|--controller kafka [--kafka-home DIR] [--logs DIR] [--out DIR]
+    python -m tests.conformance FILE… --brokers kafka|--controller kafka [--runs N] [--logs DIR]
 
 With `--brokers kafka`, our controller leads brokers of Apache Kafka; with `--controller kafka`, Kafka's controller leads
-ours. Differences that replayed/divided_differences.toml accepts are counted, and not printed.
+ours. Differences that replayed/divided_differences.toml accepts are counted, and not printed. A recording that differs is
+played again, N times at most.
 
 `record` and `differ` in place of FILE play on real brokers (record.py).
 
@@ -31,7 +32,7 @@ from tests.conformance.replayed.accepted import not_accepted
 from tests.conformance.replayed.compare import differences
 from tests.conformance.replayed.divided_cluster import Software
 from tests.conformance.replayed.play import play
-from tests.conformance.replayed.play_divided import play_divided
+from tests.conformance.replayed.play_divided import play_until_it_agrees
 from tests.conformance.replayed.recording import BadRecordingError, Recording, read_recording
 from tests.conformance.replayed.report import Result, report_lines, result_of
 
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     if controller is None or kafka is None:
         results = _compare(asked, recordings, partial(play, zookeeper=asked.zookeeper), lambda _, found: list(found))
     else:
-        play_one = partial(play_divided, kafka=kafka, controller=controller, logs=asked.logs)
+        play_one = partial(play_until_it_agrees, kafka=kafka, controller=controller, runs=asked.runs, logs=asked.logs)
         results = _compare(asked, recordings, play_one, partial(not_accepted, controller=controller))
     counts = ", ".join(f"{results.count(result)} {result}" for result in Result)
     print(f"{len(results)} recordings: {counts}")
@@ -75,6 +76,7 @@ def _parser() -> _Parser:
     parser.add_argument("--zookeeper", choices=("embedded", "model", "simulated"), default="embedded")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write what our cluster did, in the same form")
     parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="how many to play at once")
+    parser.add_argument("--runs", type=_positive, default=1, metavar="N", help="how often to play a recording that differs")
     software = [each.value for each in Software]
     parser.add_argument("--brokers", choices=software, default=Software.OURS.value, help="whose brokers have the partitions")
     parser.add_argument("--controller", choices=software, default=Software.OURS.value, help="whose controller leads them")
@@ -96,7 +98,7 @@ def _controller(parser: _Parser, asked: argparse.Namespace) -> Software | None:
 
 def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of jobs")
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of jobs or runs")
     return int(text)
 
 
