@@ -31,6 +31,8 @@ from tests.conformance.replayed.recording import Recording, Step
 from tests.conformance.replayed.settings import TICK_TIME_MS, settings_in_force, settings_of
 from tests.conformance.replayed.step_actions import WITHIN_MS, StepActions
 
+QUIET_AFTER_START_MS = 4_000
+"""A follower that has just started joins its ISRs seconds later on a busy machine: no session ends meanwhile."""
 CONTROLLERS = {
     Software.OURS: "our controller and Apache Kafka's brokers",
     Software.KAFKA: "Apache Kafka's controller and our brokers",
@@ -75,7 +77,15 @@ def play_divided(
             await asyncio.to_thread(_produce, cluster.bootstrap(), topic)
 
         actions = StepActions(cluster, KafkaCommands(kafka, cluster, recording.directory), produce, nodes_of)
-        player = Player(recording, cluster, actions, steer, catch_up=cluster.settle, controller_of=companion_of)
+        player = Player(
+            recording,
+            cluster,
+            actions,
+            steer,
+            catch_up=cluster.settle,
+            controller_of=companion_of,
+            quiet_after_start_ms=QUIET_AFTER_START_MS,
+        )
         players.append(player)
         try:
             await player.play()
