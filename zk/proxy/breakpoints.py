@@ -3,7 +3,7 @@
 The terms are those of the breakpoints of a simulated process, with the same meaning.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,10 +34,15 @@ class Breakpoint:
 
 
 class Breakpoints:
-    """The breakpoints that have not triggered yet."""
+    """The breakpoints that have not triggered yet.
+
+    Attributes:
+        before_closing: acts that run each time when the client ends a session, before the server knows.
+    """
 
     def __init__(self) -> None:
         self._waiting: list[Breakpoint] = []
+        self.before_closing: list[Callable[[], Awaitable[None]]] = []
 
     def add(self, breakpoint_: Breakpoint) -> None:
         self._waiting.append(breakpoint_)

@@ -153,6 +153,8 @@ class ProxiedConnection:
             return
         xid, code = REQUEST_HEAD.unpack_from(frame)
         if code == CLOSE_SESSION:
+            for act in self._breakpoints.before_closing:
+                await act()
             if self.session_id is not None:
                 self._sessions.end(self.session_id)
         elif writes := writes_of(frame, self._chroot):

@@ -8,6 +8,7 @@ The proxy runs on the event loop that starts it; ProxyThread has its own event l
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Self
 
@@ -147,6 +148,10 @@ class ZooKeeperProxy:
     def break_at(self, breakpoint_: Breakpoint) -> None:
         """Set a breakpoint for requests that the client has not sent yet; see Breakpoint."""
         self._breakpoints.add(breakpoint_)
+
+    def before_closing(self, act: Callable[[], Awaitable[None]]) -> None:
+        """Await an act each time when the client asks ZooKeeper to end its session; the request is forwarded after it."""
+        self._breakpoints.before_closing.append(act)
 
     async def expire(self, session_id: SessionId | None = None) -> None:
         """Make the server end a session, as if its time-out had passed, although its client runs.

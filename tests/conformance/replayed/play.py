@@ -1,6 +1,5 @@
 """Player of a recording on our own cluster, in which the brokers that won the recorded elections win them again."""
 
-from dataclasses import replace
 from functools import partial
 
 from kcsim.brokers.clients.producer import ProducerSpec
@@ -35,8 +34,7 @@ def play(recording: Recording, zookeeper: str) -> Recording:
     try:
         spec = ClusterSpec(every_broker(recording), settings_of(recording), TICK_TIME_MS, release=recording.release)
     except NotSupportedError as error:
-        first = Step(recording.steps[0].do, not_supported=str(error))
-        return replace(recording, source=source, steps=(first,), alive=None, final=None, directory=None)
+        return recording.unplayed(source, str(error))
     players: list[Player] = []
 
     async def script(cluster: Cluster) -> None:

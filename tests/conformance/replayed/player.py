@@ -24,8 +24,6 @@ QUIET_SLEEP_MS = 50
 
 Brokers run in the player's process: where that is starved, they are late, and so is the end of each sleep.
 """
-LEAST_QUIET_SLEEPS = QUIET_MS // QUIET_SLEEP_MS - 1
-"""Sleeps that must pass without a transaction: one less than fit, as the first may begin before the last transaction."""
 QUIET_WITHIN_MS = 60_000
 
 
@@ -57,6 +55,8 @@ class Player:
         leaves_out_refused: whether a refused step is left out, instead of being the last.
         catch_up: returns when all that has happened is in the event log; None: the event log is always complete.
         quiet_within_ms: how long a step may go on.
+        controller_of: broker -> the id in /controller when this broker is the controller.
+        quiet_after_start_ms: how long no transaction may come after a broker was started, before the next step begins.
 
     Attributes:
         alive: brokers whose process still runs at the end.
@@ -72,6 +72,8 @@ class Player:
         leaves_out_refused: bool = False,
         catch_up: Callable[[], Awaitable[None]] | None = None,
         quiet_within_ms: int = QUIET_WITHIN_MS,
+        controller_of: Callable[[int], int] = lambda broker: broker,
+        quiet_after_start_ms: int = QUIET_MS,
     ) -> None:
         self._recording = recording
         self._cluster = cluster
@@ -80,6 +82,8 @@ class Player:
         self._leaves_out_refused = leaves_out_refused
         self._catch_up = catch_up
         self._quiet_within_ms = quiet_within_ms
+        self._controller_of = controller_of
+        self._quiet_after_start_ms = quiet_after_start_ms
         self._last_transaction_ms = 0
         self._quiet_sleeps = 0  # since the last transaction
         self._played: list[_Played] = []
@@ -98,7 +102,8 @@ class Player:
         """Start the brokers, then play step by step, until the end or the first step that cannot be played."""
         first, *others = [f"broker-{broker}" for broker in self._recording.brokers]
         await self._cluster.start([first])
-        await self._until(lambda: looks.controller_is(self._cluster.state, self._recording.brokers[0]))
+        winner = self._controller_of(self._recording.brokers[0])
+        await self._until(lambda: looks.controller_is(self._cluster.state, winner))
         if others:
             await self._cluster.start(others)
         await self._settle()
@@ -133,7 +138,8 @@ class Player:
         if not step.do.get("settle", True) and not (is_refused and self._leaves_out_refused):
             end = await self._end_of_action(begin, has_waited="sleep" in step.do)
         else:
-            if (noise := await self._settle()) is not None:
+            quiet_ms = self._quiet_after_start_ms if "start" in step.do else QUIET_MS
+            if (noise := await self._settle(quiet_ms)) is not None:
                 problem, is_refused = noise, False
             end = len(self._cluster.log.events)
         return _Played(step.do, begin, end, outcome, problem, is_refused)
@@ -163,17 +169,19 @@ class Player:
     async def _until(self, look: Callable[[], str | None]) -> None:
         await self._cluster.wait_until(look, WITHIN_MS)
 
-    async def _settle(self) -> str | None:
+    async def _settle(self, quiet_ms: int = QUIET_MS) -> str | None:
         """Wait until the cluster is quiet. Returns: None, or a sentence when the cluster is not quiet within the bound."""
+        # One sleep less than fit must pass without a transaction, as the first may begin before the last transaction.
+        quiet_sleeps = quiet_ms // QUIET_SLEEP_MS - 1
         runtime = self._cluster.runtime
         began_ms = runtime.now_ms()  # the latest transactions of a real ZooKeeper may not be in the event log yet
         self._quiet_sleeps = 0
         while True:
-            left_ms = max(began_ms, self._last_transaction_ms) + QUIET_MS - runtime.now_ms()
-            if left_ms <= 0 and self._quiet_sleeps >= LEAST_QUIET_SLEEPS:
+            left_ms = max(began_ms, self._last_transaction_ms) + quiet_ms - runtime.now_ms()
+            if left_ms <= 0 and self._quiet_sleeps >= quiet_sleeps:
                 return None
             if runtime.now_ms() - began_ms >= self._quiet_within_ms:
-                return f"not quiet within {self._quiet_within_ms} ms: the last transaction was {QUIET_MS - left_ms} ms ago"
+                return f"not quiet within {self._quiet_within_ms} ms: the last transaction was {quiet_ms - left_ms} ms ago"
             await runtime.sleep_ms(min(left_ms, QUIET_SLEEP_MS) if left_ms > 0 else QUIET_SLEEP_MS)
             self._quiet_sleeps += 1
 

@@ -7,7 +7,7 @@ in tests/conformance/traces/README.md.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +127,11 @@ class Recording:
     def not_supported(self) -> str | None:
         """Return why the play ended before its last step was done; None if our cluster can do all of it."""
         return self.steps[-1].not_supported if self.steps else None
+
+    def unplayed(self, source: str, reason: str) -> "Recording":
+        """Return a run that ended before its first step, because it is not supported."""
+        first = Step(self.steps[0].do, not_supported=reason)
+        return replace(self, source=source, steps=(first,), alive=None, final=None, directory=None)
 
     def text(self) -> str:
         """Return the file's text: one step a line."""

@@ -1,7 +1,7 @@
 """Actions of a recording's steps on a cluster, with the waits that belong to them."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -55,10 +55,18 @@ class StepActions:
 
     Args:
         produce: writes one record to a topic, as a client does.
+        nodes_of: broker -> the nodes whose sessions are the broker's.
     """
 
-    def __init__(self, cluster: ScenarioCluster, tools: Commands, produce: Callable[[str], Awaitable[object]]) -> None:
+    def __init__(
+        self,
+        cluster: ScenarioCluster,
+        tools: Commands,
+        produce: Callable[[str], Awaitable[object]],
+        nodes_of: Callable[[int], Collection[str]] = lambda broker: (_node(broker),),
+    ) -> None:
         self._cluster = cluster
+        self._nodes_of = nodes_of
         self._produce_to = produce
         self._placed: Mapping[str, Placed] = {}
         self._verbs: dict[str, Callable[[Any, Mapping[str, Any]], Awaitable[Outcome]]] = {
@@ -171,7 +179,8 @@ class StepActions:
     def _open_sessions(self, broker: int) -> list[str]:
         owners = session_owners(self._cluster.log.events)
         sessions = self._cluster.state.sessions
-        return [s for s, owner in owners.items() if owner == _node(broker) and sessions.get(s) != "closed"]
+        nodes = self._nodes_of(broker)
+        return [s for s, owner in owners.items() if owner in nodes and sessions.get(s) != "closed"]
 
     async def _until_closed(self, sessions: Sequence[str]) -> None:
         await self._until(lambda: looks.all_closed(self._cluster.state, sessions))

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from kcsim.zk.live import wire
 from kcsim.zk.operations import Create, GetData, SetData
 from kcsim.zk.proxy import Breakpoint, ProxiedWrite
 from tests.zk.proxy.peers import (
@@ -148,6 +149,34 @@ def test_each_request_that_writes_is_shown_once_for_its_moment_and_no_other(mome
 
     run(main())
     assert shown == ["/1", "/3"]
+
+
+def test_the_end_of_a_session_waits_for_the_act_before_it() -> None:
+    """It runs each time, and requests before the last one have been sent."""
+    read, closing = request(1, GetData("/a")), wire.frame(2, wire.CLOSE_SESSION, b"")
+
+    async def main() -> None:
+        async with between() as (proxy, server):
+            hit, go_on = asyncio.Event(), asyncio.Event()
+
+            async def act() -> None:
+                hit.set()
+                await go_on.wait()
+
+            proxy.before_closing(act)
+            for _ in range(2):
+                client, serving = await session_through(proxy, server)
+                await client.send(read + closing)
+                await until(hit)
+                assert await serving.receive(len(read)) == read
+                assert not proxy.sessions[-1].has_ended
+                go_on.set()
+                assert await serving.receive(len(closing)) == closing
+                assert proxy.sessions[-1].has_ended
+                hit.clear()
+                go_on.clear()
+
+    run(main())
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
