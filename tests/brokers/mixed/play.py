@@ -16,13 +16,13 @@ from pathlib import Path
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
 from kcsim.brokers.apache_kafka.log_feed.log_tail import LogTail
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
-from kcsim.brokers.cluster.kafka_environment import ApacheKafkaSoftware
-from kcsim.brokers.cluster.kafka_feed import KafkaFeed
-from kcsim.brokers.cluster.process_cluster import ProcessCluster, session_owners
-from kcsim.brokers.cluster.process_environment import FeedContext, SlotContext, run_on_processes
-from kcsim.brokers.cluster.process_ports import BrokerProcess
+from kcsim.brokers.cluster.processes.kafka_environment import ApacheKafkaSoftware
+from kcsim.brokers.cluster.processes.kafka_feed import KafkaFeed
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster, session_owners
+from kcsim.brokers.cluster.processes.process_environment import FeedContext, SlotContext, run_on_processes
+from kcsim.brokers.cluster.processes.process_ports import BrokerProcess
+from kcsim.brokers.cluster.processes.simulated_process_environment import SimulatedSoftware
 from kcsim.brokers.cluster.run_setup import RunInfo
-from kcsim.brokers.cluster.simulated_process_environment import SimulatedSoftware
 from kcsim.brokers.cluster.tool_session import open_tool
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.brokers.config import PROTOCOL_VERSION

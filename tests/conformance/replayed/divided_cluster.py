@@ -21,13 +21,13 @@ from kcsim.brokers.apache_kafka.broker_process import KafkaBroker
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
 from kcsim.brokers.apache_kafka.log_feed.log_tail import LogTail
 from kcsim.brokers.apache_kafka.properties import KafkaBrokerSpec
-from kcsim.brokers.cluster.admin_tools import KafkaAdminTools
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
-from kcsim.brokers.cluster.kafka_feed import KafkaFeed
-from kcsim.brokers.cluster.process_cluster import UP_WITHIN_MS, ProcessCluster, session_owners
-from kcsim.brokers.cluster.process_environment import FeedContext, SlotContext
-from kcsim.brokers.cluster.process_ports import BrokerProcess
-from kcsim.brokers.cluster.simulated_broker_process import LOG_DIRS, SimulatedBrokerProcess, SimulatedBrokerSpec
+from kcsim.brokers.cluster.processes.admin_tools import KafkaAdminTools
+from kcsim.brokers.cluster.processes.kafka_feed import KafkaFeed
+from kcsim.brokers.cluster.processes.process_cluster import UP_WITHIN_MS, ProcessCluster, session_owners
+from kcsim.brokers.cluster.processes.process_environment import FeedContext, SlotContext
+from kcsim.brokers.cluster.processes.process_ports import BrokerProcess
+from kcsim.brokers.cluster.processes.simulated_broker_process import LOG_DIRS, SimulatedBrokerProcess, SimulatedBrokerSpec
 from kcsim.brokers.config import KAFKA_NAMES, NO_SETTINGS, Value
 from kcsim.controller.capabilities import Release
 from kcsim.errors import TimedOutError

@@ -9,8 +9,8 @@ from confluent_kafka import Producer
 
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation
 from kcsim.brokers.cluster.cluster_spec import ClusterSpec, max_session_timeout_ms
-from kcsim.brokers.cluster.process_cluster import ProcessCluster
-from kcsim.brokers.cluster.process_environment import run_on_processes
+from kcsim.brokers.cluster.processes.process_cluster import ProcessCluster
+from kcsim.brokers.cluster.processes.process_environment import run_on_processes
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from tests.conformance.replayed.accepted import accepted, name_of, not_accepted
