@@ -6,7 +6,7 @@ high watermark, and compares them.
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +25,8 @@ RECORD = re.compile(r"\| offset: (\d+) .* payload: (.*)")
 STARTED = ": verification process is started"
 LAG = re.compile(r"max lag is (-?\d+) for partition \S+ at offset -?\d+ among (\d+) partitions")
 POLL_S = 0.1
+VERIFICATIONS = 3
+"""How often ReplicaVerificationTool is started at most."""
 
 
 class ReplicaId(NamedTuple):
@@ -156,16 +158,34 @@ def repeated_or_out_of_order(dumped: Mapping[ReplicaId, DumpedReplica]) -> Itera
 # --- ReplicaVerificationTool -----------------------------------------------------------------------------------------------
 
 
-async def problem_of_verification(kafka: KafkaInstallation, servers: str, partitions: int) -> str | None:
+class _ToolFailedError(Exception):
+    """The tool has ended, or has not come to the end of all logs in time."""
+
+
+async def problem_of_verification(
+    kafka: KafkaInstallation, servers: str, partitions: Collection[TopicPartition]
+) -> str | None:
     """Return what ReplicaVerificationTool has against the replicas; None if all are equal up to their high watermarks.
 
-    Args:
-        partitions: how many the cluster has.
+    A broker of Kafka that was paused while a topic was deleted may name the topic for ever, and the tool asks any broker
+    for the topics. So it gets the names of those that exist, and is started again if it fails.
     """
+    failure = ""
+    for _ in range(VERIFICATIONS):
+        try:
+            return await _verified(kafka, servers, partitions)
+        except _ToolFailedError as error:
+            failure = str(error)
+    return failure
+
+
+async def _verified(kafka: KafkaInstallation, servers: str, partitions: Collection[TopicPartition]) -> str | None:
     processes = await asyncio.to_thread(GuardedProcesses, what="kafka")
     try:
         directory = processes.directory
-        words = ["--broker-list", servers, "--time", "-2", "--report-interval-ms", "1000", "--max-wait-ms", "200"]
+        topics = ",".join(sorted({tp.topic for tp in partitions}))
+        words = ["--broker-list", servers, "--time", "-2", "--topic-white-list", topics]
+        words += ["--report-interval-ms", "1000", "--max-wait-ms", "200"]
         out, errors = directory / "out", directory / "err"  # among the latter is that the tool is deprecated, from 3.5 on
         processes.start(VERIFY, jvm(kafka, directory, VERIFY, words), out, errors=errors)
         loop = asyncio.get_running_loop()
@@ -175,10 +195,10 @@ async def problem_of_verification(kafka: KafkaInstallation, servers: str, partit
             lines = out.read_text().rpartition("\n")[0].splitlines()  # the last line may not be complete yet
             if complaints := [line for line in lines if STARTED not in line and not LAG.search(line)]:
                 return " | ".join(complaints[:3])
-            if any(found.groups() == ("0", str(partitions)) for line in lines if (found := LAG.search(line))):
+            if any(found.groups() == ("0", str(len(partitions))) for line in lines if (found := LAG.search(line))):
                 return None
             if ended or loop.time() > end:
-                return f"its last lines: {lines[-1:] + errors.read_text().splitlines()[-1:]}"
+                raise _ToolFailedError(f"its last lines: {lines[-1:] + errors.read_text().splitlines()[-1:]}")
             await asyncio.sleep(POLL_S)
     finally:
         await asyncio.to_thread(processes.close)

@@ -393,7 +393,7 @@ class _Run:
         played.problems += lost_records(acknowledged, dumped)
         if self._timetable.is_idempotent:
             played.problems += repeated_or_out_of_order(dumped)
-        if (problem := await problem_of_verification(self._kafka, cluster.bootstrap(), len(replicas))) is not None:
+        if (problem := await problem_of_verification(self._kafka, cluster.bootstrap(), replicas)) is not None:
             played.problems.append(f"ReplicaVerificationTool: {problem}")
 
     async def _until_equal(self, files: ReplicaFiles) -> None:
