@@ -3,7 +3,6 @@
 import asyncio
 import signal
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,24 +11,14 @@ from kcsim.brokers.apache_kafka import broker_process
 from kcsim.brokers.apache_kafka.errors import BrokerExitedError
 from kcsim.brokers.apache_kafka.installation import LOG4J_BINDING, find_kafka
 from kcsim.errors import TimedOutError
-from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.errors import MemberStateError, PortTakenError
 from kcsim.zk.servers.free_ports import free_ports
-from tests.brokers.apache_kafka.real_brokers import DOWN_WITHIN_S, UP_WITHIN_S, Znodes, broker_on, logged, znodes_below
-from tests.requirements import require
+from tests.brokers.apache_kafka.real_brokers import DOWN_WITHIN_S, UP_WITHIN_S, Znodes, broker_on, logged
 from tests.zk.servers.processes import line_from, processes_about, python_program, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.live, pytest.mark.slow]
 REGISTRATION = "/brokers/ids/1"
 TERMINATED = 128 + signal.SIGTERM
-
-
-@pytest.fixture
-def znodes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Znodes]:
-    require("java", "kafka")
-    server: EmbeddedZooKeeper = request.getfixturevalue("server")
-    with znodes_below(server, tmp_path.name) as znodes:
-        yield znodes
 
 
 def test_a_broker_starts_ends_in_order_and_starts_again_on_its_old_log(znodes: Znodes, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """A broker of Apache Kafka does what the requests say that our controllers and brokers send over TCP."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +39,7 @@ from kcsim.vocabulary import (
     TopicPartition,
     ZkVersion,
 )
-from kcsim.zk.servers.embedded import EmbeddedZooKeeper
-from tests.brokers.apache_kafka.real_brokers import UP_WITHIN_S, Znodes, broker_on, znodes_below
-from tests.requirements import require
+from tests.brokers.apache_kafka.real_brokers import UP_WITHIN_S, Znodes, broker_on
 
 pytestmark = [pytest.mark.kafka, pytest.mark.live, pytest.mark.slow]
 KAFKAS, OURS, NOBODY = BrokerId(1), BrokerId(9), BrokerId(7)
@@ -51,14 +48,6 @@ WITHIN_MS, CAUSE = 120_000, 0
 STATE = PartitionState(LeaderAndIsr(KAFKAS, LeaderEpoch(3), (KAFKAS,), ZkVersion(4)), EPOCH)
 TPS = tuple(TopicPartition(topic, number) for topic in ("orders", "payments") for number in range(150))
 """More than fit into one byte of a length."""
-
-
-@pytest.fixture
-def znodes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Znodes]:
-    require("java", "kafka")
-    server: EmbeddedZooKeeper = request.getfixturevalue("server")
-    with znodes_below(server, tmp_path.name) as znodes:
-        yield znodes
 
 
 def test_a_broker_of_kafka_obeys(znodes: Znodes, tmp_path: Path) -> None:

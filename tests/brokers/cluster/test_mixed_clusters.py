@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from confluent_kafka import TopicPartition as Assigned
 
 from kcsim.brokers.apache_kafka.broker_process import KafkaBroker
 from kcsim.brokers.apache_kafka.installation import find_kafka
-from kcsim.brokers.apache_kafka.properties import HOST, KafkaBrokerSpec
+from kcsim.brokers.apache_kafka.properties import KafkaBrokerSpec
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
@@ -22,10 +22,10 @@ from kcsim.controller.admin.topics import NewTopic
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventKind
 from kcsim.vocabulary import BrokerId, TopicPartition
-from kcsim.zk.servers.embedded import EmbeddedZooKeeper
-from tests.brokers.apache_kafka.real_brokers import SESSION_TIMEOUT_MS, UP_WITHIN_S, Znodes, znodes_below
+from tests.brokers.apache_kafka.real_brokers import SESSION_TIMEOUT_MS, Znodes
 from tests.brokers.cluster.acknowledged import Acknowledged
 from tests.brokers.cluster.environments import WITHIN_MS, Settings, find, kill_and_expire, spec_of
+from tests.brokers.cluster.with_kafka import ClusterWithKafka
 from tests.requirements import KAFKA_3_9_1, require
 
 pytestmark = [pytest.mark.kafka, pytest.mark.live, pytest.mark.slow]
@@ -34,25 +34,11 @@ ORDERS = [TopicPartition("orders", number) for number in range(3)]
 """Each broker leads one of them."""
 
 
-@pytest.fixture
-def znodes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Znodes]:
-    require("java", "kafka")
-    server: EmbeddedZooKeeper = request.getfixturevalue("server")
-    with znodes_below(server, tmp_path.name) as znodes:
-        yield znodes
-
-
-class MixedCluster:
+class MixedCluster(ClusterWithKafka):
     """Brokers 1 and 2 are ours, broker 3 is Kafka's."""
 
     def __init__(self, cluster: Cluster, kafka: KafkaBroker, znodes: Znodes) -> None:
-        self.cluster = cluster
-        self.kafka = kafka
-        self._znodes = znodes
-
-    @property
-    def bootstrap_servers(self) -> str:
-        return ",".join(f"{host}:{port}" for host, port in (*self.cluster.bootstrap, (HOST, self.kafka.port)))
+        super().__init__(cluster, kafka, znodes, ORDERS)
 
     async def start(self, first: str) -> None:
         """Start all brokers and create the topic. Args: first: the side whose broker becomes the controller."""
@@ -68,25 +54,6 @@ class MixedCluster:
         assignment = [tuple(BrokerId((leader + place) % 3 + 1) for place in range(3)) for leader in range(3)]
         await self.cluster.topics.create(NewTopic("orders", assignment=assignment), random.Random(1))
         await self.until_isrs({1, 2, KAFKAS})
-
-    async def start_kafka(self) -> None:
-        await self.kafka.start()
-        await self.kafka.wait_until_up(UP_WITHIN_S)
-
-    async def until_controller(self, brokers: set[int]) -> None:
-        def is_one_of_these(held: Any) -> bool:
-            return held is not None and held["brokerid"] in brokers
-
-        await self._znodes.until("/controller", is_one_of_these, f"a controller from {brokers}")
-
-    async def until_isrs(self, isr: set[int]) -> None:
-        """Wait until every partition has this ISR, with a leader from it."""
-
-        def has_isr(state: Any) -> bool:
-            return state is not None and set(state["isr"]) == isr and state["leader"] in isr
-
-        for number in range(3):
-            await self._znodes.until(f"/brokers/topics/orders/partitions/{number}/state", has_isr, f"ISR {isr}")
 
     def differences(self) -> str | None:
         """Return the partitions whose replicas are not yet equal, byte by byte; None if all are."""

@@ -1,16 +1,15 @@
 """Brokers of two protocol versions in one cluster, ours and Kafka's: what a rolling upgrade has, and what does not work."""
 
 import random
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kcsim.brokers.apache_kafka.broker_process import KafkaBroker
 from kcsim.brokers.apache_kafka.installation import find_kafka
-from kcsim.brokers.apache_kafka.properties import HOST, KafkaBrokerSpec
+from kcsim.brokers.apache_kafka.properties import KafkaBrokerSpec
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.run_in_environment import run_in_environment
 from kcsim.brokers.cluster.run_setup import RunInfo
@@ -19,10 +18,10 @@ from kcsim.controller.admin.topics import NewTopic
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventKind
 from kcsim.vocabulary import BrokerId, TopicPartition
-from kcsim.zk.servers.embedded import EmbeddedZooKeeper
-from tests.brokers.apache_kafka.real_brokers import SESSION_TIMEOUT_MS, UP_WITHIN_S, Znodes, znodes_below
+from tests.brokers.apache_kafka.real_brokers import SESSION_TIMEOUT_MS, Znodes
 from tests.brokers.cluster.acknowledged import Acknowledged
 from tests.brokers.cluster.environments import WITHIN_MS, Settings, find, spec_of, until_found
+from tests.brokers.cluster.with_kafka import ClusterWithKafka
 from tests.requirements import KAFKA_3_9_1, require
 
 pytestmark = [pytest.mark.kafka, pytest.mark.live]
@@ -31,44 +30,19 @@ ORDERS = [TopicPartition("orders", number) for number in range(2)]
 """Each broker leads one of them, and both have replicas."""
 
 
-@pytest.fixture
-def znodes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Znodes]:
-    require("java", "kafka")
-    server: EmbeddedZooKeeper = request.getfixturevalue("server")
-    with znodes_below(server, tmp_path.name) as znodes:
-        yield znodes
-
-
-class MixedPair:
+class MixedPair(ClusterWithKafka):
     """Broker 1 is ours, broker 2 is Kafka's."""
 
     def __init__(self, cluster: Cluster, kafka: KafkaBroker, znodes: Znodes) -> None:
-        self.cluster = cluster
-        self.kafka = kafka
-        self.znodes = znodes
+        super().__init__(cluster, kafka, znodes, ORDERS)
 
     async def start(self, first: int) -> None:
         """Start both brokers, and create the topic. Args: first: the broker that becomes the controller."""
         for broker in sorted((OURS, KAFKAS), key=lambda broker: broker != first):
             await (self.cluster.start(["broker-1"]) if broker == OURS else self.start_kafka())
-            await self.znodes.until("/controller", lambda held: held is not None and held["brokerid"] == first, f"{first}")
+            await self.until_controller({first})
         assignment = [(BrokerId(OURS), BrokerId(KAFKAS)), (BrokerId(KAFKAS), BrokerId(OURS))]
         await self.cluster.topics.create(NewTopic("orders", assignment=assignment), random.Random(1))
-
-    async def start_kafka(self) -> None:
-        await self.kafka.start()
-        await self.kafka.wait_until_up(UP_WITHIN_S)
-
-    async def until_isrs(self, isr: set[int]) -> None:
-        def has_isr(state: Any) -> bool:
-            return state is not None and set(state["isr"]) == isr and state["leader"] in isr
-
-        for tp in ORDERS:
-            await self.znodes.until(f"/brokers/topics/orders/partitions/{tp.partition}/state", has_isr, f"ISR {isr}")
-
-    @property
-    def bootstrap_servers(self) -> str:
-        return ",".join(f"{host}:{port}" for host, port in (*self.cluster.bootstrap, (HOST, self.kafka.port)))
 
 
 def play_pair(

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,27 +17,17 @@ from kcsim.brokers.wire.apis.metadata import METADATA
 from kcsim.brokers.wire.apis.topics import CREATE_TOPICS
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.eventlog.event_log import EventLog
-from kcsim.zk.servers.embedded import EmbeddedZooKeeper
 from kcsim.zk.servers.free_ports import free_ports
-from tests.brokers.apache_kafka.real_brokers import UP_WITHIN_S, Znodes, broker_on, znodes_below
+from tests.brokers.apache_kafka.real_brokers import UP_WITHIN_S, Znodes, broker_on
 from tests.brokers.cluster.environments import SETTINGS, Script, spec_of, start_and_elect
 from tests.brokers.differential.group_conversation import BROKER, PARTITIONS, RECORDED, TOPIC, Answers, answers_of
 from tests.brokers.differential.group_conversation import SETTINGS as CONVERSATION_SETTINGS
 from tests.brokers.differential.raw_client import ALL_BROKERS, FIRST, raw_client
-from tests.requirements import require
 
 POLL_S = 0.1
 TIMEOUT_MS = 30_000
 
 pytestmark = pytest.mark.live
-
-
-@pytest.fixture
-def znodes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Znodes]:
-    require("java", "kafka")
-    server: EmbeddedZooKeeper = request.getfixturevalue("server")
-    with znodes_below(server, tmp_path.name) as znodes:
-        yield znodes
 
 
 def play_with_ports(script: Script, brokers: int = 3, **settings: Any) -> EventLog:

@@ -51,7 +51,7 @@ OF_OTHER_TIMING = {
     "rolling-upgrade": "a restart that is over before the next controller is elected",
 }
 """Scenario -> the moment that it needs, which is over when the event before it has been read from a trace."""
-SLOW = ("broker-crash-and-return", "leader-crash-acks-one")
+SLOW = ("broker-crash-and-return", "controller-failover")
 """Scenarios of `make test-all`; the nightly run takes all."""
 
 

@@ -143,7 +143,7 @@ def names_below(root: str) -> Sequence[str]:
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if not command.startswith("half-written")])
-def test_a_command_ends_as_it_does_on_disk(done: FileSystems, name: str, command: str) -> None:
+def test_a_command_ends_as_it_does_on_disk(done: FileSystems, command: str) -> None:
     there, here = done.ended[done.remote][command], done.ended[ON_DISK][command]
     assert there.status == here.status, there.stderr
     if here.stdout.startswith("{"):
@@ -162,7 +162,7 @@ def test_on_disk_only_what_cannot_be_read_fails(done: FileSystems, command: str)
 
 
 @pytest.mark.parametrize("command", ["half-written", "half-written on DuckDB"])
-def test_a_half_written_dataset_is_refused_in_one_line(done: FileSystems, name: str, command: str) -> None:
+def test_a_half_written_dataset_is_refused_in_one_line(done: FileSystems, command: str) -> None:
     ended = done.ended[done.remote][command]
     assert (ended.status, ended.stdout) == (USAGE, "")
     assert without_progress(ended.stderr) == "ROOT/half is half-written: there is no _SUCCESS in it, which is written last\n"
@@ -189,7 +189,7 @@ def test_no_unfinished_file_and_no_claim_is_left(done: FileSystems) -> None:
 
 
 @pytest.mark.parametrize("dataset", ["history", "replayed"])
-def test_the_files_that_tasks_write_are_the_same_byte_for_byte(done: FileSystems, name: str, dataset: str) -> None:
+def test_the_files_that_tasks_write_are_the_same_byte_for_byte(done: FileSystems, dataset: str) -> None:
     here, there = (location(f"{done.roots[place]}/{dataset}") for place in (ON_DISK, done.remote))
     files = [file for file in names_below(str(here)) if file.endswith(".parquet")]
     assert files
