@@ -65,7 +65,7 @@ def play(
             fail(f"--port {port}: {error.strerror}", ExitStatus.UNDECIDED)
         cluster = PlayedCluster(described, seed, first)
         try:
-            listening.listen()  # whoever opens the page waits until it is served
+            listening.listen()  # a browser that connects early waits until it is served
             server = PlayServer(cluster, listening.getsockname()[1])
             print(f"The page: {server.address}\nCtrl-C ends it.", flush=True)
             if browser:

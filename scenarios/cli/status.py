@@ -44,11 +44,12 @@ def status(
     Exit status: 0 printed, 2 no cluster is up, or ZooKeeper cannot be reached, 64 wrong input.
     """
     wants_json = output is OutputFormat.JSON
+    from kcsim.scenarios.cli.running_cluster import checked_location, exit_on_control_errors, only_cluster
+
     if zookeeper is not None:
-        _check_one_source(cluster)
+        checked_location(zookeeper, cluster)
         _print_status_of_zookeeper(zookeeper, everything, wants_json)
         return
-    from kcsim.scenarios.cli.running_cluster import exit_on_control_errors, only_cluster
     from kcsim.scenarios.cli.up_cluster.control import send_request
 
     with exit_on_control_errors():
@@ -90,14 +91,14 @@ def watch(
 
     Exit status: 0 ended by Ctrl-C or with the cluster, 2 no cluster is up, or ZooKeeper cannot be reached, 64 wrong input.
     """
+    from kcsim.scenarios.cli.running_cluster import checked_location, exit_on_control_errors, only_cluster
+
     if zookeeper is not None:
-        _check_one_source(cluster)
+        checked_location(zookeeper, cluster)
         _watch_zookeeper(zookeeper, trace, everything, every)
         return
     if trace is not None:
         fail("--trace is for --zookeeper; `kcsim up --trace FILE` keeps the event log of its cluster", ExitStatus.USAGE)
-    from kcsim.scenarios.cli.running_cluster import exit_on_control_errors, only_cluster
-
     with exit_on_control_errors():
         name = only_cluster(cluster)
         states = _states(name, everything, every)
@@ -110,11 +111,6 @@ def watch(
     except KeyboardInterrupt:
         return
     print(f"cluster {name} is not up any more")
-
-
-def _check_one_source(cluster: str | None) -> None:
-    if cluster is not None:
-        fail("give either --zookeeper or --cluster", ExitStatus.USAGE)
 
 
 def _print_status_of_zookeeper(zookeeper: str, everything: bool, wants_json: bool) -> None:

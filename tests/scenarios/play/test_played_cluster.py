@@ -1,4 +1,4 @@
-"""What pages are told of a cluster, and how it goes back and is saved."""
+"""What pages receive of a cluster, and how it goes back and is saved."""
 
 from typing import Any
 

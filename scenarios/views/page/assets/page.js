@@ -127,7 +127,7 @@ class Page {
 
   // --- a run that goes on
 
-  /** Show what was appended to the run. Whoever looks at its last event goes on with it. */
+  /** Show what was appended to the run. A page that shows the last event moves on to the new last one. */
   grow(wasAtEnd) {
     this.scale.grow();
     this.picture.grow();
