@@ -8,7 +8,8 @@ class Play {
   constructor() {
     this.chosen = null;
     this.now_ms = 0;
-    this.growth = this.wasAtEnd = null;
+    this.growth = null;
+    this.shownEnd = 0; // the place of the last event that the page shows
     byId("act-steps").append(...COMMON_STEPS.map((value) => element("option", { value })));
     this.listen();
     kcsim.ready = new Promise((resolve) => (this.resolve = resolve));
@@ -48,7 +49,8 @@ class Play {
     }
     if (first === undefined) return;
     showRun({ about, ...first }, more);
-    kcsim.page.go(kcsim.run.length - 1, false);
+    this.shownEnd = kcsim.run.length - 1;
+    kcsim.page.go(this.shownEnd, false);
     this.showButtons();
     this.resolve();
   }
@@ -59,16 +61,17 @@ class Play {
       this.begin({ all: [part], about });
       return;
     }
-    this.wasAtEnd ??= kcsim.page.place >= kcsim.run.length - 1;
     kcsim.run.about = about;
     kcsim.run.append(part);
     kcsim.histories.append(part.changes, kcsim.run.texts);
     this.growth ??= setTimeout(() => this.grow(), GROW_EVERY_MS);
   }
 
+  /** Show what was appended. Who has gone to an earlier event meanwhile stays there. */
   grow() {
-    const { wasAtEnd } = this;
-    this.growth = this.wasAtEnd = null;
+    const wasAtEnd = kcsim.page.place >= this.shownEnd;
+    this.growth = null;
+    this.shownEnd = kcsim.run.length - 1;
     kcsim.page.grow(wasAtEnd);
     this.showButtons();
   }

@@ -25,14 +25,24 @@ def test_a_broker_is_killed_by_a_click_and_comes_back_when_one_goes_back(chromiu
         assert "broker-2" in tab.text("#summary")
         tab.press("p")
         tab.wait_for("document.querySelector('#clock-pause').getAttribute('aria-pressed') === 'true'")
+        tab.wait_for("play.growth === null")  # until then, the page may show that event as its last one, and move on with it
         tab.evaluate(f"kcsim.go(kcsim.run.times.indexOf({before_ms}))")
-        tab.evaluate("play.send({back: kcsim.run.times[kcsim.page.place]})")
+        tab.click("#clock-back")
         tab.wait_for(
             "typeof kcsim !== 'undefined' && kcsim.run !== undefined && kcsim.run.times.at(-1) <= " + str(before_ms)
         )
         tab.wait_for(RUNNING)
         assert "kill: broker-2" not in tab.text("#act-list")
         assert [one for one in tab.complaints if "ws://" not in one] == []
+
+
+def test_who_has_gone_to_an_earlier_event_stays_there(chromium: Chromium) -> None:  # noqa: F811
+    """Also when a part of the run that came before has not been shown yet."""
+    with served() as server, chromium.open(server.address) as tab:
+        tab.wait_for(RUNNING)
+        tab.wait_for("play.growth !== null && (kcsim.go(1), true)")
+        tab.wait_for("play.shownEnd === kcsim.run.length - 1 && play.growth === null")
+        assert tab.evaluate("kcsim.page.place") == 1
 
 
 def test_a_step_is_typed_and_what_cannot_be_done_is_shown(chromium: Chromium) -> None:  # noqa: F811
