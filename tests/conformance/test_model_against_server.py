@@ -187,10 +187,10 @@ class ModelAgainstServer(RuleBasedStateMachine):
     def both(self, act: Callable[[Side], Coroutine[Any, Any, Any]]) -> None:
         """Do something on both sides, let both come to rest, and compare."""
         model, server = (side.comparable(side.run(act(side))) for side in self.sides)
-        assert model == server, "the model (left) answers otherwise than the server"
+        assert model == server, f"the model (left) answers otherwise than the server: {model}, {server}"
         connected = [n for n, is_connected in enumerate(self.is_connected) if is_connected]
         model, server = (side.rest(connected) for side in self.sides)
-        assert model == server, "the model (left) tells its sessions otherwise than the server"
+        assert model == server, f"other notices from the model (left) than from the server: {model}, {server}"
 
     def ask(self, n: int, requests: list[Request]) -> None:
         if self.is_connected[n]:
