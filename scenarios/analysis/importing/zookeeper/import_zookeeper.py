@@ -1,8 +1,10 @@
 """Imports ZooKeeper's data directories into a table of events, on Spark: one task per cluster.
 
 A task reads the logs of its cluster twice, as one process does (zk/capture/zookeeper_import.py), with the same result, event
-by event: once for the owners of the sessions and for what the driver reports, once for the events. A task's memory grows
-with the tree of its cluster, not with its logs.
+by event: once for the owners of the sessions and for what the driver reports, once for the events. The logs of one cluster
+are not divided among tasks: for 100 MB of them (455,000 transactions) the whole import took 122 s of processor time like
+this, and 136 s with the files read at the same time and the events made path by path, which needs four times the code. A
+task's memory grows with the tree of its cluster, not with its logs.
 
 All executors must see the files under the same path.
 """
