@@ -36,6 +36,7 @@ from kcsim.scenarios.cli import (
     run,
     scenario,
     show,
+    snapshot,
     status,
     step,
     topics,
@@ -90,6 +91,7 @@ COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = Mappin
             "infer": infer.infer,
             "groups": groups.app,
         },
+        "Ask about your own cluster": {"snapshot": snapshot.snapshot},
         "Other sources, and large histories": {"zk": zk.app, "import": import_.app, "spark": spark.app},
         "Help": {"doctor": doctor.doctor},
     }
