@@ -41,6 +41,7 @@ from kcsim.scenarios.cli import (
     step,
     topics,
     up,
+    what_if,
     why,
     zk,
 )
@@ -91,7 +92,7 @@ COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = Mappin
             "infer": infer.infer,
             "groups": groups.app,
         },
-        "Ask about your own cluster": {"snapshot": snapshot.snapshot},
+        "Ask about your own cluster": {"snapshot": snapshot.snapshot, "what-if": what_if.what_if},
         "Other sources, and large histories": {"zk": zk.app, "import": import_.app, "spark": spark.app},
         "Help": {"doctor": doctor.doctor},
     }
