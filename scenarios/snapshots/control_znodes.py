@@ -25,7 +25,6 @@ from kcsim.vocabulary import (
     ZkVersion,
     Zxid,
 )
-from kcsim.zk.capture.zxid_or_time import time_text
 from kcsim.znodes import BadZnodeError, Report, paths
 
 T = TypeVar("T")
@@ -57,13 +56,13 @@ class ControlZnodes:
 
     Attributes:
         source: what they were read from, for people.
-        taken_ms: when they were as they are here, in ms since 1970.
+        taken: when they were as they are here: a time in ISO 8601, or the moment of a run.
         found: path below the chroot -> znode; other znodes than those of the control state may be there as well.
         unread: znodes that could not be read -> the reason.
     """
 
     source: str
-    taken_ms: int
+    taken: str
     found: Mapping[str, ControlZnode]
     unread: Mapping[str, str] = field(default_factory=dict)
 
@@ -75,7 +74,7 @@ def snapshot_of(control: ControlZnodes) -> ControlPlaneSnapshot:
 
     Raises: NotAKafkaClusterError.
     """
-    if paths.BROKER_IDS not in control.found:
+    if not any(path.startswith((paths.BROKER_IDS, paths.BROKER_TOPICS)) for path in control.found):
         raise NotAKafkaClusterError(
             f"no broker of Kafka has ever registered in {control.source}: {paths.BROKER_IDS} does not exist"
         )
@@ -98,7 +97,7 @@ class _SnapshotReader:
         topics, brokers, configs = self._topics(), self._brokers(), self._configs(BELOW_BROKER_CONFIGS)
         return ControlPlaneSnapshot(
             source=self._control.source,
-            taken=time_text(self._control.taken_ms),
+            taken=self._control.taken,
             cluster_id=cluster_id,
             controller=None if controller is None or kraft is not None else controller.broker_id,
             controller_epoch=epoch,
@@ -120,10 +119,11 @@ class _SnapshotReader:
             name = paths.name(path)
             if not name.isdigit():
                 continue
+            # Log files show that a broker is registered, and not with what content.
             info = self._decoded(path, _decode_broker)
-            if info is not None:
-                endpoints = tuple(map(str, info.endpoints))
-                brokers.append(SnapshotBroker(info.broker_id, self._found[path].czxid, info.rack, endpoints))
+            endpoints = () if info is None else tuple(map(str, info.endpoints))
+            rack = None if info is None else info.rack
+            brokers.append(SnapshotBroker(int(name), self._found[path].czxid, rack, endpoints))
         return tuple(sorted(brokers, key=lambda broker: broker.id))
 
     def _topics(self) -> tuple[SnapshotTopic, ...]:

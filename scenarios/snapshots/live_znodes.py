@@ -11,6 +11,7 @@ from kcsim import znodes
 from kcsim.runtime.ports import Runtime
 from kcsim.scenarios.snapshots.control_znodes import ControlZnode, ControlZnodes
 from kcsim.vocabulary import TopicPartition
+from kcsim.zk.capture.zxid_or_time import time_text
 from kcsim.zk.errors import NoAuthError, NoNodeError, ZooKeeperError
 from kcsim.zk.kafka.zookeeper_client import ZooKeeperClient
 from kcsim.zk.operations import ChildrenRead, DataRead, GetChildren, GetData, ReplyOrError
@@ -71,13 +72,13 @@ class LiveZnodes:
         for _ in range(ATTEMPTS):
             self._found, self._unread = {}, {}
             before = await self._cluster_change()
-            taken_ms = self._wall_ms()
+            taken = time_text(self._wall_ms())
             await self._read_all()
             if await self._cluster_change() == before:
                 break
         else:
             self._unread["/"] = f"brokers or controllers changed during each of {ATTEMPTS} attempts to read all znodes"
-        return ControlZnodes(self._source, taken_ms, self._found, self._unread)
+        return ControlZnodes(self._source, taken, self._found, self._unread)
 
     async def _read_all(self) -> None:
         await self._read_data(SINGLE)

@@ -108,7 +108,7 @@ class ControlPlaneSnapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
     Attributes:
         source: what it was read from, for people.
-        taken: when the cluster was in this state, as 2024-05-01T12:30:00.123Z.
+        taken: when the cluster was in this state, as 2024-05-01T12:30:00.123Z; of a trace, the moment of its run.
         controller: None: there was no controller.
         controller_epoch: None: no controller was ever elected.
         kraft_controller: the KRaft controller of a cluster in migration; None: the cluster is in no migration.

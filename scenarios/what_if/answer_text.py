@@ -16,8 +16,8 @@ BROKERS_SHOWN = 20
 """A table of more brokers has the brokers with the most leaders only, unless all are asked for."""
 ASSUMED = (
     "Assumed: replicas in the ISR have all records; replicas outside it stay behind until their broker restarts.\n"
-    "Settings that ZooKeeper does not have are Kafka's defaults, without automatic balancing of leaders. Times are virtual:\n"
-    "session time-outs are those of the settings, the controller's own work is not that of your machines."
+    "Settings that ZooKeeper does not have are Kafka's defaults, without automatic balancing of leaders.\n"
+    "Times are virtual: session time-outs are those of the settings, the controller's own work is not that of your machines."
 )
 Row = tuple[str, Callable[[WhatIfStep], object]]
 
