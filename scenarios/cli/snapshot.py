@@ -39,7 +39,7 @@ def snapshot(
         str | None,
         typer.Option(
             metavar="ZXID|TIME|MOMENT",
-            help="Of a dataDir: the state at 0x1a or 2024-05-01T12:30:00Z; of an event log: at 12.5s or '#123'. Else the last.",
+            help="Of a dataDir the state at 0x1a or 2024-05-01T12:30:00Z, of a trace at 12.5s or '#123'. Else the last.",
         ),
     ] = None,
     log_dir: Annotated[
@@ -232,7 +232,9 @@ def _write(taken: "ControlPlaneSnapshot", file: Path) -> None:
     except OSError as error:
         fail(f"--output: {file}: {error.strerror}", ExitStatus.UNDECIDED)
     partitions = sum(len(topic.partitions) for topic in taken.topics)
-    print(f"{file}: {len(taken.brokers)} brokers, {len(taken.topics)} topics, {partitions} partitions, as of {taken.taken}")
+    counts = {"broker": len(taken.brokers), "topic": len(taken.topics), "partition": partitions}
+    counted = ", ".join(f"{count} {what}{'s' * (count != 1)}" for what, count in counts.items())
+    print(f"{file}: {counted}, as of {taken.taken}")
     if taken.absent_ids:
         print(f"not registered, with replicas: {', '.join(f'broker-{broker}' for broker in taken.absent_ids)}")
     if taken.partitions_without_size:

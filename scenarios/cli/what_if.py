@@ -94,10 +94,12 @@ def _losses(
 
     *first, last = texts or [""]
     try:
-        if last in ANY:
-            return tuple(parse_loss(text, snapshot) for text in first), any_losses(ANY[last], snapshot, sample, seed)
         if early := [text for text in first if text in ANY]:
             fail(f"--lose: {early[0]} is the last loss, or there is none", ExitStatus.USAGE)
+        if last in ANY:
+            before = tuple(parse_loss(text, snapshot) for text in first)
+            lost = [broker for loss in before for broker in loss.brokers]
+            return before, any_losses(ANY[last], snapshot, lost, sample, seed)
         return tuple(parse_loss(text, snapshot) for text in texts), None
     except LossError as error:
         fail(f"--lose: {error}", ExitStatus.USAGE)

@@ -1,7 +1,7 @@
 """The losses that a what-if asks about: brokers by name or rack, or every combination of them."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -56,17 +56,19 @@ def racks_of(snapshot: ControlPlaneSnapshot) -> dict[str, tuple[int, ...]]:
     return {rack: tuple(racks[rack]) for rack in sorted(racks)}
 
 
-def any_losses(count: int, snapshot: ControlPlaneSnapshot, at_most: int | None = None, seed: int = 0) -> AnyLosses:
-    """Return every loss of so many brokers, or of so many racks of several brokers each, at once.
+def any_losses(
+    count: int, snapshot: ControlPlaneSnapshot, lost: Collection[int] = (), at_most: int | None = None, seed: int = 0
+) -> AnyLosses:
+    """Return every loss of so many brokers, or of so many racks of which one has several brokers, at once.
 
     Args:
+        lost: brokers that are lost before.
         at_most: how many to draw with the seed, if there are more; None: all.
     """
-    found = [
-        _together([Loss(f"{BROKER_PREFIX}{broker}", (broker,)) for broker in chosen])
-        for chosen in combinations(snapshot.registered_ids, count)
-    ]
-    racks = [Loss(f"rack {rack}", brokers) for rack, brokers in racks_of(snapshot).items()]
+    brokers = [Loss(f"{BROKER_PREFIX}{broker}", (broker,)) for broker in snapshot.registered_ids if broker not in lost]
+    of_racks = ((rack, tuple(one for one in ids if one not in lost)) for rack, ids in racks_of(snapshot).items())
+    racks = [Loss(f"rack {rack}", ids) for rack, ids in of_racks if ids]
+    found = [_together(chosen) for chosen in combinations(brokers, count)]
     found += [_together(chosen) for chosen in combinations(racks, count) if any(len(one.brokers) > 1 for one in chosen)]
     if at_most is None or len(found) <= at_most:
         return AnyLosses(tuple(found))

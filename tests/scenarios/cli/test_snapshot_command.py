@@ -53,7 +53,7 @@ def test_a_snapshot_has_the_whole_control_state(cluster: LiveCluster, tmp_path: 
     assert taken.topic_deletions == ("clicks",)
     assert [request.replicas for request in taken.reassignment_requests] == [(2, 1)]
     assert result.stdout.splitlines() == [
-        f"{file}: 2 brokers, 1 topics, 2 partitions, as of {taken.taken}",
+        f"{file}: 2 brokers, 1 topic, 2 partitions, as of {taken.taken}",
         "not registered, with replicas: broker-3",
         "no size is known of 2 partitions; --sizes adds them",
     ]

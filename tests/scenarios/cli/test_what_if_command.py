@@ -25,7 +25,7 @@ def test_a_loss_is_answered_with_a_table_and_lists(file: Path) -> None:
     table = result.stdout.split("\n\n")[1]
     rows = {line[:27].strip(): line[27:].split() for line in table.splitlines()}
     assert rows["partitions offline"] == ["1", "2", "1"]
-    assert rows["below min.insync.replicas"] == ["1", "2", "1"]
+    assert rows["below min.insync.replicas"] == ["1", "2", "0"]
     assert rows["broker-1 leads"] == ["2", "3", "3"]
     assert "  offline: orders-2, orders-3" in result.stdout.splitlines()
     assert "sizes of 3 of 5 partitions are not known" in result.stdout
@@ -47,6 +47,11 @@ def test_every_loss_of_one_broker_or_rack_is_tried_and_ranked(file: Path) -> Non
     effects = json.loads(result.stdout)["losses"]
     assert [effect["what"] for effect in effects] == ["rack b", "broker-1", "broker-2", "broker-3"]
     assert [effect["offline"] for effect in effects] == [["orders-2"], ["orders-1"], [], []]
+
+
+def test_what_is_lost_already_is_not_tried_again(file: Path) -> None:
+    result = kcsim("what-if", str(file), "--lose", "broker-2", "--lose", "any-1", "--jobs", "1", "--output", "json")
+    assert [effect["what"] for effect in json.loads(result.stdout)["losses"]] == ["broker-1", "broker-3"]
 
 
 def test_a_sample_of_the_losses_says_how_many_were_left_out(file: Path) -> None:

@@ -4,7 +4,7 @@ A cluster has three to five brokers and a few topics with drawn assignments. One
 are not balanced; on every other cluster a second one dies and stays away, so that partitions are under-replicated or
 offline. Then a snapshot is taken of its ZooKeeper, and another broker is killed.
 
-    python -m tests.scenarios.what_if.losses_on_kafka 0 19
+    python -m tests.scenarios.what_if.losses_on_kafka 0 19 [.kafka/3.9.1]
 """
 
 import random
@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from kcsim.brokers.apache_kafka.installation import KafkaInstallation, find_kafka
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec, max_session_timeout_ms
@@ -182,7 +183,7 @@ def led(state: ClusterState) -> Led:
 
 def main() -> None:
     first, last = map(int, sys.argv[1:3])
-    kafka = find_kafka(None)
+    kafka = find_kafka(Path(sys.argv[3]) if len(sys.argv) > 3 else None)
     for seed in range(first, last + 1):
         began_s = time.monotonic()
         compared = compare_loss(kafka, seed)

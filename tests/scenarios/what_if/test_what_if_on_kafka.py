@@ -3,7 +3,7 @@
 import pytest
 
 from kcsim.brokers.apache_kafka.installation import find_kafka
-from tests.requirements import require
+from tests.requirements import KAFKA_3_9_1, require
 from tests.scenarios.what_if.losses_on_kafka import compare_loss, drawn_cluster
 
 SEEDS = range(20)
@@ -25,5 +25,17 @@ def test_leaders_isrs_and_offline_partitions_are_as_predicted(seed: int) -> None
     require("java", "kafka")
     compared = compare_loss(find_kafka(None), seed)
     assert compared.drawn.lost in compared.snapshot.registered_ids
+    assert compared.observed
+    assert compared.differences == []
+
+
+@pytest.mark.kafka
+@pytest.mark.live
+@pytest.mark.nightly
+def test_the_newest_kafka_with_zookeeper_does_so_too() -> None:
+    """Its znodes have more fields, and another version of the broker registration."""
+    require("java", "kafka-3.9.1")
+    compared = compare_loss(find_kafka(KAFKA_3_9_1), 1)
+    assert compared.snapshot.unread == ()
     assert compared.observed
     assert compared.differences == []
