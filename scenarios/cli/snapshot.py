@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from kcsim.eventlog.cluster_state import ClusterState
     from kcsim.scenarios.snapshots.control_znodes import ControlZnodes
     from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
+    from kcsim.zk.security import ClientSecurity
 
-READS_PER_SECOND = 10_000
+READS_PER_SECOND = 20_000
+FIRST_WITH_MULTI_READ = (3, 6)
 TRACE_SUFFIXES = (".jsonl", ".parquet")
 ANONYMISATION_KEY_BYTES = 32
 THE_END = "end"
@@ -138,10 +140,23 @@ def _live_znodes(connect: str, rate: int) -> "ControlZnodes":
     async def work() -> "ControlZnodes":
         where = parse_connect_string(connect)
         async with cluster_session(runtime, where, security_of(connect)) as kafka_zk:
-            return await LiveZnodes(runtime, kafka_zk.znodes.client, f"ZooKeeper {where}", _wall_ms, rate).read()
+            client, at_once = kafka_zk.znodes.client, await _has_multi_read(connect, security_of(connect))
+            return await LiveZnodes(runtime, client, f"ZooKeeper {where}", _wall_ms, rate, at_once).read()
 
     with exit_on_zookeeper_errors():
         return runtime.run(work())
+
+
+async def _has_multi_read(connect: str, security: "ClientSecurity") -> bool:
+    """Return whether the servers are of ZooKeeper 3.6 or newer; False if none of them says its version."""
+    from kcsim.zk.servers.errors import NotServingError
+    from kcsim.zk.servers.external import ExternalZooKeeper
+
+    try:
+        version = await ExternalZooKeeper(connect, security=security).version()
+    except NotServingError:
+        return False
+    return tuple(map(int, version.split(".")[:2])) >= FIRST_WITH_MULTI_READ
 
 
 def _wall_ms() -> int:

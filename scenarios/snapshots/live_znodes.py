@@ -17,9 +17,9 @@ from kcsim.zk.kafka.zookeeper_client import ZooKeeperClient
 from kcsim.zk.operations import ChildrenRead, DataRead, GetChildren, GetData, ReplyOrError
 from kcsim.znodes import BadZnodeError, paths
 
-READS_PER_SECOND = 10_000
+READS_PER_SECOND = 20_000
 BATCH = 250
-"""Znodes asked for at once, with a request each: ZooKeeper before 3.6 has no request for several znodes."""
+"""Znodes asked for at once. The states of partitions are small: they are read with one request, if the server knows it."""
 ATTEMPTS = 3
 
 SINGLE = (
@@ -49,6 +49,7 @@ class LiveZnodes:
         source: the ZooKeeper's name, for people.
         wall_ms: the clock, in ms since 1970.
         reads_per_second: how many znodes are read per second, at most.
+        has_multi_read: whether the server knows MultiRead, as from ZooKeeper 3.6 on.
     """
 
     def __init__(
@@ -58,12 +59,14 @@ class LiveZnodes:
         source: str,
         wall_ms: Callable[[], int],
         reads_per_second: int = READS_PER_SECOND,
+        has_multi_read: bool = False,
     ) -> None:
         self._runtime = runtime
         self._client = client
         self._source = source
         self._wall_ms = wall_ms
         self._reads_per_second = reads_per_second
+        self._has_multi_read = has_multi_read
         self._found: dict[str, ControlZnode] = {}
         self._unread: dict[str, str] = {}
 
@@ -84,7 +87,7 @@ class LiveZnodes:
         await self._read_data(SINGLE)
         for parent in PARENTS:
             await self._read_data([paths.child(parent, name) for name in await self._children(parent)])
-        await self._read_data([paths.topic_partition_state(tp) for tp in self._partitions()])
+        await self._read_data([paths.topic_partition_state(tp) for tp in self._partitions()], self._has_multi_read)
 
     async def _cluster_change(self) -> Mapping[str, ControlZnode]:
         """Read the znodes that change when a broker comes or goes, or the controller changes."""
@@ -116,12 +119,20 @@ class LiveZnodes:
         self._take_error(path, reply)
         return ()
 
-    async def _read_data(self, wanted: Sequence[str]) -> Mapping[str, ControlZnode]:
-        """Read znodes, and return those that exist and can be read."""
+    async def _read_data(self, wanted: Sequence[str], at_once: bool = False) -> Mapping[str, ControlZnode]:
+        """Read znodes, and return those that exist and can be read.
+
+        Args:
+            at_once: whether to read many with one request.
+        """
         read: dict[str, ControlZnode] = {}
         for begin in range(0, len(wanted), BATCH):
             batch, began_ms = wanted[begin : begin + BATCH], self._runtime.now_ms()
-            replies = await self._client.request([GetData(path) for path in batch])
+            replies: Sequence[ReplyOrError] = (
+                await self._client.read_data(batch)
+                if at_once
+                else await self._client.request([GetData(path) for path in batch])
+            )
             read.update(self._taken(zip(batch, replies, strict=True)))
             until_ms = began_ms + len(batch) * 1000 // self._reads_per_second
             if (rest_ms := until_ms - self._runtime.now_ms()) > 0:

@@ -42,10 +42,24 @@ def answer_lines(snapshot: ControlPlaneSnapshot, answer: WhatIfAnswer, everythin
     steps = answer.steps
     rows = [(name, *(str(of(step)) for step in steps)) for name, of in ROWS]
     yield from table(("", *(step.what for step in steps)), [*rows, *_broker_rows(snapshot, steps, everything)])
+    if changed := _changed_at_once(snapshot, steps[0]):
+        yield ""
+        yield f"led otherwise than in the snapshot as soon as a controller looks: {_listed(changed, everything)}"
     for before, step in zip((None, *steps), steps, strict=False):
         yield from _details(before, step, everything)
     yield ""
     yield ASSUMED
+
+
+def _changed_at_once(snapshot: ControlPlaneSnapshot, now: WhatIfStep) -> list[str]:
+    """Return the partitions whose leader a controller replaces at once: it had died, or was written by hand."""
+    registered = snapshot.registered_ids
+    leaders = {str(tp): of.leader if of.leader in registered else None for tp, of in snapshot.partitions()}
+    return [name for name, of in now.health.partitions.items() if of.leader != leaders.get(name)]
+
+
+def _listed(names: Sequence[str], everything: bool) -> str:
+    return ", ".join(names) if everything else summarize(names)
 
 
 def heading(snapshot: ControlPlaneSnapshot) -> Iterator[str]:
@@ -95,7 +109,7 @@ def _details(before: WhatIfStep | None, step: WhatIfStep, everything: bool) -> I
         yield ""
         yield f"{step.what}:"
     for what, found in shown:
-        yield f"  {what}: {', '.join(found) if everything else summarize(found)}"
+        yield f"  {what}: {_listed(found, everything)}"
 
 
 def _moved(old: int | None, new: int | None) -> str:

@@ -127,8 +127,10 @@ def _settings_znodes(snapshot: ControlPlaneSnapshot) -> Iterator[tuple[str, byte
     yield from tops.items()
     for entity, config in snapshot.broker_configs.items():
         yield paths.entity_config("brokers", entity), znodes.encode_config(config)
-    epoch = ControllerEpoch(max((snapshot.controller_epoch or 0) - 1, 0))
-    yield paths.CONTROLLER_EPOCH, znodes.encode_controller_epoch(epoch)
+    # A controller writes no state of a later epoch than its own. Log files may show states, and not the epoch.
+    of_states = (partition.controller_epoch or 0 for _, partition in snapshot.partitions())
+    latest = max((snapshot.controller_epoch or 0, *of_states))
+    yield paths.CONTROLLER_EPOCH, znodes.encode_controller_epoch(ControllerEpoch(max(latest - 1, 0)))
 
 
 def _topic_znodes(snapshot: ControlPlaneSnapshot) -> Iterator[tuple[str, bytes | None]]:

@@ -49,7 +49,7 @@ def main(size: str | None) -> None:
         WallClockRuntime().run(_create(server.connect_string, partitions))
         file = Path(directory) / "cluster.json"
         print(f"\nsnapshot of {BROKERS} brokers and {partitions} partitions")
-        for what, rate in (("as fast as possible", UNLIMITED), ("at 10,000 znodes per s", "10000")):
+        for what, rate in (("as fast as possible", UNLIMITED), ("at 20,000 znodes per s", "20000")):
             print(f"  {what}: {_measured(server.connect_string, file, rate)}")
 
 

@@ -12,7 +12,8 @@ from kcsim.zk.files.transactions import CloseSessionTxn, CreateSessionTxn
 from kcsim.zk.live import LiveZooKeeper
 from kcsim.zk.operations import Acl, Create, Created
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
-from kcsim.zk.servers.external import parse_connect_string
+from kcsim.zk.servers.errors import NotServingError
+from kcsim.zk.servers.external import ExternalZooKeeper, parse_connect_string
 from kcsim.zk.servers.four_letter_words import ask
 from tests.conformance.recorded_migration import ONE_RUN, data_after
 from tests.scenarios.cli.live_cluster import LiveCluster, brokers, kcsim, led, live_cluster, new_chroot, on, topic
@@ -58,6 +59,23 @@ def test_a_snapshot_has_the_whole_control_state(cluster: LiveCluster, tmp_path: 
         "no size is known of 2 partitions; --sizes adds them",
     ]
     assert cluster.znodes() == before
+
+
+@pytest.mark.live
+def test_a_server_without_multi_read_gives_the_same_snapshot(
+    cluster: LiveCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ZooKeeper before 3.6, and a server that does not answer `srvr`."""
+
+    async def no_version(self: ExternalZooKeeper) -> str:
+        raise NotServingError("the version", 1.0, "no member answers srvr")
+
+    taken = []
+    for file in (tmp_path / "one.json", tmp_path / "other.json"):
+        assert kcsim("snapshot", cluster.connect, "-o", str(file)).exit_code == 0
+        taken.append(read_snapshot(file))
+        monkeypatch.setattr(ExternalZooKeeper, "version", no_version)
+    assert taken[0].topics == taken[1].topics
 
 
 @pytest.mark.live

@@ -2,17 +2,24 @@
 
 from kcsim.scenarios.snapshots.snapshot_format import (
     ControlPlaneSnapshot,
+    ElectionRequest,
+    ReassignmentRequest,
     SnapshotBroker,
     SnapshotPartition,
     SnapshotTopic,
 )
+from kcsim.scenarios.what_if.answer_text import answer_lines
 from kcsim.scenarios.what_if.what_if_run import Loss, WhatIfQuestion, ask_what_if
 
 SESSION_MS = 18_000
 
 
-def led(number: int, replicas: tuple[int, ...], leader: int | None, isr: tuple[int, ...], **more: int) -> SnapshotPartition:
-    return SnapshotPartition(number, replicas, leader=leader, isr=isr, leader_epoch=4, controller_epoch=2, **more)
+def led(
+    number: int, replicas: tuple[int, ...], leader: int | None, isr: tuple[int, ...], size_bytes: int | None = None
+) -> SnapshotPartition:
+    return SnapshotPartition(
+        number, replicas, leader=leader, isr=isr, leader_epoch=4, controller_epoch=2, size_bytes=size_bytes
+    )
 
 
 ORDERS = (
@@ -98,3 +105,38 @@ def test_replicas_that_were_behind_catch_up_when_their_brokers_are_restarted() -
     assert set(after.health.partitions["orders-1"].isr) == {1, 2, 3}
     assert (after.health.registered, after.health.offline, after.unclean) == ((1, 2, 3), ["orders-3"], ())
     assert after.unavailable == 0
+
+
+def test_whatever_a_snapshot_holds_the_simulated_cluster_starts() -> None:
+    """Settings that no Kafka knows, a reassignment and a deletion under way, requests, and a topic that was never led."""
+    strange = ControlPlaneSnapshot(
+        source="test",
+        taken="2024-05-01T12:30:00.000Z",
+        brokers=CLUSTER.brokers,
+        broker_configs={"<default>": {"log.retention.ms": "much", "no.such": "1"}, "2": {"min.insync.replicas": "-7"}},
+        topics=(
+            SnapshotTopic("orders", (led(0, (1, 2), 1, (1, 2)),), None, {"retention.ms": "x"}),
+            SnapshotTopic("gone", (led(0, (1, 4), 1, (1,)),)),
+            SnapshotTopic("moving", (SnapshotPartition(0, (1, 2, 3), (3,), (1,), 1, (1, 2), 3, 2),)),
+            SnapshotTopic("new", (SnapshotPartition(0, (2, 1)),)),
+        ),
+        topic_deletions=("gone", "never-there"),
+        reassignment_requests=(ReassignmentRequest("orders", 0, (2, 3)),),
+        election_requests=(ElectionRequest("moving", 0),),
+    )
+    now, after, back = ask_what_if(strange, WhatIfQuestion((Loss("broker-2", (2,)),))).steps
+    assert now.health.partitions["moving-0"].isr == (1, 2)  # broker 3 is behind, so the reassignment goes on
+    assert now.health.partitions["new-0"].leader == 2
+    assert after.health.partitions["new-0"].leader == 1
+    assert set(back.health.partitions["new-0"].isr) == {1, 2}
+
+
+def test_a_leader_that_was_dead_in_the_snapshot_is_replaced_at_once() -> None:
+    """A snapshot may be taken before the controller has reacted."""
+    stale = ControlPlaneSnapshot(
+        "s", "t", brokers=CLUSTER.brokers, topics=(SnapshotTopic("o", (led(0, (4, 2), 4, (4, 2)),)),)
+    )
+    (now,) = (answer := ask_what_if(stale, WhatIfQuestion())).steps
+    assert now.health.partitions["o-0"].leader == 2
+    lines = [*answer_lines(stale, answer, everything=False)]
+    assert "led otherwise than in the snapshot as soon as a controller looks: o-0" in lines
