@@ -1,6 +1,6 @@
 """The file in which a snapshot of a cluster's control state is kept: JSON, with a version.
 
-The fields are described for users in docs/reference/cluster-snapshot.md. A file is checked when it is read: unknown fields,
+The fields are described for users in docs/cluster-snapshot.md. A file is checked when it is read: unknown fields,
 values of another type, and contents that contradict each other are refused, so that the code that uses a snapshot need not
 check it again.
 """
