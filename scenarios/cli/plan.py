@@ -49,8 +49,8 @@ def plan(
 ) -> None:
     """Plan a reassignment for the cluster of a snapshot. Nothing is moved; kafka-reassign-partitions reads the plan.
 
-    No other placement that reaches the goals moves fewer bytes; of those that move as few, the one with the most even numbers
-    of replicas is chosen. With `balance` and `add-brokers` it is the other way round: no placement is more even, and none as
+    No other placement that reaches the goals moves fewer bytes; of those that move as few, one with the most even numbers of
+    replicas is chosen. With `balance` and `add-brokers` it is the other way round: no placement is more even, and none as
     even moves fewer bytes. With --capacity both are so nearly only. Where all brokers have racks, no move puts replicas of a
     partition together that were in different racks. Leaders are chosen by the order of the replicas.
 

@@ -1,4 +1,4 @@
-"""Batches: no broker copies more replicas at a time than asked for, and none gets more bytes than its throttle lets through."""
+"""Batches: no broker copies more replicas at a time than asked for, and the throttle leaves room to catch up."""
 
 import random
 from collections import Counter

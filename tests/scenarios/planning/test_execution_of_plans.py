@@ -9,6 +9,7 @@ from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.simulated_environment import run_simulated
+from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.planning.batches import BatchLimits, in_batches
 from kcsim.scenarios.planning.goals import parse_goals
 from kcsim.scenarios.planning.reassignment_plan import ReassignmentPlan, make_plan
@@ -53,16 +54,19 @@ def execute(snapshot: ControlPlaneSnapshot, plan: ReassignmentPlan) -> Served:
             await cluster.wait_until(lambda: _unregistered(cluster, plan), WITHIN_MS)
         for batch in in_batches(plan.moves, BatchLimits(2)):
             targets = {move.partition: tuple(map(BrokerId, move.after)) for move in batch.moves}
-            await cluster.topics.reassign(targets)
+            answers = await cluster.alter_partition_reassignments(targets)
+            assert set(answers.values()) == {ErrorCode.NONE}
             await cluster.wait_until(lambda wanted=targets: _incomplete(cluster, wanted), WITHIN_MS)
         if plan.elections:
             await cluster.topics.elect_preferred(plan.elections)
             await cluster.wait_until(lambda: _led_otherwise(cluster), WITHIN_MS)
         topics = cluster.state.of_topics
         for tp in topics.partitions():
-            served[tp] = (topics.assignments[tp].replicas, topics.leader(tp), tuple(sorted(topics.isr(tp))))
+            assignment = topics.assignment(tp)
+            assert assignment is not None
+            served[tp] = (assignment.replicas, topics.leader(tp), tuple(sorted(topics.isr(tp))))
 
-    run_simulated(1, spec, RunInfo("plan", 0, "simulated"), script)
+    run_simulated(1, spec, RunInfo("plan", 0, "simulated"), script, ())
     return served
 
 
@@ -74,15 +78,17 @@ def _unregistered(cluster: Cluster, plan: ReassignmentPlan) -> str | None:
 def _incomplete(cluster: Cluster, wanted: Mapping[TopicPartition, tuple[BrokerId, ...]]) -> str | None:
     topics = cluster.state.of_topics
     for tp, replicas in wanted.items():
-        assignment = topics.assignments[tp]
-        if assignment.replicas != replicas or assignment.is_being_reassigned or set(topics.isr(tp)) != set(replicas):
+        assignment = topics.assignment(tp)
+        is_placed = assignment is not None and assignment.replicas == replicas and not assignment.is_being_reassigned
+        if not is_placed or set(topics.isr(tp)) != set(replicas):
             return f"{tp}: {assignment}"
     return None
 
 
 def _led_otherwise(cluster: Cluster) -> str | None:
     topics = cluster.state.of_topics
-    others = [str(tp) for tp, assignment in topics.assignments.items() if topics.leader(tp) != assignment.replicas[0]]
+    assignments = {tp: topics.assignment(tp) for tp in topics.partitions()}
+    others = [str(tp) for tp, found in assignments.items() if found is None or topics.leader(tp) != found.replicas[0]]
     return f"not led by the preferred leader: {others}" if others else None
 
 
