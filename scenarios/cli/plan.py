@@ -96,7 +96,7 @@ def _write(file: Path, made: "ReassignmentPlan", batches: "Sequence[Batch]", is_
         try:
             name.write_text(text + "\n", encoding="utf-8")
         except OSError as error:
-            fail(f"{name}: {error.strerror or error}", ExitStatus.UNDECIDED)
+            fail(f"-o: {name}: {error.strerror or error}", ExitStatus.UNDECIDED)
         names.append(name)
     return names
 
