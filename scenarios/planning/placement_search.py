@@ -12,7 +12,8 @@ sequence of moves after which its first broker has one replica fewer and its las
    squares is the smallest).
 4. Cycles that lower the bytes moved are followed until there is none (Klein's algorithm).
 
-With capacities the problem contains bin packing. Then every step keeps to them, and the result need not be the optimum.
+With capacities the problem contains bin packing. Then every step keeps to them, and the result need not be the optimum. Arcs
+to a broker that has less room than when they were computed are found out when they are followed.
 """
 
 from collections.abc import Sequence
@@ -275,7 +276,7 @@ class _PlacementSearch:
         else:
             changed = {int(b) for move in moves for b in (move.source, move.destination)}
             changed.update(int(b) for move in done for b in np.flatnonzero(self.hosts[move.row]))
-            self._update(range(len(self._costs)) if self._has_capacities else sorted(changed))
+            self._update(sorted(changed))
             return True
         for move in reversed(done):
             self._take(move.row, move.destination)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping
+from functools import partial
 
 import pytest
 
@@ -56,7 +57,7 @@ def execute(snapshot: ControlPlaneSnapshot, plan: ReassignmentPlan) -> Served:
             targets = {move.partition: tuple(map(BrokerId, move.after)) for move in batch.moves}
             answers = await cluster.alter_partition_reassignments(targets)
             assert set(answers.values()) == {ErrorCode.NONE}
-            await cluster.wait_until(lambda wanted=targets: _incomplete(cluster, wanted), WITHIN_MS)
+            await cluster.wait_until(partial(_incomplete, cluster, targets), WITHIN_MS)
         if plan.elections:
             await cluster.topics.elect_preferred(plan.elections)
             await cluster.wait_until(lambda: _led_otherwise(cluster), WITHIN_MS)

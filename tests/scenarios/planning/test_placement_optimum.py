@@ -25,7 +25,9 @@ def drawn_snapshot(seed: int) -> ControlPlaneSnapshot:
     numbers = random.Random(seed)
     ids = range(1, numbers.randint(3, 5) + 1)
     racks = "abc"[: numbers.randint(2, 3)]
-    brokers = tuple(SnapshotBroker(broker, broker, numbers.choice(racks)) for broker in ids)
+    brokers = tuple(
+        SnapshotBroker(broker, broker, racks[broker - 1] if broker < 3 else numbers.choice(racks)) for broker in ids
+    )
     partitions = []
     for number in range(numbers.randint(3, 5)):
         replicas = tuple(numbers.sample(ids, numbers.randint(1, 2)))
@@ -95,8 +97,37 @@ def test_removing_a_broker_moves_its_replicas_only_and_evens_the_others_out(seed
 def test_racks_are_repaired_with_the_fewest_bytes(seed: int, goals: list[str]) -> None:
     snapshot = drawn_snapshot(seed)
     brokers = {broker.id: broker.rack for broker in snapshot.brokers}
-    if len(set(brokers.values())) == 1:
-        pytest.skip("all brokers of this cluster are in one rack")
     found = judge(snapshot, planned(snapshot, parse_goals(goals)), brokers)
     judged = [judge(snapshot, one, brokers) for one in placements(snapshot, brokers, True)]
     assert found == (min(judged) if goals == ["rack-aware"] else min(judged, key=lambda one: one[::-1]))
+
+
+def with_added(snapshot: ControlPlaneSnapshot, placement: Placement) -> bool:
+    """Return whether a placement differs only by replicas on the added broker 9, which has its share and no more."""
+    total = sum(map(len, placement))
+    share = total // (len(snapshot.brokers) + 1)
+    before = [set(partition.replicas) for _, partition in snapshot.partitions()]
+    moved = [set(replicas) - old for replicas, old in zip(placement, before, strict=True)]
+    return all(new <= {9} for new in moved) and sum(map(len, moved)) <= share
+
+
+@pytest.mark.parametrize("seed", tiered(range(100), fast=10, slow=10))
+def test_an_added_broker_gets_its_share_from_the_fullest_with_the_fewest_bytes(seed: int) -> None:
+    snapshot = drawn_snapshot(seed)
+    brokers = {**{broker.id: broker.rack for broker in snapshot.brokers}, 9: "a"}
+    found = planned(snapshot, parse_goals(["add-brokers 9:a"]))
+    allowed = (one for one in placements(snapshot, brokers, False) if with_added(snapshot, one))
+    moved, squares = judge(snapshot, found, brokers)
+    assert (squares, moved) == min(judge(snapshot, one, brokers)[::-1] for one in allowed)
+
+
+@pytest.mark.parametrize("seed", tiered(range(100), fast=10, slow=10))
+def test_capacities_hold_where_a_broker_is_removed(seed: int) -> None:
+    """One broker is removed, and the others have room for a few bytes more than they need in all."""
+    snapshot = drawn_snapshot(seed)
+    brokers = {broker.id: broker.rack for broker in snapshot.brokers if broker.id != 1}
+    needed = sum((partition.size_bytes or 0) * len(partition.replicas) for _, partition in snapshot.partitions())
+    limit = needed // (len(brokers) - 1) + 9
+    plan = make_plan(snapshot, parse_goals(["remove-brokers 1"], [f"{broker}={limit}" for broker in brokers]))
+    assert all(plan.after[broker].size_bytes <= limit for broker in brokers)
+    assert plan.after[1].replicas == 0
