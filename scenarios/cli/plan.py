@@ -25,7 +25,7 @@ def plan(
         typer.Option(
             metavar="GOAL",
             help="'remove-brokers 3,4', 'add-brokers 6,7:RACK', 'replace 3=9', rack-aware, 'replication-factor TOPIC=3' (of "
-            "all topics: 'replication-factor 3'), balance. Several goals are reached together.",
+            "all topics: 'replication-factor 3'), balance, 'balance-bytes PERCENT'. Several goals are reached together.",
         ),
     ],
     capacity: Annotated[
@@ -51,8 +51,8 @@ def plan(
 
     No other placement that reaches the goals moves fewer bytes; of those that move as few, one with the most even numbers of
     replicas is chosen. With `balance` and `add-brokers` it is the other way round: no placement is more even, and none as
-    even moves fewer bytes. With --capacity both are so nearly only. Where all brokers have racks, no move puts replicas of a
-    partition together that were in different racks. Leaders are chosen by the order of the replicas.
+    even moves fewer bytes. With --capacity or `balance-bytes` a better plan can exist. Where all brokers have racks, no move
+    puts replicas of a partition together that were in different racks. Leaders are chosen by the order of the replicas.
 
     \b
     kcsim plan cluster.json --goal 'remove-brokers 3,4' --explain

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from kcsim.text import did_you_mean
 
-RACK_AWARE, BALANCE = "rack-aware", "balance"
-GOALS = ("remove-brokers", "add-brokers", "replace", RACK_AWARE, "replication-factor", BALANCE)
+RACK_AWARE, BALANCE, BALANCE_BYTES = "rack-aware", "balance", "balance-bytes"
+GOALS = ("remove-brokers", "add-brokers", "replace", RACK_AWARE, "replication-factor", BALANCE, BALANCE_BYTES)
 BROKER = re.compile(r"[0-9]+")
 ANY = "*"
 
@@ -28,6 +28,7 @@ class PlanGoals:
         factors: topic -> replication factor; the key `*` stands for all topics that are not named.
         is_rack_aware: whether the replicas of every partition are to be spread over the racks.
         is_balanced: whether brokers are to host, and to lead, as equally many replicas as possible.
+        bytes_within: percent by which the bytes of a broker may differ from the average; None: by any number.
         capacities: broker -> the most bytes it may host.
     """
 
@@ -38,6 +39,7 @@ class PlanGoals:
     factors: Mapping[str, int] = field(default_factory=dict)
     is_rack_aware: bool = False
     is_balanced: bool = False
+    bytes_within: int | None = None
     capacities: Mapping[int, int] = field(default_factory=dict)
 
 
@@ -49,6 +51,7 @@ def parse_goals(texts: Iterable[str], capacities: Iterable[str] = ()) -> PlanGoa
     racks: dict[int, str] = {}
     factors: dict[str, int] = {}
     flags = set()
+    bytes_within = None
     for text in texts:
         name, _, value = text.strip().partition(" ")
         values = [part for part in re.split(r"[,\s]+", value) if part]
@@ -76,6 +79,10 @@ def parse_goals(texts: Iterable[str], capacities: Iterable[str] = ()) -> PlanGoa
                     if not BROKER.fullmatch(number) or int(number) < 1:
                         raise PlanError(f"replication-factor: {number!r} is no replication factor")
                     factors[topic or ANY] = int(number)
+            case "balance-bytes":
+                if not all(map(BROKER.fullmatch, values)) or len(values) > 1:
+                    raise PlanError(f"balance-bytes: {value!r} is no percentage")
+                bytes_within = int(values[0])
             case _:
                 flags.add(name)
     limits = {}
@@ -84,7 +91,17 @@ def parse_goals(texts: Iterable[str], capacities: Iterable[str] = ()) -> PlanGoa
         if not BROKER.fullmatch(number):
             raise PlanError(f"--capacity: {text!r} is not BROKER=BYTES")
         limits[_broker(broker, "--capacity")] = int(number)
-    goals = PlanGoals(frozenset(removed), added, replaced, racks, factors, RACK_AWARE in flags, BALANCE in flags, limits)
+    goals = PlanGoals(
+        frozenset(removed),
+        added,
+        replaced,
+        racks,
+        factors,
+        RACK_AWARE in flags,
+        BALANCE in flags or bytes_within is not None,
+        bytes_within,
+        limits,
+    )
     _check_against_each_other(goals)
     return goals
 

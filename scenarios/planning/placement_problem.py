@@ -68,8 +68,10 @@ class PlacementProblem:
     Attributes:
         evens_out: the sum of the squares of the brokers' replicas is to be as small as possible, and then the bytes
             moved; else the bytes moved, and then the squares.
+        bytes_within: percent by which the bytes of a broker may differ from the average; None: by any number.
     """
 
     brokers: BrokerColumns
     partitions: PartitionRows
     evens_out: bool
+    bytes_within: int | None = None

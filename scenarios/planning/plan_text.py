@@ -34,6 +34,8 @@ def plan_lines(
         return
     yield ""
     yield from _broker_table(plan, everything)
+    held = [load.size_bytes for load in plan.after.values() if load.replicas]
+    yield f"bytes of a broker: {min(held)} to {max(held)}, average {sum(held) // len(held)}"
     if throttle is not None or len(batches) > 1:
         yield ""
         header = ("batch", "partitions", "replicas copied", "bytes copied", "copies of a broker, at most", "takes at least")

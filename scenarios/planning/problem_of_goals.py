@@ -50,6 +50,8 @@ class PlanningTask:
 def planning_task(snapshot: ControlPlaneSnapshot, goals: PlanGoals) -> PlanningTask:
     """Return the problem. Raises: PlanError if it has no solution, or the goals do not fit to the snapshot."""
     brokers = planned_brokers(snapshot, goals)
+    if goals.bytes_within is not None and all(one.size_bytes is None for _, one in snapshot.partitions()):
+        raise PlanError("balance-bytes: no size is known; kcsim snapshot --sizes adds them")
     columns = {broker: column for column, broker in enumerate(brokers.racks)}
     partitions: list[PlannedPartition] = []
     fixed = []
@@ -61,7 +63,7 @@ def planning_task(snapshot: ControlPlaneSnapshot, goals: PlanGoals) -> PlanningT
     rows = _rows(partitions, brokers, goals, columns)
     columns_of = _columns(rows, fixed, brokers, goals)
     _check_capacity(rows, columns_of)
-    problem = PlacementProblem(columns_of, rows, goals.is_balanced or bool(goals.added))
+    problem = PlacementProblem(columns_of, rows, goals.is_balanced or bool(goals.added), goals.bytes_within)
     return PlanningTask(brokers, problem, tuple(partitions), tuple(fixed))
 
 

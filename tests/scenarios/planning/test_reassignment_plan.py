@@ -158,6 +158,7 @@ def test_partitions_on_absent_brokers_are_left_alone() -> None:
         ),
         (["replication-factor order=2"], "replication-factor: there is no topic 'order'; did you mean orders?"),
         (["replication-factor 0"], "replication-factor: '0' is no replication factor"),
+        (["balance-bytes 1 2"], "balance-bytes: '1 2' is no percentage"),
         (["ballance"], "'ballance' is no goal; the goals are remove-brokers, add-brokers, replace, rack-aware, "),
     ],
 )
@@ -203,3 +204,22 @@ def test_a_larger_cluster_is_even_within_one_replica_and_one_leader() -> None:
     plan = planned(cluster(*partitions, racks=dict.fromkeys(range(1, 21))), "balance")
     assert Counter(load.replicas for load in plan.after.values()) == {60: 20}
     assert Counter(load.leaders for load in plan.after.values()) == {20: 20}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bytes_are_within_the_bounds_and_the_counts_stay_even(seed: int) -> None:
+    numbers = random.Random(seed)
+    partitions = [stored(number, *numbers.sample(range(1, 11), 3), size=numbers.randint(1, 999)) for number in range(100)]
+    snapshot = cluster(*partitions, racks=dict.fromkeys(range(1, 11)))
+    plan = planned(snapshot, "balance-bytes 2")
+    held = [load.size_bytes for load in plan.after.values()]
+    assert sum(held) * 0.98 <= 10 * min(held)
+    assert 10 * max(held) <= sum(held) * 1.02
+    assert {load.replicas for load in plan.after.values()} == {30}
+    assert planned(snapshot, "balance").bytes_moved < plan.bytes_moved
+
+
+def test_bytes_that_no_swap_can_even_out_are_left() -> None:
+    racks = {1: None, 2: None}
+    plan = planned(cluster(stored(0, 1, size=900), stored(1, 2, size=1), racks=racks), "balance-bytes 5")
+    assert plan.moves == ()
