@@ -116,7 +116,10 @@ class _PlacementSearch:
     # --- the first placement
 
     def place_all(self) -> None:
-        """Place every replica: where one is already as far as the bounds allow, the largest first among the others."""
+        """Place every replica: where one is already as far as the bounds allow, the largest first among the others.
+
+        Of replicas that are too many, those on the fullest brokers go.
+        """
         partitions, racks = self._partitions, self._brokers.racks
         original = partitions.original
         in_rack = np.stack([original[:, racks == rack].sum(axis=1) for rack in range(partitions.most.shape[1])], axis=1)
@@ -127,10 +130,14 @@ class _PlacementSearch:
         self._replicas += self.hosts.sum(axis=0)
         self._bytes += np.array([partitions.sizes[self.hosts[:, broker]].sum() for broker in range(len(racks))])
         others = np.flatnonzero(~stays)
+        load = self._replicas + original[others].sum(axis=0)
         for row in map(int, others):
-            for broker in map(int, np.flatnonzero(original[row])):
+            there = np.flatnonzero(original[row])
+            for broker in map(int, there[np.argsort(load[there], kind="stable")]):
                 if self.hosts[row].sum() < partitions.factors[row] and self._may_enter(row)[broker]:
                     self._put(row, broker)
+                else:
+                    load[broker] -= 1
         for row in sorted(map(int, others), key=lambda one: (-partitions.sizes[one], one)):
             self._place_missing(row)
 
@@ -223,6 +230,7 @@ class _PlacementSearch:
         size = len(self._brokers.ids)
         self._costs = np.full((size, size), UNLIMITED, dtype=np.int64)
         self._rows = np.full((size, size), NO_ROW, dtype=np.int64)
+        self._arcs: Flags = np.zeros((size, size), dtype=np.bool_)
         self._update(range(size))
         self._follow_paths()
         if self._problem.evens_out:
@@ -241,6 +249,7 @@ class _PlacementSearch:
                 self._rows[broker] = rows[best]
             else:
                 self._costs[broker] = UNLIMITED
+            self._arcs[broker] = self._costs[broker] < (UNLIMITED if self._problem.evens_out else 1)
 
     def _arc_costs(self, rows: Ints, source: int) -> tuple[Ints, Flags]:
         """Return (rows, B) the bytes that are copied in addition if a replica moves, and whether it can."""
@@ -258,15 +267,10 @@ class _PlacementSearch:
         return costs, may
 
     def _follow_paths(self) -> None:
-        excluded: Flags = np.zeros_like(self._costs, dtype=np.bool_)
-        while True:
-            arcs = self._costs < UNLIMITED if self._problem.evens_out else self._costs <= 0
-            path = improving_path(arcs & ~excluded, self._replicas, self._brokers.replica_limit)
-            if path is None:
-                return
+        while (path := improving_path(self._arcs, self._replicas, self._brokers.replica_limit)) is not None:
             moves = [_Arc(a, b, int(self._rows[a, b])) for a, b in pairwise(path)]
             if not self._apply(moves):
-                excluded[moves[0].source, moves[0].destination] = True
+                self._arcs[moves[0].source, moves[0].destination] = False
 
     def _apply(self, moves: Sequence[_Arc]) -> bool:
         """Move replicas, the last first, so that there is room for the others; all of them, or none."""
