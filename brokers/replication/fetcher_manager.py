@@ -34,10 +34,7 @@ class ReplicaFetcherManager:
 
     def add(self, wanted: Mapping[LeaderEndpoint, Mapping[TopicPartition, FetchPartition]]) -> None:
         """Fetch these partitions from these leaders. Partitions that are already fetched must be removed first."""
-        for leader, all_of_leader in wanted.items():
-            partitions = {tp: fetch for tp, fetch in all_of_leader.items() if tp not in self._held}
-            if not partitions:
-                continue
+        for leader, partitions in (self._without_held(wanted) if self._held else wanted).items():
             if leader not in self.fetchers:
                 self.fetchers[leader] = ReplicaFetcher(
                     self._broker_id,
@@ -57,6 +54,15 @@ class ReplicaFetcherManager:
     def hold(self, partitions: Iterable[TopicPartition]) -> None:
         """Let these replicas, which must not be fetched yet, stay as far behind as they are until the broker restarts."""
         self._held = frozenset(partitions)
+
+    def _without_held(
+        self, wanted: Mapping[LeaderEndpoint, Mapping[TopicPartition, FetchPartition]]
+    ) -> Mapping[LeaderEndpoint, Mapping[TopicPartition, FetchPartition]]:
+        fetched = {
+            leader: {tp: fetch for tp, fetch in partitions.items() if tp not in self._held}
+            for leader, partitions in wanted.items()
+        }
+        return {leader: partitions for leader, partitions in fetched.items() if partitions}
 
     def slow_down(self, records_per_second: float | None) -> None:
         """Limit replication to this rate from now on. None: no limit. 0: no replication."""

@@ -2,7 +2,6 @@
 
 import secrets
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -129,7 +128,7 @@ def _is_data_directory(path: Path, log_dir: Path | None) -> bool:
 
 
 def _live_znodes(connect: str, rate: int) -> "ControlZnodes":
-    from kcsim.runtime.wallclock import WallClockRuntime
+    from kcsim.runtime.wallclock import WallClockRuntime, wall_clock_ms
     from kcsim.scenarios.cli.kafka_tools.cluster_session import cluster_session
     from kcsim.scenarios.cli.zookeeper_argument import security_of
     from kcsim.scenarios.snapshots.live_znodes import LiveZnodes
@@ -141,7 +140,7 @@ def _live_znodes(connect: str, rate: int) -> "ControlZnodes":
         where = parse_connect_string(connect)
         async with cluster_session(runtime, where, security_of(connect)) as kafka_zk:
             client, at_once = kafka_zk.znodes.client, await _has_multi_read(connect, security_of(connect))
-            return await LiveZnodes(runtime, client, f"ZooKeeper {where}", _wall_ms, rate, at_once).read()
+            return await LiveZnodes(runtime, client, f"ZooKeeper {where}", wall_clock_ms, rate, at_once).read()
 
     with exit_on_zookeeper_errors():
         return runtime.run(work())
@@ -157,10 +156,6 @@ async def _has_multi_read(connect: str, security: "ClientSecurity") -> bool:
     except NotServingError:
         return False
     return tuple(map(int, version.split(".")[:2])) >= FIRST_WITH_MULTI_READ
-
-
-def _wall_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _znodes_of_directory(path: Path, log_dir: Path | None, chroot: str, at: str | None) -> "ControlZnodes":

@@ -17,7 +17,6 @@ from kcsim.zk.kafka.zookeeper_client import ZooKeeperClient
 from kcsim.zk.operations import ChildrenRead, DataRead, GetChildren, GetData, ReplyOrError
 from kcsim.znodes import BadZnodeError, paths
 
-READS_PER_SECOND = 20_000
 BATCH = 250
 """Znodes asked for at once. The states of partitions are small: they are read with one request, if the server knows it."""
 ATTEMPTS = 3
@@ -58,7 +57,7 @@ class LiveZnodes:
         client: ZooKeeperClient,
         source: str,
         wall_ms: Callable[[], int],
-        reads_per_second: int = READS_PER_SECOND,
+        reads_per_second: int,
         has_multi_read: bool = False,
     ) -> None:
         self._runtime = runtime

@@ -72,9 +72,7 @@ def test_a_sample_of_the_losses_says_how_many_were_left_out(file: Path) -> None:
         (("--setting", "no.such=1"), 64, "--setting: unknown setting 'no.such'"),
     ],
 )
-def test_a_question_that_makes_no_sense_ends_with_one_line(
-    file: Path, arguments: tuple[str, ...], status: int, reason: str
-) -> None:
+def test_an_invalid_question_ends_with_one_line(file: Path, arguments: tuple[str, ...], status: int, reason: str) -> None:
     result = kcsim("what-if", str(file), *arguments)
     assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (status, "", 1)
     assert result.stderr.startswith(reason)

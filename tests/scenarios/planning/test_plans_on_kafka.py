@@ -1,7 +1,6 @@
 """Plans executed by Apache Kafka 2.8.2: its own tool starts each batch, and reports it as complete."""
 
 import random
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,15 +14,11 @@ from kcsim.brokers.cluster.run_in_environment import run_with_kafka
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.controller.admin.topics import NewTopic
-from kcsim.scenarios.cli.kafka_tools.cluster_session import cluster_session
-from kcsim.scenarios.snapshots.control_znodes import snapshot_of
-from kcsim.scenarios.snapshots.live_znodes import LiveZnodes
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot, encode_snapshot
 from kcsim.vocabulary import BrokerId
-from kcsim.zk.security import ClientSecurity
-from kcsim.zk.servers.external import parse_connect_string
 from tests.requirements import require
 from tests.scenarios.cli.live_cluster import kcsim
+from tests.scenarios.snapshots.of_processes import snapshot_of_cluster
 from tests.scenarios.what_if.losses_on_kafka import SETTINGS, TICK_MS, WITHIN_MS
 
 REASSIGNMENTS = "kafka.admin.ReassignPartitionsCommand"
@@ -48,7 +43,7 @@ class _PlanOnKafka:
         """Plan and execute. Returns: the cluster afterwards."""
         await self._create_topics()
         options = [word for goal in goals for word in ("--goal", goal)]
-        before = self._file("before.json", encode_snapshot(await self._snapshot()))
+        before = self._file("before.json", encode_snapshot(await snapshot_of_cluster(self._cluster)))
         result = kcsim("plan", before, *options, "-o", str(self._directory / "plan.json"), "--batches", "1")
         assert result.exit_code == 0, result.output
         batches = [file for file in self._directory.glob("plan.batch-*.json") if "rollback" not in file.name]
@@ -64,7 +59,7 @@ class _PlanOnKafka:
         elections = self._directory / "plan.elections.json"
         if elections.exists():
             await self._command(ELECTIONS, "--election-type", "preferred", "--path-to-json-file", str(elections))
-        return await self._snapshot()
+        return await snapshot_of_cluster(self._cluster)
 
     async def _create_topics(self) -> None:
         numbers = random.Random(11)
@@ -85,12 +80,6 @@ class _PlanOnKafka:
         outcome = await run_kafka_command(find_kafka(None), main_class, arguments, None, WITHIN_S)
         assert outcome.rc == 0, outcome
         return outcome.out
-
-    async def _snapshot(self) -> ControlPlaneSnapshot:
-        where, runtime = parse_connect_string(self._cluster.connect_string), self._cluster.runtime
-        async with cluster_session(runtime, where, ClientSecurity()) as kafka_zk:
-            reader = LiveZnodes(runtime, kafka_zk.znodes.client, str(where), lambda: time.time_ns() // 1_000_000)
-            return snapshot_of(await reader.read())
 
     def _file(self, name: str, content: bytes) -> str:
         file = self._directory / name

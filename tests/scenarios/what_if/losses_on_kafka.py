@@ -23,14 +23,10 @@ from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKin
 from kcsim.controller.admin.topics import NewTopic
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import ZNODE_CHANGES
-from kcsim.scenarios.cli.kafka_tools.cluster_session import cluster_session
-from kcsim.scenarios.snapshots.control_znodes import snapshot_of
-from kcsim.scenarios.snapshots.live_znodes import LiveZnodes
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.scenarios.what_if.what_if_run import Loss, WhatIfQuestion, ask_what_if
 from kcsim.vocabulary import BrokerId
-from kcsim.zk.security import ClientSecurity
-from kcsim.zk.servers.external import parse_connect_string
+from tests.scenarios.snapshots.of_processes import snapshot_of_cluster
 
 SETTINGS: Mapping[str, str | int | bool] = {
     "zookeeper.session.timeout.ms": 10_000,
@@ -128,7 +124,7 @@ class _LossOnKafka:
         if drawn.stays_away is not None:
             await self._kill(drawn.stays_away)
             await self._wait_until_settled(None)
-        snapshot = await self._snapshot()
+        snapshot = await snapshot_of_cluster(self._cluster)
         question = WhatIfQuestion((Loss("it", (drawn.lost,)),), SETTINGS, returns=False)
         health = ask_what_if(snapshot, question).steps[-1].health
         predicted = {name: (partition.leader, partition.isr) for name, partition in health.partitions.items()}
@@ -167,12 +163,6 @@ class _LossOnKafka:
                 since_ms = now_ms()
             elif now_ms() - since_ms >= STAYS_MS:
                 return
-
-    async def _snapshot(self) -> ControlPlaneSnapshot:
-        where, runtime = parse_connect_string(self._cluster.connect_string), self._cluster.runtime
-        async with cluster_session(runtime, where, ClientSecurity()) as kafka_zk:
-            reader = LiveZnodes(runtime, kafka_zk.znodes.client, str(where), lambda: time.time_ns() // 1_000_000)
-            return snapshot_of(await reader.read())
 
 
 def led(state: ClusterState) -> Led:

@@ -133,10 +133,10 @@ def test_whatever_a_snapshot_holds_the_simulated_cluster_starts() -> None:
 
 def test_a_leader_that_was_dead_in_the_snapshot_is_replaced_at_once() -> None:
     """A snapshot may be taken before the controller has reacted."""
-    stale = ControlPlaneSnapshot(
+    outdated = ControlPlaneSnapshot(
         "s", "t", brokers=CLUSTER.brokers, topics=(SnapshotTopic("o", (led(0, (4, 2), 4, (4, 2)),)),)
     )
-    (now,) = (answer := ask_what_if(stale, WhatIfQuestion())).steps
+    (now,) = (answer := ask_what_if(outdated, WhatIfQuestion())).steps
     assert now.health.partitions["o-0"].leader == 2
-    lines = [*answer_lines(stale, answer, everything=False)]
+    lines = [*answer_lines(outdated, answer, everything=False)]
     assert "led otherwise than in the snapshot as soon as a controller looks: o-0" in lines
