@@ -31,7 +31,9 @@ from kcsim.brokers.cluster.run_setup import (
     begin_run,
 )
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from kcsim.brokers.network.process import NetworkOfRun
 from kcsim.eventlog.event_log import EventLog
+from kcsim.runtime.ports import Runtime
 from kcsim.runtime.wallclock import WallClockRuntime
 from kcsim.vocabulary import Zxid
 from kcsim.zk.capture.cause_ledger import CauseLedger
@@ -105,6 +107,9 @@ class BrokerSoftware(Protocol):
     def sees_inside(self) -> bool: ...
     def process(self, broker: BrokerSpec, spec: ClusterSpec, place: SlotContext) -> BrokerProcess: ...
     def feed(self, at: FeedContext) -> Feed: ...
+    def consumer_network(self, runtime: Runtime) -> NetworkOfRun | None:
+        """Return the way of a scenario's consumers to the brokers; None: consumers are not supported."""
+        ...
 
 
 def run_on_processes(
@@ -175,7 +180,9 @@ async def _run_on(
         members = FaultAttributingServers(servers, live)
         environment = ClusterEnvironment(runtime, log, live, admin, members, run.epoch_ms)
         observer = ProcessObserver(feed.attribute_session_end, partial(feed.settle, admin), software.sees_inside)
-        cluster = ProcessCluster(environment, slots, software.tools, observer, servers.connect_string)
+        cluster = ProcessCluster(
+            environment, slots, software.tools, observer, servers.connect_string, software.consumer_network(runtime)
+        )
         ends.push_async_callback(cluster.close)
         if network is not None:
             cluster.inject_faults_into(network)

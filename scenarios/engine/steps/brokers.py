@@ -125,7 +125,7 @@ async def _disconnect(on: StepExecution, step: DisconnectStep) -> None:
 
 
 async def _slow_follower(on: StepExecution, step: SlowFollowerStep) -> None:
-    cluster = on.simulated.cluster
+    cluster = on.simulated
     await on.to_each(step, step.slow_follower, lambda node: cluster.slow_follower(node, step.rate))
 
 

@@ -8,7 +8,6 @@ from kcsim.brokers.injected_errors import ErrorInjection
 from kcsim.brokers.network.link_conditions import EVERYWHERE, Links, Side, is_client
 from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.engine.recovery import Recovery, Undo
-from kcsim.scenarios.engine.simulated_parts import racks_of
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
 from kcsim.scenarios.engine.steps.step_spec import SUPPORTED, Absent, LinksAction, LinksCommand, StepKind, StepSpec
 from kcsim.scenarios.language.network_steps import (
@@ -86,14 +85,14 @@ async def _inject_error(on: StepExecution, step: InjectErrorStep) -> None:
         is_carried_out=meant.carried_out,
         times=meant.count,
     )
-    on.note_armed(on.simulated.cluster.answer_faults.inject(injection), f"no {meant.request} was answered {links}")
+    on.note_armed(on.simulated.answer_faults.inject(injection), f"no {meant.request} was answered {links}")
 
 
 async def _heal(on: StepExecution, step: HealStep) -> None:
     faults = on.network_faults
     if isinstance(step.heal, LinkSelector):
         faults.heal(_links(on, step.heal))
-    elif on.simulated_parts is None or on.simulated.cluster.answer_faults.drop() is None or not faults.is_well():
+    elif on.cluster.simulated is None or on.simulated.answer_faults.drop() is None or not faults.is_well():
         faults.heal(EVERYWHERE)
 
 
@@ -109,7 +108,8 @@ def _side(on: StepExecution, names: Sequence[str]) -> Side:
 
 def _nodes(on: StepExecution, name: str) -> Sequence[str]:
     if name.startswith(RACK):
-        return racks_of(on.scenario)[name.removeprefix(RACK)]
+        rack = name.removeprefix(RACK)
+        return [f"broker-{broker.id}" for broker in on.scenario.cluster.members() if broker.rack == rack]
     return (name,) if name in on.scenario.workload.nodes or is_client(name) else on.nodes((name,))
 
 

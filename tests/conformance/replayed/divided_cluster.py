@@ -31,6 +31,7 @@ from kcsim.brokers.cluster.processes.simulated_broker_process import LOG_DIRS, S
 from kcsim.brokers.config import KAFKA_NAMES, NO_SETTINGS, Value
 from kcsim.controller.capabilities import Release
 from kcsim.errors import TimedOutError
+from kcsim.runtime.ports import Runtime
 from kcsim.zk.proxy import Breakpoint, NoSessionError, ProxiedWrite, ZooKeeperProxy
 from kcsim.zk.servers.free_ports import free_ports
 from kcsim.zk.servers.ports import State
@@ -308,6 +309,9 @@ class DividedSoftware:
         settings = {name: value for name, value in spec.settings_of(broker).items() if name != LOG_DIRS}
         kafka = KafkaBrokerSpec(broker.broker_id, at.zookeeper_proxy, settings, broker.rack, log_dirs)
         return KafkaBroker(self.kafka, kafka, at.directory, at.port, at.guarded)
+
+    def consumer_network(self, _: Runtime) -> None:
+        return None
 
     def feed(self, at: FeedContext) -> KafkaFeed:
         """Return a feed of the transactions alone, by whose registrations sessions are attributed."""

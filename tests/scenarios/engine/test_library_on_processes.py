@@ -15,16 +15,10 @@ from tests.scenarios.scenario_library import of_library
 from tests.tiers import chosen
 
 ATTEMPTS = "a wait for a refused attempt of a producer, which reports results only"
-CONSUMERS = "consumers, which speak to brokers of their own process only"
 NOT_RUN = {
-    "consumer-crash-cooperative-sticky": CONSUMERS,
-    "consumer-crash-range": CONSUMERS,
-    "consumer-crash-round-robin": CONSUMERS,
-    "consumer-crash-sticky": CONSUMERS,
     "leader-crash-acks-all": "a wait for the acknowledgements of one leader, which the producers do not name",
     "leader-cut-off-from-followers": ATTEMPTS,
     "lost-answer-duplicates": "a connection that breaks once a request has been delivered, which a proxy does not see",
-    "regex-subscription-meets-new-topic": CONSUMERS,
     "segments-rolled": "more records than a producer makes one by one",
     "two-racks-lost": ATTEMPTS,
 }
