@@ -45,7 +45,7 @@ OF_OTHER_TIMING = {
     "rolling-upgrade": "a restart that is over before the next controller is elected",
 }
 """Scenario -> the moment that it needs, which is over when the event before it has been read from a trace."""
-SLOW = ("broker-crash-and-return", "controller-failover")
+SLOW = ("broker-crash-and-return", "controller-failover", "leader-crash-acks-one")
 """Scenarios of `make test-all`; the nightly run takes all."""
 
 
