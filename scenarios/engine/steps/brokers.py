@@ -218,7 +218,7 @@ BROKER_SPECS = (
         Recovery.restore_replication_speed,
         Absent("a command has no rate"),
         "how fast a real broker replicates cannot be set by the record",
-        "how fast the process of a broker replicates cannot be set from outside",
+        "how fast the process of a broker replicates cannot be set from outside; slow-link limits what it gets, in bytes",
     ),
     _spec(
         FailLogDirStep,

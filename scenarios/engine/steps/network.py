@@ -63,10 +63,6 @@ def _why_not_break_by_proxy(step: BreakConnectionsStep) -> str | None:
     return None if step.break_connections.once_delivered is None else NOT_SEEN
 
 
-def _why_not_slow_by_proxy(step: SlowLinkStep) -> str | None:
-    return None if step.slow_link.bytes_per_second is None else "proxies between brokers do not limit rates; give a delay"
-
-
 def _why_not_lossy_by_proxy(step: LossyLinkStep) -> str | None:
     return (
         None if step.lossy_link.break_ is None else "a proxy between brokers does not see which request has been delivered"
@@ -136,7 +132,7 @@ def _spec(
 REOPENED = Absent("the ends of a broken connection open another by themselves")
 NETWORK_SPECS = (
     _spec(NetworkPartitionStep, _partition, command=NetworkFaults.partition, on_kafka=SUPPORTED),
-    _spec(SlowLinkStep, _slow_link, on_kafka=_why_not_slow_by_proxy),
+    _spec(SlowLinkStep, _slow_link, on_kafka=SUPPORTED),
     _spec(LossyLinkStep, _lossy_link, on_kafka=_why_not_lossy_by_proxy),
     _spec(
         BreakConnectionsStep,
