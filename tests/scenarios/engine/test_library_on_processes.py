@@ -10,6 +10,7 @@ from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, Verd
 from kcsim.scenarios.engine.process_brokers import refusals_on_processes, why_unobservable_on_processes
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.library import library_names
+from tests.requirements import require
 from tests.scenarios.long_timeouts import patient
 from tests.scenarios.scenario_library import of_library
 from tests.tiers import chosen
@@ -60,8 +61,12 @@ def test_so_much_of_the_others_is_seen(name: str) -> None:
     assert [why.partition(" ")[0].strip(":") for why in found if why is not None] == RUN_IN_PART.get(name, [])
 
 
-def verdict_on_processes(name: str, zookeeper: str = "model") -> Verdict:
+def verdict_on_processes(name: str) -> Verdict:
+    """Run a scenario on the model of ZooKeeper, or on a real ensemble if servers of it are killed."""
     loaded = patient(of_library(name))
+    zookeeper = "ensemble" if loaded.scenario.zookeeper.members > 1 else "model"
+    if zookeeper == "ensemble":
+        require("java")
     verdicts: list[Verdict] = []
 
     async def script(cluster: ScenarioCluster) -> None:
