@@ -8,8 +8,8 @@ from kcsim.brokers.cluster.workload import Workload
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.run_actions import ClusterError
+from kcsim.scenarios.engine.declared_clients import consumers_of, specs_of
 from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
-from kcsim.scenarios.engine.simulated_parts import SimulatedParts, specs_of
 from kcsim.scenarios.engine.steps.registry import spec_of
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
 from kcsim.scenarios.engine.untriggered_faults import untriggered_faults
@@ -33,7 +33,6 @@ class StepRunner:
 
     Attributes:
         workload: the producers of the scenario.
-        simulated: what only simulated brokers have; None if the brokers are real.
     """
 
     def __init__(
@@ -46,11 +45,12 @@ class StepRunner:
         left_out: Collection[int] = (),
     ) -> None:
         self._left_out = left_out
-        self.simulated = None if cluster.simulated is None else SimulatedParts(cluster.simulated, scenario)
+        if cluster.consumers is not None:
+            cluster.consumers.declare(consumers_of(scenario.workload.groups))
         if cluster.network_faults is not None:
             cluster.network_faults.expect(frozenset(scenario.workload.nodes))
         self.workload = Workload(cluster.producing, specs_of(scenario.workload))
-        self._execution = StepExecution(cluster, scenario, context, aliases, wait, self.workload, self.simulated)
+        self._execution = StepExecution(cluster, scenario, context, aliases, wait, self.workload)
 
     @property
     def armed(self) -> Collection[int]:
