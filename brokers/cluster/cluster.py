@@ -18,11 +18,11 @@ from kcsim.brokers.cluster.network_faults import NetworkFaults
 from kcsim.brokers.cluster.process_faults import ProcessFaults
 from kcsim.brokers.cluster.scenario_cluster import Moment
 from kcsim.brokers.cluster.server_faults import ServerFaults
-from kcsim.brokers.cluster.session_faults import SessionFaults
 from kcsim.brokers.cluster.state_watch import StateWatch
 from kcsim.brokers.cluster.tool_session import open_tool
 from kcsim.brokers.cluster.topic_admin import TopicAdmin
 from kcsim.brokers.cluster.znode_edits import ZnodeEdits
+from kcsim.brokers.cluster.zookeeper_faults import ZooKeeperFaults
 from kcsim.brokers.config import NO_SETTINGS, SettingError, Value
 from kcsim.brokers.injected_errors import InjectedErrors
 from kcsim.brokers.log.record_memory import RecordMemory, RecordMemoryError, limit_mib
@@ -83,7 +83,7 @@ class Cluster:
         seed = log.events[RUN_STARTED_SEQ].seed
         self._slots = BrokerSlots(spec, seed, environment.disks)
         self._processes = ProcessFaults(runtime, log, self._actions, self._slots)
-        self._sessions = SessionFaults(runtime, self._actions, self._slots)
+        self._zookeeper_faults = ZooKeeperFaults(runtime, self._actions, self._slots)
         self._record_memory = None if spec.client_ports is None else self._bounded_memory()
         numbers = random.Random(f"{seed} network")
         open_port = None if spec.client_ports is None else environment.open_port
@@ -448,13 +448,13 @@ class Cluster:
     # --- sessions and connections
 
     async def expire(self, name: str) -> int:
-        return await self._sessions.expire(name)
+        return await self._zookeeper_faults.expire(name)
 
     async def disconnect(self, name: str, for_ms: int | None = None) -> int:
-        return await self._sessions.disconnect(name, for_ms)
+        return await self._zookeeper_faults.disconnect(name, for_ms)
 
     async def reconnect(self, name: str) -> int:
-        return await self._sessions.reconnect(name)
+        return await self._zookeeper_faults.reconnect(name)
 
 
 def _emit_switched_off(protections: Protections, log: EventLog) -> None:

@@ -8,7 +8,7 @@ from kcsim.eventlog.run_actions import RunActionLog
 from kcsim.runtime.ports import Runtime
 
 
-class SessionFaults:
+class ZooKeeperFaults:
     """The faults between a cluster's brokers and ZooKeeper."""
 
     def __init__(self, runtime: Runtime, actions: RunActionLog, slots: BrokerSlots) -> None:
