@@ -1,0 +1,93 @@
+"""What the loss of one broker or of one rack would do to a partition, from its in-sync replicas: pure functions."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+
+class Exposure(Enum):
+    """A state of a partition that a plan should not bring about, the gravest first. Values are for people."""
+
+    OFFLINE = "it is offline"
+    OFFLINE_BY_BROKER = "the loss of {0} takes it offline, and its data"
+    OFFLINE_BY_RACK = "the loss of rack {0} takes it offline, and its data"
+    BELOW_MIN_ISR = "it is below min.insync.replicas"
+    BELOW_MIN_ISR_BY_BROKER = "the loss of one broker takes it below min.insync.replicas"
+    BELOW_MIN_ISR_BY_RACK = "the loss of rack {0} takes it below min.insync.replicas"
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether the partition, or its data, is lost: else only acks=all is refused."""
+        return self in OFFLINE_STATES
+
+
+OFFLINE_STATES = (Exposure.OFFLINE, Exposure.OFFLINE_BY_BROKER, Exposure.OFFLINE_BY_RACK)
+GRAVITY = {exposure: place for place, exposure in enumerate(Exposure)}
+
+
+class InSync(NamedTuple):
+    """What is in sync of a partition. Attributes: is_led: whether it has a leader that is registered."""
+
+    isr: tuple[int, ...]
+    is_led: bool
+    min_isr: int
+
+
+class Exposed(NamedTuple):
+    """An exposure of a partition. Attributes: brokers: those whose loss does it; empty: none has to be lost for it."""
+
+    exposure: Exposure
+    brokers: tuple[int, ...] = ()
+    rack: str | None = None
+
+    def __str__(self) -> str:
+        lost = self.rack if self.rack is not None else ", ".join(f"broker {broker}" for broker in self.brokers)
+        return self.exposure.value.format(lost)
+
+
+def exposures(of: InSync, racks: Mapping[int, str | None]) -> dict[Exposure, Exposed]:
+    """Return the exposures of a partition. What one broker does is not repeated for its rack.
+
+    Args:
+        racks: broker -> its rack; racks count only if there are several.
+    """
+    if not of.is_led:
+        return {Exposure.OFFLINE: Exposed(Exposure.OFFLINE)}
+    found = [*_by_broker(of)]
+    known = {found.exposure for found in found}
+    if len({rack for rack in racks.values() if rack is not None}) > 1:
+        found += [one for one in _by_rack(of, racks) if BY_BROKER[one.exposure] not in known]
+    return {one.exposure: one for one in found}
+
+
+BY_BROKER = {
+    Exposure.OFFLINE_BY_RACK: Exposure.OFFLINE_BY_BROKER,
+    Exposure.BELOW_MIN_ISR_BY_RACK: Exposure.BELOW_MIN_ISR_BY_BROKER,
+}
+"""Exposure to a rack -> the same to a broker, which is a part of some rack."""
+
+
+def _by_broker(of: InSync) -> Sequence[Exposed]:
+    found = []
+    if len(of.isr) == 1:
+        found.append(Exposed(Exposure.OFFLINE_BY_BROKER, of.isr))
+    if len(of.isr) < of.min_isr:
+        found.append(Exposed(Exposure.BELOW_MIN_ISR))
+    elif len(of.isr) == of.min_isr > 1:
+        found.append(Exposed(Exposure.BELOW_MIN_ISR_BY_BROKER, of.isr))
+    return found
+
+
+def _by_rack(of: InSync, racks: Mapping[int, str | None]) -> Sequence[Exposed]:
+    in_rack = Counter(rack for broker in of.isr if (rack := racks.get(broker)) is not None)
+    if not in_rack:
+        return []
+    rack, most = max(in_rack.items(), key=lambda one: (one[1], one[0]))
+    brokers = tuple(broker for broker in of.isr if racks.get(broker) == rack)
+    found = []
+    if most == len(of.isr):
+        found.append(Exposed(Exposure.OFFLINE_BY_RACK, brokers, rack))
+    elif len(of.isr) - most < of.min_isr <= len(of.isr):
+        found.append(Exposed(Exposure.BELOW_MIN_ISR_BY_RACK, brokers, rack))
+    return found
