@@ -54,6 +54,10 @@ class CopyProgress:
         self._copies[key] = ReplicaCopy(size_bytes, bytes_in_per_s)
 
     @property
+    def all(self) -> Sequence[CopyKey]:
+        return [*self._copies, *self._done]
+
+    @property
     def unfinished(self) -> Sequence[CopyKey]:
         return list(self._copies)
 
@@ -101,9 +105,7 @@ def _links(key: CopyKey, sources: Mapping[CopyKey, int]) -> tuple[tuple[str, int
     return ("from", sources[key]), ("to", key.to)
 
 
-def fair_shares(
-    links_of: Mapping[User, Iterable[Link]], capacity: float, taken: Mapping[Link, float]
-) -> dict[User, float]:
+def fair_shares(links_of: Mapping[User, Iterable[Link]], capacity: float, taken: Mapping[Link, float]) -> dict[User, float]:
     """Return the max-min fair share of each user of links, which have the same capacity, less what is taken of them."""
     users: dict[Link, dict[User, None]] = {}
     for user, links in links_of.items():

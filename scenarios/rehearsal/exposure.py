@@ -1,20 +1,20 @@
 """What the loss of one broker or of one rack would do to a partition, from its in-sync replicas: pure functions."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
 
 class Exposure(Enum):
-    """A state of a partition that a plan should not bring about, the gravest first. Values are for people."""
+    """A state of a partition that a plan should not bring about, the gravest first. Values go on after the ISR."""
 
-    OFFLINE = "it is offline"
-    OFFLINE_BY_BROKER = "the loss of {0} takes it offline, and its data"
-    OFFLINE_BY_RACK = "the loss of rack {0} takes it offline, and its data"
-    BELOW_MIN_ISR = "it is below min.insync.replicas"
-    BELOW_MIN_ISR_BY_BROKER = "the loss of one broker takes it below min.insync.replicas"
-    BELOW_MIN_ISR_BY_RACK = "the loss of rack {0} takes it below min.insync.replicas"
+    OFFLINE = "of which none leads: the partition is offline"
+    OFFLINE_BY_BROKER = "a single replica: the loss of {0} takes the partition offline, and its data"
+    OFFLINE_BY_RACK = "all in rack {0}: the loss of rack {0} takes the partition offline, and its data"
+    BELOW_MIN_ISR = "fewer than min.insync.replicas"
+    BELOW_MIN_ISR_BY_BROKER = "as many as min.insync.replicas: the loss of one broker ends writes with acks=all"
+    BELOW_MIN_ISR_BY_RACK = "so many in rack {0} that its loss leaves fewer than min.insync.replicas"
 
     @property
     def is_offline(self) -> bool:
@@ -91,3 +91,25 @@ def _by_rack(of: InSync, racks: Mapping[int, str | None]) -> Sequence[Exposed]:
     elif len(of.isr) - most < of.min_isr <= len(of.isr):
         found.append(Exposed(Exposure.BELOW_MIN_ISR_BY_RACK, brokers, rack))
     return found
+
+
+def harmed_by_plan(
+    offline: Collection[str], below_min_isr: Collection[str], before: Mapping[str, Collection[Exposure]], by_rack: bool
+) -> Iterator[str]:
+    """Yield the partitions to which a loss does what no loss of that kind would have done to them before the plan.
+
+    Args:
+        offline, below_min_isr: what the loss has done.
+        before: partition -> its exposures before the plan.
+        by_rack: whether a rack was lost; False: a broker.
+    """
+    expected = {
+        True: {Exposure.OFFLINE, Exposure.OFFLINE_BY_BROKER, *([Exposure.OFFLINE_BY_RACK] if by_rack else [])},
+        False: set(Exposure) if by_rack else set(Exposure).difference(BY_BROKER),
+    }
+    for name in offline:
+        if expected[True].isdisjoint(before[name]):
+            yield name
+    for name in below_min_isr:
+        if expected[False].isdisjoint(before[name]):
+            yield name

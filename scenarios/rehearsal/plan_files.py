@@ -82,8 +82,11 @@ def _text(file: Path) -> str:
 def _targets(file: Path) -> dict[TopicPartition, Replicas]:
     text = _text(file)
     _, is_output, proposal = text.partition(PROPOSED)
+    content = proposal if is_output else text
+    if '"partitions"' not in content:
+        raise PlanFileError(f'{file}: not a plan of kafka-reassign-partitions: it has no "partitions"')
     try:
-        plan = parse_move_plan(proposal if is_output else text)
+        plan = parse_move_plan(content)
         check_plan(plan.moves)
     except (AdminOperationError, AdminCommandFailedError) as error:
         raise PlanFileError(f"{file}: not a plan of kafka-reassign-partitions: {error}") from None

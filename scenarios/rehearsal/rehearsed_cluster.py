@@ -43,7 +43,7 @@ def with_started(snapshot: ControlPlaneSnapshot, started: Mapping[int, str | Non
 def part_of(snapshot: ControlPlaneSnapshot, plan: PlanToRehearse) -> ControlPlaneSnapshot:
     """Return the part of the cluster that is simulated, its controller included."""
     wanted = set(plan.partitions)
-    brokers = {broker for step in plan.steps for replicas in step.targets.values() for broker in replicas}
+    brokers = {int(broker) for step in plan.steps for replicas in step.targets.values() for broker in replicas}
     brokers.update(broker for tp, partition in snapshot.partitions() if tp in wanted for broker in partition.replicas)
     return replace(
         snapshot,

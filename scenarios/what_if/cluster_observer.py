@@ -18,8 +18,8 @@ QUIET_WITHIN_MS = 600_000
 class ClusterObserver:
     """Follows the event log of a run.
 
-    `before` is a subscriber of the run; `attach` is called when its script begins. So each event is seen before and after the
-    cluster's own state has it.
+    `before` is a subscriber of the run; `attach` is called when its script begins. So each event is seen before and after
+    the cluster's own state has it.
 
     Attributes:
         unclean: partitions of which a replica outside the ISR was elected since the set was cleared last.

@@ -1,0 +1,133 @@
+"""kcsim rehearse: a reassignment plan for your own cluster, executed in a simulated cluster under failures."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
+from kcsim.scenarios.cli.snapshot_argument import SnapshotArgument, read_snapshot_argument
+
+if TYPE_CHECKING:
+    from kcsim.scenarios.rehearsal.plan_execution import ExecutionOutcome
+    from kcsim.scenarios.rehearsal.plan_files import PlanToRehearse
+    from kcsim.scenarios.rehearsal.rehearse_plan import PlanRun
+    from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
+
+MS_PER_MINUTE = 60_000
+RUNS_WITHOUT_WORKERS = 30
+"""So few runs of a small plan are over before worker processes have started."""
+
+
+def rehearse(
+    plan: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PLAN",
+            help="A reassignment as kafka-reassign-partitions reads it, or prints it with --generate; or a folder with the "
+            "batches of `kcsim plan -o NAME.json --batches`.",
+        ),
+    ],
+    file: SnapshotArgument,
+    throttle: Annotated[
+        int | None, typer.Option(min=1, metavar="BYTES/S", help="What a broker may receive or send for the plan.")
+    ] = None,
+    start: Annotated[
+        list[str] | None,
+        typer.Option(metavar="BROKER[:RACK]", help="A broker that is started before the plan; may be repeated."),
+    ] = None,
+    down: Annotated[float, typer.Option(min=1, metavar="MINUTES", help="How long a broker that dies stays dead.")] = 10,
+    runs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="The most runs for each kind of failure; more are a sample.")
+    ] = 40,
+    orders: Annotated[
+        int, typer.Option(min=1, metavar="N", help="The most orders of the steps that are tried; more are a sample.")
+    ] = 24,
+    seed: Annotated[int, typer.Option(min=0, help="Of what is drawn: the times of losses, and samples.")] = 0,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; else one per processor.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Name all runs, brokers and harms, however many.")] = False,
+    output: Annotated[OutputFormat, typer.Option(help="How to print it.")] = OutputFormat.TABLE,
+) -> None:
+    """Rehearse a reassignment plan. The controller executes it, in a simulated cluster in the state of a snapshot.
+
+    First undisturbed: how long each step takes, what it copies, how many replicas stay in sync. Then with one failure in
+    each run: the controller dies at each of its writes, sources, destinations and racks are lost while the plan is under
+    way, the throttle is too low. Then undisturbed in other orders of the steps. A plan harms if it exposes a partition to a
+    loss that it survived before, or if a failure does more with the plan than without it.
+
+    \b
+    kcsim rehearse plan.json cluster.json --throttle 50000000
+    kcsim rehearse batches/ cluster.json --start 9:rack-b --all
+
+    Exit status: 0 safe, 1 the plan harms or does not complete, 2 the simulated cluster did not come to rest, 4 KRaft
+    controls the cluster, 64 wrong input.
+    """
+    from kcsim.errors import TimedOutError
+    from kcsim.eventlog.run_actions import ClusterError
+    from kcsim.scenarios.cli.explore_workers import WorkerDiedError
+    from kcsim.scenarios.rehearsal.rehearsal_text import rehearsal_json, rehearsal_lines
+    from kcsim.scenarios.rehearsal.rehearse_plan import RehearsalLimits, rehearse_plan
+    from kcsim.scenarios.rehearsal.rehearsed_cluster import Rehearsal, part_of
+
+    snapshot = _snapshot(file, start or [])
+    wanted = _plan(plan, snapshot)
+    rehearsal = Rehearsal(part_of(snapshot, wanted), wanted, throttle, round(down * MS_PER_MINUTE), seed)
+    try:
+        result = rehearse_plan(rehearsal, RehearsalLimits(runs, orders), lambda work, asked: _run_all(work, asked, jobs))
+    except (ClusterError, TimedOutError, WorkerDiedError) as error:
+        fail(str(error), ExitStatus.UNDECIDED)
+    if output is OutputFormat.JSON:
+        print(json.dumps(rehearsal_json(snapshot, rehearsal, result), indent=2, ensure_ascii=False))
+    else:
+        for line in rehearsal_lines(snapshot, rehearsal, result, everything):
+            print(line)
+    if not result.is_safe:
+        raise CommandExit(ExitStatus.VIOLATED)
+
+
+def _snapshot(file: Path, started: Sequence[str]) -> "ControlPlaneSnapshot":
+    """Return the snapshot, with the brokers that are started before the plan."""
+    from kcsim.scenarios.rehearsal.rehearsed_cluster import StartedBrokerError, parse_started, with_started
+
+    snapshot = read_snapshot_argument(file)
+    if snapshot.kraft_controller is not None:
+        by = f"the KRaft controller {snapshot.kraft_controller}"
+        fail(f"{file}: {by} decides in this cluster, not a controller with ZooKeeper", ExitStatus.REFUSED)
+    try:
+        return with_started(snapshot, parse_started(started))
+    except StartedBrokerError as error:
+        fail(f"--start: {error}", ExitStatus.USAGE)
+
+
+def _plan(path: Path, snapshot: "ControlPlaneSnapshot") -> "PlanToRehearse":
+    from kcsim.scenarios.rehearsal.plan_files import PlanFileError, read_plan
+
+    try:
+        return read_plan(path, snapshot)
+    except PlanFileError as error:
+        fail(str(error), ExitStatus.USAGE)
+    except OSError as error:
+        fail(f"{path}: {error.strerror or error}", ExitStatus.USAGE)
+
+
+def _run_all(
+    work: "Callable[[PlanRun], ExecutionOutcome]", asked: "Sequence[PlanRun]", jobs: int | None
+) -> "Sequence[ExecutionOutcome]":
+    """Do the runs in several processes, and report the progress."""
+    from kcsim.scenarios.cli.explore_progress import progress_on
+    from kcsim.scenarios.cli.explore_workers import map_in_order, processors
+
+    began_s = time.monotonic()
+    processes = min(jobs or processors(), max(1, len(asked) // RUNS_WITHOUT_WORKERS))
+    outcomes: list[ExecutionOutcome] = []
+    with progress_on(sys.stderr, "rehearse", len(asked)) as report_progress:
+        for outcome in map_in_order(processes, work, asked):
+            outcomes.append(outcome)
+            stuck = sum(one.stuck is not None for one in outcomes)
+            report_progress(len(outcomes), f"{stuck} do not complete")
+    print(f"{len(asked)} runs in {time.monotonic() - began_s:.1f} s, with {processes} processes", file=sys.stderr)
+    return outcomes
