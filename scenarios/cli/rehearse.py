@@ -3,7 +3,8 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,14 +14,14 @@ from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputForm
 from kcsim.scenarios.cli.snapshot_argument import SnapshotArgument, read_snapshot_argument
 
 if TYPE_CHECKING:
-    from kcsim.scenarios.rehearsal.plan_execution import ExecutionOutcome
-    from kcsim.scenarios.rehearsal.plan_files import PlanToRehearse
-    from kcsim.scenarios.rehearsal.rehearse_plan import PlanRun
+    from kcsim.scenarios.rehearsal.plan_files import PlanStep
+    from kcsim.scenarios.rehearsal.rehearse_plan import StepRun
+    from kcsim.scenarios.rehearsal.step_execution import StepOutcome
     from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 
 MS_PER_MINUTE = 60_000
-RUNS_WITHOUT_WORKERS = 30
-"""So few runs of a small plan are over before worker processes have started."""
+BROKERS_WITHOUT_WORKERS = 150
+"""Runs with so few brokers, in all, are over before worker processes have started."""
 
 
 def rehearse(
@@ -44,9 +45,9 @@ def rehearse(
     runs: Annotated[
         int, typer.Option(min=1, metavar="N", help="The most runs for each kind of failure; more are a sample.")
     ] = 40,
-    orders: Annotated[
-        int, typer.Option(min=1, metavar="N", help="The most orders of the steps that are tried; more are a sample.")
-    ] = 24,
+    partitions: Annotated[
+        int, typer.Option(min=1, metavar="N", help="The most partitions of a step in a run with a failure; else a sample.")
+    ] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Of what is drawn: the times of losses, and samples.")] = 0,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; else one per processor.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Name all runs, brokers and harms, however many.")] = False,
@@ -56,7 +57,7 @@ def rehearse(
 
     First undisturbed: how long each step takes, what it copies, how many replicas stay in sync. Then with one failure in
     each run: the controller dies at each of its writes, sources, destinations and racks are lost while the plan is under
-    way, the throttle is too low. Then undisturbed in other orders of the steps. A plan harms if it exposes a partition to a
+    way, the throttle is too low. Then other orders of the steps are compared. A plan harms if it exposes a partition to a
     loss that it survived before, or if a failure does more with the plan than without it.
 
     \b
@@ -71,27 +72,28 @@ def rehearse(
     from kcsim.scenarios.cli.explore_workers import WorkerDiedError
     from kcsim.scenarios.rehearsal.rehearsal_text import rehearsal_json, rehearsal_lines
     from kcsim.scenarios.rehearsal.rehearse_plan import RehearsalLimits, rehearse_plan
-    from kcsim.scenarios.rehearsal.rehearsed_cluster import Rehearsal, part_of
+    from kcsim.scenarios.rehearsal.rehearsed_step import RehearsalSettings
 
     snapshot = _snapshot(file, start or [])
-    wanted = _plan(plan, snapshot)
-    rehearsal = Rehearsal(part_of(snapshot, wanted), wanted, throttle, round(down * MS_PER_MINUTE), seed)
+    steps = _plan(plan, snapshot)
+    settings = RehearsalSettings(throttle, round(down * MS_PER_MINUTE), seed)
+    limits = RehearsalLimits(runs, partitions)
     try:
-        result = rehearse_plan(rehearsal, RehearsalLimits(runs, orders), lambda work, asked: _run_all(work, asked, jobs))
+        result = rehearse_plan(snapshot, steps, settings, limits, partial(_run_all, jobs))
     except (ClusterError, TimedOutError, WorkerDiedError) as error:
         fail(str(error), ExitStatus.UNDECIDED)
     if output is OutputFormat.JSON:
-        print(json.dumps(rehearsal_json(snapshot, rehearsal, result), indent=2, ensure_ascii=False))
+        print(json.dumps(rehearsal_json(snapshot, settings, result), indent=2, ensure_ascii=False))
     else:
-        for line in rehearsal_lines(snapshot, rehearsal, result, everything):
+        for line in rehearsal_lines(snapshot, steps, settings, result, everything):
             print(line)
-    if not result.is_safe:
+    if any(result.reasons()):
         raise CommandExit(ExitStatus.VIOLATED)
 
 
 def _snapshot(file: Path, started: Sequence[str]) -> "ControlPlaneSnapshot":
     """Return the snapshot, with the brokers that are started before the plan."""
-    from kcsim.scenarios.rehearsal.rehearsed_cluster import StartedBrokerError, parse_started, with_started
+    from kcsim.scenarios.rehearsal.rehearsed_step import StartedBrokerError, parse_started, with_started
 
     snapshot = read_snapshot_argument(file)
     if snapshot.kraft_controller is not None:
@@ -103,7 +105,7 @@ def _snapshot(file: Path, started: Sequence[str]) -> "ControlPlaneSnapshot":
         fail(f"--start: {error}", ExitStatus.USAGE)
 
 
-def _plan(path: Path, snapshot: "ControlPlaneSnapshot") -> "PlanToRehearse":
+def _plan(path: Path, snapshot: "ControlPlaneSnapshot") -> "tuple[PlanStep, ...]":
     from kcsim.scenarios.rehearsal.plan_files import PlanFileError, read_plan
 
     try:
@@ -114,20 +116,23 @@ def _plan(path: Path, snapshot: "ControlPlaneSnapshot") -> "PlanToRehearse":
         fail(f"{path}: {error.strerror or error}", ExitStatus.USAGE)
 
 
-def _run_all(
-    work: "Callable[[PlanRun], ExecutionOutcome]", asked: "Sequence[PlanRun]", jobs: int | None
-) -> "Sequence[ExecutionOutcome]":
+def _run_all(jobs: int | None, asked: "Sequence[StepRun]") -> "Sequence[StepOutcome]":
     """Do the runs in several processes, and report the progress."""
     from kcsim.scenarios.cli.explore_progress import progress_on
     from kcsim.scenarios.cli.explore_workers import map_in_order, processors
+    from kcsim.scenarios.rehearsal.rehearse_plan import do_run
 
+    if not asked:
+        return []
     began_s = time.monotonic()
-    processes = min(jobs or processors(), max(1, len(asked) // RUNS_WITHOUT_WORKERS))
-    outcomes: list[ExecutionOutcome] = []
-    with progress_on(sys.stderr, "rehearse", len(asked)) as report_progress:
-        for outcome in map_in_order(processes, work, asked):
+    size = sum(len(run.step.cluster.brokers) for run in asked)
+    processes = max(1, min(jobs or processors(), len(asked), size // BROKERS_WITHOUT_WORKERS))
+    what = "undisturbed" if asked[0].failure is None else "with failures"
+    outcomes: list[StepOutcome] = []
+    with progress_on(sys.stderr, what, len(asked)) as report_progress:
+        for outcome in map_in_order(processes, do_run, asked):
             outcomes.append(outcome)
-            stuck = sum(one.stuck is not None for one in outcomes)
-            report_progress(len(outcomes), f"{stuck} do not complete")
-    print(f"{len(asked)} runs in {time.monotonic() - began_s:.1f} s, with {processes} processes", file=sys.stderr)
+            report_progress(len(outcomes), f"{sum(one.stuck is not None for one in outcomes)} do not complete")
+    took = f"{len(asked)} runs in {time.monotonic() - began_s:.1f} s, with {processes} processes"
+    print(f"{what}: {took}", file=sys.stderr)
     return outcomes

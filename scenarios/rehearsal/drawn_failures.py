@@ -1,101 +1,108 @@
-"""Chooses the failures of a rehearsal from its undisturbed run: all of them, or a sample drawn with the seed."""
+"""Chooses the failures of a rehearsal from its undisturbed runs: all of them, or a sample drawn with the seed."""
 
 import random
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kcsim.scenarios.planning.batches import Batch
-from kcsim.scenarios.rehearsal.plan_execution import ExecutionOutcome, StepOutcome
-from kcsim.scenarios.rehearsal.plan_failure import ControllerWrite, FailureKind, PlanFailure
-from kcsim.scenarios.rehearsal.rehearsed_cluster import Rehearsal
+from kcsim.scenarios.rehearsal.rehearsed_step import RehearsedStep
+from kcsim.scenarios.rehearsal.step_execution import StepOutcome
+from kcsim.scenarios.rehearsal.step_failure import ControllerWrite, FailureKind, StepFailure
 from kcsim.scenarios.views.narration.story_words import duration
 
 AFTER_THE_END_MS = 60_000
-"""A loss after the last step happens so long after its end."""
+"""A loss after a step happens so long after its end."""
+
+
+class StepWithFailure(NamedTuple):
+    """A run with a failure. Attributes: place: of the step in the plan."""
+
+    place: int
+    failure: StepFailure
 
 
 class DrawnFailures(NamedTuple):
     """Failures, of which each is tried in a run of its own. Attributes: left_out: kind -> how many were not drawn."""
 
-    failures: tuple[PlanFailure, ...]
+    failures: tuple[StepWithFailure, ...]
     left_out: dict[FailureKind, int]
 
 
-def draw_failures(rehearsal: Rehearsal, undisturbed: ExecutionOutcome, at_most: int) -> DrawnFailures:
-    """Return the failures to be tried, by kind.
+def draw_failures(
+    steps: Sequence[RehearsedStep], undisturbed: Sequence[StepOutcome], at_most: int, seed: int
+) -> DrawnFailures:
+    """Return the failures to be tried, by kind and step.
 
     Args:
-        undisturbed: a complete run.
+        undisturbed: a complete run of each step.
         at_most: how many of each kind.
     """
-    numbers = random.Random(f"{rehearsal.seed} failures")
-    batches = rehearsal.batches()
-    kinds = (
-        (FailureKind.CONTROLLER, [*_controller_deaths(undisturbed)]),
-        (FailureKind.SOURCE, [*_deaths(FailureKind.SOURCE, rehearsal, batches, undisturbed)]),
-        (FailureKind.DESTINATION, [*_deaths(FailureKind.DESTINATION, rehearsal, batches, undisturbed)]),
-        (FailureKind.RACK, [*_losses_of_racks(rehearsal, undisturbed, numbers)]),
-        (FailureKind.HARMFUL_STEP, [*_loss_after_harm(undisturbed)]),
-        (FailureKind.THROTTLE, [*_low_throttle(batches)]),
-    )
-    drawn: list[PlanFailure] = []
+    numbers = random.Random(f"{seed} failures")
+    found: dict[FailureKind, list[StepWithFailure]] = {kind: [] for kind in FailureKind}
+    for place, (step, outcome) in enumerate(zip(steps, undisturbed, strict=True)):
+        batch = step.batch()
+        for failure in (
+            *_controller_deaths(step.step.name, outcome),
+            *_deaths(FailureKind.SOURCE, step, batch, outcome),
+            *_deaths(FailureKind.DESTINATION, step, batch, outcome),
+            *_losses_of_racks(step, outcome, numbers),
+        ):
+            found[failure.kind].append(StepWithFailure(place, failure))
+    found[FailureKind.HARMFUL_STEP] += _loss_after_first_harm(steps, undisturbed)
+    found[FailureKind.THROTTLE] += _low_throttle(steps)
+    drawn: list[StepWithFailure] = []
     left_out: dict[FailureKind, int] = {}
-    for kind, failures in kinds:
+    for kind, failures in found.items():
         if len(failures) > at_most:
             left_out[kind] = len(failures) - at_most
-            failures = [failures[place] for place in sorted(numbers.sample(range(len(failures)), at_most))]
-        drawn += failures
+            drawn += [failures[place] for place in sorted(numbers.sample(range(len(failures)), at_most))]
+        else:
+            drawn += failures
     return DrawnFailures(tuple(drawn), left_out)
 
 
-def _controller_deaths(undisturbed: ExecutionOutcome) -> Iterator[PlanFailure]:
+def _controller_deaths(step: str, undisturbed: StepOutcome) -> Iterator[StepFailure]:
     for nth in range(1, undisturbed.writes + 1):
         for moment in ("before", "after"):
-            what = f"the controller dies {moment} write {nth} of {undisturbed.writes}"
-            yield PlanFailure(FailureKind.CONTROLLER, what, write=ControllerWrite(moment, nth))
+            what = f"{step}: the controller dies {moment} write {nth} of {undisturbed.writes}"
+            yield StepFailure(FailureKind.CONTROLLER, what, write=ControllerWrite(moment, nth))
 
 
-def _deaths(
-    kind: FailureKind, rehearsal: Rehearsal, batches: Sequence[Batch], undisturbed: ExecutionOutcome
-) -> Iterator[PlanFailure]:
-    """Yield the death of each source, or destination, of each step in the middle of that step."""
-    for batch, step in zip(batches, undisturbed.steps, strict=True):
-        copies = batch.sent if kind is FailureKind.SOURCE else batch.received
-        for broker in sorted(broker for broker, count in copies.items() if count and broker in rehearsal.racks):
-            at_ms = (step.began_ms + _end_ms(step)) // 2
-            yield PlanFailure(kind, f"broker-{broker} dies during {step.name}", (broker,), at_ms)
+def _deaths(kind: FailureKind, step: RehearsedStep, batch: Batch, undisturbed: StepOutcome) -> Iterator[StepFailure]:
+    """Yield the death of each source, or destination, of a step in the middle of it."""
+    copies = batch.sent if kind is FailureKind.SOURCE else batch.received
+    racks = step.racks
+    for broker in sorted(broker for broker, count in copies.items() if count and broker in racks):
+        at_ms = undisturbed.duration_ms // 2
+        yield StepFailure(kind, f"{step.step.name}: broker-{broker} dies after {duration(at_ms)}", (broker,), at_ms)
 
 
-def _end_ms(step: StepOutcome) -> int:
-    return step.began_ms if step.ended_ms is None else step.ended_ms
-
-
-def _losses_of_racks(rehearsal: Rehearsal, undisturbed: ExecutionOutcome, numbers: random.Random) -> Iterator[PlanFailure]:
-    """Yield the loss of each rack at a drawn time in each step, and after the last one."""
+def _losses_of_racks(step: RehearsedStep, undisturbed: StepOutcome, numbers: random.Random) -> Iterator[StepFailure]:
+    """Yield the loss of each rack at a drawn time in a step, and after it."""
     racks: dict[str, list[int]] = {}
-    for broker, rack in sorted(rehearsal.racks.items()):
+    for broker, rack in sorted(step.racks.items()):
         if rack is not None:
             racks.setdefault(rack, []).append(broker)
     if len(racks) < 2:
         return
     for rack, brokers in sorted(racks.items()):
-        for step in undisturbed.steps:
-            at_ms = numbers.randint(step.began_ms, _end_ms(step))
-            what = f"rack {rack} is lost after {duration(at_ms)}, during {step.name}"
-            yield PlanFailure(FailureKind.RACK, what, tuple(brokers), at_ms)
+        at_ms = numbers.randint(0, undisturbed.duration_ms)
+        lost = f"{step.step.name}: rack {rack} is lost"
+        yield StepFailure(FailureKind.RACK, f"{lost} after {duration(at_ms)}", tuple(brokers), at_ms)
         at_ms = undisturbed.duration_ms + AFTER_THE_END_MS
-        yield PlanFailure(FailureKind.RACK, f"rack {rack} is lost when the plan is complete", tuple(brokers), at_ms)
+        yield StepFailure(FailureKind.RACK, f"{lost} when it is complete", tuple(brokers), at_ms)
 
 
-def _loss_after_harm(undisturbed: ExecutionOutcome) -> Iterator[PlanFailure]:
-    first = next((harm for harm in undisturbed.harms if harm.brokers), None)
-    if first is not None:
-        # A loss that leaves less than min.insync.replicas needs one of the brokers only, unless they are one rack.
-        brokers = first.brokers if first.is_by_rack else first.brokers[:1]
-        lost = ", ".join(f"broker-{broker}" for broker in sorted(brokers))
-        step = undisturbed.steps[first.step - 1].name
-        what = f"{lost} lost after {step} has brought {first.partition} to ISR {list(first.isr)}"
-        yield PlanFailure(FailureKind.HARMFUL_STEP, what, brokers, first.at_ms + 1)
+def _loss_after_first_harm(steps: Sequence[RehearsedStep], undisturbed: Sequence[StepOutcome]) -> Iterator[StepWithFailure]:
+    for place, (step, outcome) in enumerate(zip(steps, undisturbed, strict=True)):
+        for harm in outcome.harms:
+            if harm.brokers:
+                # One broker is enough for less than min.insync.replicas, unless it takes a rack.
+                brokers = tuple(sorted(harm.brokers)) if harm.is_by_rack else harm.brokers[:1]
+                lost = ", ".join(f"broker-{broker}" for broker in brokers)
+                what = f"{step.step.name}: {lost} lost once {harm.partition} has ISR {list(harm.isr)}"
+                yield StepWithFailure(place, StepFailure(FailureKind.HARMFUL_STEP, what, brokers, harm.at_ms + 1))
+                return
 
 
 def lowest_throttle(batch: Batch) -> int:
@@ -106,7 +113,9 @@ def lowest_throttle(batch: Batch) -> int:
     return int(max((*batch.rates_in.values(), *batch.rates_out.values()), default=0.0))
 
 
-def _low_throttle(batches: Sequence[Batch]) -> Iterator[PlanFailure]:
-    lowest = max(map(lowest_throttle, batches), default=0)
-    if lowest:
-        yield PlanFailure(FailureKind.THROTTLE, f"a throttle of {lowest} bytes/s", throttle=lowest)
+def _low_throttle(steps: Sequence[RehearsedStep]) -> Iterator[StepWithFailure]:
+    lowest = [lowest_throttle(step.batch()) for step in steps]
+    worst = max(lowest, default=0)
+    if worst:
+        what = f"{steps[lowest.index(worst)].step.name}: a throttle of {worst} bytes/s"
+        yield StepWithFailure(lowest.index(worst), StepFailure(FailureKind.THROTTLE, what, throttle=worst))

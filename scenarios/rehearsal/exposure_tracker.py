@@ -1,6 +1,5 @@
-"""Follows what one loss would do to each partition of a plan, through a run."""
+"""Follows what one loss would do to each partition of a step, through a run."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -14,18 +13,16 @@ from kcsim.vocabulary import TopicPartition
 
 
 class PlanHarm(msgspec.Struct, frozen=True):
-    """An exposure of a partition that it did not have before the plan.
+    """An exposure of a partition that it did not have before a step.
 
     Attributes:
-        step: the number of the plan's step, from 1, that was under way, or was complete last.
-        at_ms: after the beginning of the plan.
+        at_ms: after the beginning of the step.
         exposure: the name of the Exposure.
-        text: for people.
+        text: for people; it goes on after the ISR.
         brokers: those whose loss does the harm.
     """
 
     partition: str
-    step: int
     at_ms: int
     exposure: str
     text: str
@@ -37,17 +34,27 @@ class PlanHarm(msgspec.Struct, frozen=True):
         """Whether the loss of a rack does the harm."""
         return self.exposure in (Exposure.OFFLINE_BY_RACK.name, Exposure.BELOW_MIN_ISR_BY_RACK.name)
 
+    def __str__(self) -> str:
+        return f"{self.partition} has ISR {list(self.isr)}, {self.text}"
+
+
+class ExposureTimes(msgspec.Struct, frozen=True):
+    """The exposures of one partition, by name: before and after a step, and for how many ms during it."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    during_ms: dict[str, int]
+
 
 class ExposureTracker:
-    """The exposures of some partitions from now on. Subscribe `observe` to the event log.
+    """The exposures of all partitions of a cluster from now on. Subscribe `observe` to the event log.
 
     Args:
         racks: broker -> its rack.
 
     Attributes:
-        step: the number of the plan's present step; its owner sets it.
         before: partition -> its exposures in the beginning.
-        smallest_isr: partition -> its smallest ISR since the dictionary was cleared last.
+        smallest_isr: partition -> its smallest ISR so far.
     """
 
     def __init__(self, cluster: Cluster, sizes: KnownSizes, racks: Mapping[int, str | None]) -> None:
@@ -55,15 +62,13 @@ class ExposureTracker:
         self._sizes = sizes
         self._racks = racks
         self._began_ms = cluster.runtime.now_ms()
-        self._partitions = frozenset(cluster.state.of_topics.partitions())
-        self._now = {tp: exposures(self.in_sync(tp), racks) for tp in sorted(self._partitions)}
+        self._partitions = tuple(cluster.state.of_topics.partitions())
+        self._now = {tp: exposures(self.in_sync(tp), racks) for tp in self._partitions}
         self._since_ms = dict.fromkeys(self._partitions, self._began_ms)
-        self._ms = {exposure: Counter[TopicPartition]() for exposure in Exposure}
+        self._ms: dict[TopicPartition, dict[str, int]] = {tp: {} for tp in self._partitions}
+        self._harms: dict[tuple[TopicPartition, Exposure], PlanHarm] = {}
         self.before: Mapping[TopicPartition, Mapping[Exposure, Exposed]] = dict(self._now)
-        self.step = 1
-        self._harms: list[PlanHarm] = []
-        self.smallest_isr: dict[str, int] = {}
-        self._reported: set[tuple[TopicPartition, Exposure]] = set()
+        self.smallest_isr = {str(tp): len(self.in_sync(tp).isr) for tp in self._partitions}
 
     def in_sync(self, tp: TopicPartition) -> InSync:
         topics = self._cluster.state.of_topics
@@ -73,53 +78,53 @@ class ExposureTracker:
     def observe(self, event: Event) -> None:
         for change in self._cluster.state.changes:
             match change:
-                case PartitionChanged(tp) if tp in self._partitions:
+                case PartitionChanged(tp) if tp in self._now:
                     self._look(tp, event.t_ms)
                 case RegistrationChanged():
-                    for tp in sorted(self._partitions):
+                    for tp in self._partitions:
                         self._look(tp, event.t_ms)
                 case _:
                     pass
 
     def _look(self, tp: TopicPartition, t_ms: int) -> None:
         of = self.in_sync(tp)
-        self.note_isr(tp, len(of.isr))
-        for exposure in self._now[tp]:
-            self._ms[exposure][tp] += t_ms - self._since_ms[tp]
-        self._since_ms[tp] = t_ms
+        self.smallest_isr[str(tp)] = min(len(of.isr), self.smallest_isr[str(tp)])
+        self._add_time(tp, t_ms)
         self._now[tp] = exposures(of, self._racks)
         for exposure, exposed in self._now[tp].items():
-            if exposure not in self.before[tp] and (tp, exposure) not in self._reported:
-                self._reported.add((tp, exposure))
-                at_ms = t_ms - self._began_ms
-                self._harms.append(PlanHarm(str(tp), self.step, at_ms, exposure.name, str(exposed), exposed.brokers, of.isr))
+            if exposure not in self.before[tp]:
+                harm = PlanHarm(str(tp), t_ms - self._began_ms, exposure.name, str(exposed), exposed.brokers, of.isr)
+                self._harms.setdefault((tp, exposure), harm)
 
-    def note_isr(self, tp: TopicPartition, size: int) -> None:
-        self.smallest_isr[str(tp)] = min(size, self.smallest_isr.get(str(tp), size))
-
-    def at_present(self, tp: TopicPartition) -> Mapping[Exposure, Exposed]:
-        return self._now[tp]
+    def _add_time(self, tp: TopicPartition, t_ms: int) -> None:
+        for exposure in self._now[tp]:
+            self._ms[tp][exposure.name] = self._ms[tp].get(exposure.name, 0) + t_ms - self._since_ms[tp]
+        self._since_ms[tp] = t_ms
 
     def harms(self) -> Sequence[PlanHarm]:
         """Return the exposures that partitions did not have before, each once, in the order of their times.
 
-        Of those that one step brings a partition only the gravest is returned, for its data and for acks=all each: while
-        replicas are removed one by one, the ISR passes through others.
+        Only the gravest of a partition is returned, for its data and for acks=all each: while replicas are removed one by
+        one, the ISR passes through others.
         """
-        gravest: dict[tuple[str, int, bool], PlanHarm] = {}
-        for harm in self._harms:
-            exposure = Exposure[harm.exposure]
-            key = harm.partition, harm.step, exposure.is_offline
-            if key not in gravest or GRAVITY[exposure] < GRAVITY[Exposure[gravest[key].exposure]]:
-                gravest[key] = harm
-        return sorted(gravest.values(), key=lambda harm: harm.at_ms)
+        gravest: dict[tuple[TopicPartition, bool], Exposure] = {}
+        for tp, exposure in self._harms:
+            key = tp, exposure.is_offline
+            gravest[key] = min(gravest.get(key, exposure), exposure, key=GRAVITY.__getitem__)
+        found = [self._harms[tp, exposure] for (tp, _), exposure in gravest.items()]
+        return sorted(found, key=lambda harm: (harm.at_ms, harm.partition))
 
-    def mended_ms(self) -> Sequence[int]:
-        """Return for each exposure, the gravest first, for how long partitions had it that do not have it now, summed up.
+    def times(self) -> dict[str, ExposureTimes]:
+        """Return the exposures of each partition that has had any, up to now."""
+        now_ms = self._cluster.runtime.now_ms()
+        for tp in self._partitions:
+            self._add_time(tp, now_ms)
+        return {
+            str(tp): ExposureTimes(_names(self.before[tp]), _names(self._now[tp]), self._ms[tp])
+            for tp in self._partitions
+            if self.before[tp] or self._ms[tp]
+        }
 
-        What a partition still has in the end it has for ever: that says nothing about the order of the steps.
-        """
-        return [
-            sum(ms for tp, ms in sorted(self._ms[exposure].items()) if exposure not in self._now[tp])
-            for exposure in sorted(Exposure, key=GRAVITY.__getitem__)
-        ]
+
+def _names(exposures_of: Mapping[Exposure, Exposed]) -> tuple[str, ...]:
+    return tuple(exposure.name for exposure in exposures_of)

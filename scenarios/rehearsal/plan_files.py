@@ -24,33 +24,35 @@ class PlanFileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One file of a plan: what is handed to kafka-reassign-partitions at once. Attributes: name: of the file."""
+    """One file of a plan: what is handed to Kafka's tool at once.
+
+    Attributes:
+        name: of the file.
+        targets: for kafka-reassign-partitions.
+        elections: for kafka-leader-election: partitions whose preferred leader is elected; then there are no targets.
+    """
 
     name: str
     targets: Mapping[TopicPartition, Replicas]
-
-
-@dataclass(frozen=True, slots=True)
-class PlanToRehearse:
-    """A plan. Attributes: elections: partitions whose preferred leader is elected when all steps are complete."""
-
-    steps: tuple[PlanStep, ...]
     elections: tuple[TopicPartition, ...] = ()
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """The partitions of all steps, sorted."""
-        return sorted({tp for step in self.steps for tp in step.targets})
+        """The partitions that the step changes, sorted."""
+        return sorted({*self.targets, *self.elections})
 
 
-def read_plan(path: Path, snapshot: ControlPlaneSnapshot) -> PlanToRehearse:
-    """Return the plan in a file or a folder, checked against the cluster. Raises: PlanFileError, OSError."""
+def read_plan(path: Path, snapshot: ControlPlaneSnapshot) -> tuple[PlanStep, ...]:
+    """Return the steps of the plan in a file or a folder, checked against the cluster. Raises: PlanFileError, OSError.
+
+    If there is a file of elections beside the plan, as `kcsim plan` writes it, they are the last step.
+    """
     files, elections = _files(path)
     steps = tuple(PlanStep(file.name, _targets(file)) for file in files)
     for file, step in zip(files, steps, strict=True):
         for problem in _problems(step, snapshot):
             raise PlanFileError(f"{file}: {problem}")
-    return PlanToRehearse(steps, _elections(elections, steps) if elections.exists() else ())
+    return (*steps, PlanStep(elections.name, {}, _elections(elections, steps))) if elections.exists() else steps
 
 
 def _files(path: Path) -> tuple[list[Path], Path]:

@@ -8,11 +8,12 @@ import msgspec
 from kcsim.scenarios.planning.batches import Batch
 from kcsim.scenarios.rehearsal.drawn_failures import lowest_throttle
 from kcsim.scenarios.rehearsal.exposure import Exposure
-from kcsim.scenarios.rehearsal.plan_execution import ExecutionOutcome
-from kcsim.scenarios.rehearsal.plan_failure import FailureKind
-from kcsim.scenarios.rehearsal.rehearse_plan import RehearsalResult, harm_of_run
-from kcsim.scenarios.rehearsal.rehearsed_cluster import Rehearsal
-from kcsim.scenarios.rehearsal.step_orders import OrderTried
+from kcsim.scenarios.rehearsal.plan_files import PlanStep
+from kcsim.scenarios.rehearsal.rehearse_plan import RehearsalResult, StepTrials, harm_of_run
+from kcsim.scenarios.rehearsal.rehearsed_step import RehearsalSettings
+from kcsim.scenarios.rehearsal.step_execution import StepOutcome
+from kcsim.scenarios.rehearsal.step_failure import FailureKind
+from kcsim.scenarios.rehearsal.step_orders import StepOrder
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.scenarios.views.narration.story_words import duration
 from kcsim.scenarios.views.terminal.table import table
@@ -36,63 +37,66 @@ EXPOSED = {
 
 
 def rehearsal_lines(
-    snapshot: ControlPlaneSnapshot, rehearsal: Rehearsal, result: RehearsalResult, everything: bool
+    snapshot: ControlPlaneSnapshot,
+    steps: Sequence[PlanStep],
+    settings: RehearsalSettings,
+    result: RehearsalResult,
+    everything: bool,
 ) -> Iterator[str]:
-    """Yield the plan, its undisturbed run, the failures, the orders, and the verdict."""
-    batches = rehearsal.batches()
-    yield from _heading(snapshot, rehearsal, batches)
+    """Yield the plan, its undisturbed runs, the failures, the orders, and the verdict."""
+    batches = [trials.batch for trials in result.steps]
+    yield from _heading(snapshot, steps, settings)
     yield ""
-    yield from _steps(rehearsal, batches, result.undisturbed)
-    yield ""
-    yield from _brokers(batches, everything)
-    if result.runs:
+    yield from _steps(result)
+    if any(batch.replicas_moved for batch in batches):
+        yield ""
+        yield from _brokers(batches, everything)
+    if any(trials.failing for trials in result.steps):
         yield ""
         yield from _failures(result, everything)
-    if result.orders:
+    if len(result.orders) > 1 or result.orders_left_out:
         yield ""
-        yield from _orders(rehearsal, result)
+        yield from _orders(result)
     yield ""
     yield from _verdict(result, everything)
     yield ""
     yield ASSUMED
 
 
-def _heading(snapshot: ControlPlaneSnapshot, rehearsal: Rehearsal, batches: Sequence[Batch]) -> Iterator[str]:
-    partitions = sum(len(topic.partitions) for topic in snapshot.topics)
-    yield f"{snapshot.source}, as of {snapshot.taken}: {len(snapshot.brokers)} brokers, {partitions} partitions"
-    part, plan = rehearsal.cluster, rehearsal.plan
-    copied = f"{sum(batch.replicas_moved for batch in batches)} replicas are copied"
-    elections = f", {len(plan.elections)} preferred leaders are elected" if plan.elections else ""
-    yield f"the plan: {len(plan.steps)} steps, {len(plan.partitions)} partitions; {copied}{elections}"
-    yield f"simulated: these partitions, and the {len(part.brokers)} brokers that they are on"
-    if missing := part.partitions_without_size:
-        yield f"sizes of {missing} of {len(plan.partitions)} partitions are not known: their copies take a second"
-    if rehearsal.throttle is None and missing < len(plan.partitions):
+def _heading(snapshot: ControlPlaneSnapshot, steps: Sequence[PlanStep], settings: RehearsalSettings) -> Iterator[str]:
+    count = sum(len(topic.partitions) for topic in snapshot.topics)
+    yield f"{snapshot.source}, as of {snapshot.taken}: {len(snapshot.brokers)} brokers, {count} partitions"
+    of_plan = {tp for step in steps for tp in step.partitions}
+    sizes = [partition.size_bytes for tp, partition in snapshot.partitions() if tp in of_plan]
+    if missing := sizes.count(None):
+        yield f"sizes of {missing} of the plan's {len(of_plan)} partitions are not known: their copies take a second"
+    if settings.throttle is None and missing < len(sizes):
         yield "without --throttle the times of copies are not known: each takes a second"
 
 
-def _steps(rehearsal: Rehearsal, batches: Sequence[Batch], undisturbed: ExecutionOutcome) -> Iterator[str]:
+def _steps(result: RehearsalResult) -> Iterator[str]:
     header = ("undisturbed", "partitions", "copies", "bytes", "takes", "smallest ISR", "below min ISR", "offline", "racks")
-    rows = [
-        (
-            step.name,
-            len(step.smallest_isr),
-            batch.replicas_moved,
-            batch.bytes_moved,
-            NONE if step.ended_ms is None else duration(step.ended_ms - step.began_ms),
-            min(step.smallest_isr.values(), default=0),
-            len(step.below_min_isr),
-            len(step.offline),
-            min(step.racks.values()) if step.racks else NONE,
+    rows = []
+    for name, trials in zip(result.names, result.steps, strict=False):
+        run, batch = trials.undisturbed, trials.batch
+        rows.append(
+            (
+                name,
+                len(run.smallest_isr),
+                batch.replicas_moved,
+                batch.bytes_moved,
+                duration(run.duration_ms) if run.stuck is None else NONE,
+                min(run.smallest_isr.values(), default=0),
+                len(run.below_min_isr),
+                len(run.offline),
+                min(run.racks.values()) if run.racks else NONE,
+            )
         )
-        for step, batch in zip(undisturbed.steps, batches, strict=False)
-    ]
     yield from table(header, rows)
-    if any(step.racks for step in undisturbed.steps):
+    if any(trials.undisturbed.racks for trials in result.steps):
         yield "racks: how many the ISR of a partition is in when the step is complete, at least"
-    lowest = [lowest_throttle(batch) for batch in batches]
-    if any(lowest):
-        yield f"a throttle has to be above {max(lowest)} bytes/s: so much is written to partitions of one step by producers"
+    if lowest := max(lowest_throttle(trials.batch) for trials in result.steps):
+        yield f"a throttle has to be above {lowest} bytes/s: so much do producers write to the partitions of one step"
 
 
 def _brokers(batches: Sequence[Batch], everything: bool) -> Iterator[str]:
@@ -119,63 +123,61 @@ def bytes_of_brokers(batches: Sequence[Batch]) -> tuple[dict[int, int], dict[int
 def _failures(result: RehearsalResult, everything: bool) -> Iterator[str]:
     header = ("failure", "runs", "harm", "offline", "below min ISR", "unavailable", "longest", "records lost", "longer by")
     rows: list[tuple[object, ...]] = []
+    pairs = [(run, trials.baseline) for trials in result.steps for run in trials.failing]
     for kind in FailureKind:
-        runs = [run for run in result.runs if run.failure is not None and run.failure.kind is kind]
-        if runs:
-            rows.append((kind.value, len(runs), *_costs(runs, result.undisturbed)))
+        of_kind = [(run, baseline) for run, baseline in pairs if run.failure is not None and run.failure.kind is kind]
+        if of_kind:
+            rows.append((kind.value, len(of_kind), *_costs(of_kind)))
         if everything:
-            rows += [(f"  {run.failure.what}", "", *_costs([run], result.undisturbed)) for run in runs if run.failure]
+            rows += [(f"  {run.failure.what}", "", *_costs([(run, baseline)])) for run, baseline in of_kind if run.failure]
     yield from table(header, rows)
     yield "offline, below min ISR: partitions, until the dead brokers return; records lost: of partitions; in the worst run"
+    for name, trials in zip(result.names, result.steps, strict=False):
+        if trials.sampled < len(trials.undisturbed.smallest_isr):
+            yield f"{name}: these runs have {trials.sampled} of its {len(trials.undisturbed.smallest_isr)} partitions"
     if result.left_out:
         more = ", ".join(f"{kind.value}: {count}" for kind, count in result.left_out.items())
         yield f"not drawn (--runs): {more}"
 
 
-def _costs(runs: Sequence[ExecutionOutcome], undisturbed: ExecutionOutcome) -> tuple[object, ...]:
-    longest_ms = max(run.longest_unavailable_ms for run in runs)
-    longer_ms = max(0, *(run.duration_ms - undisturbed.duration_ms for run in runs))
-    is_stuck = any(run.stuck is not None for run in runs)
+def _costs(runs: Sequence[tuple[StepOutcome, StepOutcome]]) -> tuple[object, ...]:
+    """Return the cells of a row. Args: runs: each with the undisturbed run."""
+    longest_ms = max(run.longest_unavailable_ms for run, _ in runs)
+    longer_ms = max(run.duration_ms - baseline.duration_ms for run, baseline in runs)
     return (
-        sum(next(harm_of_run(run, undisturbed), None) is not None for run in runs),
-        max(len(run.offline) for run in runs),
-        max(len(run.below_min_isr) for run in runs),
-        max(run.unavailable for run in runs),
+        sum(next(harm_of_run(run, baseline), None) is not None for run, baseline in runs),
+        max(len(run.offline) for run, _ in runs),
+        max(len(run.below_min_isr) for run, _ in runs),
+        max(run.unavailable for run, _ in runs),
         duration(longest_ms) if longest_ms else NONE,
-        max(len(run.unclean) for run in runs),
-        "never complete" if is_stuck else duration(longer_ms) if longer_ms else NONE,
+        max(len(run.unclean) for run, _ in runs),
+        "never ends" if any(run.stuck for run, _ in runs) else duration(longer_ms) if longer_ms > 0 else NONE,
     )
 
 
-def _orders(rehearsal: Rehearsal, result: RehearsalResult) -> Iterator[str]:
-    usable = [one for one in result.orders if one.same_end and one.stuck is None]
-    given = tuple(range(len(rehearsal.plan.steps)))
-    left_out = f"; {result.orders_left_out} more were not drawn (--orders)" if result.orders_left_out else ""
-    tried = f"{len(result.orders)} orders of the steps tried{left_out}"
-    if others := len(result.orders) - len(usable):
-        tried += f"; {others} of them do not lead to where the plan does"
-    yield tried
-    best = usable[0]
-    if best.order == given:
-        yield "none is safer than that of the plan" + (f": {_exposed(best)}" if _exposed(best) else "")
+def _orders(result: RehearsalResult) -> Iterator[str]:
+    left_out = f"; {result.orders_left_out} permutations were not drawn" if result.orders_left_out else ""
+    yield f"{len(result.orders)} orders of the steps compared{left_out}"
+    best = result.orders[0]
+    plan = next(order for order in result.orders if list(order.order) == sorted(order.order))
+    if best is plan:
+        yield "none is safer than that of the plan" + (f": {_exposed(best)}" if best.exposed_ms else "")
         return
-    names = ", ".join(rehearsal.plan.steps[place].name for place in best.order)
-    yield f"the safest: {names}: {_exposed(best) or 'no partition is exposed for longer than in the end'}"
-    plan = next(one for one in usable if one.order == given)
+    yield f"the safest: {', '.join(result.names[place] for place in best.order)}"
+    yield f"  {_exposed(best)}"
     yield f"that of the plan: {_exposed(plan)}"
 
 
-def _exposed(tried: OrderTried) -> str:
+def _exposed(order: StepOrder) -> str:
     """Return for how long partitions are exposed in an order, summed up over partitions."""
-    times = ((EXPOSED[Exposure[name]], ms) for name, ms in tried.exposed_ms.items() if ms)
-    return ", ".join(f"{what} for {duration(ms)}" for what, ms in times)
+    times = ((EXPOSED[Exposure[name]], ms) for name, ms in order.exposed_ms.items())
+    return ", ".join(f"{what} for {duration(ms)}" for what, ms in times) or "no partition is exposed for a time"
 
 
 def _verdict(result: RehearsalResult, everything: bool) -> Iterator[str]:
-    runs = 1 + len(result.runs)
     reasons = list(result.reasons())
     if not reasons:
-        yield f"Safe: in {runs} runs no partition lost more than the same failure would have taken without the plan."
+        yield f"Safe: in {result.runs} runs no partition lost more than the same failure would have taken without the plan."
         return
     yield "Not safe. The first harm:"
     yield f"  {reasons[0]}"
@@ -188,31 +190,35 @@ def _verdict(result: RehearsalResult, everything: bool) -> Iterator[str]:
         yield f"  ({len(reasons) - 1 - len(shown)} more: --all)"
 
 
-def rehearsal_json(snapshot: ControlPlaneSnapshot, rehearsal: Rehearsal, result: RehearsalResult) -> dict[str, Any]:
-    """Return everything: each run with its steps, each order, and the verdict."""
-    batches = rehearsal.batches()
-    received, sent = bytes_of_brokers(batches)
-    found: dict[str, Any] = msgspec.to_builtins(result, str_keys=True)
+def rehearsal_json(snapshot: ControlPlaneSnapshot, settings: RehearsalSettings, result: RehearsalResult) -> dict[str, Any]:
+    """Return everything: the verdict, each step with all its runs, each order."""
+    received, sent = bytes_of_brokers([trials.batch for trials in result.steps])
+    reasons = list(result.reasons())
     return {
         "source": snapshot.source,
         "taken": snapshot.taken,
-        "seed": rehearsal.seed,
-        "throttle": rehearsal.throttle,
-        "down_ms": rehearsal.down_ms,
-        "partitions_without_size": rehearsal.cluster.partitions_without_size,
-        "steps": [
-            {
-                "name": step.name,
-                "partitions": list(map(str, step.targets)),
-                "replicas_moved": batch.replicas_moved,
-                "bytes_moved": batch.bytes_moved,
-                "throttle_above": lowest_throttle(batch),
-            }
-            for step, batch in zip(rehearsal.plan.steps, batches, strict=True)
-        ],
+        "seed": settings.seed,
+        "throttle": settings.throttle,
+        "down_ms": settings.down_ms,
+        "is_safe": not reasons,
+        "reasons": reasons,
         "bytes_received": {str(broker): received[broker] for broker in sorted(received)},
         "bytes_sent": {str(broker): sent[broker] for broker in sorted(sent)},
-        "is_safe": result.is_safe,
-        "reasons": list(result.reasons()),
-        **found,
+        "steps": [_step_json(name, trials) for name, trials in zip(result.names, result.steps, strict=False)],
+        "failures_left_out": {kind.value: count for kind, count in result.left_out.items()},
+        "orders": msgspec.to_builtins(result.orders),
+        "orders_left_out": result.orders_left_out,
+    }
+
+
+def _step_json(name: str, trials: StepTrials) -> dict[str, Any]:
+    return {
+        "name": name,
+        "replicas_moved": trials.batch.replicas_moved,
+        "bytes_moved": trials.batch.bytes_moved,
+        "throttle_above": lowest_throttle(trials.batch),
+        "partitions_with_failures": trials.sampled,
+        "undisturbed": msgspec.to_builtins(trials.undisturbed),
+        "baseline": msgspec.to_builtins(trials.baseline),
+        "failing": msgspec.to_builtins(trials.failing),
     }

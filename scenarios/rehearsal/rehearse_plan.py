@@ -1,69 +1,114 @@
-"""Rehearses a plan: undisturbed, under each failure, and in other orders; and judges it."""
+"""Rehearses a plan: each step undisturbed and under failures, and the steps in other orders; and judges it.
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+The steps are run one by one, each in the state in which the steps before it leave the cluster. A failure therefore meets one
+step; what it costs the steps after it is time only, because none is begun before the one before is complete.
+"""
+
+import random
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-import msgspec
+from kcsim.scenarios.planning.batches import Batch
+from kcsim.scenarios.rehearsal.drawn_failures import StepWithFailure, draw_failures
+from kcsim.scenarios.rehearsal.plan_files import PlanStep
+from kcsim.scenarios.rehearsal.rehearsed_step import (
+    Placed,
+    RehearsalSettings,
+    RehearsedStep,
+    rehearsed_step,
+    with_partitions_of,
+    with_placed,
+)
+from kcsim.scenarios.rehearsal.step_execution import StepOutcome, execute_step
+from kcsim.scenarios.rehearsal.step_failure import FailureKind, StepFailure
+from kcsim.scenarios.rehearsal.step_orders import StepOrder, draw_orders, exposed_in, safest_first
+from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
+from kcsim.vocabulary import TopicPartition
 
-from kcsim.scenarios.rehearsal.drawn_failures import draw_failures
-from kcsim.scenarios.rehearsal.plan_execution import ExecutionOutcome, execute_plan
-from kcsim.scenarios.rehearsal.plan_failure import FailureKind, PlanFailure
-from kcsim.scenarios.rehearsal.rehearsed_cluster import Rehearsal
-from kcsim.scenarios.rehearsal.step_orders import DrawnOrders, OrderTried, draw_orders, order_tried, safest_first
+
+class StepRun(NamedTuple):
+    """A run that is asked for. Attributes: failure: None: undisturbed."""
+
+    step: RehearsedStep
+    failure: StepFailure | None = None
 
 
-class PlanRun(NamedTuple):
-    """A run that is asked for. Attributes: failure: None: undisturbed; order: None: that of the plan."""
-
-    failure: PlanFailure | None = None
-    order: tuple[int, ...] | None = None
-
-
-RunAll = Callable[[Callable[[PlanRun], ExecutionOutcome], Sequence[PlanRun]], Sequence[ExecutionOutcome]]
-"""Does each of these runs, and returns their outcomes in order."""
+RunAll = Callable[[Sequence[StepRun]], Sequence[StepOutcome]]
+"""Does each of these runs, with `do_run`, and returns their outcomes in order."""
 
 
 class RehearsalLimits(NamedTuple):
-    """How many runs are made. Attributes: failures: of each kind; orders: that of the plan included."""
+    """How much is tried.
+
+    Attributes:
+        failures: runs for each kind of failure.
+        partitions: of one step in a run with a failure.
+        orders: permutations of the steps.
+    """
 
     failures: int = 40
-    orders: int = 24
+    partitions: int = 10
+    orders: int = 5_040
 
 
-class RehearsalResult(msgspec.Struct, frozen=True):
+class StepTrials(NamedTuple):
+    """The runs of one step.
+
+    Attributes:
+        batch: what it copies.
+        undisturbed: with all partitions.
+        sampled: how many partitions the runs with failures have.
+        baseline: undisturbed, with these partitions.
+        failing: with one failure each.
+    """
+
+    batch: Batch
+    undisturbed: StepOutcome
+    sampled: int
+    baseline: StepOutcome
+    failing: tuple[StepOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalResult:
     """A rehearsal.
 
     Attributes:
-        runs: one for each failure, by kind.
+        names: of the steps.
+        steps: as far as the plan completes undisturbed, with the step that does not complete.
         left_out: kind of failure -> how many failures were not drawn.
-        orders: the orders tried, the safest first; those that do not complete, or end otherwise, are last.
-        orders_left_out: how many orders were not drawn.
+        orders: the orders of the steps, the safest first.
+        orders_left_out: how many permutations were not looked at.
     """
 
-    undisturbed: ExecutionOutcome
-    runs: tuple[ExecutionOutcome, ...]
+    names: tuple[str, ...]
+    steps: tuple[StepTrials, ...]
     left_out: dict[FailureKind, int]
-    orders: tuple[OrderTried, ...]
+    orders: tuple[StepOrder, ...]
     orders_left_out: int
 
     @property
-    def is_safe(self) -> bool:
-        return next(self.reasons(), None) is None
+    def runs(self) -> int:
+        """How many runs were made, undisturbed ones included."""
+        samples = sum(step.baseline is not step.undisturbed for step in self.steps)
+        return len(self.steps) + samples + sum(len(step.failing) for step in self.steps)
 
     def reasons(self) -> Iterator[str]:
         """Yield why the plan is not safe: what harms first comes first."""
-        steps = [step.name for step in self.undisturbed.steps]
-        for harm in self.undisturbed.harms:
-            yield f"{steps[harm.step - 1]}: {harm.partition} has ISR {list(harm.isr)}, {harm.text}"
-        if self.undisturbed.stuck is not None:
-            yield self.undisturbed.stuck
-        for run in (self.undisturbed, *self.runs):
-            what = "undisturbed" if run.failure is None else run.failure.what
-            yield from (f"{what}: {reason}" for reason in harm_of_run(run, self.undisturbed))
+        for name, step in zip(self.names, self.steps, strict=False):
+            for harm in step.undisturbed.harms:
+                yield f"{name}: {harm}"
+            if step.undisturbed.stuck is not None:
+                yield step.undisturbed.stuck
+            yield from (f"{name}: {reason}" for reason in harm_of_run(step.undisturbed, step.undisturbed))
+        for step in self.steps:
+            for run in step.failing:
+                what = "" if run.failure is None else run.failure.what
+                yield from (f"{what}: {reason}" for reason in harm_of_run(run, step.baseline))
 
 
-def harm_of_run(run: ExecutionOutcome, undisturbed: ExecutionOutcome) -> Iterator[str]:
+def harm_of_run(run: StepOutcome, baseline: StepOutcome) -> Iterator[str]:
     """Yield what a run has done that the same failure would not have done without the plan."""
     for name in run.losses:
         yield f"{name} is offline" if name in run.offline else f"{name} is below min.insync.replicas"
@@ -74,34 +119,96 @@ def harm_of_run(run: ExecutionOutcome, undisturbed: ExecutionOutcome) -> Iterato
         yield run.stuck
     for violation in run.violations:
         yield f"an invariant does not hold: {violation}"
-    if run.stuck is None and undisturbed.stuck is None:
+    if run.stuck is None and baseline.stuck is None:
         for name, placed in run.final.items():
-            expected = undisturbed.final[name]
+            expected = baseline.final[name]
             if (placed.replicas, placed.isr) != (expected.replicas, expected.isr):
                 yield f"{name} ends on {list(placed.replicas)} with ISR {list(placed.isr)}"
 
 
-def rehearse_plan(rehearsal: Rehearsal, limits: RehearsalLimits, run_all: RunAll) -> RehearsalResult:
+def rehearse_plan(
+    snapshot: ControlPlaneSnapshot,
+    steps: Sequence[PlanStep],
+    settings: RehearsalSettings,
+    limits: RehearsalLimits,
+    run_all: RunAll,
+) -> RehearsalResult:
     """Rehearse a plan. Raises: ClusterError, TimedOutError."""
-    work = partial(do_run, rehearsal)
-    undisturbed = work(PlanRun())
-    if undisturbed.stuck is not None:
-        return RehearsalResult(undisturbed, (), {}, (), 0)
-    drawn = draw_failures(rehearsal, undisturbed, limits.failures)
-    steps = len(rehearsal.plan.steps)
-    orders = draw_orders(steps, limits.orders, rehearsal.seed) if steps > 1 else DrawnOrders(())
-    failing = [PlanRun(failure) for failure in drawn.failures]
-    ordered = [PlanRun(order=order) for order in orders.orders]
-    outcomes = run_all(work, [*failing, *ordered])
-    tried = [
-        order_tried(order, outcome, undisturbed)
-        for order, outcome in zip(orders.orders, outcomes[len(failing) :], strict=True)
-    ]
-    ranked = safest_first(tried)
-    ranked += [one for one in tried if one not in ranked]
-    return RehearsalResult(undisturbed, tuple(outcomes[: len(failing)]), drawn.left_out, tuple(ranked), orders.left_out)
+    rehearsed, undisturbed = run_undisturbed(snapshot, steps, settings, run_all)
+    names = tuple(step.name for step in steps)
+    if any(outcome.stuck is not None for outcome in undisturbed):
+        alone = tuple(
+            StepTrials(step.batch(), outcome, 0, outcome, ()) for step, outcome in zip(rehearsed, undisturbed, strict=True)
+        )
+        return RehearsalResult(names, alone, {}, (), 0)
+    sampled = [_sampled(*pair, limits.partitions) for pair in zip(rehearsed, undisturbed, strict=True)]
+    smaller = [place for place, step in enumerate(sampled) if step is not rehearsed[place]]
+    baselines = list(undisturbed)
+    for place, outcome in zip(smaller, run_all([StepRun(sampled[place]) for place in smaller]), strict=True):
+        baselines[place] = outcome
+    drawn = draw_failures(sampled, baselines, limits.failures, settings.seed)
+    outcomes = run_all([StepRun(sampled[place], failure) for place, failure in drawn.failures])
+    partitions = [frozenset(map(str, step.partitions)) for step in steps]
+    orders = draw_orders(partitions, limits.orders, settings.seed)
+    duration_ms = sum(outcome.duration_ms for outcome in undisturbed)
+    ranked = safest_first([exposed_in(order, undisturbed) for order in orders.orders], duration_ms)
+    trials = tuple(
+        StepTrials(
+            rehearsed[place].batch(),
+            outcome,
+            len(sampled[place].step.partitions),
+            baselines[place],
+            _of_step(place, drawn.failures, outcomes),
+        )
+        for place, outcome in enumerate(undisturbed)
+    )
+    return RehearsalResult(names, trials, drawn.left_out, tuple(ranked), orders.left_out)
 
 
-def do_run(rehearsal: Rehearsal, run: PlanRun) -> ExecutionOutcome:
+def _of_step(place: int, failures: Sequence[StepWithFailure], outcomes: Sequence[StepOutcome]) -> tuple[StepOutcome, ...]:
+    return tuple(outcome for failure, outcome in zip(failures, outcomes, strict=True) if failure.place == place)
+
+
+def run_undisturbed(
+    snapshot: ControlPlaneSnapshot, steps: Sequence[PlanStep], settings: RehearsalSettings, run_all: RunAll
+) -> tuple[list[RehearsedStep], list[StepOutcome]]:
+    """Run the steps up to one that does not complete. Steps that share no partition are run at the same time.
+
+    Returns: the steps, each with its part of the cluster as the steps before it leave it, and their outcomes.
+    """
+    snapshot = with_partitions_of(snapshot, {tp for step in steps for tp in step.partitions})
+    done: dict[int, tuple[RehearsedStep, StepOutcome]] = {}
+    placed: dict[TopicPartition, Placed] = {}
+    end = len(steps)
+    while left := [place for place in range(end) if place not in done]:
+        ready = [place for place in left if not _shares_any(steps[place], [steps[other] for other in left if other < place])]
+        now = with_placed(snapshot, placed)
+        rehearsed = [rehearsed_step(now, steps[place], settings) for place in ready]
+        for place, step, outcome in zip(ready, rehearsed, run_all(list(map(StepRun, rehearsed))), strict=True):
+            done[place] = step, outcome
+            placed |= {tp: outcome.final[str(tp)] for tp in steps[place].partitions}
+            if outcome.stuck is not None:
+                end = min(end, place + 1)
+    return [done[place][0] for place in range(end)], [done[place][1] for place in range(end)]
+
+
+def _shares_any(step: PlanStep, others: Collection[PlanStep]) -> bool:
+    partitions = set(step.partitions)
+    return any(not partitions.isdisjoint(other.partitions) for other in others)
+
+
+def _sampled(step: RehearsedStep, outcome: StepOutcome, at_most: int) -> RehearsedStep:
+    """Return the step with so many of its partitions: those that it harms first, the others drawn."""
+    partitions = step.step.partitions
+    if len(partitions) <= at_most:
+        return step
+    harmed = {harm.partition for harm in outcome.harms}
+    numbers = random.Random(f"{step.settings.seed} {step.step.name}")
+    drawn = numbers.sample(partitions, len(partitions))
+    chosen = sorted(drawn, key=lambda tp: str(tp) not in harmed)[:at_most]
+    return step.with_partitions(chosen)
+
+
+def do_run(run: StepRun) -> StepOutcome:
     """Do one run. Raises: ClusterError, TimedOutError."""
-    return execute_plan(rehearsal, run.failure, run.order)
+    return execute_step(run.step, run.failure)

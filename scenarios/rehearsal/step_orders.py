@@ -1,7 +1,11 @@
-"""Other orders of the steps of a plan, ranked by how long partitions stay exposed to the loss of a broker or a rack."""
+"""Other orders of the steps of a plan, ranked by how long partitions stay exposed to the loss of a broker or a rack.
+
+Nothing is run again for an order: a step does not depend on steps with other partitions, so its run is the same whenever it
+begins. Steps that share a partition stay in their order, else the plan would end elsewhere.
+"""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice, permutations
 from math import factorial
 from typing import NamedTuple
@@ -9,61 +13,90 @@ from typing import NamedTuple
 import msgspec
 
 from kcsim.scenarios.rehearsal.exposure import Exposure
-from kcsim.scenarios.rehearsal.plan_execution import ExecutionOutcome
+from kcsim.scenarios.rehearsal.exposure_tracker import ExposureTimes
+from kcsim.scenarios.rehearsal.step_execution import StepOutcome
 
 LEAST_DIFFERENCE_MS = 1_000
-"""Times that differ by less, or by less than a hundredth of the plan's, are equal."""
+"""Times that differ by less, or by less than a hundredth of the plan's duration, are equal."""
 
 
 class DrawnOrders(NamedTuple):
-    """Orders of the steps, that of the plan first. Attributes: left_out: how many more there are."""
+    """Orders of the steps, that of the plan first. Attributes: left_out: how many permutations were not looked at."""
 
     orders: tuple[tuple[int, ...], ...]
     left_out: int = 0
 
 
-class OrderTried(msgspec.Struct, frozen=True):
-    """An order with the result of its undisturbed run.
+class StepOrder(msgspec.Struct, frozen=True):
+    """An order of the steps.
 
     Attributes:
         order: the places of the steps in the plan.
-        same_end: whether it leaves all partitions where the plan does.
-        exposed_ms: name of an exposure -> ExposureTracker.mended_ms.
+        exposed_ms: name of an exposure -> for how long partitions have it that do not have it in the end, summed up.
     """
 
     order: tuple[int, ...]
-    same_end: bool
-    stuck: str | None
-    duration_ms: int
     exposed_ms: dict[str, int]
 
 
-def draw_orders(steps: int, at_most: int, seed: int) -> DrawnOrders:
-    """Return all orders of so many steps, or, if there are more than `at_most`, a sample drawn with the seed."""
-    count = factorial(steps)
-    if count <= at_most:
-        return DrawnOrders(tuple(permutations(range(steps))))
-    given = tuple(range(steps))
+def draw_orders(partitions: Sequence[frozenset[str]], at_most: int, seed: int) -> DrawnOrders:
+    """Return the orders that keep steps with a partition in common in their order: all, or a sample drawn with the seed.
+
+    Args:
+        partitions: of each step.
+        at_most: how many permutations are looked at.
+    """
+    count = len(partitions)
+    orders = (order for order in _permutations(count, at_most, seed) if _keeps_order(order, partitions))
+    return DrawnOrders(tuple(orders), max(0, factorial(count) - at_most))
+
+
+def _permutations(count: int, at_most: int, seed: int) -> Iterator[tuple[int, ...]]:
+    if factorial(count) <= at_most:
+        return permutations(range(count))
+    given = tuple(range(count))
     numbers = random.Random(f"{seed} orders")
     drawn = {given: None}
     while len(drawn) < at_most:
-        drawn[tuple(numbers.sample(given, steps))] = None
-    return DrawnOrders(tuple(islice(drawn, at_most)), count - at_most)
+        drawn[tuple(numbers.sample(given, count))] = None
+    return islice(drawn, at_most)
 
 
-def order_tried(order: Sequence[int], outcome: ExecutionOutcome, plan: ExecutionOutcome) -> OrderTried:
-    """Return the result of an order. Args: plan: the run in the order of the plan."""
-    places = {name: (placed.replicas, placed.isr) for name, placed in outcome.final.items()}
-    same_end = places == {name: (placed.replicas, placed.isr) for name, placed in plan.final.items()}
-    exposed = {exposure.name: ms for exposure, ms in zip(Exposure, outcome.mended_ms, strict=True)}
-    return OrderTried(tuple(order), same_end, outcome.stuck, outcome.duration_ms, exposed)
+def _keeps_order(order: Sequence[int], partitions: Sequence[frozenset[str]]) -> bool:
+    pairs = ((first, second) for place, first in enumerate(order) for second in order[place + 1 :])
+    return all(first < second or partitions[first].isdisjoint(partitions[second]) for first, second in pairs)
 
 
-def safest_first(tried: Sequence[OrderTried]) -> list[OrderTried]:
-    """Return the orders that complete and end as the plan does, the safest first.
+def exposed_in(order: Sequence[int], outcomes: Sequence[StepOutcome]) -> StepOrder:
+    """Return for how long partitions are exposed in an order. Args: outcomes: of each step, undisturbed and complete.
 
-    Of two, that is safer whose partitions are exposed for less time to what is graver. Equal ones stay in their order.
+    What a partition still has in the end it has for ever: that says nothing about the order.
     """
-    usable = [one for one in tried if one.same_end and one.stuck is None]
-    resolution = max((LEAST_DIFFERENCE_MS, *(one.duration_ms // 100 for one in usable)))
-    return sorted(usable, key=lambda one: [round(ms / resolution) for ms in one.exposed_ms.values()])
+    total_ms = dict.fromkeys((exposure.name for exposure in Exposure), 0)
+    timelines: dict[str, list[tuple[int, int, ExposureTimes]]] = {}
+    now_ms = 0
+    for place in order:
+        until_ms = now_ms + outcomes[place].duration_ms
+        for name, times in outcomes[place].exposed.items():
+            timelines.setdefault(name, []).append((now_ms, until_ms, times))
+        now_ms = until_ms
+    for timeline in timelines.values():
+        waited_since_ms = 0
+        *_, (_, _, last) = timeline
+        for began_ms, until_ms, times in timeline:
+            for exposure in total_ms.keys() - set(last.after):
+                waiting_ms = began_ms - waited_since_ms if exposure in times.before else 0
+                total_ms[exposure] += waiting_ms + times.during_ms.get(exposure, 0)
+            waited_since_ms = until_ms
+    return StepOrder(tuple(order), {name: ms for name, ms in total_ms.items() if ms})
+
+
+def safest_first(orders: Sequence[StepOrder], duration_ms: int) -> list[StepOrder]:
+    """Return the orders, the safest first; equal ones in the order given.
+
+    Of two, that is safer whose partitions are exposed for less time to what is graver.
+    """
+    resolution = max(LEAST_DIFFERENCE_MS, duration_ms // 100)
+    return sorted(
+        orders, key=lambda one: [round(one.exposed_ms.get(exposure.name, 0) / resolution) for exposure in Exposure]
+    )

@@ -1,4 +1,4 @@
-"""What goes wrong while a plan is executed, in one run of a rehearsal."""
+"""What goes wrong while a step of a plan is executed, in one run of a rehearsal."""
 
 from enum import StrEnum
 from typing import Literal
@@ -18,18 +18,18 @@ class FailureKind(StrEnum):
 
 
 class ControllerWrite(msgspec.Struct, frozen=True):
-    """A write of the controller's broker to ZooKeeper, counted from the beginning of the plan."""
+    """A write of the controller's broker to ZooKeeper, counted from the beginning of the step."""
 
     moment: Literal["before", "after"]
     nth: int
 
 
-class PlanFailure(msgspec.Struct, frozen=True):
+class StepFailure(msgspec.Struct, frozen=True):
     """A failure.
 
     Attributes:
         what: for people, such as `rack b is lost`.
-        brokers: those that die at once, at `at_ms` after the beginning of the plan.
+        brokers: those that die at once, at `at_ms` after the beginning of the step.
         write: the write at which the controller dies.
         throttle: the throttle that takes the place of the plan's.
     """

@@ -1,11 +1,10 @@
-"""Executes a plan once, in a simulated cluster in the state of a snapshot: undisturbed, or with one failure.
+"""Executes one step of a plan, in a simulated cluster in the state of a snapshot: undisturbed, or with one failure.
 
-The steps are handed to the controller one after another, each when the one before is complete, as an operator does with
-kafka-reassign-partitions. What the controller refuses, because a broker is dead, is handed to it again until it accepts it.
-Brokers that died come back after a time.
+The step is handed to the controller as an operator does with kafka-reassign-partitions, and again as long as the controller
+does not accept it, because it or another broker is dead. Brokers that died come back after a time.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -24,10 +23,9 @@ from kcsim.eventlog.state_changes import PartitionChanged, ProcessChanged, Regis
 from kcsim.runtime.ports import Promise
 from kcsim.scenarios.rehearsal.copy_progress import CopyKey, CopyProgress
 from kcsim.scenarios.rehearsal.exposure import harmed_by_plan
-from kcsim.scenarios.rehearsal.exposure_tracker import ExposureTracker, PlanHarm
-from kcsim.scenarios.rehearsal.plan_failure import PlanFailure
-from kcsim.scenarios.rehearsal.plan_files import PlanStep
-from kcsim.scenarios.rehearsal.rehearsed_cluster import Rehearsal
+from kcsim.scenarios.rehearsal.exposure_tracker import ExposureTimes, ExposureTracker, PlanHarm
+from kcsim.scenarios.rehearsal.rehearsed_step import Placed, RehearsedStep
+from kcsim.scenarios.rehearsal.step_failure import StepFailure
 from kcsim.scenarios.what_if.cluster_health import KnownSizes
 from kcsim.scenarios.what_if.cluster_observer import ClusterObserver
 from kcsim.scenarios.what_if.simulated_state import bring_into_state, cluster_spec, disks_of
@@ -40,64 +38,39 @@ GATHER_MS = 100
 """Changes of so much time are looked at together."""
 STUCK_AFTER_MS = 120_000
 """A step in which nothing changes for so long, and no copy comes closer to its end, never completes."""
-ELECTION_ATTEMPTS = 10
 
 
 class StepOutcome(msgspec.Struct, frozen=True):
-    """One step of a plan in one run.
-
-    Attributes:
-        began_ms, ended_ms: after the beginning of the plan; None: it did not complete.
-        smallest_isr: partition -> its smallest ISR during the step.
-        below_min_isr, offline: partitions that were so when the step ended.
-        racks: partition -> the number of racks that its ISR is in when the step ended; empty if brokers have no racks.
-    """
-
-    name: str
-    began_ms: int
-    ended_ms: int | None
-    smallest_isr: dict[str, int]
-    below_min_isr: tuple[str, ...]
-    offline: tuple[str, ...]
-    racks: dict[str, int]
-
-
-class Placed(msgspec.Struct, frozen=True):
-    """A partition at the end of a run."""
-
-    replicas: tuple[int, ...]
-    leader: int | None
-    isr: tuple[int, ...]
-
-
-class ExecutionOutcome(msgspec.Struct, frozen=True):
-    """One run.
+    """One run of a step.
 
     Attributes:
         failure: None: undisturbed.
         happened: whether the failure happened; a controller that makes fewer writes than expected does not die.
-        stuck: why the plan did not complete; None: it did.
-        duration_ms: from the first step until the plan was complete, or stuck.
-        writes: of the controller's broker to ZooKeeper, from the first step on.
-        harms: exposures of partitions that they did not have before the plan; of what the failure does, too.
-        mended_ms: ExposureTracker.mended_ms.
-        offline, below_min_isr: partitions that were so just before the dead brokers came back.
-        losses: the partitions in `offline` or `below_min_isr` for which no such loss does it without the plan.
+        stuck: why the step did not complete; None: it did.
+        duration_ms: until the step was complete, or stuck.
+        writes: of the controller's broker to ZooKeeper, from the beginning of the step on.
+        smallest_isr: partition -> its smallest ISR.
+        racks: partition -> the number of racks that its ISR is in at the end; empty if brokers have no racks.
+        harms: exposures of partitions that they did not have before the step; what the failure does, too.
+        exposed: partition -> its exposures before, during and after the step; only those that have any.
+        offline, below_min_isr: partitions that were so just before the dead brokers came back; undisturbed, in the end.
+        losses: the partitions in `offline` or `below_min_isr` for which no such loss does it without the step.
         unavailable: partitions that clients could not use for a time.
         longest_unavailable_ms: the longest time for which one of them could not be used, and could be again.
         unclean: partitions of which a replica outside the ISR was elected: records are lost.
         violations: invariants that did not hold.
-        final: every partition of the plan in the end.
+        final: where every partition of the step is in the end.
     """
 
-    failure: PlanFailure | None
+    failure: StepFailure | None
     happened: bool
-    steps: tuple[StepOutcome, ...]
     stuck: str | None
     duration_ms: int
     writes: int
+    smallest_isr: dict[str, int]
+    racks: dict[str, int]
     harms: tuple[PlanHarm, ...]
-    mended_ms: tuple[int, ...]
+    exposed: dict[str, ExposureTimes]
     offline: tuple[str, ...]
     below_min_isr: tuple[str, ...]
     losses: tuple[str, ...]
@@ -108,85 +81,68 @@ class ExecutionOutcome(msgspec.Struct, frozen=True):
     final: dict[str, Placed]
 
 
-def execute_plan(
-    rehearsal: Rehearsal, failure: PlanFailure | None = None, order: Sequence[int] | None = None
-) -> ExecutionOutcome:
-    """Execute the plan in virtual time. Raises: ClusterError, TimedOutError.
-
-    Args:
-        order: the places of the steps in the plan, in the order in which they are executed; None: that of the plan.
-    """
-    steps = [rehearsal.plan.steps[place] for place in (order if order is not None else range(len(rehearsal.plan.steps)))]
-    spec = cluster_spec(rehearsal.cluster, {})
+def execute_step(rehearsed: RehearsedStep, failure: StepFailure | None = None) -> StepOutcome:
+    """Execute a step in virtual time. Raises: ClusterError, TimedOutError."""
+    spec = cluster_spec(rehearsed.cluster, {})
+    seed = rehearsed.settings.seed
     observer = ClusterObserver()
-    outcomes: list[ExecutionOutcome] = []
+    outcomes: list[StepOutcome] = []
 
     async def script(cluster: Cluster) -> None:
         observer.attach(cluster)
         checker = InvariantChecker(INVARIANTS, cluster, cluster.state)
         cluster.log.subscribe(checker.observe)
-        await bring_into_state(cluster, rehearsal.cluster)
+        await bring_into_state(cluster, rehearsed.cluster)
         await observer.wait_until_quiet()
-        run = _PlanRun(cluster, rehearsal, failure, observer)
-        outcomes.append(await run.run(steps, checker))
+        outcomes.append(await _StepRun(cluster, rehearsed, failure, observer).run(checker))
 
-    disks = disks_of(rehearsal.cluster, spec, rehearsal.seed)
-    run_simulated(1, spec, RunInfo("rehearsal", rehearsal.seed, "simulated"), script, (observer.before,), disks=disks)
+    disks = disks_of(rehearsed.cluster, spec, seed)
+    run_simulated(1, spec, RunInfo("rehearsal", seed, "simulated"), script, (observer.before,), disks=disks)
     (outcome,) = outcomes
     return outcome
 
 
-class _PlanStuckError(Exception):
+class _StepStuckError(Exception):
     """A step does not complete. The message says what is missing."""
 
 
-class _PlanRun:
-    """One run, from the beginning of the plan on."""
+class _StepRun:
+    """One run, from the beginning of the step on."""
 
     def __init__(
-        self, cluster: Cluster, rehearsal: Rehearsal, failure: PlanFailure | None, observer: ClusterObserver
+        self, cluster: Cluster, rehearsed: RehearsedStep, failure: StepFailure | None, observer: ClusterObserver
     ) -> None:
         self._cluster = cluster
-        self._rehearsal = rehearsal
+        self._rehearsed = rehearsed
+        self._step = rehearsed.step
         self._failure = failure
         self._observer = observer
-        sizes = KnownSizes(rehearsal.cluster, BrokerConfig.of({}).min_insync_replicas)
-        self._exposures = ExposureTracker(cluster, sizes, rehearsal.racks)
+        sizes = KnownSizes(rehearsed.cluster, BrokerConfig.of({}).min_insync_replicas)
+        self._exposures = ExposureTracker(cluster, sizes, rehearsed.racks)
         self._began_ms = cluster.runtime.now_ms()
         self._controller = f"broker-{cluster.state.working_controller}"
-        self._known = dict(rehearsal.cluster.partitions())
-        throttle = failure.throttle if failure is not None and failure.throttle is not None else rehearsal.throttle
-        self._throttle = throttle
-        self._copies = CopyProgress(throttle)
+        self._known = dict(rehearsed.cluster.partitions())
+        is_throttle = failure is not None and failure.throttle is not None
+        self._throttle = failure.throttle if failure is not None and is_throttle else rehearsed.settings.throttle
+        self._copies = CopyProgress(self._throttle)
         self._has_changed = False
         self._refusal: str | None = None
         self._writes = 0
-        self._has_happened = failure is not None and failure.throttle is not None
+        self._has_happened = is_throttle
         self._dead: list[str] = []
-        self._while_down: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self._while_down: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
-    async def run(self, steps: Sequence[PlanStep], checker: InvariantChecker) -> ExecutionOutcome:
+    async def run(self, checker: InvariantChecker) -> StepOutcome:
         before = len(checker.violations)
         self._cluster.log.subscribe(self._exposures.observe)
         self._cluster.log.subscribe(self._observe)
         self._begin_failure()
-        outcomes, stuck = [], None
-        for number, step in enumerate(steps, 1):
-            self._exposures.step = number
-            self._exposures.smallest_isr.clear()
-            for tp in sorted(step.targets):
-                self._exposures.note_isr(tp, len(self._exposures.in_sync(tp).isr))
-            began_ms = self._now_ms()
-            try:
-                await self._execute(step)
-            except _PlanStuckError as error:
-                stuck = f"{step.name} does not complete: {error}"
-            outcomes.append(self._step_outcome(step, began_ms, stuck is None))
-            if stuck is not None:
-                break
-        if stuck is None:
-            await self._elect_preferred()
-        duration_ms = self._now_ms() - self._began_ms
+        stuck = None
+        try:
+            await self._execute()
+        except _StepStuckError as error:
+            stuck = f"{self._step.name} does not complete: {error}"
+        duration_ms, exposed, racks = self._now_ms() - self._began_ms, self._exposures.times(), self._racks()
         await self._wait_for_return()
         self._cluster.disarm()
         await self._observer.wait_until_quiet()
@@ -194,22 +150,25 @@ class _PlanRun:
         is_whole = all(set(known.replicas) <= set(known.isr) for known in self._known.values())
         checker.at_end(quiescent=True, recovered=is_whole and stuck is None)
         outages = self._observer.outages_since(self._began_ms)
-        return ExecutionOutcome(
-            self._failure,
-            self._has_happened,
-            tuple(outcomes),
-            stuck,
-            duration_ms,
-            self._writes,
-            tuple(self._exposures.harms()),
-            tuple(self._exposures.mended_ms()),
-            *self._while_down,
-            self._losses(),
-            len({(outage.topic, outage.partition) for outage in outages}),
-            max((outage.until_ms - outage.from_ms for outage in outages if outage.is_over), default=0),
-            tuple(sorted(self._observer.unclean)),
-            tuple(map(str, checker.violations[before:])),
-            {str(tp): self._placed(tp) for tp in self._known},
+        offline, below_min_isr = self._while_down or self._harmed_now()
+        return StepOutcome(
+            failure=self._failure,
+            happened=self._has_happened,
+            stuck=stuck,
+            duration_ms=duration_ms,
+            writes=self._writes,
+            smallest_isr=self._exposures.smallest_isr,
+            racks=racks,
+            harms=tuple(self._exposures.harms()),
+            exposed=exposed,
+            offline=offline,
+            below_min_isr=below_min_isr,
+            losses=self._losses(offline, below_min_isr),
+            unavailable=len({(outage.topic, outage.partition) for outage in outages}),
+            longest_unavailable_ms=max((o.until_ms - o.from_ms for o in outages if o.is_over), default=0),
+            unclean=tuple(sorted(self._observer.unclean)),
+            violations=tuple(map(str, checker.violations[before:])),
+            final={str(tp): self._placed(tp) for tp in self._known},
         )
 
     def _observe(self, event: Event) -> None:
@@ -232,28 +191,26 @@ class _PlanRun:
 
     # --- the steps
 
-    async def _execute(self, step: PlanStep) -> None:
-        """Execute a step until it is complete. Raises: _PlanStuckError."""
-        self._copies = CopyProgress(self._throttle)
+    async def _execute(self) -> None:
+        """Execute the step until it is complete. Raises: _StepStuckError."""
         topics = self._cluster.state.of_topics
-        for tp, target in sorted(step.targets.items()):
+        for tp, target in sorted(self._step.targets.items()):
             assignment = topics.assignment(tp)
             assert assignment is not None, tp
             for broker in sorted(set(target).difference(assignment.replicas)):
                 known = self._known[tp]
                 self._copies.add(CopyKey(tp, broker), known.size_bytes or 0, known.bytes_in_per_s or 0.0)
-                if f"broker-{broker}" not in self._dead:
-                    self._cluster.broker(f"broker-{broker}").data.fetchers.hold([tp])
-        self._refusal = None
-        submission = self._cluster.runtime.spawn(f"submit {step.name}", self._submit(step))
+                self._cluster.broker(f"broker-{broker}").data.fetchers.hold([tp])
+        asking = self._elect_preferred() if self._step.elections else self._submit()
+        submission = self._cluster.runtime.spawn(f"submit {self._step.name}", asking)
         try:
-            await self._complete(step)
+            await self._complete()
         finally:
             submission.kill()
 
-    async def _submit(self, step: PlanStep) -> None:
+    async def _submit(self) -> None:
         """Hand a step to the controller, again and again until it is accepted."""
-        left = dict(step.targets)
+        left = dict(self._step.targets)
         while left:
             try:
                 answers = await self._ask_controller(left)
@@ -286,14 +243,25 @@ class _PlanRun:
                     request.kill()
                     raise ClusterError(f"{controller}, the controller, is dead") from None
 
-    async def _complete(self, step: PlanStep) -> None:
-        pending = sorted(step.targets)
+    async def _elect_preferred(self) -> None:
+        """Ask for the elections of the step, again and again."""
+        while True:
+            try:
+                await self._cluster.elect_leaders(ElectionType.PREFERRED, self._step.elections)
+            except ClusterError as error:
+                self._refusal = str(error)
+            else:
+                self._refusal = None
+            await self._cluster.runtime.sleep_ms(ASK_AGAIN_MS)
+
+    async def _complete(self) -> None:
+        pending = self._step.partitions
         unchanged_ms = 0
-        while pending := [tp for tp in pending if not self._is_complete(tp, step)]:
+        while pending := [tp for tp in pending if not self._is_complete(tp)]:
             rates = self._copies.rates(self._sources())
             next_ms = self._copies.next_end_ms(rates)
             if next_ms is None and not self._is_return_due and unchanged_ms >= STUCK_AFTER_MS:
-                raise _PlanStuckError(self._missing(pending, rates))
+                raise _StepStuckError(self._missing(pending, rates))
             waited_ms = await self._wait_for_change(STUCK_AFTER_MS if next_ms is None else next_ms)
             unchanged_ms = unchanged_ms + waited_ms if next_ms is None and not self._has_changed else 0
             for key in self._copies.advance(rates, waited_ms):
@@ -301,9 +269,14 @@ class _PlanRun:
                 if name not in self._dead:
                     self._cluster.broker(name).data.fetchers.release(key.partition)
 
-    def _is_complete(self, tp: TopicPartition, step: PlanStep) -> bool:
-        assignment = self._cluster.state.of_topics.assignment(tp)
-        return assignment is not None and assignment == ReplicaAssignment(tuple(map(BrokerId, step.targets[tp])))
+    def _is_complete(self, tp: TopicPartition) -> bool:
+        topics = self._cluster.state.of_topics
+        assignment = topics.assignment(tp)
+        if assignment is None:
+            return False
+        if tp in self._step.elections:
+            return topics.leader(tp) == assignment.replicas[0]
+        return assignment == ReplicaAssignment(tuple(map(BrokerId, self._step.targets[tp])))
 
     def _sources(self) -> dict[CopyKey, int]:
         """Return where each copy fetches from: the leader of its partition, if both brokers run."""
@@ -355,16 +328,6 @@ class _PlanRun:
             if assignment is not None and (late := [b for b in assignment.target_replicas if b not in isr]):
                 yield tp, late
 
-    async def _elect_preferred(self) -> None:
-        elections = self._rehearsal.plan.elections
-        for _ in range(ELECTION_ATTEMPTS if elections else 0):
-            try:
-                await self._cluster.elect_leaders(ElectionType.PREFERRED, elections)
-            except ClusterError:
-                await self._cluster.runtime.sleep_ms(ASK_AGAIN_MS)
-            else:
-                return
-
     # --- the failure
 
     def _begin_failure(self) -> None:
@@ -376,7 +339,7 @@ class _PlanRun:
         else:
             self._cluster.runtime.spawn("loss of brokers", self._lose(failure))
 
-    async def _lose(self, failure: PlanFailure) -> None:
+    async def _lose(self, failure: StepFailure) -> None:
         await self._cluster.runtime.sleep_ms(failure.at_ms)
         for broker in failure.brokers:
             if self._cluster.state.processes.get(f"broker-{broker}") == "running":
@@ -389,11 +352,8 @@ class _PlanRun:
         self._dead.append(node)
 
     async def _return(self) -> None:
-        await self._cluster.runtime.sleep_ms(self._rehearsal.down_ms)
-        now = {tp: self._exposures.in_sync(tp) for tp in sorted(self._known)}
-        offline = tuple(str(tp) for tp, of in now.items() if not of.is_led)
-        below = tuple(str(tp) for tp, of in now.items() if of.is_led and len(of.isr) < of.min_isr)
-        self._while_down = (offline, below)
+        await self._cluster.runtime.sleep_ms(self._rehearsed.settings.down_ms)
+        self._while_down = self._harmed_now()
         names = sorted(self._dead)
         await self._cluster.start(names)
         self._dead.clear()
@@ -408,7 +368,7 @@ class _PlanRun:
     async def _wait_for_return(self) -> None:
         """Wait until brokers that die at a certain time, or are dead, are back."""
         at_ms = self._failure.at_ms if self._failure is not None else 0
-        due_ms = max(0, self._began_ms + at_ms - self._now_ms()) + self._rehearsal.down_ms
+        due_ms = max(0, self._began_ms + at_ms - self._now_ms()) + self._rehearsed.settings.down_ms
         within_ms = due_ms + STUCK_AFTER_MS
         await self._cluster.wait_until(lambda: "brokers are dead" if self._is_return_due else None, within_ms)
 
@@ -417,26 +377,25 @@ class _PlanRun:
     def _now_ms(self) -> int:
         return self._cluster.runtime.now_ms()
 
-    def _step_outcome(self, step: PlanStep, began_ms: int, is_complete: bool) -> StepOutcome:
-        now = {tp: self._exposures.in_sync(tp) for tp in sorted(step.targets)}
-        racks = self._rehearsal.racks
-        has_racks = any(rack is not None for rack in racks.values())
-        return StepOutcome(
-            step.name,
-            began_ms - self._began_ms,
-            self._now_ms() - self._began_ms if is_complete else None,
-            {str(tp): self._exposures.smallest_isr[str(tp)] for tp in now},
-            tuple(str(tp) for tp, of in now.items() if of.is_led and len(of.isr) < of.min_isr),
-            tuple(str(tp) for tp, of in now.items() if not of.is_led),
-            {str(tp): len({racks.get(broker) for broker in of.isr}) for tp, of in now.items()} if has_racks else {},
-        )
+    def _harmed_now(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the partitions that are offline, and those that are below min.insync.replicas."""
+        now = {str(tp): self._exposures.in_sync(tp) for tp in sorted(self._known)}
+        offline = tuple(name for name, of in now.items() if not of.is_led)
+        return offline, tuple(name for name, of in now.items() if of.is_led and len(of.isr) < of.min_isr)
 
-    def _losses(self) -> tuple[str, ...]:
-        """Return what the failure has taken, and would not have taken without the plan."""
-        if self._failure is None:
+    def _racks(self) -> dict[str, int]:
+        racks = self._rehearsed.racks
+        if not any(rack is not None for rack in racks.values()):
+            return {}
+        isrs = {str(tp): self._exposures.in_sync(tp).isr for tp in sorted(self._known)}
+        return {name: len({racks.get(broker) for broker in isr}) for name, isr in isrs.items()}
+
+    def _losses(self, offline: Collection[str], below_min_isr: Collection[str]) -> tuple[str, ...]:
+        """Return what the failure has taken, and would not have taken without the step."""
+        if self._while_down is None or self._failure is None:
             return ()
         before = {str(tp): exposed.keys() for tp, exposed in self._exposures.before.items()}
-        return tuple(harmed_by_plan(*self._while_down, before, self._failure.is_loss_of_rack))
+        return tuple(harmed_by_plan(offline, below_min_isr, before, self._failure.is_loss_of_rack))
 
     def _placed(self, tp: TopicPartition) -> Placed:
         topics = self._cluster.state.of_topics
