@@ -54,7 +54,7 @@ def rehearsal_lines(
     if any(trials.failing for trials in result.steps):
         yield ""
         yield from _failures(result, everything)
-    if len(result.orders) > 1 or result.orders_left_out:
+    if len(result.orders) > 1:
         yield ""
         yield from _orders(result)
     yield ""
@@ -156,8 +156,8 @@ def _costs(runs: Sequence[tuple[StepOutcome, StepOutcome]]) -> tuple[object, ...
 
 
 def _orders(result: RehearsalResult) -> Iterator[str]:
-    left_out = f"; {result.orders_left_out} permutations were not drawn" if result.orders_left_out else ""
-    yield f"{len(result.orders)} orders of the steps compared{left_out}"
+    which = "all" if result.are_all_orders else "not all, but also the one that mends most per time first"
+    yield f"{len(result.orders)} orders of the steps compared: {which}"
     best = result.orders[0]
     plan = next(order for order in result.orders if list(order.order) == sorted(order.order))
     if best is plan:
@@ -207,7 +207,7 @@ def rehearsal_json(snapshot: ControlPlaneSnapshot, settings: RehearsalSettings, 
         "steps": [_step_json(name, trials) for name, trials in zip(result.names, result.steps, strict=False)],
         "failures_left_out": {kind.value: count for kind, count in result.left_out.items()},
         "orders": msgspec.to_builtins(result.orders),
-        "orders_left_out": result.orders_left_out,
+        "are_all_orders": result.are_all_orders,
     }
 
 
