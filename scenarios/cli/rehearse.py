@@ -78,10 +78,12 @@ def rehearse(
     steps = _plan(plan, snapshot)
     settings = RehearsalSettings(throttle, round(down * MS_PER_MINUTE), seed)
     limits = RehearsalLimits(runs, partitions)
+    began_s = time.monotonic()
     try:
         result = rehearse_plan(snapshot, steps, settings, limits, partial(_run_all, jobs))
     except (ClusterError, TimedOutError, WorkerDiedError) as error:
         fail(str(error), ExitStatus.UNDECIDED)
+    print(f"{result.runs} runs in {time.monotonic() - began_s:.1f} s", file=sys.stderr)
     if output is OutputFormat.JSON:
         print(json.dumps(rehearsal_json(snapshot, settings, result), indent=2, ensure_ascii=False))
     else:
@@ -124,7 +126,6 @@ def _run_all(jobs: int | None, asked: "Sequence[StepRun]") -> "Sequence[StepOutc
 
     if not asked:
         return []
-    began_s = time.monotonic()
     size = sum(len(run.step.cluster.brokers) for run in asked)
     processes = max(1, min(jobs or processors(), len(asked), size // BROKERS_WITHOUT_WORKERS))
     what = "undisturbed" if asked[0].failure is None else "with failures"
@@ -133,6 +134,4 @@ def _run_all(jobs: int | None, asked: "Sequence[StepRun]") -> "Sequence[StepOutc
         for outcome in map_in_order(processes, do_run, asked):
             outcomes.append(outcome)
             report_progress(len(outcomes), f"{sum(one.stuck is not None for one in outcomes)} do not complete")
-    took = f"{len(asked)} runs in {time.monotonic() - began_s:.1f} s, with {processes} processes"
-    print(f"{what}: {took}", file=sys.stderr)
     return outcomes

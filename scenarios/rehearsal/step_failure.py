@@ -13,7 +13,7 @@ class FailureKind(StrEnum):
     SOURCE = "a source dies"
     DESTINATION = "a destination dies"
     RACK = "a rack is lost"
-    HARMFUL_STEP = "a loss after the first step that harms"
+    HARMFUL_STEP = "a loss after the first harm"
     THROTTLE = "a throttle too low"
 
 

@@ -1,6 +1,7 @@
 """kcsim rehearse: files that it reads, what it prints, its exit statuses, and wrong input."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,13 @@ from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot, enco
 from tests.scenarios.cli.live_cluster import kcsim
 from tests.scenarios.rehearsal.rehearsed_plans import MIB, led, snapshot_of
 
-GOOD, ONE_RACK = {"orders-0": (1, 4)}, {"orders-1": (4, 3)}
+Targets = Mapping[str, tuple[int, ...]]
+GOOD: Targets = {"orders-0": (1, 4)}
+ONE_RACK: Targets = {"orders-1": (4, 3)}
 FEW = ("--runs", "2", "--throttle", str(MIB), "--jobs", "1")
 
 
-def plan_text(targets: dict[str, tuple[int, ...]]) -> str:
+def plan_text(targets: Targets) -> str:
     """Return a plan as Kafka's tools print it."""
     partitions = [
         {"topic": topic, "partition": int(number), "replicas": to, "log_dirs": ["any"] * len(to)}
