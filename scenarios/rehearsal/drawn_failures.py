@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kcsim.scenarios.planning.batches import Batch
+from kcsim.scenarios.rehearsal.plan_failure import ControllerWrite, FailureKind, PlanFailure
 from kcsim.scenarios.rehearsal.rehearsed_step import RehearsedStep
 from kcsim.scenarios.rehearsal.step_execution import StepOutcome
-from kcsim.scenarios.rehearsal.step_failure import ControllerWrite, FailureKind, StepFailure
 from kcsim.scenarios.views.narration.story_words import duration
 
 AFTER_THE_END_MS = 60_000
@@ -18,7 +18,7 @@ class StepWithFailure(NamedTuple):
     """A run with a failure. Attributes: place: of the step in the plan."""
 
     place: int
-    failure: StepFailure
+    failure: PlanFailure
 
 
 class DrawnFailures(NamedTuple):
@@ -61,23 +61,23 @@ def draw_failures(
     return DrawnFailures(tuple(drawn), left_out)
 
 
-def _controller_deaths(step: str, undisturbed: StepOutcome) -> Iterator[StepFailure]:
+def _controller_deaths(step: str, undisturbed: StepOutcome) -> Iterator[PlanFailure]:
     for nth in range(1, undisturbed.writes + 1):
         for moment in ("before", "after"):
             what = f"{step}: the controller dies {moment} write {nth} of {undisturbed.writes}"
-            yield StepFailure(FailureKind.CONTROLLER, what, write=ControllerWrite(moment, nth))
+            yield PlanFailure(FailureKind.CONTROLLER, what, write=ControllerWrite(moment, nth))
 
 
-def _deaths(kind: FailureKind, step: RehearsedStep, batch: Batch, undisturbed: StepOutcome) -> Iterator[StepFailure]:
+def _deaths(kind: FailureKind, step: RehearsedStep, batch: Batch, undisturbed: StepOutcome) -> Iterator[PlanFailure]:
     """Yield the death of each source, or destination, of a step in the middle of it."""
     copies = batch.sent if kind is FailureKind.SOURCE else batch.received
     racks = step.racks
     for broker in sorted(broker for broker, count in copies.items() if count and broker in racks):
         at_ms = undisturbed.duration_ms // 2
-        yield StepFailure(kind, f"{step.step.name}: broker-{broker} dies after {duration(at_ms)}", (broker,), at_ms)
+        yield PlanFailure(kind, f"{step.step.name}: broker-{broker} dies after {duration(at_ms)}", (broker,), at_ms)
 
 
-def _losses_of_racks(step: RehearsedStep, undisturbed: StepOutcome, numbers: random.Random) -> Iterator[StepFailure]:
+def _losses_of_racks(step: RehearsedStep, undisturbed: StepOutcome, numbers: random.Random) -> Iterator[PlanFailure]:
     """Yield the loss of each rack at a drawn time in a step, and after it."""
     racks: dict[str, list[int]] = {}
     for broker, rack in sorted(step.racks.items()):
@@ -88,9 +88,9 @@ def _losses_of_racks(step: RehearsedStep, undisturbed: StepOutcome, numbers: ran
     for rack, brokers in sorted(racks.items()):
         at_ms = numbers.randint(0, undisturbed.duration_ms)
         lost = f"{step.step.name}: rack {rack} is lost"
-        yield StepFailure(FailureKind.RACK, f"{lost} after {duration(at_ms)}", tuple(brokers), at_ms)
+        yield PlanFailure(FailureKind.RACK, f"{lost} after {duration(at_ms)}", tuple(brokers), at_ms)
         at_ms = undisturbed.duration_ms + AFTER_THE_END_MS
-        yield StepFailure(FailureKind.RACK, f"{lost} when it is complete", tuple(brokers), at_ms)
+        yield PlanFailure(FailureKind.RACK, f"{lost} when it is complete", tuple(brokers), at_ms)
 
 
 def _loss_after_first_harm(steps: Sequence[RehearsedStep], undisturbed: Sequence[StepOutcome]) -> Iterator[StepWithFailure]:
@@ -101,7 +101,7 @@ def _loss_after_first_harm(steps: Sequence[RehearsedStep], undisturbed: Sequence
                 brokers = tuple(sorted(harm.brokers)) if harm.is_by_rack else harm.brokers[:1]
                 lost = ", ".join(f"broker-{broker}" for broker in brokers)
                 what = f"{step.step.name}: {lost} lost once {harm.partition} has ISR {list(harm.isr)}"
-                yield StepWithFailure(place, StepFailure(FailureKind.HARMFUL_STEP, what, brokers, harm.at_ms + 1))
+                yield StepWithFailure(place, PlanFailure(FailureKind.HARMFUL_STEP, what, brokers, harm.at_ms + 1))
                 return
 
 
@@ -118,4 +118,4 @@ def _low_throttle(steps: Sequence[RehearsedStep]) -> Iterator[StepWithFailure]:
     worst = max(lowest, default=0)
     if worst:
         what = f"{steps[lowest.index(worst)].step.name}: a throttle of {worst} bytes/s"
-        yield StepWithFailure(lowest.index(worst), StepFailure(FailureKind.THROTTLE, what, throttle=worst))
+        yield StepWithFailure(lowest.index(worst), PlanFailure(FailureKind.THROTTLE, what, throttle=worst))

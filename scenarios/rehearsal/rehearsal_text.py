@@ -8,11 +8,11 @@ import msgspec
 from kcsim.scenarios.planning.batches import Batch
 from kcsim.scenarios.rehearsal.drawn_failures import lowest_throttle
 from kcsim.scenarios.rehearsal.exposure import Exposure
+from kcsim.scenarios.rehearsal.plan_failure import FailureKind
 from kcsim.scenarios.rehearsal.plan_files import PlanStep
 from kcsim.scenarios.rehearsal.rehearse_plan import RehearsalResult, StepTrials, harm_of_run
 from kcsim.scenarios.rehearsal.rehearsed_step import RehearsalSettings
 from kcsim.scenarios.rehearsal.step_execution import StepOutcome
-from kcsim.scenarios.rehearsal.step_failure import FailureKind
 from kcsim.scenarios.rehearsal.step_orders import StepOrder
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.scenarios.views.narration.story_words import duration

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from kcsim.scenarios.planning.batches import Batch
 from kcsim.scenarios.rehearsal.drawn_failures import StepWithFailure, draw_failures
+from kcsim.scenarios.rehearsal.plan_failure import FailureKind, PlanFailure
 from kcsim.scenarios.rehearsal.plan_files import PlanStep
 from kcsim.scenarios.rehearsal.rehearsed_step import (
     Placed,
@@ -21,7 +22,6 @@ from kcsim.scenarios.rehearsal.rehearsed_step import (
     with_placed,
 )
 from kcsim.scenarios.rehearsal.step_execution import StepOutcome, execute_step
-from kcsim.scenarios.rehearsal.step_failure import FailureKind, StepFailure
 from kcsim.scenarios.rehearsal.step_orders import StepOrder, draw_orders, exposed_in, safest_first
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.vocabulary import TopicPartition
@@ -31,7 +31,7 @@ class StepRun(NamedTuple):
     """A run that is asked for. Attributes: failure: None: undisturbed."""
 
     step: RehearsedStep
-    failure: StepFailure | None = None
+    failure: PlanFailure | None = None
 
 
 RunAll = Callable[[Sequence[StepRun]], Sequence[StepOutcome]]

@@ -24,8 +24,8 @@ from kcsim.runtime.ports import Promise
 from kcsim.scenarios.rehearsal.copy_progress import CopyKey, CopyProgress
 from kcsim.scenarios.rehearsal.exposure import harmed_by_plan
 from kcsim.scenarios.rehearsal.exposure_tracker import ExposureTimes, ExposureTracker, PlanHarm
+from kcsim.scenarios.rehearsal.plan_failure import PlanFailure
 from kcsim.scenarios.rehearsal.rehearsed_step import Placed, RehearsedStep
-from kcsim.scenarios.rehearsal.step_failure import StepFailure
 from kcsim.scenarios.what_if.cluster_health import KnownSizes
 from kcsim.scenarios.what_if.cluster_observer import ClusterObserver
 from kcsim.scenarios.what_if.simulated_state import bring_into_state, cluster_spec, disks_of
@@ -62,7 +62,7 @@ class StepOutcome(msgspec.Struct, frozen=True):
         final: where every partition of the step is in the end.
     """
 
-    failure: StepFailure | None
+    failure: PlanFailure | None
     happened: bool
     stuck: str | None
     duration_ms: int
@@ -81,7 +81,7 @@ class StepOutcome(msgspec.Struct, frozen=True):
     final: dict[str, Placed]
 
 
-def execute_step(rehearsed: RehearsedStep, failure: StepFailure | None = None) -> StepOutcome:
+def execute_step(rehearsed: RehearsedStep, failure: PlanFailure | None = None) -> StepOutcome:
     """Execute a step in virtual time. Raises: ClusterError, TimedOutError."""
     spec = cluster_spec(rehearsed.cluster, {})
     seed = rehearsed.settings.seed
@@ -110,7 +110,7 @@ class _StepRun:
     """One run, from the beginning of the step on."""
 
     def __init__(
-        self, cluster: Cluster, rehearsed: RehearsedStep, failure: StepFailure | None, observer: ClusterObserver
+        self, cluster: Cluster, rehearsed: RehearsedStep, failure: PlanFailure | None, observer: ClusterObserver
     ) -> None:
         self._cluster = cluster
         self._rehearsed = rehearsed
@@ -339,7 +339,7 @@ class _StepRun:
         else:
             self._cluster.runtime.spawn("loss of brokers", self._lose(failure))
 
-    async def _lose(self, failure: StepFailure) -> None:
+    async def _lose(self, failure: PlanFailure) -> None:
         await self._cluster.runtime.sleep_ms(failure.at_ms)
         for broker in failure.brokers:
             if self._cluster.state.processes.get(f"broker-{broker}") == "running":

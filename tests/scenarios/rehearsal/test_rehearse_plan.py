@@ -5,10 +5,10 @@ import pytest
 from kcsim.scenarios.planning.batches import BatchLimits, in_batches
 from kcsim.scenarios.planning.goals import parse_goals
 from kcsim.scenarios.planning.reassignment_plan import make_plan
+from kcsim.scenarios.rehearsal.plan_failure import FailureKind
 from kcsim.scenarios.rehearsal.plan_files import PlanStep
 from kcsim.scenarios.rehearsal.rehearse_plan import RehearsalLimits, RehearsalResult
 from kcsim.scenarios.rehearsal.rehearsed_step import RehearsalSettings
-from kcsim.scenarios.rehearsal.step_failure import FailureKind
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.vocabulary import BrokerId
 from tests.scenarios.rehearsal.rehearsed_plans import MIB, led, rehearsed, snapshot_of, step_of

@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
+from kcsim.scenarios.rehearsal.plan_failure import ControllerWrite, FailureKind, PlanFailure
 from kcsim.scenarios.rehearsal.rehearsed_step import Placed
 from kcsim.scenarios.rehearsal.step_execution import STUCK_AFTER_MS, execute_step
-from kcsim.scenarios.rehearsal.step_failure import ControllerWrite, FailureKind, StepFailure
 from tests.scenarios.rehearsal.rehearsed_plans import MIB, led, one_step, snapshot_of
 
 COPY_MS = 100_000
@@ -13,8 +13,8 @@ DOWN_MS = 600_000
 GOOD = one_step(snapshot_of(led(0, 1, 3), led(1, 3, 5)), {0: (1, 4)})
 
 
-def dies(*brokers: int, at_ms: int) -> StepFailure:
-    return StepFailure(FailureKind.SOURCE, "they die", brokers, at_ms)
+def dies(*brokers: int, at_ms: int) -> PlanFailure:
+    return PlanFailure(FailureKind.SOURCE, "they die", brokers, at_ms)
 
 
 def test_a_copy_takes_as_long_as_its_bytes_under_the_throttle() -> None:
@@ -51,7 +51,7 @@ def test_a_destination_that_dies_goes_on_copying_when_it_is_back() -> None:
 
 
 def test_a_controller_that_dies_after_its_first_write_is_replaced_and_the_step_goes_on() -> None:
-    first = StepFailure(FailureKind.CONTROLLER, "it dies", write=ControllerWrite("after", 1))
+    first = PlanFailure(FailureKind.CONTROLLER, "it dies", write=ControllerWrite("after", 1))
     outcome = execute_step(GOOD, first)
     assert (outcome.happened, outcome.stuck, outcome.writes) == (True, None, 1)
     assert outcome.final == execute_step(GOOD).final

@@ -24,7 +24,7 @@ class ControllerWrite(msgspec.Struct, frozen=True):
     nth: int
 
 
-class StepFailure(msgspec.Struct, frozen=True):
+class PlanFailure(msgspec.Struct, frozen=True):
     """A failure.
 
     Attributes:
