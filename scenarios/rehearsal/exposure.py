@@ -23,6 +23,15 @@ class Exposure(Enum):
 
 
 OFFLINE_STATES = (Exposure.OFFLINE, Exposure.OFFLINE_BY_BROKER, Exposure.OFFLINE_BY_RACK)
+AS_GRAVE: Mapping[Exposure, frozenset[Exposure]] = {
+    Exposure.OFFLINE: frozenset({Exposure.OFFLINE}),
+    Exposure.OFFLINE_BY_BROKER: frozenset({Exposure.OFFLINE, Exposure.OFFLINE_BY_BROKER}),
+    Exposure.OFFLINE_BY_RACK: frozenset(OFFLINE_STATES),
+    Exposure.BELOW_MIN_ISR: frozenset({Exposure.OFFLINE, Exposure.BELOW_MIN_ISR}),
+    Exposure.BELOW_MIN_ISR_BY_BROKER: frozenset(Exposure) - {Exposure.OFFLINE_BY_RACK, Exposure.BELOW_MIN_ISR_BY_RACK},
+    Exposure.BELOW_MIN_ISR_BY_RACK: frozenset(Exposure),
+}
+"""Exposure -> those that are as grave or graver: a partition that had one of them before has become no worse."""
 GRAVITY = {exposure: place for place, exposure in enumerate(Exposure)}
 
 
@@ -99,17 +108,12 @@ def harmed_by_plan(
     """Yield the partitions to which a loss does what no loss of that kind would have done to them before the plan.
 
     Args:
-        offline, below_min_isr: what the loss has done.
+        offline: what the loss has taken offline, or what a replica outside the ISR leads because of it.
+        below_min_isr: what it has brought below min.insync.replicas.
         before: partition -> its exposures before the plan.
         by_rack: whether a rack was lost; False: a broker.
     """
-    expected = {
-        True: {Exposure.OFFLINE, Exposure.OFFLINE_BY_BROKER, *([Exposure.OFFLINE_BY_RACK] if by_rack else [])},
-        False: set(Exposure) if by_rack else set(Exposure).difference(BY_BROKER),
-    }
-    for name in offline:
-        if expected[True].isdisjoint(before[name]):
-            yield name
-    for name in below_min_isr:
-        if expected[False].isdisjoint(before[name]):
-            yield name
+    offline_by = Exposure.OFFLINE_BY_RACK if by_rack else Exposure.OFFLINE_BY_BROKER
+    below_by = Exposure.BELOW_MIN_ISR_BY_RACK if by_rack else Exposure.BELOW_MIN_ISR_BY_BROKER
+    yield from (name for name in offline if AS_GRAVE[offline_by].isdisjoint(before[name]))
+    yield from (name for name in below_min_isr if AS_GRAVE[below_by].isdisjoint(before[name]))

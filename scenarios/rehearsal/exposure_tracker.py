@@ -7,13 +7,13 @@ import msgspec
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.eventlog.events import Event
 from kcsim.eventlog.state_changes import PartitionChanged, RegistrationChanged
-from kcsim.scenarios.rehearsal.exposure import GRAVITY, Exposed, Exposure, InSync, exposures
+from kcsim.scenarios.rehearsal.exposure import AS_GRAVE, GRAVITY, Exposed, Exposure, InSync, exposures
 from kcsim.scenarios.what_if.cluster_health import KnownSizes
 from kcsim.vocabulary import TopicPartition
 
 
 class PlanHarm(msgspec.Struct, frozen=True):
-    """An exposure of a partition that it did not have before a step.
+    """An exposure of a partition that had none as grave before a step.
 
     Attributes:
         at_ms: after the beginning of the step.
@@ -92,7 +92,7 @@ class ExposureTracker:
         self._add_time(tp, t_ms)
         self._now[tp] = exposures(of, self._racks)
         for exposure, exposed in self._now[tp].items():
-            if exposure not in self.before[tp]:
+            if AS_GRAVE[exposure].isdisjoint(self.before[tp]):
                 harm = PlanHarm(str(tp), t_ms - self._began_ms, exposure.name, str(exposed), exposed.brokers, of.isr)
                 self._harms.setdefault((tp, exposure), harm)
 
@@ -102,7 +102,7 @@ class ExposureTracker:
         self._since_ms[tp] = t_ms
 
     def harms(self) -> Sequence[PlanHarm]:
-        """Return the exposures that partitions did not have before, each once, in the order of their times.
+        """Return the exposures of partitions that had none as grave before, each once, in the order of their times.
 
         Only the gravest of a partition is returned, for its data and for acks=all each: while replicas are removed one by
         one, the ISR passes through others.

@@ -110,10 +110,11 @@ class RehearsalResult:
 
 def harm_of_run(run: StepOutcome, baseline: StepOutcome) -> Iterator[str]:
     """Yield what a run has done that the same failure would not have done without the plan."""
-    for name in run.losses:
-        yield f"{name} is offline" if name in run.offline else f"{name} is below min.insync.replicas"
-    for name in run.unclean:
-        yield f"{name}: a replica outside the ISR was elected: records are lost"
+    for name in run.losses if run.failure is not None else run.unclean:
+        if name in run.unclean:
+            yield f"{name}: a replica outside the ISR was elected: records are lost"
+        else:
+            yield f"{name} is offline" if name in run.offline else f"{name} is below min.insync.replicas"
     is_expected = run.failure is None or run.failure.kind is FailureKind.THROTTLE
     if run.stuck is not None and not is_expected:
         yield run.stuck
@@ -122,7 +123,8 @@ def harm_of_run(run: StepOutcome, baseline: StepOutcome) -> Iterator[str]:
     if run.stuck is None and baseline.stuck is None:
         for name, placed in run.final.items():
             expected = baseline.final[name]
-            if (placed.replicas, placed.isr) != (expected.replicas, expected.isr):
+            # A replica that was behind may have caught up, because its broker has restarted.
+            if placed.replicas != expected.replicas or not set(expected.isr).issubset(placed.isr):
                 yield f"{name} ends on {list(placed.replicas)} with ISR {list(placed.isr)}"
 
 

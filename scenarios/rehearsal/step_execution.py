@@ -51,10 +51,10 @@ class StepOutcome(msgspec.Struct, frozen=True):
         writes: of the controller's broker to ZooKeeper, from the beginning of the step on.
         smallest_isr: partition -> its smallest ISR.
         racks: partition -> the number of racks that its ISR is in at the end; empty if brokers have no racks.
-        harms: exposures of partitions that they did not have before the step; what the failure does, too.
+        harms: exposures of partitions that had none as grave before the step; those that the failure brings, too.
         exposed: partition -> its exposures before, during and after the step; only those that have any.
         offline, below_min_isr: partitions that were so just before the dead brokers came back; undisturbed, in the end.
-        losses: the partitions in `offline` or `below_min_isr` for which no such loss does it without the step.
+        losses: the partitions in `offline`, `below_min_isr` or `unclean` for which no such loss does it without the step.
         unavailable: partitions that clients could not use for a time.
         longest_unavailable_ms: the longest time for which one of them could not be used, and could be again.
         unclean: partitions of which a replica outside the ISR was elected: records are lost.
@@ -395,7 +395,9 @@ class _StepRun:
         if self._while_down is None or self._failure is None:
             return ()
         before = {str(tp): exposed.keys() for tp, exposed in self._exposures.before.items()}
-        return tuple(harmed_by_plan(offline, below_min_isr, before, self._failure.is_loss_of_rack))
+        lost = sorted({*offline, *self._observer.unclean})
+        below = [name for name in below_min_isr if name not in lost]
+        return tuple(harmed_by_plan(lost, below, before, self._failure.is_loss_of_rack))
 
     def _placed(self, tp: TopicPartition) -> Placed:
         topics = self._cluster.state.of_topics

@@ -80,6 +80,14 @@ def test_partitions_with_one_replica_are_not_the_fault_of_the_plan() -> None:
     assert max(len(run.offline) for run in result.steps[0].failing) == 1
 
 
+def test_a_partition_that_becomes_better_on_its_way_is_not_harmed() -> None:
+    """It has one replica. The copy to the same rack ends before the one to broker 4, which receives another one, too."""
+    snapshot = snapshot_of(led(0, 1), led(1, 3, 5))
+    result = rehearsed(snapshot, step_of("one", {0: (1, 2, 4), 1: (5, 4)}), limits=RehearsalLimits(2))
+    assert list(result.reasons()) == []
+    assert "OFFLINE_BY_RACK" in result.steps[0].undisturbed.exposed["orders-0"].during_ms
+
+
 def test_the_safest_order_mends_first_what_is_most_exposed() -> None:
     """Partition 1 has one replica in sync, partition 0 has both in rack a."""
     snapshot = snapshot_of(led(0, 1, 2), led(1, 3))

@@ -89,3 +89,14 @@ def test_a_replica_that_is_behind_in_the_snapshot_keeps_the_step_from_completing
 def test_the_same_run_gives_the_same_outcome() -> None:
     failure = dies(1, at_ms=12_345)
     assert execute_step(GOOD, failure) == execute_step(GOOD, failure)
+
+
+def test_records_that_the_same_loss_would_have_lost_before_are_not_lost_by_the_step() -> None:
+    """Broker 3 is behind, and unclean elections are enabled: broker 1 has the only good replica anyway."""
+    behind = replace(led(0, 1, 3), isr=(1,))
+    snapshot = snapshot_of(behind, led(1, 1, 3))
+    topic = replace(snapshot.topics[0], config={"unclean.leader.election.enable": "true"})
+    moving = one_step(replace(snapshot, topics=(topic,)), {0: (1, 4), 1: (1, 4)})
+    outcome = execute_step(moving, dies(1, at_ms=COPY_MS // 2))
+    assert outcome.unclean == ("orders-0",)
+    assert outcome.losses == ()
