@@ -16,7 +16,7 @@ from kcsim.scenarios.cli.snapshot_argument import SnapshotArgument, read_snapsho
 if TYPE_CHECKING:
     from kcsim.scenarios.rehearsal.plan_files import PlanStep
     from kcsim.scenarios.rehearsal.rehearse_plan import StepRun
-    from kcsim.scenarios.rehearsal.step_execution import StepOutcome
+    from kcsim.scenarios.rehearsal.step_outcome import StepOutcome
     from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 
 MS_PER_MINUTE = 60_000

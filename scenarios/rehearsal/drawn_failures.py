@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kcsim.scenarios.planning.batches import Batch
 from kcsim.scenarios.rehearsal.plan_failure import ControllerWrite, FailureKind, PlanFailure
 from kcsim.scenarios.rehearsal.rehearsed_step import RehearsedStep
-from kcsim.scenarios.rehearsal.step_execution import StepOutcome
+from kcsim.scenarios.rehearsal.step_outcome import StepOutcome
 from kcsim.scenarios.views.narration.story_words import duration
 
 AFTER_THE_END_MS = 60_000

@@ -120,7 +120,7 @@ class ExposureTracker:
         for tp in self._partitions:
             self._add_time(tp, now_ms)
         return {
-            str(tp): ExposureTimes(_names(self.before[tp]), _names(self._now[tp]), self._ms[tp])
+            str(tp): ExposureTimes(_names(self.before[tp]), _names(self._now[tp]), dict(self._ms[tp]))
             for tp in self._partitions
             if self.before[tp] or self._ms[tp]
         }

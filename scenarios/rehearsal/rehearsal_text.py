@@ -12,8 +12,8 @@ from kcsim.scenarios.rehearsal.plan_failure import FailureKind
 from kcsim.scenarios.rehearsal.plan_files import PlanStep
 from kcsim.scenarios.rehearsal.rehearse_plan import RehearsalResult, StepTrials, harm_of_run
 from kcsim.scenarios.rehearsal.rehearsed_step import RehearsalSettings
-from kcsim.scenarios.rehearsal.step_execution import StepOutcome
 from kcsim.scenarios.rehearsal.step_orders import StepOrder
+from kcsim.scenarios.rehearsal.step_outcome import StepOutcome
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.scenarios.views.narration.story_words import duration
 from kcsim.scenarios.views.terminal.table import table
@@ -132,6 +132,8 @@ def _failures(result: RehearsalResult, everything: bool) -> Iterator[str]:
             rows += [(f"  {run.failure.what}", "", *_costs([(run, baseline)])) for run, baseline in of_kind if run.failure]
     yield from table(header, rows)
     yield "offline, below min ISR: partitions, until the dead brokers return; records lost: of partitions; in the worst run"
+    if missed := sum(not run.happened for run, _ in pairs):
+        yield f"in {missed} of these runs the failure did not happen: the controller made fewer writes than expected"
     for name, trials in zip(result.names, result.steps, strict=False):
         if trials.sampled < len(trials.undisturbed.smallest_isr):
             yield f"{name}: these runs have {trials.sampled} of its {len(trials.undisturbed.smallest_isr)} partitions"

@@ -21,8 +21,9 @@ from kcsim.scenarios.rehearsal.rehearsed_step import (
     with_partitions_of,
     with_placed,
 )
-from kcsim.scenarios.rehearsal.step_execution import StepOutcome, execute_step
+from kcsim.scenarios.rehearsal.step_execution import execute_step
 from kcsim.scenarios.rehearsal.step_orders import StepOrder, draw_orders, exposed_in, safest_first
+from kcsim.scenarios.rehearsal.step_outcome import StepOutcome
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.vocabulary import TopicPartition
 

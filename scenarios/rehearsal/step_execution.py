@@ -6,13 +6,11 @@ does not accept it, because it or another broker is dead. Brokers that died come
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-import msgspec
-
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.simulated_environment import run_simulated
 from kcsim.brokers.config import BrokerConfig
-from kcsim.brokers.invariants import INVARIANTS, InvariantChecker
+from kcsim.brokers.invariants import INVARIANTS, InvariantChecker, Violation
 from kcsim.controller.decisions.placement import Replicas
 from kcsim.controller.events import ElectionType
 from kcsim.controller.requests import ErrorCode
@@ -23,9 +21,10 @@ from kcsim.eventlog.state_changes import PartitionChanged, ProcessChanged, Regis
 from kcsim.runtime.ports import Promise
 from kcsim.scenarios.rehearsal.copy_progress import CopyKey, CopyProgress
 from kcsim.scenarios.rehearsal.exposure import harmed_by_plan
-from kcsim.scenarios.rehearsal.exposure_tracker import ExposureTimes, ExposureTracker, PlanHarm
+from kcsim.scenarios.rehearsal.exposure_tracker import ExposureTimes, ExposureTracker
 from kcsim.scenarios.rehearsal.plan_failure import PlanFailure
 from kcsim.scenarios.rehearsal.rehearsed_step import Placed, RehearsedStep
+from kcsim.scenarios.rehearsal.step_outcome import StepOutcome
 from kcsim.scenarios.what_if.cluster_health import KnownSizes
 from kcsim.scenarios.what_if.cluster_observer import ClusterObserver
 from kcsim.scenarios.what_if.simulated_state import bring_into_state, cluster_spec, disks_of
@@ -38,47 +37,6 @@ GATHER_MS = 100
 """Changes of so much time are looked at together."""
 STUCK_AFTER_MS = 120_000
 """A step in which nothing changes for so long, and no copy comes closer to its end, never completes."""
-
-
-class StepOutcome(msgspec.Struct, frozen=True):
-    """One run of a step.
-
-    Attributes:
-        failure: None: undisturbed.
-        happened: whether the failure happened; a controller that makes fewer writes than expected does not die.
-        stuck: why the step did not complete; None: it did.
-        duration_ms: until the step was complete, or stuck.
-        writes: of the controller's broker to ZooKeeper, from the beginning of the step on.
-        smallest_isr: partition -> its smallest ISR.
-        racks: partition -> the number of racks that its ISR is in at the end; empty if brokers have no racks.
-        harms: exposures of partitions that had none as grave before the step; those that the failure brings, too.
-        exposed: partition -> its exposures before, during and after the step; only those that have any.
-        offline, below_min_isr: partitions that were so just before the dead brokers came back; undisturbed, in the end.
-        losses: the partitions in `offline`, `below_min_isr` or `unclean` for which no such loss does it without the step.
-        unavailable: partitions that clients could not use for a time.
-        longest_unavailable_ms: the longest time for which one of them could not be used, and could be again.
-        unclean: partitions of which a replica outside the ISR was elected: records are lost.
-        violations: invariants that did not hold.
-        final: where every partition of the step is in the end.
-    """
-
-    failure: PlanFailure | None
-    happened: bool
-    stuck: str | None
-    duration_ms: int
-    writes: int
-    smallest_isr: dict[str, int]
-    racks: dict[str, int]
-    harms: tuple[PlanHarm, ...]
-    exposed: dict[str, ExposureTimes]
-    offline: tuple[str, ...]
-    below_min_isr: tuple[str, ...]
-    losses: tuple[str, ...]
-    unavailable: int
-    longest_unavailable_ms: int
-    unclean: tuple[str, ...]
-    violations: tuple[str, ...]
-    final: dict[str, Placed]
 
 
 def execute_step(rehearsed: RehearsedStep, failure: PlanFailure | None = None) -> StepOutcome:
@@ -149,6 +107,17 @@ class _StepRun:
         # A replica that was behind in the snapshot stays so until its broker restarts: that is no violation.
         is_whole = all(set(known.replicas) <= set(known.isr) for known in self._known.values())
         checker.at_end(quiescent=True, recovered=is_whole and stuck is None)
+        return self._outcome(stuck, duration_ms, exposed, racks, checker.violations[before:])
+
+    def _outcome(
+        self,
+        stuck: str | None,
+        duration_ms: int,
+        exposed: dict[str, ExposureTimes],
+        racks: dict[str, int],
+        violations: Sequence[Violation],
+    ) -> StepOutcome:
+        """Return what has happened. Args: exposed, racks: as they were when the step was complete."""
         outages = self._observer.outages_since(self._began_ms)
         offline, below_min_isr = self._while_down or self._harmed_now()
         return StepOutcome(
@@ -167,7 +136,7 @@ class _StepRun:
             unavailable=len({(outage.topic, outage.partition) for outage in outages}),
             longest_unavailable_ms=max((o.until_ms - o.from_ms for o in outages if o.is_over), default=0),
             unclean=tuple(sorted(self._observer.unclean)),
-            violations=tuple(map(str, checker.violations[before:])),
+            violations=tuple(map(str, violations)),
             final={str(tp): self._placed(tp) for tp in self._known},
         )
 

@@ -14,7 +14,7 @@ import msgspec
 
 from kcsim.scenarios.rehearsal.exposure import Exposure
 from kcsim.scenarios.rehearsal.exposure_tracker import ExposureTimes
-from kcsim.scenarios.rehearsal.step_execution import StepOutcome
+from kcsim.scenarios.rehearsal.step_outcome import StepOutcome
 
 LEAST_DIFFERENCE_MS = 1_000
 """Times that differ by less, or by less than a hundredth of the plan's duration, are equal."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from kcsim.scenarios.rehearsal.plan_files import PlanStep
 from kcsim.scenarios.rehearsal.rehearse_plan import RehearsalLimits, RehearsalResult, StepRun, do_run, rehearse_plan
 from kcsim.scenarios.rehearsal.rehearsed_step import RehearsalSettings, RehearsedStep, rehearsed_step
-from kcsim.scenarios.rehearsal.step_execution import StepOutcome
+from kcsim.scenarios.rehearsal.step_outcome import StepOutcome
 from kcsim.scenarios.snapshots.snapshot_format import (
     ControlPlaneSnapshot,
     SnapshotBroker,

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from kcsim.scenarios.rehearsal.exposure import Exposure
 from kcsim.scenarios.rehearsal.exposure_tracker import ExposureTimes
 from kcsim.scenarios.rehearsal.rehearsed_step import Placed
-from kcsim.scenarios.rehearsal.step_execution import StepOutcome
 from kcsim.scenarios.rehearsal.step_orders import draw_orders, exposed_in, safest_first
+from kcsim.scenarios.rehearsal.step_outcome import StepOutcome
 
 BROKER, RACK = Exposure.OFFLINE_BY_BROKER.name, Exposure.OFFLINE_BY_RACK.name
 SECOND = 1_000
