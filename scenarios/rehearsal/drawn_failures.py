@@ -1,6 +1,7 @@
 """Chooses the failures of a rehearsal from its undisturbed runs: all of them, or a sample drawn with the seed."""
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -106,11 +107,19 @@ def _loss_after_first_harm(steps: Sequence[RehearsedStep], undisturbed: Sequence
 
 
 def lowest_throttle(batch: Batch) -> int:
-    """Return the bytes per s that producers write to the partitions of a batch, for the broker with most of them.
+    """Return the bytes per s that the throttle of a batch has to exceed, because of what producers write meanwhile.
 
-    With a throttle of no more than that, the copies of the batch never catch up.
+    With no more, copies to some broker, or from it, never catch up; more may be needed. A broker that a partition leaves
+    sends nothing for it any more once the partition is complete, so of these partitions only the one with most counts.
     """
-    return int(max((*batch.rates_in.values(), *batch.rates_out.values()), default=0.0))
+    staying, leaving = Counter[int](), Counter[int]()
+    for move in (move for move in batch.moves if move.added):
+        rate = move.bytes_in_per_s * len(move.added)
+        if move.source in move.after:
+            staying[move.source] += rate  # type: ignore[assignment]  # a Counter also counts floats
+        else:
+            leaving[move.source] = max(leaving[move.source], rate)  # type: ignore[assignment]
+    return int(max((*batch.rates_in.values(), *(staying + leaving).values()), default=0.0))
 
 
 def _low_throttle(steps: Sequence[RehearsedStep]) -> Iterator[StepWithFailure]:

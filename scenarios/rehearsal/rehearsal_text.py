@@ -96,7 +96,7 @@ def _steps(result: RehearsalResult) -> Iterator[str]:
     if any(trials.undisturbed.racks for trials in result.steps):
         yield "racks: how many the ISR of a partition is in when the step is complete, at least"
     if lowest := max(lowest_throttle(trials.batch) for trials in result.steps):
-        yield f"a throttle has to be above {lowest} bytes/s: so much do producers write to the partitions of one step"
+        yield f"a throttle has to be above {lowest} bytes/s: so much do producers write to partitions of one step"
 
 
 def _brokers(batches: Sequence[Batch], everything: bool) -> Iterator[str]:

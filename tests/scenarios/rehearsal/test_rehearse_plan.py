@@ -5,13 +5,15 @@ import pytest
 from kcsim.scenarios.planning.batches import BatchLimits, in_batches
 from kcsim.scenarios.planning.goals import parse_goals
 from kcsim.scenarios.planning.reassignment_plan import make_plan
+from kcsim.scenarios.rehearsal.drawn_failures import lowest_throttle
 from kcsim.scenarios.rehearsal.plan_failure import FailureKind
 from kcsim.scenarios.rehearsal.plan_files import PlanStep
 from kcsim.scenarios.rehearsal.rehearse_plan import RehearsalLimits, RehearsalResult
 from kcsim.scenarios.rehearsal.rehearsed_step import RehearsalSettings
+from kcsim.scenarios.rehearsal.step_execution import execute_step
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.vocabulary import BrokerId
-from tests.scenarios.rehearsal.rehearsed_plans import MIB, led, rehearsed, snapshot_of, step_of
+from tests.scenarios.rehearsal.rehearsed_plans import MIB, led, one_step, rehearsed, snapshot_of, step_of
 
 SNAPSHOT = snapshot_of(led(0, 1, 3), led(1, 3, 5), led(2, 5, 1))
 SMALL = RehearsalLimits(failures=3)
@@ -123,6 +125,17 @@ def test_the_lowest_throttle_is_tried_where_rates_are_known_and_is_no_harm() -> 
     assert low.failure.throttle == 1_000
     assert low.stuck is not None
     assert list(result.reasons()) == []
+
+
+def test_a_broker_that_partitions_leave_sends_for_one_after_the_other() -> None:
+    """Broker 1 sends what producers write to both until one of them has left it: the throttle need not exceed the sum."""
+    leaves = snapshot_of(led(0, 1, size=1_000, rate=1_000.0), led(1, 1, size=50_000, rate=900.0))
+    step = one_step(leaves, {0: (3,), 1: (4,)}, throttle=1_850)
+    assert lowest_throttle(step.batch()) == 1_000
+    assert execute_step(step).stuck is None
+    stays = one_step(leaves, {0: (1, 3), 1: (1, 4)}, throttle=1_850)
+    assert lowest_throttle(stays.batch()) == 1_900
+    assert execute_step(stays).stuck is not None
 
 
 def test_large_steps_are_sampled_with_what_they_harm() -> None:
