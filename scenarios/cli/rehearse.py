@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
+from kcsim.scenarios.cli.setting_option import parse_settings
 from kcsim.scenarios.cli.snapshot_argument import SnapshotArgument, read_snapshot_argument
 
 if TYPE_CHECKING:
@@ -42,6 +44,14 @@ def rehearse(
         typer.Option(metavar="BROKER[:RACK]", help="A broker that is started before the plan; may be repeated."),
     ] = None,
     down: Annotated[float, typer.Option(min=1, metavar="MINUTES", help="How long a broker that dies stays dead.")] = 10,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            autocompletion=completion.settings,
+            help="A setting of all brokers, from the beginning; may be repeated.",
+        ),
+    ] = None,
     runs: Annotated[
         int, typer.Option(min=1, metavar="N", help="The most runs for each kind of failure; more are a sample.")
     ] = 40,
@@ -74,9 +84,10 @@ def rehearse(
     from kcsim.scenarios.rehearsal.rehearse_plan import RehearsalLimits, rehearse_plan
     from kcsim.scenarios.rehearsal.rehearsed_step import RehearsalSettings
 
+    of_brokers = parse_settings(setting)
     snapshot = _snapshot(file, start or [])
     steps = _plan(plan, snapshot)
-    settings = RehearsalSettings(throttle, round(down * MS_PER_MINUTE), seed)
+    settings = RehearsalSettings(throttle, round(down * MS_PER_MINUTE), seed, of_brokers)
     limits = RehearsalLimits(runs, partitions)
     began_s = time.monotonic()
     try:

@@ -5,11 +5,12 @@ is not simulated; leaders are not balanced automatically; the throttle of a reas
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 from msgspec.structs import replace
 
+from kcsim.brokers.config import Value
 from kcsim.scenarios.planning.batches import Batch
 from kcsim.scenarios.planning.problem_of_goals import size_of
 from kcsim.scenarios.planning.reassignment_plan import PartitionMove
@@ -86,11 +87,13 @@ class RehearsalSettings:
     Attributes:
         throttle: bytes per s that a broker receives, and sends, for the plan; None: any number.
         down_ms: for how long a broker stays dead.
+        of_brokers: settings of all brokers, from the beginning.
     """
 
     throttle: int | None = None
     down_ms: int = 600_000
     seed: int = 0
+    of_brokers: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

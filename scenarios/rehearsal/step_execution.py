@@ -41,8 +41,7 @@ STUCK_AFTER_MS = 120_000
 
 def execute_step(rehearsed: RehearsedStep, failure: PlanFailure | None = None) -> StepOutcome:
     """Execute a step in virtual time. Raises: ClusterError, TimedOutError."""
-    spec = cluster_spec(rehearsed.cluster, {})
-    seed = rehearsed.settings.seed
+    spec, seed = cluster_spec(rehearsed.cluster, rehearsed.settings.of_brokers), rehearsed.settings.seed
     observer = ClusterObserver()
     outcomes: list[StepOutcome] = []
 
@@ -75,8 +74,9 @@ class _StepRun:
         self._step = rehearsed.step
         self._failure = failure
         self._observer = observer
-        sizes = KnownSizes(rehearsed.cluster, BrokerConfig.of({}).min_insync_replicas)
+        sizes = KnownSizes(rehearsed.cluster, BrokerConfig.of(rehearsed.settings.of_brokers).min_insync_replicas)
         self._exposures = ExposureTracker(cluster, sizes, rehearsed.racks)
+        observer.unclean.clear()  # what the first controller has found in the snapshot is not the work of the step
         self._began_ms = cluster.runtime.now_ms()
         self._controller = f"broker-{cluster.state.working_controller}"
         self._known = dict(rehearsed.cluster.partitions())

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot, encode_snapshot
 from tests.scenarios.cli.live_cluster import kcsim
@@ -96,6 +97,17 @@ def test_a_new_broker_is_started_first(folder: Path) -> None:
     assert status == 0, out
 
 
+def test_settings_of_the_brokers_own_files_are_given_as_options(folder: Path) -> None:
+    """With two of two replicas that have to be in sync, each loss ends writes; with two of three it does not."""
+    cluster = snapshot_of(led(0, 1, 3, 5))
+    (topic,) = cluster.topics
+    (folder / "three.json").write_bytes(encode_snapshot(replace(cluster, topics=(replace(topic, config={}),))))
+    (folder / "fewer.json").write_text(plan_text({"orders-0": (1, 3)}))
+    assert rehearse(folder, "fewer.json", *FEW, cluster="three.json")[0] == 0
+    status, out, _ = rehearse(folder, "fewer.json", *FEW, "--setting", "min.insync.replicas=2", cluster="three.json")
+    assert (status, "the loss of one broker ends writes with acks=all" in out) == (1, True)
+
+
 def test_the_output_of_generate_is_a_plan(folder: Path) -> None:
     current = plan_text({"orders-0": (1, 3)})
     printed = f"Current partition replica assignment\n{current}\n\nProposed partition reassignment configuration\n"
@@ -149,6 +161,7 @@ def test_other_wrong_input_ends_with_one_line(folder: Path) -> None:
         ("good.json", "cluster.json", ("--start", "x"), 64, "--start: 'x' is not BROKER or BROKER:RACK"),
         ("good.json", "cluster.json", ("--start", "1:a"), 64, "--start: broker 1 is registered in the snapshot already"),
         ("good.json", "cluster.json", (), 64, "good.elections.json: partition orders-1 is not in the plan"),
+        ("good.json", "cluster.json", ("--setting", "no.such=1"), 64, "--setting: unknown setting 'no.such'"),
         ("gap", "cluster.json", (), 64, "there is no a.batch-1.json among 1 batches"),
         ("two", "cluster.json", (), 64, "the batches of several plans: a, b; a folder has those of one"),
         ("two/..", "cluster.json", ("--runs", "0"), 64, "--runs"),

@@ -100,3 +100,13 @@ def test_records_that_the_same_loss_would_have_lost_before_are_not_lost_by_the_s
     outcome = execute_step(moving, dies(1, at_ms=COPY_MS // 2))
     assert outcome.unclean == ("orders-0",)
     assert outcome.losses == ()
+
+
+def test_an_unclean_election_before_the_step_is_not_its_work() -> None:
+    """Broker 9, which is dead, has the only replica in sync: the first controller elects broker 1, step or no step."""
+    dead = replace(led(0, 9, 1), isr=(9,))
+    snapshot = snapshot_of(dead)
+    topic = replace(snapshot.topics[0], config={"unclean.leader.election.enable": "true"})
+    outcome = execute_step(one_step(replace(snapshot, topics=(topic,)), {0: (1, 4)}))
+    assert (outcome.stuck, outcome.unclean) == (None, ())
+    assert outcome.final["orders-0"].isr == (1, 4)
