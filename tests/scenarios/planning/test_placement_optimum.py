@@ -35,12 +35,18 @@ def drawn_snapshot(seed: int) -> ControlPlaneSnapshot:
     return ControlPlaneSnapshot("drawn", "t", brokers=brokers, topics=(SnapshotTopic("orders", tuple(partitions)),))
 
 
-def placements(snapshot: ControlPlaneSnapshot, brokers: Mapping[int, str | None], rack_aware: bool) -> Iterator[Placement]:
-    """Yield every placement with the present replication factors, spread over the racks if that is asked for."""
+def placements(
+    snapshot: ControlPlaneSnapshot, brokers: Mapping[int, str | None], rack_aware: bool, wanted: int | None = None
+) -> Iterator[Placement]:
+    """Yield every placement, spread over the racks if that is asked for.
+
+    Args:
+        wanted: the replication factor; None: the present ones.
+    """
     count = len(set(brokers.values()))
     choices = []
     for _, partition in snapshot.partitions():
-        factor = len(partition.replicas)
+        factor = len(partition.replicas) if wanted is None else wanted
         sets = list(combinations(brokers, factor))
         before = Counter(brokers.get(broker) for broker in partition.replicas if broker in brokers)
         found = []
@@ -100,6 +106,28 @@ def test_racks_are_repaired_with_the_fewest_bytes(seed: int, goals: list[str]) -
     found = judge(snapshot, planned(snapshot, parse_goals(goals)), brokers)
     judged = [judge(snapshot, one, brokers) for one in placements(snapshot, brokers, True)]
     assert found == (min(judged) if goals == ["rack-aware"] else min(judged, key=lambda one: one[::-1]))
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3])
+@pytest.mark.parametrize("seed", tiered(range(100), fast=20, slow=10))
+def test_another_replication_factor_is_reached_with_the_fewest_bytes(seed: int, factor: int) -> None:
+    """Replicas that are dropped move no bytes; of those placements that move as few, none is more even."""
+    snapshot = drawn_snapshot(seed)
+    brokers = {broker.id: broker.rack for broker in snapshot.brokers}
+    found = judge(snapshot, planned(snapshot, parse_goals([f"replication-factor {factor}"])), brokers)
+    assert found == min(judge(snapshot, one, brokers) for one in placements(snapshot, brokers, False, factor))
+
+
+@pytest.mark.parametrize("seed", tiered(range(100), fast=20, slow=10))
+def test_a_replacement_moves_the_bytes_of_the_broker_that_leaves_and_no_others(seed: int) -> None:
+    snapshot = drawn_snapshot(seed)
+    racks = {broker.id: broker.rack for broker in snapshot.brokers}
+    brokers = {**{broker: rack for broker, rack in racks.items() if broker != 1}, 9: racks[1]}
+    found = planned(snapshot, parse_goals(["replace 1=9"]))
+    moved, _ = judge(snapshot, found, brokers)
+    assert moved == min(judge(snapshot, one, brokers)[0] for one in placements(snapshot, brokers, False))
+    expected = [{9 if broker == 1 else broker for broker in partition.replicas} for _, partition in snapshot.partitions()]
+    assert list(map(set, found)) == expected
 
 
 def with_added(snapshot: ControlPlaneSnapshot, placement: Placement) -> bool:
