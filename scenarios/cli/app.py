@@ -27,6 +27,7 @@ from kcsim.scenarios.cli import (
     fault,
     groups,
     import_,
+    incident,
     infer,
     learn,
     plan,
@@ -93,7 +94,12 @@ COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = Mappin
             "infer": infer.infer,
             "groups": groups.app,
         },
-        "Ask about your own cluster": {"snapshot": snapshot.snapshot, "what-if": what_if.what_if, "plan": plan.plan},
+        "Ask about your own cluster": {
+            "snapshot": snapshot.snapshot,
+            "what-if": what_if.what_if,
+            "plan": plan.plan,
+            "incident": incident.incident,
+        },
         "Other sources, and large histories": {"zk": zk.app, "import": import_.app, "spark": spark.app},
         "Help": {"doctor": doctor.doctor},
     }
