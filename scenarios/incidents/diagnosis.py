@@ -30,6 +30,7 @@ REQUESTS = (
 """Where the clients of administrators write: requests, settings, and new topics and partitions."""
 OF_KAFKA = ("/controller", "/brokers", "/admin", "/config", "/isr_change_notification", "/log_dir_event_notification")
 STATE = "/state"
+TOGETHER_MS = 1_000
 SUBJECT_ZOOKEEPER = "ZooKeeper"
 AROUND_BEFORE_MS, AROUND_AFTER_MS = 1_000, 5_000
 """Clocks and logs of brokers differ by as much."""
@@ -227,6 +228,10 @@ class _History:
 
     def ended(self) -> Iterator[Registration]:
         for broker, what in self._ended:
+            together = sum(
+                other != broker and of.is_expired and abs(of.event.t_ms - what.event.t_ms) <= TOGETHER_MS
+                for other, of in self._ended
+            )
             yield Registration(
                 broker,
                 what.registered_ms,
@@ -236,6 +241,7 @@ class _History:
                 what.back_ms,
                 what.was_controller,
                 what.drained,
+                together,
             )
 
     def controllers_deleted(self, losses: Sequence[Finding]) -> Iterator[Finding]:

@@ -96,6 +96,7 @@ class Finding:
         candidates: the likeliest first.
         brokers: those that it happened to.
         was_controller: whether one of them was the controller.
+        is_expired: whether a session of a broker expired.
         back_ms: when the broker had registered again; None: not in these logs, or no registration was lost.
     """
 
@@ -109,6 +110,7 @@ class Finding:
     brokers: tuple[int, ...] = ()
     was_controller: bool = False
     back_ms: int | None = None
+    is_expired: bool = False
 
     @property
     def possible(self) -> tuple[Candidate, ...]:

@@ -22,6 +22,10 @@ from kcsim.zk.capture.zookeeper_import import events_of_logs, scan_transaction_l
 from kcsim.zk.files.data_directory import DataDirectory, NoSuchFilesError
 from kcsim.zk.files.log_writer import VERSION_2
 
+OF_CONNECTIONS = (SignKind.SESSION, SignKind.RECONNECTING, SignKind.SILENCE)
+OTHER_FILES = ("kafka.controller", "state.change.logger")
+"""Loggers of Kafka whose lines are in controller.log and state-change.log."""
+
 
 class IncidentLogsError(Exception):
     """Files that are not the logs of a cluster with ZooKeeper. The message is one line that says why."""
@@ -37,6 +41,7 @@ class IncidentLogs:
         events: the history.
         signs: those of all brokers, in order of time; their times count from began_ms, too.
         lines: broker -> the times of all its records, in order; brokers without log files are left out.
+        server_logs: brokers of which there is a server.log: else signs of them are missing because their file is.
         settings: the brokers' settings, as far as a log has them.
         has_transactions: whether the history comes from ZooKeeper's log.
         not_shown: what the files do not show, as far as the import noticed it.
@@ -48,10 +53,16 @@ class IncidentLogs:
     events: Sequence[Event]
     signs: tuple[BrokerSign, ...]
     lines: Mapping[int, Sequence[int]]
+    server_logs: frozenset[int]
     settings: Mapping[str, str]
     has_transactions: bool
     not_shown: tuple[str, ...]
     remarks: tuple[str, ...]
+
+    @property
+    def connection_logs(self) -> frozenset[int]:
+        """The brokers whose files have lines of ZooKeeper's client, so that a missing one of its lines says something."""
+        return frozenset(sign.broker for sign in self.signs if sign.kind in OF_CONNECTIONS)
 
     @property
     def session_timeout_ms(self) -> int | None:
@@ -106,7 +117,16 @@ def read_incident_logs(paths: Sequence[Path], zone: ToUtc | None = None, chroot:
     lines = {broker: sorted(map(convert, times)) for broker, times in sorted(read.lines.items())}
     not_shown = () if survey is None or of_zookeeper else tuple(map(str, survey.not_shown))
     return IncidentLogs(
-        source, began_ms, events, tuple(signs), lines, read.settings, bool(of_zookeeper), not_shown, tuple(remarks)
+        source,
+        began_ms,
+        events,
+        tuple(signs),
+        lines,
+        frozenset(read.server_logs),
+        read.settings,
+        bool(of_zookeeper),
+        not_shown,
+        tuple(remarks),
     )
 
 
@@ -140,6 +160,7 @@ class _BrokerLogsReader:
 
     signs: list[BrokerSign] = field(default_factory=list)
     lines: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    server_logs: set[int] = field(default_factory=set)
     settings: dict[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
@@ -163,5 +184,7 @@ class _BrokerLogsReader:
         (owner,) = owners
         for t_ms, record in records:
             self.lines[owner].append(t_ms)
+            if not record.logger.startswith(OTHER_FILES):
+                self.server_logs.add(owner)
             self.signs += signs_in(record, owner, t_ms, file)
             self.settings.update(settings_in(record))

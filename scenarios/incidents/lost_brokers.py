@@ -40,6 +40,7 @@ class Registration:
         back_ms: when the broker registered again; None: not in these logs.
         was_controller: whether the broker was the controller.
         drained: leaders that the controller moved away beforehand.
+        together: how many other brokers' sessions expired at about the same time.
     """
 
     broker: int
@@ -50,6 +51,7 @@ class Registration:
     back_ms: int | None
     was_controller: bool
     drained: int
+    together: int = 0
 
 
 class _Look:
@@ -59,7 +61,8 @@ class _Look:
         self.lost = lost
         self.logs = logs
         self.timeout_ms = logs.session_timeout_ms or DEFAULT_SESSION_TIMEOUT_MS
-        self.has_log = lost.broker in logs.lines
+        self.has_log = lost.broker in logs.server_logs
+        self.has_connection_log = lost.broker in logs.connection_logs
         own = [sign for sign in logs.signs if sign.broker == lost.broker]
         self.restart = next(
             (s for s in own if s.kind is SignKind.STARTED and s.t_ms > lost.from_ms), None
@@ -122,6 +125,7 @@ def finding_of(lost: Registration, logs: IncidentLogs) -> Finding:
         (lost.broker,),
         lost.was_controller,
         lost.back_ms,
+        lost.is_expired,
     )
 
 
@@ -229,9 +233,9 @@ def _frozen(look: _Look) -> Candidate:
         text = f"its client of ZooKeeper should give up after {limit}, and did so only after {duration(sign.value)}"
         speaks_for.append(_of(sign, text))
     speaks_for += [Evidence(one.text) for one in _lived(look)]
-    if look.lived_on and not look.reconnects:
+    if look.lived_on and look.has_connection_log and not look.reconnects:
         speaks_for.append(Evidence("it logged nothing while its session ran out"))
-    if look.logs.lines and not look.peers and len(look.logs.lines) > 1:
+    if not look.peers and look.logs.server_logs - {look.lost.broker}:
         speaks_for.append(Evidence("no connection of another broker to it broke"))
     against = [*_not_expired(look), *_refused(look), *_shutdown(look), *_disk(look)]
     against += _noticed(look)
@@ -252,22 +256,24 @@ def _cut_off(look: _Look) -> Candidate:
     speaks_for = [*_expired(look), *_noticed(look)]
     speaks_for += [Evidence(one.text) for one in _lived(look)]
     against = [*_not_expired(look), *_refused(look), *_shutdown(look), *_disk(look)]
-    if look.has_log and not look.reconnects:
+    if look.has_connection_log and not look.reconnects:
         against.append(Evidence("it did not try to reconnect before its session ended", True))
-    others = [broker for broker in look.logs.lines if broker != look.lost.broker]
+    others = look.logs.connection_logs - {look.lost.broker}
     if others and len(look.others_away) * 2 > len(others):
         against.append(Evidence("other brokers lost ZooKeeper at the same time", True))
     return Candidate(FaultKind.CUT_OFF, speaks_for, against)
 
 
 def _zookeeper_away(look: _Look) -> Candidate:
-    others = [broker for broker in look.logs.lines if broker != look.lost.broker]
+    others = look.logs.connection_logs - {look.lost.broker}
     away = look.others_away
     speaks_for = _noticed(look) if away else []
+    if look.lost.together:
+        speaks_for.append(Evidence(f"the sessions of {look.lost.together} other brokers expired at the same time"))
     speaks_for += [_of(sign, f"broker-{broker} lost its connection, too", False) for broker, sign in sorted(away.items())]
     against = [*_not_expired(look), *_shutdown(look), *_disk(look), *_refused(look)]
     if others and len(away) * 2 <= len(others):
         against.append(Evidence("most other brokers kept their connections to ZooKeeper", True))
-    if look.has_log and not look.reconnects:
+    if look.has_connection_log and not look.reconnects:
         against.append(Evidence("it did not try to reconnect before its session ended", True))
     return Candidate(FaultKind.ZOOKEEPER_AWAY, speaks_for, against)

@@ -19,8 +19,11 @@ from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.incidents.diagnosis import Diagnosis
 from kcsim.scenarios.incidents.findings import FaultKind, Finding
 from kcsim.scenarios.incidents.incident_logs import IncidentLogs
+from kcsim.scenarios.incidents.lost_brokers import DEFAULT_SESSION_TIMEOUT_MS
 from kcsim.scenarios.language.scenario_file import LoadedScenario, ScenarioFileError, load_text
 from kcsim.scenarios.language.yaml_text import yaml_text
+from kcsim.scenarios.views.narration.story_words import duration
+from kcsim.vocabulary import TopicPartition, TopicState
 from kcsim.znodes import paths
 
 FIRST_FAULT_MS = 20_000
@@ -39,8 +42,10 @@ OF_INTEREST = (
 NO_BALANCING = "auto.leader.rebalance.enable"
 PREFERRED = "PREFERRED"
 WRITER = "writer"
+SHORTEST_SESSION_MS = 1_000
 TOPIC_CONFIGS = paths.topic_config("")
-RESTART_WITHIN = "10m"
+RESTART_WITHIN, RESTART_MS = "10m", 500
+"""How long a broker that comes back may have to wait for the end of its session; the time from then until it starts."""
 
 
 class NotReproducibleError(Exception):
@@ -90,6 +95,8 @@ class _Scenario:
         self._before, self._end = ClusterState(), ClusterState()
         self._topics: dict[str, dict[int, list[int]]] = {}  # as they were when the scenario needs them first
         self._created_ms: dict[str, int] = {}
+        self._grown: set[TopicPartition] = set()
+        self._growth: list[tuple[int, str, dict[int, list[int]]]] = []  # partitions that a topic got after the first fault
         self._configs: dict[str, dict[str, str]] = {}
         self._brokers: set[int] = set()
         for event in self.logs.events:
@@ -111,14 +118,25 @@ class _Scenario:
         ):
             self._configs[path.rpartition("/")[2]] = json.loads(event.data).get("config", {})
         for topic, state in self._end.of_topics.topics.items():
-            known = self._topics.setdefault(topic, {})
-            if event.t_ms < self.first_ms or topic not in self._created_ms:
-                for partition, assignment in state.assignments.items():
-                    known[partition] = list(map(int, assignment.replicas))
-                    self._brokers.update(known[partition])
-            self._created_ms.setdefault(topic, event.t_ms)
+            self._note_topic(event.t_ms, topic, state)
         if event.kind is EventKind.LEADER_ELECTION and (event.rule or "").startswith("unclean") and event.topic:
             self._configs.setdefault(event.topic, {})["unclean.leader.election.enable"] = "true"
+
+    def _note_topic(self, t_ms: int, topic: str, state: TopicState) -> None:
+        """Note the assignment of a topic: the one before the first fault, or the first one of a topic or partition."""
+        known, is_known = self._topics.setdefault(topic, {}), topic in self._created_ms
+        grown: dict[int, list[int]] = {}
+        for partition, assignment in sorted(state.assignments.items()):
+            replicas = list(map(int, assignment.replicas))
+            if t_ms < self.first_ms or not is_known:
+                known[partition] = replicas
+            elif partition not in known and TopicPartition(topic, partition) not in self._grown:
+                grown[partition] = replicas
+            self._brokers.update(replicas)
+        self._created_ms.setdefault(topic, t_ms)
+        if grown:
+            self._grown.update(TopicPartition(topic, partition) for partition in grown)
+            self._growth.append((t_ms, topic, grown))
 
     # --- the file
 
@@ -178,7 +196,8 @@ class _Scenario:
         if (granted_ms := self.logs.session_timeout_ms) is not None:
             found["zookeeper.session.timeout.ms"] = granted_ms
         elif "zookeeper.session.timeout.ms" not in found:
-            self.assumed.append("the session time-out is Kafka's default, 18 s: no log shows it")
+            found["zookeeper.session.timeout.ms"] = timeout_ms = self._shortest_session_ms()
+            self.assumed.append(f"the session time-out is {duration(timeout_ms)}: no log shows it, nor a longer one")
         if self._is_under_load and "replica.lag.time.max.ms" not in found:
             shrunk = [one for one in self.diagnosis.findings if _is_behind(one)]
             lag_ms = max(100, min(one.seen_ms - one.began_ms for one in shrunk) * 2 // 3)
@@ -186,6 +205,11 @@ class _Scenario:
             text = f"replica.lag.time.max.ms is {lag_ms}: the logs show only that it is not much more than that"
             self.assumed.append(text)
         return found
+
+    def _shortest_session_ms(self) -> int:
+        """Return the shortest time from a fault to the end of the session, at most Kafka's default."""
+        lost = [one.seen_ms - one.began_ms for one in self.diagnosis.findings if one.is_expired]
+        return max(SHORTEST_SESSION_MS, min([*lost, DEFAULT_SESSION_TIMEOUT_MS]))
 
     @property
     def _is_under_load(self) -> bool:
@@ -247,9 +271,9 @@ class _Scenario:
                 yield began_ms, {verb: subject}
                 if ended_ms is not None:
                     # Kafka refuses to start while the session of the broker's last process is not over.
-                    yield ended_ms, {"wait": {"unregistered": subject}, "within": RESTART_WITHIN}
-                    starting_ms = max(0, (finding.back_ms or ended_ms) - ended_ms)
-                    yield ended_ms, {"start": subject, "after": f"{starting_ms}ms"}
+                    back_ms = (finding.back_ms or ended_ms) - RESTART_MS
+                    yield back_ms, {"wait": {"unregistered": subject}, "within": RESTART_WITHIN}
+                    yield back_ms, {"start": subject, "after": f"{RESTART_MS}ms"}
             case FaultKind.FROZEN | FaultKind.BEHIND:
                 yield began_ms, {"pause": subject}
                 if ended_ms is not None:
@@ -322,6 +346,11 @@ class _Scenario:
         for topic, t_ms in sorted(self._created_ms.items()):
             if not self._is_early(topic) and self._topics.get(topic):
                 yield t_ms, {"create-topic": topic}
+        for t_ms, topic, partitions in self._growth:
+            if len({len(replicas) for replicas in (*partitions.values(), *self._topics[topic].values())}) == 1:
+                yield t_ms, {"add-partitions": {topic: partitions}}
+            else:
+                self.assumed.append(f"{topic} got no more partitions: those of the logs have another number of replicas")
 
     def _late_brokers(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the starts of brokers that register after the first fault for the first time."""
