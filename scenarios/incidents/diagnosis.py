@@ -117,6 +117,7 @@ class _Ended:
     by_hand: bool
     was_controller: bool
     drained: int
+    session_ms: int | None
     back_ms: int | None = None
 
 
@@ -128,6 +129,7 @@ class _History:
     state: ClusterState = field(default_factory=ClusterState)
     requests: list[Finding] = field(default_factory=list)
     _registered_ms: dict[int, int] = field(default_factory=dict)
+    _sessions_ms: dict[str, int] = field(default_factory=dict)
     _ended: list[tuple[int, _Ended]] = field(default_factory=list)
     _deleted: list[tuple[Event, int, int | None]] = field(default_factory=list)  # holder, the next controller's time
     _shrunk: list[tuple[Event, TopicPartition, int, int | None]] = field(default_factory=list)
@@ -144,6 +146,8 @@ class _History:
         path = event.path or ""
         cause = self._by_seq.get(-1 if event.cause is None else event.cause)
         match event.kind:
+            case EventKind.SESSION_CREATED if event.session_id is not None:
+                self._sessions_ms[event.session_id] = event.t_ms
             case EventKind.BROKER_REGISTERED if event.broker_id is not None:
                 self._register(event.broker_id, event.t_ms)
             case EventKind.ZNODE_DELETED if path.startswith(BELOW_BROKER_IDS):
@@ -191,7 +195,17 @@ class _History:
         drained = sum(moved == broker and since_ms <= t_ms <= event.t_ms for t_ms, moved in self._moved)
         is_expired = is_closed and cause is not None and cause.error is not None
         was_controller = self.state.controller_id == broker or self._lost_role_with(broker, cause)
-        self._ended.append((broker, _Ended(event, since_ms, is_expired, not is_closed, was_controller, drained)))
+        session_ms = self._session_began_ms(broker, since_ms, cause.session_id if cause is not None else None)
+        ended = _Ended(event, since_ms, is_expired, not is_closed, was_controller, drained, session_ms)
+        self._ended.append((broker, ended))
+
+    def _session_began_ms(self, broker: int, registered_ms: int, session_id: str | None) -> int | None:
+        """Return when a broker's session was created: as ZooKeeper's log has it, else as the broker logged it."""
+        if session_id is not None:
+            return self._sessions_ms.get(session_id)
+        logged = [s.t_ms for s in self.logs.signs if s.broker == broker and s.kind is SignKind.SESSION]
+        # A session that expired is replaced a moment before or after the broker registers again.
+        return max((t_ms for t_ms in logged if t_ms <= registered_ms + AROUND_BEFORE_MS), default=None)
 
     def _lost_role_with(self, broker: int, cause: Event | None) -> bool:
         """Return whether the same end of a session has just removed /controller, before the registration."""
@@ -241,6 +255,7 @@ class _History:
                 what.back_ms,
                 what.was_controller,
                 what.drained,
+                what.session_ms,
                 together,
             )
 

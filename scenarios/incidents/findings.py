@@ -21,7 +21,7 @@ class FaultKind(StrEnum):
         "dmesg (out of memory), hs_err_pid*.log of the JVM, the machine's uptime: Kafka does not log who ended a process",
     )
     FROZEN = (
-        "was frozen: its process was alive, but did not run",
+        "was frozen: alive, but not running",
         "the JVM's log of garbage collections, the machine's steal time, signals such as SIGSTOP: Kafka logs none of them",
     )
     CUT_OFF = (
@@ -31,6 +31,10 @@ class FaultKind(StrEnum):
     ZOOKEEPER_AWAY = (
         "had no quorum, stood still, or could not be reached by most brokers",
         "the logs of ZooKeeper's servers",
+    )
+    EXPIRED = (
+        "had its session ended by somebody else, sooner than it could expire",
+        "the audit log of ZooKeeper names the client that closed it",
     )
     STOPPED = ("was shut down in order", "")
     DISK_LOST = ("lost a log directory", "the machine's log of disk errors")

@@ -16,6 +16,7 @@ from kcsim.brokers.apache_kafka.log_import.parse_statistics import ParseStatisti
 from kcsim.brokers.apache_kafka.log_import.record_parsing import ParsedRecord, read_lines
 from kcsim.brokers.apache_kafka.log_import.zone import ToUtc, local_ms, zone_named, zone_shown
 from kcsim.brokers.apache_kafka.log_lines.records import LogRecord
+from kcsim.eventlog.cluster_state import BELOW_BROKER_IDS
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.incidents.broker_signs import BrokerSign, SignKind, settings_in, signs_in, why_unreadable
 from kcsim.zk.capture.zookeeper_import import events_of_logs, scan_transaction_logs
@@ -70,7 +71,9 @@ class IncidentLogs:
         granted = [sign.value for sign in self.signs if sign.kind is SignKind.SESSION]
         if granted:
             return max(granted)
-        named = [event.duration_ms for event in self.events if event.kind is EventKind.SESSION_CREATED and event.duration_ms]
+        registered = {e.session_id for e in self.events if e.ephemeral and (e.path or "").startswith(BELOW_BROKER_IDS)}
+        created = (event for event in self.events if event.kind is EventKind.SESSION_CREATED)
+        named = [event.duration_ms for event in created if event.session_id in registered and event.duration_ms]
         return max(named, default=None)
 
 

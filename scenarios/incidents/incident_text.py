@@ -92,8 +92,8 @@ def _diagnosis(found: Investigation) -> Iterator[str]:
 def _what(finding: Finding) -> str:
     if finding.fault is not None:
         return finding.fault.value
-    kinds = " or ".join(candidate.kind.value for candidate in finding.possible)
-    return f"{finding.seen}: {kinds or 'no fault explains it'}"
+    kinds = "; or it ".join(candidate.kind.value for candidate in finding.possible)
+    return f"{finding.seen}; it {kinds}" if kinds else f"{finding.seen}; no fault explains it"
 
 
 def _finding(found: Investigation, first: Finding, title: str) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _finding(found: Investigation, first: Finding, title: str) -> Iterator[str]:
         yield f"{title}: {first.subject} {first.fault.value}, {when}{until}"
     elif first.possible:
         yield f"{title}: {first.subject} {first.seen}, {when}{until}"
-        yield f"These logs cannot tell which: it {', or '.join(one.kind.value for one in first.possible)}"
+        yield f"These logs cannot tell which: it {'; or it '.join(one.kind.value for one in first.possible)}"
     else:
         yield f"{title}: {first.subject} {first.seen}, {when}{until}; everything that could explain it is refuted"
     for candidate in first.possible:

@@ -40,6 +40,7 @@ class Registration:
         back_ms: when the broker registered again; None: not in these logs.
         was_controller: whether the broker was the controller.
         drained: leaders that the controller moved away beforehand.
+        session_ms: when its session was created; None: not shown.
         together: how many other brokers' sessions expired at about the same time.
     """
 
@@ -51,6 +52,7 @@ class Registration:
     back_ms: int | None
     was_controller: bool
     drained: int
+    session_ms: int | None = None
     together: int = 0
 
 
@@ -110,7 +112,7 @@ def finding_of(lost: Registration, logs: IncidentLogs) -> Finding:
         candidates: tuple[Candidate, ...] = (Candidate(FaultKind.UNREGISTERED, (hand,)),)
     else:
         candidates = by_likelihood(
-            [_stopped(look), _disk_lost(look), _killed(look), _frozen(look), _cut_off(look), _zookeeper_away(look)]
+            [of(look) for of in (_stopped, _disk_lost, _killed, _frozen, _cut_off, _zookeeper_away, _ended_by_force)]
         )
     began_ms, began_text = _beginning(look, candidates[0])
     seen = "lost its registration" + (": its session expired" if lost.is_expired else ": its session was closed")
@@ -150,7 +152,7 @@ def _beginning(look: _Look, likely: Candidate) -> tuple[int, str]:
         return look.shutdown[0].t_ms, f"its own log ({short_place(look.shutdown[0].place)})"
     if likely.kind is FaultKind.DISK_LOST and look.disk:
         return look.disk[0].t_ms, f"its own log ({short_place(look.disk[0].place)})"
-    if not lost.is_expired:
+    if not lost.is_expired or likely.kind is FaultKind.EXPIRED:
         return lost.ended_ms, "when its session was closed"
     if likely.kind is FaultKind.KILLED and (broken := [s for s in look.peers if s.kind is SignKind.PEER_DISCONNECTED]):
         return broken[0].t_ms, f"connections to it broke ({short_place(broken[0].place)})"
@@ -221,7 +223,7 @@ def _killed(look: _Look) -> Candidate:
         what = "and begins again with the start of a process" if look.restart else "and does not go on"
         place = short_place(look.restart.place) if look.restart else None
         speaks_for.append(Evidence(f"its log ends without a line of a shutdown, {what}", look.restart is not None, place))
-    against = [*_lived(look), *_not_expired(look), *_shutdown(look)]
+    against = [*_lived(look), *_not_expired(look), *_too_soon(look), *_shutdown(look)]
     against += [Evidence("the process ended itself, because of its disk", True)] if look.disk else []
     return Candidate(FaultKind.KILLED, speaks_for, against)
 
@@ -237,7 +239,7 @@ def _frozen(look: _Look) -> Candidate:
         speaks_for.append(Evidence("it logged nothing while its session ran out"))
     if not look.peers and look.logs.server_logs - {look.lost.broker}:
         speaks_for.append(Evidence("no connection of another broker to it broke"))
-    against = [*_not_expired(look), *_refused(look), *_shutdown(look), *_disk(look)]
+    against = [*_not_expired(look), *_too_soon(look), *_refused(look), *_shutdown(look), *_disk(look)]
     against += _noticed(look)
     if look.has_log and not look.lived_on and look.restart is not None:
         against.append(Evidence("the process never logged again; another one was started"))
@@ -255,13 +257,27 @@ def _noticed(look: _Look) -> list[Evidence]:
 def _cut_off(look: _Look) -> Candidate:
     speaks_for = [*_expired(look), *_noticed(look)]
     speaks_for += [Evidence(one.text) for one in _lived(look)]
-    against = [*_not_expired(look), *_refused(look), *_shutdown(look), *_disk(look)]
+    against = [*_not_expired(look), *_too_soon(look), *_refused(look), *_shutdown(look), *_disk(look)]
     if look.has_connection_log and not look.reconnects:
         against.append(Evidence("it did not try to reconnect before its session ended", True))
     others = look.logs.connection_logs - {look.lost.broker}
     if others and len(look.others_away) * 2 > len(others):
         against.append(Evidence("other brokers lost ZooKeeper at the same time", True))
     return Candidate(FaultKind.CUT_OFF, speaks_for, against)
+
+
+def _too_soon(look: _Look) -> list[Evidence]:
+    """Return that the session ended sooner than it can have expired, if it did."""
+    if look.logs.session_timeout_ms is None or look.lost.session_ms is None or not look.lost.is_expired:
+        return []
+    lasted_ms = look.lost.ended_ms - look.lost.session_ms
+    if lasted_ms >= look.timeout_ms:
+        return []
+    return [Evidence(f"its session lasted {duration(lasted_ms)}, less than its time-out", True)]
+
+
+def _ended_by_force(look: _Look) -> Candidate:
+    return Candidate(FaultKind.EXPIRED, _too_soon(look), [*_not_expired(look), *_shutdown(look)])
 
 
 def _zookeeper_away(look: _Look) -> Candidate:
@@ -271,7 +287,7 @@ def _zookeeper_away(look: _Look) -> Candidate:
     if look.lost.together:
         speaks_for.append(Evidence(f"the sessions of {look.lost.together} other brokers expired at the same time"))
     speaks_for += [_of(sign, f"broker-{broker} lost its connection, too", False) for broker, sign in sorted(away.items())]
-    against = [*_not_expired(look), *_shutdown(look), *_disk(look), *_refused(look)]
+    against = [*_not_expired(look), *_too_soon(look), *_shutdown(look), *_disk(look), *_refused(look)]
     if others and len(away) * 2 <= len(others):
         against.append(Evidence("most other brokers kept their connections to ZooKeeper", True))
     if look.has_connection_log and not look.reconnects:

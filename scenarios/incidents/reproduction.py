@@ -75,13 +75,30 @@ def reproduce(logs: IncidentLogs, diagnosis: Diagnosis) -> Reproduction:
     first = diagnosis.findings[0] if diagnosis.findings else None
     if first is None:
         raise NotReproducibleError("there is nothing to reproduce: nothing departed from normal")
-    made = _Scenario(logs, diagnosis, first.began_ms)
+    first_ms = _first_ms(logs, first)
+    made = _Scenario(logs, diagnosis, first_ms)
     text = made.text()
     try:
         load_text(text, f"{NAME}.yaml")
     except ScenarioFileError as error:
         raise NotReproducibleError(f"the scenario of these logs is not valid: {str(error).splitlines()[0]}") from None
-    return Reproduction(text, first.began_ms, tuple(made.assumed))
+    return Reproduction(text, first_ms, tuple(made.assumed))
+
+
+def _first_ms(logs: IncidentLogs, first: Finding) -> int:
+    """Return the time of the first finding, but not one before the cluster had come up.
+
+    A fault that shows by the end of a session may have happened in any of the seconds before.
+    """
+    known: set[int | None] = set()
+    up_ms = 0
+    for event in logs.events:
+        is_new = event.kind is EventKind.BROKER_REGISTERED and event.broker_id not in known
+        is_first = event.kind is EventKind.ELECTION_WON and None not in known
+        if event.t_ms < first.seen_ms and (is_new or is_first):
+            up_ms = event.t_ms + 1
+            known.add(event.broker_id if is_new else None)
+    return max(first.began_ms, min(up_ms, first.seen_ms))
 
 
 @dataclass
@@ -289,6 +306,8 @@ class _Scenario:
                 yield began_ms, {"disconnect": subject}
                 if ended_ms is not None:
                     yield ended_ms, {"reconnect": subject}
+            case FaultKind.EXPIRED:
+                yield began_ms, {"expire": subject}
             case FaultKind.UNREGISTERED:
                 yield began_ms, {"zk-delete": f"{paths.BROKER_IDS}/{finding.brokers[0]}"}
             case FaultKind.CONTROLLER_DELETED:
