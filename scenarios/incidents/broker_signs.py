@@ -35,7 +35,6 @@ class SignKind(StrEnum):
     DISK_LOST = "a log directory failed"
     HALTED = "the process ended itself"
     RESIGNED = "it gave up the role of the controller"
-    NO_CLEAN_SHUTDOWN = "its logs show no clean shutdown"
     PEER_DISCONNECTED = "a connection to another broker broke"  # about the broker in `value`
     PEER_REFUSED = "another broker could not be connected to"  # about the broker in `value`
 
@@ -69,7 +68,6 @@ PATTERNS: tuple[tuple[str, SignKind, "re.Pattern[str]"], ...] = tuple(
         ("kafka.server.ReplicaManager", SignKind.DISK_LOST, r".*in the failed log directory (.*)\."),
         ("kafka.log.LogManager", SignKind.HALTED, r"Shutdown broker because (all log dirs in .* have failed)"),
         ("kafka.controller.KafkaController", SignKind.RESIGNED, r"\[Controller id=\d+\] Resigned"),
-        ("kafka.log.LogManager", SignKind.NO_CLEAN_SHUTDOWN, r".*since no clean shutdown file was found"),
         (
             NETWORK,
             SignKind.PEER_REFUSED,

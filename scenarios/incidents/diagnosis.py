@@ -13,7 +13,7 @@ from kcsim.eventlog.cluster_state import BELOW_BROKER_IDS, ClusterState
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.eventlog.state_changes import PartitionChanged
 from kcsim.scenarios.incidents.broker_signs import SignKind, short_place
-from kcsim.scenarios.incidents.findings import Candidate, Evidence, FaultKind, Finding
+from kcsim.scenarios.incidents.findings import FaultCandidate, FaultEvidence, FaultKind, IncidentFinding
 from kcsim.scenarios.incidents.incident_logs import IncidentLogs
 from kcsim.scenarios.incidents.lost_brokers import Registration, finding_of
 from kcsim.scenarios.views.narration.run_incidents import BROKER_PREFIX
@@ -47,11 +47,11 @@ class Diagnosis:
         overall: what several findings are together, such as a rolling restart; None: nothing of that kind.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[IncidentFinding, ...]
     overall: str | None = None
 
     @property
-    def first(self) -> Finding | None:
+    def first(self) -> IncidentFinding | None:
         """The likely first fault: the earliest finding that is not an ordinary operation, else the earliest one."""
         return next((one for one in self.findings if not one.is_ordinary), None) or next(iter(self.findings), None)
 
@@ -67,7 +67,7 @@ def diagnose(logs: IncidentLogs) -> Diagnosis:
     return Diagnosis(findings, _overall(findings, logs))
 
 
-def _merged(losses: Sequence[Finding]) -> list[Finding]:
+def _merged(losses: Sequence[IncidentFinding]) -> list[IncidentFinding]:
     """Return the findings with those of one absence of ZooKeeper made into one."""
     away = [one for one in losses if one.fault is FaultKind.ZOOKEEPER_AWAY]
     found = [one for one in losses if one not in away]
@@ -90,7 +90,7 @@ def _merged(losses: Sequence[Finding]) -> list[Finding]:
     return found
 
 
-def _overall(findings: Sequence[Finding], logs: IncidentLogs) -> str | None:
+def _overall(findings: Sequence[IncidentFinding], logs: IncidentLogs) -> str | None:
     stopped = [one for one in findings if one.fault is FaultKind.STOPPED]
     if not findings:
         return "nothing departed from normal in these logs"
@@ -109,7 +109,7 @@ def _overall(findings: Sequence[Finding], logs: IncidentLogs) -> str | None:
     return None
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class _Ended:
     event: Event
     registered_ms: int
@@ -127,7 +127,7 @@ class _History:
 
     logs: IncidentLogs
     state: ClusterState = field(default_factory=ClusterState)
-    requests: list[Finding] = field(default_factory=list)
+    requests: list[IncidentFinding] = field(default_factory=list)
     _registered_ms: dict[int, int] = field(default_factory=dict)
     _sessions_ms: dict[str, int] = field(default_factory=dict)
     _ended: list[tuple[int, _Ended]] = field(default_factory=list)
@@ -224,11 +224,11 @@ class _History:
                 self._shrunk[at] = (shrunk, of, broker, event.t_ms)
 
     def _request(self, event: Event, kind: FaultKind, subject: str, seen: str, since_ms: int | None = None) -> None:
-        evidence = Evidence("the controller carried it out as it was asked to", True, f"event #{event.seq}")
-        candidate = Candidate(kind, (evidence,))
+        evidence = FaultEvidence("the controller carried it out as it was asked to", True, f"event #{event.seq}")
+        candidate = FaultCandidate(kind, (evidence,))
         began_ms = event.t_ms if since_ms is None else since_ms
         self.requests.append(
-            Finding(subject, seen, began_ms, "the controller's first write", event.t_ms, None, (candidate,))
+            IncidentFinding(subject, seen, began_ms, "the controller's first write", event.t_ms, None, (candidate,))
         )
 
     @staticmethod
@@ -259,38 +259,41 @@ class _History:
                 together,
             )
 
-    def controllers_deleted(self, losses: Sequence[Finding]) -> Iterator[Finding]:
+    def controllers_deleted(self, losses: Sequence[IncidentFinding]) -> Iterator[IncidentFinding]:
         for event, holder, next_ms in self._deleted:
             if any(holder in loss.brokers and loss.was_controller and loss.seen_ms == event.t_ms for loss in losses):
                 continue
             act = self._by_seq.get(-1 if event.cause is None else event.cause)
             if act is not None and act.kind is EventKind.ADMIN_ACT:
-                shown = Evidence("a session that is no broker's deleted it", True, f"event #{event.seq}")
+                shown = FaultEvidence("a session that is no broker's deleted it", True, f"event #{event.seq}")
             else:
-                shown = Evidence(f"broker-{holder} stayed registered, so its session had not ended", True)
+                shown = FaultEvidence(f"broker-{holder} stayed registered, so its session had not ended", True)
             resigned = [
                 sign
                 for sign in self.logs.signs
                 if sign.broker == holder and sign.kind is SignKind.RESIGNED and sign.t_ms >= event.t_ms - RESIGNS_WITHIN_MS
             ]
-            speaks_for = [shown, *(Evidence(f"broker-{holder} resigned", False, short_place(s.place)) for s in resigned[:1])]
+            speaks_for = [
+                shown,
+                *(FaultEvidence(f"broker-{holder} resigned", False, short_place(s.place)) for s in resigned[:1]),
+            ]
             began_text = (
                 "the transaction" if self.logs.has_transactions else "no log has the deletion; the next election follows"
             )
             began_ms = resigned[0].t_ms if resigned and not self.logs.has_transactions else event.t_ms
-            yield Finding(
+            yield IncidentFinding(
                 paths.CONTROLLER,
                 f"was deleted; broker-{holder}, which held it, stayed registered",
                 min(began_ms, event.t_ms),
                 began_text,
                 event.t_ms,
                 next_ms,
-                (Candidate(FaultKind.CONTROLLER_DELETED, speaks_for),),
+                (FaultCandidate(FaultKind.CONTROLLER_DELETED, speaks_for),),
                 (),
                 True,
             )
 
-    def behind(self, losses: Sequence[Finding]) -> Iterator[Finding]:
+    def behind(self, losses: Sequence[IncidentFinding]) -> Iterator[IncidentFinding]:
         """Yield followers that leaders removed from ISRs although they were registered: one finding for each time."""
         by_broker: dict[tuple[int, int], list[tuple[Event, TopicPartition, int | None]]] = {}
         for event, tp, broker, until_ms in self._shrunk:
@@ -299,7 +302,7 @@ class _History:
         for (_, broker), found in sorted(by_broker.items()):
             yield self._behind(broker, found)
 
-    def _behind(self, broker: int, found: Sequence[tuple[Event, TopicPartition, int | None]]) -> Finding:
+    def _behind(self, broker: int, found: Sequence[tuple[Event, TopicPartition, int | None]]) -> IncidentFinding:
         first = found[0][0]
         ends = [until_ms for _, _, until_ms in found]
         lag_ms = int(self.logs.settings.get("replica.lag.time.max.ms", 30_000))
@@ -307,14 +310,14 @@ class _History:
         began_ms = max(0, *(t_ms for t_ms in own if t_ms <= first.t_ms), first.t_ms - lag_ms)
         until_ms = max((end for end in ends if end is not None), default=first.t_ms)
         meanwhile = [t_ms for t_ms in own if began_ms < t_ms < until_ms]
-        kept = Evidence("it kept its session: it was not silent for as long as the session time-out")
-        silent = Evidence("its log has no line from then until it caught up") if own and not meanwhile else None
-        ran = Evidence("it logged meanwhile", False) if meanwhile else None
-        frozen = Candidate(FaultKind.FROZEN, [kept, *([silent] if silent else [])], [ran] if ran else [])
-        slow = Candidate(FaultKind.BEHIND, [kept, *([ran] if ran else [])])
+        kept = FaultEvidence("it kept its session: it was not silent for as long as the session time-out")
+        silent = FaultEvidence("its log has no line from then until it caught up") if own and not meanwhile else None
+        ran = FaultEvidence("it logged meanwhile", False) if meanwhile else None
+        frozen = FaultCandidate(FaultKind.FROZEN, [kept, *([silent] if silent else [])], [ran] if ran else [])
+        slow = FaultCandidate(FaultKind.BEHIND, [kept, *([ran] if ran else [])])
         partitions = ", ".join(str(tp) for _, tp, _ in found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
         ended_ms = until_ms if all(end is not None for end in ends) else None
-        return Finding(
+        return IncidentFinding(
             f"broker-{broker}",
             f"was removed from the ISR of {partitions} by the leaders, although it was registered",
             began_ms,
@@ -325,13 +328,13 @@ class _History:
             (broker,),
         )
 
-    def by_hand(self) -> Iterator[Finding]:
+    def by_hand(self) -> Iterator[IncidentFinding]:
         for event in self._hand:
             path = event.path or ""
-            evidence = Evidence("a session that is no broker's wrote it", True, f"event #{event.seq}")
+            evidence = FaultEvidence("a session that is no broker's wrote it", True, f"event #{event.seq}")
             seen = {"create": "was created", "delete": "was deleted"}.get(event.op or "", "was overwritten")
-            candidate = Candidate(FaultKind.WRITTEN, (evidence,))
-            yield Finding(path, seen, event.t_ms, "the transaction", event.t_ms, event.t_ms, (candidate,))
+            candidate = FaultCandidate(FaultKind.WRITTEN, (evidence,))
+            yield IncidentFinding(path, seen, event.t_ms, "the transaction", event.t_ms, event.t_ms, (candidate,))
 
 
 def is_ordinary_act(event: Event) -> bool:
@@ -341,7 +344,7 @@ def is_ordinary_act(event: Event) -> bool:
     return event.kind is EventKind.ADMIN_ACT and path.startswith(REQUESTS) and not path.endswith(STATE) and not is_deletion
 
 
-def _covers(loss: Finding, t_ms: int) -> bool:
+def _covers(loss: IncidentFinding, t_ms: int) -> bool:
     """Return whether a change of an ISR then follows from the loss of the broker."""
     until_ms = max(loss.seen_ms, loss.ended_ms or 0)
     return loss.began_ms - AROUND_BEFORE_MS <= t_ms <= until_ms + AROUND_AFTER_MS

@@ -8,12 +8,12 @@ from enum import StrEnum
 class FaultKind(StrEnum):
     """What may have happened first, as a predicate of its subject, with what would tell it for certain."""
 
-    would_tell: str
+    decided_by: str
 
-    def __new__(cls, value: str, would_tell: str = "") -> "FaultKind":
+    def __new__(cls, value: str, decided_by: str = "") -> "FaultKind":
         kind = str.__new__(cls, value)
         kind._value_ = value
-        kind.would_tell = would_tell
+        kind.decided_by = decided_by
         return kind
 
     KILLED = (
@@ -54,7 +54,7 @@ ORDINARY = (FaultKind.STOPPED, FaultKind.REASSIGNED, FaultKind.TOPIC_DELETED)
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class FaultEvidence:
     """An observation. Attributes: is_strong: it decides. place: the line, or the number of the event; None: of no line."""
 
     text: str
@@ -66,12 +66,12 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FaultCandidate:
     """One fault that may explain a finding, with what speaks for it and against it."""
 
     kind: FaultKind
-    speaks_for: Sequence[Evidence]
-    against: Sequence[Evidence] = ()
+    speaks_for: Sequence[FaultEvidence]
+    against: Sequence[FaultEvidence] = ()
 
     @property
     def is_refuted(self) -> bool:
@@ -87,7 +87,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class IncidentFinding:
     """Something that departed from normal. Times are ms after the first event.
 
     Attributes:
@@ -110,14 +110,14 @@ class Finding:
     began_text: str
     seen_ms: int
     ended_ms: int | None
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[FaultCandidate, ...]
     brokers: tuple[int, ...] = ()
     was_controller: bool = False
     back_ms: int | None = None
     is_expired: bool = False
 
     @property
-    def possible(self) -> tuple[Candidate, ...]:
+    def possible(self) -> tuple[FaultCandidate, ...]:
         """The candidates that the logs leave: those that evidence decides for, else all that nothing refutes."""
         shown = tuple(one for one in self.candidates if one.is_shown)
         return shown or tuple(one for one in self.candidates if one.is_possible)
@@ -132,10 +132,10 @@ class Finding:
         return self.fault in ORDINARY
 
 
-def by_likelihood(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+def by_likelihood(candidates: Sequence[FaultCandidate]) -> tuple[FaultCandidate, ...]:
     """Return candidates by likelihood: shown, possible, refuted; among equals, those with more evidence first."""
 
-    def rank(one: Candidate) -> tuple[bool, bool, int]:
+    def rank(one: FaultCandidate) -> tuple[bool, bool, int]:
         return not one.is_shown, not one.is_possible, len(one.against) - len(one.speaks_for)
 
     return tuple(sorted(candidates, key=rank))

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kcsim.scenarios.incidents.findings import Candidate, Finding
-from kcsim.scenarios.incidents.investigation import Changed, Investigation
-from kcsim.scenarios.incidents.outcome import Milestone, Outcome, SimulatedOutcome
+from kcsim.scenarios.incidents.findings import FaultCandidate, IncidentFinding
+from kcsim.scenarios.incidents.investigation import ChangedRun, Investigation
+from kcsim.scenarios.incidents.outcome import IncidentOutcome, Milestone, SimulatedOutcome
 from kcsim.scenarios.views.narration.story_words import duration, plural, sentence
 from kcsim.scenarios.views.terminal.table import table
 from kcsim.text import comma_separated
@@ -89,14 +89,14 @@ def _diagnosis(found: Investigation) -> Iterator[str]:
         yield f"  {when}  {one.subject} {_what(one)}"
 
 
-def _what(finding: Finding) -> str:
+def _what(finding: IncidentFinding) -> str:
     if finding.fault is not None:
         return finding.fault.value
     kinds = "; or it ".join(candidate.kind.value for candidate in finding.possible)
     return f"{finding.seen}; it {kinds}" if kinds else f"{finding.seen}; no fault explains it"
 
 
-def _finding(found: Investigation, first: Finding, title: str) -> Iterator[str]:
+def _finding(found: Investigation, first: IncidentFinding, title: str) -> Iterator[str]:
     when = f"at {_time(found, first.began_ms)} ({first.began_text})"
     until = f", until {_time(found, first.ended_ms)}" if first.ended_ms is not None else ""
     if first.fault is not None:
@@ -119,19 +119,19 @@ def _finding(found: Investigation, first: Finding, title: str) -> Iterator[str]:
     for one in refuted:
         reasons = "; ".join(str(evidence) for evidence in one.against if evidence.is_strong)
         yield f"    {one.kind.value}: {reasons}"
-    tells = [one.kind.would_tell for one in first.possible if one.kind.would_tell]
-    if tells:
+    deciders = [one.kind.decided_by for one in first.possible if one.kind.decided_by]
+    if deciders:
         yield "  what would tell more:"
-        yield from (f"    {text}" for text in dict.fromkeys(tells))
+        yield from (f"    {text}" for text in dict.fromkeys(deciders))
 
 
-def _candidate(candidate: Candidate, is_named: bool) -> Iterator[str]:
+def _candidate(candidate: FaultCandidate, is_named: bool) -> Iterator[str]:
     if is_named:
         yield f"  {candidate.kind.value}"
     yield from _evidence(candidate)
 
 
-def _evidence(candidate: Candidate) -> Iterator[str]:
+def _evidence(candidate: FaultCandidate) -> Iterator[str]:
     yield from (f"    for: {evidence}" for evidence in candidate.speaks_for)
     yield from (f"    against: {evidence}" for evidence in candidate.against)
 
@@ -158,7 +158,7 @@ def _reproduction(found: Investigation) -> Iterator[str]:
         yield f"  assumed: {text}"
 
 
-def _rows(in_logs: Outcome, simulated: Outcome) -> Sequence[tuple[str, str, str]]:
+def _rows(in_logs: IncidentOutcome, simulated: IncidentOutcome) -> Sequence[tuple[str, str, str]]:
     """Return a row for each milestone, with its time in the logs and in the run."""
     left = list(simulated.milestones)
     rows = []
@@ -175,7 +175,7 @@ def _rows(in_logs: Outcome, simulated: Outcome) -> Sequence[tuple[str, str, str]
 # --- other settings
 
 
-def changed_lines(found: Investigation, changed: Changed) -> Iterator[str]:
+def changed_lines(found: Investigation, changed: ChangedRun) -> Iterator[str]:
     """Yield what would have been otherwise with other settings."""
     assert found.run is not None
     settings = comma_separated(f"{name}={value}" for name, value in changed.settings.items())
@@ -195,7 +195,7 @@ def changed_lines(found: Investigation, changed: Changed) -> Iterator[str]:
         yield f"  the logs show the beginning of the fault to within {duration(timeout_ms // 3)} only"
 
 
-def _outages(outcome: Outcome) -> str:
+def _outages(outcome: IncidentOutcome) -> str:
     """Return how many partitions could not be used, and for how long at most."""
     outages = {tp: length_ms for tp, length_ms in outcome.outages_ms.items() if length_ms > 0}
     return f"{len(outages)}, for up to {duration(max(outages.values()))}" if outages else "none"
@@ -267,7 +267,7 @@ def incident_json(found: Investigation) -> dict[str, Any]:
     }
 
 
-def _finding_json(found: Investigation, one: Finding) -> dict[str, Any]:
+def _finding_json(found: Investigation, one: IncidentFinding) -> dict[str, Any]:
     began_ms = found.logs.began_ms
     return {
         "subject": one.subject,
@@ -284,14 +284,14 @@ def _finding_json(found: Investigation, one: Finding) -> dict[str, Any]:
                 "for": [str(evidence) for evidence in candidate.speaks_for],
                 "against": [str(evidence) for evidence in candidate.against],
                 "is_excluded": candidate.is_refuted,
-                "would_tell": candidate.kind.would_tell,
+                "decided_by": candidate.kind.decided_by,
             }
             for candidate in one.candidates
         ],
     }
 
 
-def _outcome_json(outcome: Outcome) -> dict[str, Any]:
+def _outcome_json(outcome: IncidentOutcome) -> dict[str, Any]:
     return {
         "milestones": [{"what": one.what, "after_ms": one.after_ms} for one in outcome.milestones],
         "controller_epoch_raised_by": outcome.elections,

@@ -10,7 +10,7 @@ from kcsim.scenarios.incidents.broker_signs import BrokerSign, SignKind, short_p
 from kcsim.scenarios.incidents.diagnosis import Diagnosis, diagnose, is_ordinary_act
 from kcsim.scenarios.incidents.findings import FaultKind
 from kcsim.scenarios.incidents.incident_logs import IncidentLogs
-from kcsim.scenarios.incidents.outcome import Outcome, SimulatedOutcome, nearest_run, outcome_of, simulated_outcome
+from kcsim.scenarios.incidents.outcome import IncidentOutcome, SimulatedOutcome, nearest_run, outcome_of, simulated_outcome
 from kcsim.scenarios.incidents.reproduction import FIRST_FAULT_MS, NotReproducibleError, Reproduction, reproduce
 from kcsim.scenarios.views.narration.narrator import Narrator, describe
 from kcsim.scenarios.views.narration.story import story_of
@@ -38,7 +38,7 @@ class StoryLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedRun:
     """The simulated incident with other settings, beside the one with those of the logs."""
 
     settings: Mapping[str, Value]
@@ -62,11 +62,11 @@ class Investigation:
     diagnosis: Diagnosis
     summary: tuple[str, ...]
     story: tuple[StoryLine, ...]
-    in_logs: Outcome | None = None
+    in_logs: IncidentOutcome | None = None
     reproduction: Reproduction | None = None
     run: SimulatedOutcome | None = None
     why_not: str | None = None
-    changed: Changed | None = None
+    changed: ChangedRun | None = None
 
 
 def investigate(logs: IncidentLogs, settings: Mapping[str, Value]) -> Investigation:
@@ -84,7 +84,7 @@ def investigate(logs: IncidentLogs, settings: Mapping[str, Value]) -> Investigat
     changed = None
     if settings:
         other = with_settings(loaded, settings)
-        changed = Changed(settings, simulated_outcome(other, run.outcome, FIRST_FAULT_MS, run.seed, WITHOUT_AND_WITH))
+        changed = ChangedRun(settings, simulated_outcome(other, run.outcome, FIRST_FAULT_MS, run.seed, WITHOUT_AND_WITH))
     return Investigation(logs, diagnosis, summary, story, in_logs, made, run, None, changed)
 
 

@@ -13,7 +13,7 @@ Pure. Source: docs/kafka/logging.md 6; ZooKeeper 3.5 to 3.9, ClientCnxn; recordi
 from dataclasses import dataclass
 
 from kcsim.scenarios.incidents.broker_signs import BrokerSign, SignKind, short_place
-from kcsim.scenarios.incidents.findings import Candidate, Evidence, FaultKind, Finding, by_likelihood
+from kcsim.scenarios.incidents.findings import FaultCandidate, FaultEvidence, FaultKind, IncidentFinding, by_likelihood
 from kcsim.scenarios.incidents.incident_logs import IncidentLogs
 from kcsim.scenarios.views.narration.story_words import duration
 
@@ -104,19 +104,19 @@ class _Look:
         return found
 
 
-def finding_of(lost: Registration, logs: IncidentLogs) -> Finding:
+def finding_of(lost: Registration, logs: IncidentLogs) -> IncidentFinding:
     """Return the finding of a registration that ended."""
     look = _Look(lost, logs)
     if lost.by_hand:
-        hand = Evidence("the znode was deleted by a session that is not the broker's, which stayed open", True)
-        candidates: tuple[Candidate, ...] = (Candidate(FaultKind.UNREGISTERED, (hand,)),)
+        hand = FaultEvidence("the znode was deleted by a session that is not the broker's, which stayed open", True)
+        candidates: tuple[FaultCandidate, ...] = (FaultCandidate(FaultKind.UNREGISTERED, (hand,)),)
     else:
         candidates = by_likelihood(
             [of(look) for of in (_stopped, _disk_lost, _killed, _frozen, _cut_off, _zookeeper_away, _ended_by_force)]
         )
     began_ms, began_text = _beginning(look, candidates[0])
     seen = "lost its registration" + (": its session expired" if lost.is_expired else ": its session was closed")
-    return Finding(
+    return IncidentFinding(
         f"broker-{lost.broker}",
         "lost its registration: the znode was deleted" if lost.by_hand else seen,
         began_ms,
@@ -131,11 +131,11 @@ def finding_of(lost: Registration, logs: IncidentLogs) -> Finding:
     )
 
 
-def _of(sign: BrokerSign, text: str, is_strong: bool = True) -> Evidence:
-    return Evidence(text, is_strong, short_place(sign.place))
+def _of(sign: BrokerSign, text: str, is_strong: bool = True) -> FaultEvidence:
+    return FaultEvidence(text, is_strong, short_place(sign.place))
 
 
-def _end(look: _Look, likely: Candidate) -> int | None:
+def _end(look: _Look, likely: FaultCandidate) -> int | None:
     """Return when the fault was over: the process started again, ran again, or was connected again."""
     if look.restart is not None and likely.kind not in (FaultKind.FROZEN, FaultKind.CUT_OFF, FaultKind.ZOOKEEPER_AWAY):
         return look.restart.t_ms
@@ -144,7 +144,7 @@ def _end(look: _Look, likely: Candidate) -> int | None:
     return look.lost.back_ms
 
 
-def _beginning(look: _Look, likely: Candidate) -> tuple[int, str]:
+def _beginning(look: _Look, likely: FaultCandidate) -> tuple[int, str]:
     """Return when the fault happened, and how that is known."""
     timeout_ms, lost = look.timeout_ms, look.lost
     bound_ms = max(lost.from_ms, lost.ended_ms - timeout_ms)
@@ -168,21 +168,21 @@ def _beginning(look: _Look, likely: Candidate) -> tuple[int, str]:
 # --- the candidates --------------------------------------------------------------------------------------------------------
 
 
-def _expired(look: _Look) -> list[Evidence]:
-    return [Evidence("its session expired: ZooKeeper heard nothing from it")] if look.lost.is_expired else []
+def _expired(look: _Look) -> list[FaultEvidence]:
+    return [FaultEvidence("its session expired: ZooKeeper heard nothing from it")] if look.lost.is_expired else []
 
 
-def _not_expired(look: _Look) -> list[Evidence]:
-    return [] if look.lost.is_expired else [Evidence("its session was closed by the broker itself", True)]
+def _not_expired(look: _Look) -> list[FaultEvidence]:
+    return [] if look.lost.is_expired else [FaultEvidence("its session was closed by the broker itself", True)]
 
 
-def _lived(look: _Look) -> list[Evidence]:
+def _lived(look: _Look) -> list[FaultEvidence]:
     if not look.lived_on:
         return []
-    return [Evidence("the same process logged on after its session had ended", True)]
+    return [FaultEvidence("the same process logged on after its session had ended", True)]
 
 
-def _refused(look: _Look) -> list[Evidence]:
+def _refused(look: _Look) -> list[FaultEvidence]:
     """Return that the broker's port was closed: nothing but the end of the process closes it."""
     refused = [sign for sign in look.peers if sign.kind is SignKind.PEER_REFUSED]
     if not refused:
@@ -190,63 +190,69 @@ def _refused(look: _Look) -> list[Evidence]:
     return [_of(refused[0], f"broker-{refused[0].broker} could not connect to it before its session expired")]
 
 
-def _shutdown(look: _Look) -> list[Evidence]:
+def _shutdown(look: _Look) -> list[FaultEvidence]:
     return [_of(sign, f"its log: {sign.kind.value}{f' ({sign.detail})' if sign.detail else ''}") for sign in look.shutdown]
 
 
-def _disk(look: _Look) -> list[Evidence]:
+def _disk(look: _Look) -> list[FaultEvidence]:
     return [_of(sign, f"its log: {sign.kind.value}: {sign.detail}") for sign in look.disk]
 
 
-def _stopped(look: _Look) -> Candidate:
+def _stopped(look: _Look) -> FaultCandidate:
     speaks_for = [*_shutdown(look)]
     if not look.lost.is_expired:
-        speaks_for.append(Evidence("it closed its session, or had asked the controller for a controlled shutdown", True))
+        speaks_for.append(
+            FaultEvidence("it closed its session, or had asked the controller for a controlled shutdown", True)
+        )
     if look.lost.drained:
-        speaks_for.append(Evidence(f"the controller had moved the lead of {look.lost.drained} partitions away before"))
-    against = [Evidence("its session expired; a broker that shuts down closes it", True)] if look.lost.is_expired else []
+        speaks_for.append(FaultEvidence(f"the controller had moved the lead of {look.lost.drained} partitions away before"))
+    against = (
+        [FaultEvidence("its session expired; a broker that shuts down closes it", True)] if look.lost.is_expired else []
+    )
     if look.has_log and not look.shutdown:
-        against.append(Evidence("its log has no line of a shutdown", look.lost.is_expired))
-    return Candidate(FaultKind.STOPPED, speaks_for, against)
+        against.append(FaultEvidence("its log has no line of a shutdown", look.lost.is_expired))
+    return FaultCandidate(FaultKind.STOPPED, speaks_for, against)
 
 
-def _disk_lost(look: _Look) -> Candidate:
-    against = [] if look.disk or not look.has_log else [Evidence("its log names no log directory that failed", True)]
-    return Candidate(FaultKind.DISK_LOST, _disk(look), against)
+def _disk_lost(look: _Look) -> FaultCandidate:
+    against = [] if look.disk or not look.has_log else [FaultEvidence("its log names no log directory that failed", True)]
+    return FaultCandidate(FaultKind.DISK_LOST, _disk(look), against)
 
 
-def _killed(look: _Look) -> Candidate:
+def _killed(look: _Look) -> FaultCandidate:
     speaks_for = [*_expired(look), *_refused(look)]
     if broken := [sign for sign in look.peers if sign.kind is SignKind.PEER_DISCONNECTED]:
         speaks_for.append(_of(broken[0], f"the connection of broker-{broken[0].broker} to it broke", False))
     if look.has_log and not look.lived_on and not look.shutdown:
         what = "and begins again with the start of a process" if look.restart else "and does not go on"
         place = short_place(look.restart.place) if look.restart else None
-        speaks_for.append(Evidence(f"its log ends without a line of a shutdown, {what}", look.restart is not None, place))
+        speaks_for.append(
+            FaultEvidence(f"its log ends without a line of a shutdown, {what}", look.restart is not None, place)
+        )
     against = [*_lived(look), *_not_expired(look), *_too_soon(look), *_shutdown(look)]
-    against += [Evidence("the process ended itself, because of its disk", True)] if look.disk else []
-    return Candidate(FaultKind.KILLED, speaks_for, against)
+    against += [FaultEvidence("the process ended itself, because of its disk", True)] if look.disk else []
+    return FaultCandidate(FaultKind.KILLED, speaks_for, against)
 
 
-def _frozen(look: _Look) -> Candidate:
+def _frozen(look: _Look) -> FaultCandidate:
     speaks_for = _expired(look)
     for sign in look.silences[:1]:
         limit = duration(look.timeout_ms * 2 // 3)
         text = f"its client of ZooKeeper should give up after {limit}, and did so only after {duration(sign.value)}"
         speaks_for.append(_of(sign, text))
-    speaks_for += [Evidence(one.text) for one in _lived(look)]
+    speaks_for += [FaultEvidence(one.text) for one in _lived(look)]
     if look.lived_on and look.has_connection_log and not look.reconnects:
-        speaks_for.append(Evidence("it logged nothing while its session ran out"))
+        speaks_for.append(FaultEvidence("it logged nothing while its session ran out"))
     if not look.peers and look.logs.server_logs - {look.lost.broker}:
-        speaks_for.append(Evidence("no connection of another broker to it broke"))
+        speaks_for.append(FaultEvidence("no connection of another broker to it broke"))
     against = [*_not_expired(look), *_too_soon(look), *_refused(look), *_shutdown(look), *_disk(look)]
     against += _noticed(look)
     if look.has_log and not look.lived_on and look.restart is not None:
-        against.append(Evidence("the process never logged again; another one was started"))
-    return Candidate(FaultKind.FROZEN, speaks_for, against)
+        against.append(FaultEvidence("the process never logged again; another one was started"))
+    return FaultCandidate(FaultKind.FROZEN, speaks_for, against)
 
 
-def _noticed(look: _Look) -> list[Evidence]:
+def _noticed(look: _Look) -> list[FaultEvidence]:
     if not look.reconnects:
         return []
     times = f"{len(look.reconnects)} times" if len(look.reconnects) > 1 else "once"
@@ -254,42 +260,42 @@ def _noticed(look: _Look) -> list[Evidence]:
     return [_of(look.reconnects[0], text)]
 
 
-def _cut_off(look: _Look) -> Candidate:
+def _cut_off(look: _Look) -> FaultCandidate:
     speaks_for = [*_expired(look), *_noticed(look)]
-    speaks_for += [Evidence(one.text) for one in _lived(look)]
+    speaks_for += [FaultEvidence(one.text) for one in _lived(look)]
     against = [*_not_expired(look), *_too_soon(look), *_refused(look), *_shutdown(look), *_disk(look)]
     if look.has_connection_log and not look.reconnects:
-        against.append(Evidence("it did not try to reconnect before its session ended", True))
+        against.append(FaultEvidence("it did not try to reconnect before its session ended", True))
     others = look.logs.connection_logs - {look.lost.broker}
     if others and len(look.others_away) * 2 > len(others):
-        against.append(Evidence("other brokers lost ZooKeeper at the same time", True))
-    return Candidate(FaultKind.CUT_OFF, speaks_for, against)
+        against.append(FaultEvidence("other brokers lost ZooKeeper at the same time", True))
+    return FaultCandidate(FaultKind.CUT_OFF, speaks_for, against)
 
 
-def _too_soon(look: _Look) -> list[Evidence]:
+def _too_soon(look: _Look) -> list[FaultEvidence]:
     """Return that the session ended sooner than it can have expired, if it did."""
     if look.logs.session_timeout_ms is None or look.lost.session_ms is None or not look.lost.is_expired:
         return []
     lasted_ms = look.lost.ended_ms - look.lost.session_ms
     if lasted_ms >= look.timeout_ms:
         return []
-    return [Evidence(f"its session lasted {duration(lasted_ms)}, less than its time-out", True)]
+    return [FaultEvidence(f"its session lasted {duration(lasted_ms)}, less than its time-out", True)]
 
 
-def _ended_by_force(look: _Look) -> Candidate:
-    return Candidate(FaultKind.EXPIRED, _too_soon(look), [*_not_expired(look), *_shutdown(look)])
+def _ended_by_force(look: _Look) -> FaultCandidate:
+    return FaultCandidate(FaultKind.EXPIRED, _too_soon(look), [*_not_expired(look), *_shutdown(look)])
 
 
-def _zookeeper_away(look: _Look) -> Candidate:
+def _zookeeper_away(look: _Look) -> FaultCandidate:
     others = look.logs.connection_logs - {look.lost.broker}
     away = look.others_away
     speaks_for = _noticed(look) if away else []
     if look.lost.together:
-        speaks_for.append(Evidence(f"the sessions of {look.lost.together} other brokers expired at the same time"))
+        speaks_for.append(FaultEvidence(f"the sessions of {look.lost.together} other brokers expired at the same time"))
     speaks_for += [_of(sign, f"broker-{broker} lost its connection, too", False) for broker, sign in sorted(away.items())]
     against = [*_not_expired(look), *_too_soon(look), *_shutdown(look), *_disk(look), *_refused(look)]
     if others and len(away) * 2 <= len(others):
-        against.append(Evidence("most other brokers kept their connections to ZooKeeper", True))
+        against.append(FaultEvidence("most other brokers kept their connections to ZooKeeper", True))
     if look.has_connection_log and not look.reconnects:
-        against.append(Evidence("it did not try to reconnect before its session ended", True))
-    return Candidate(FaultKind.ZOOKEEPER_AWAY, speaks_for, against)
+        against.append(FaultEvidence("it did not try to reconnect before its session ended", True))
+    return FaultCandidate(FaultKind.ZOOKEEPER_AWAY, speaks_for, against)

@@ -31,7 +31,7 @@ class Milestone:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class IncidentOutcome:
     """What happened from the first fault on.
 
     Attributes:
@@ -57,7 +57,7 @@ class Outcome:
         return tuple(one for one in self.milestones if one.what.endswith(" loses its registration"))
 
 
-def outcome_of(events: Iterable[Event], first_ms: int) -> Outcome:
+def outcome_of(events: Iterable[Event], first_ms: int) -> IncidentOutcome:
     """Return the outcome of the events from a time on, ms after the first event."""
     fold = _OutcomeFold(first_ms)
     for event in events:
@@ -113,9 +113,9 @@ class _OutcomeFold:
         else:
             self.partitions.setdefault(change.partition, []).append(led)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> IncidentOutcome:
         changed = {tp: tuple(states) for tp, states in self.partitions.items()}
-        return Outcome(tuple(self.milestones), self.elections, self.before, changed, self._outages_ms())
+        return IncidentOutcome(tuple(self.milestones), self.elections, self.before, changed, self._outages_ms())
 
     def _outages_ms(self) -> dict[TopicPartition, int]:
         found: dict[TopicPartition, int] = {}
@@ -134,20 +134,20 @@ Names = tuple[str, str]
 """How the two outcomes are called in the text of a difference."""
 
 
-def differences(one: Outcome, other: Outcome, names: Names = IN_LOGS_AND_SIMULATED) -> list[str]:
+def differences(one: IncidentOutcome, other: IncidentOutcome, names: Names = IN_LOGS_AND_SIMULATED) -> list[str]:
     """Return in which points two outcomes differ, one line for each; times are not compared."""
     parts = (_before, _order, _epochs, _partitions)
     return [line for part in parts for line in part(one, other, names)]
 
 
-def _before(one: Outcome, other: Outcome, names: Names) -> Iterator[str]:
+def _before(one: IncidentOutcome, other: IncidentOutcome, names: Names) -> Iterator[str]:
     for tp in sorted({*one.before} | {*other.before}):
         first, second = one.before.get(tp), other.before.get(tp)
         if first != second:
             yield f"{tp}, before the first fault: {_led(first)} {names[0]}, {_led(second)} {names[1]}"
 
 
-def _order(one: Outcome, other: Outcome, names: Names) -> Iterator[str]:
+def _order(one: IncidentOutcome, other: IncidentOutcome, names: Names) -> Iterator[str]:
     first, second = ([milestone.what for milestone in outcome.milestones] for outcome in (one, other))
     if first == second:
         return
@@ -163,12 +163,12 @@ def _times(count: int) -> str:
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _epochs(one: Outcome, other: Outcome, names: Names) -> Iterator[str]:
+def _epochs(one: IncidentOutcome, other: IncidentOutcome, names: Names) -> Iterator[str]:
     if one.elections != other.elections:
         yield f"controller epoch: raised by {one.elections} {names[0]}, by {other.elections} {names[1]}"
 
 
-def _partitions(one: Outcome, other: Outcome, names: Names) -> Iterator[str]:
+def _partitions(one: IncidentOutcome, other: IncidentOutcome, names: Names) -> Iterator[str]:
     for tp in sorted({*one.partitions} | {*other.partitions}):
         first, second = one.partitions.get(tp, ()), other.partitions.get(tp, ())
         if first != second:
@@ -200,14 +200,14 @@ class SimulatedOutcome:
         failure: why the run ended before the end of its timetable; None: it did not.
     """
 
-    outcome: Outcome
+    outcome: IncidentOutcome
     differences: tuple[str, ...]
     seed: int
     held: bool
     failure: str | None
 
 
-def nearest_run(loaded: LoadedScenario, logs: Outcome, first_ms: int) -> SimulatedOutcome:
+def nearest_run(loaded: LoadedScenario, logs: IncidentOutcome, first_ms: int) -> SimulatedOutcome:
     """Run a scenario with several seeds in virtual time, and return the run that differs least from the logs."""
     best: SimulatedOutcome | None = None
     for seed in range(1, SEEDS + 1):
@@ -221,7 +221,7 @@ def nearest_run(loaded: LoadedScenario, logs: Outcome, first_ms: int) -> Simulat
 
 
 def simulated_outcome(
-    loaded: LoadedScenario, other: Outcome, first_ms: int, seed: int, names: Names = IN_LOGS_AND_SIMULATED
+    loaded: LoadedScenario, other: IncidentOutcome, first_ms: int, seed: int, names: Names = IN_LOGS_AND_SIMULATED
 ) -> SimulatedOutcome:
     """Run a scenario in virtual time, and compare its outcome with another one."""
     ran = run(loaded.scenario, seed=seed)

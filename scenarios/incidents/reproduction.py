@@ -17,7 +17,7 @@ from kcsim.brokers.config import SETTING_TYPES, SettingError, parse_setting
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.incidents.diagnosis import Diagnosis
-from kcsim.scenarios.incidents.findings import FaultKind, Finding
+from kcsim.scenarios.incidents.findings import FaultKind, IncidentFinding
 from kcsim.scenarios.incidents.incident_logs import IncidentLogs
 from kcsim.scenarios.incidents.lost_brokers import DEFAULT_SESSION_TIMEOUT_MS
 from kcsim.scenarios.language.scenario_file import LoadedScenario, ScenarioFileError, load_text
@@ -85,7 +85,7 @@ def reproduce(logs: IncidentLogs, diagnosis: Diagnosis) -> Reproduction:
     return Reproduction(text, first_ms, tuple(made.assumed))
 
 
-def _first_ms(logs: IncidentLogs, first: Finding) -> int:
+def _first_ms(logs: IncidentLogs, first: IncidentFinding) -> int:
     """Return the time of the first finding, but not one before the cluster had come up.
 
     A fault that shows by the end of a session may have happened in any of the seconds before.
@@ -277,7 +277,7 @@ class _Scenario:
         at_ms = max(0, t_ms - self.first_ms) + FIRST_FAULT_MS
         return f"{at_ms}ms" if at_ms % 1000 else f"{at_ms // 1000}s"
 
-    def _steps_of(self, finding: Finding) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _steps_of(self, finding: IncidentFinding) -> Iterator[tuple[int, dict[str, Any]]]:
         kind = finding.fault or (finding.possible[0].kind if finding.possible else None)
         if finding.fault is None and kind is not None:
             self.assumed.append(f"{finding.subject} {kind.value}, the first of the faults that the logs leave")
@@ -333,7 +333,7 @@ class _Scenario:
         ]
         return list(map(int, targets[0])) if targets else []
 
-    def _write_of(self, finding: Finding) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _write_of(self, finding: IncidentFinding) -> Iterator[tuple[int, dict[str, Any]]]:
         acts = [
             e
             for e in self.logs.events
@@ -410,7 +410,7 @@ class _Scenario:
         return 1 + sum(e.kind is EventKind.ELECTION_WON and e.t_ms >= self.first_ms for e in self.logs.events)
 
 
-def _is_behind(finding: Finding) -> bool:
+def _is_behind(finding: IncidentFinding) -> bool:
     """Return whether a broker was removed from ISRs although it kept its registration."""
     return any(candidate.kind is FaultKind.BEHIND for candidate in finding.candidates)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kcsim.scenarios.incidents.diagnosis import diagnose
-from kcsim.scenarios.incidents.findings import FaultKind, Finding
+from kcsim.scenarios.incidents.findings import FaultKind, IncidentFinding
 from kcsim.scenarios.incidents.incident_logs import IncidentLogs, read_incident_logs
 from kcsim.scenarios.incidents.incident_text import incident_lines, not_shown
 from kcsim.scenarios.incidents.investigation import Investigation, investigate
@@ -60,7 +60,7 @@ def investigated(name: str) -> Investigation:
     return investigate(read(name), {})
 
 
-def first_of(logs: IncidentLogs) -> Finding:
+def first_of(logs: IncidentLogs) -> IncidentFinding:
     first = diagnose(logs).first
     assert first is not None
     return first
@@ -88,7 +88,7 @@ def test_a_write_by_hand_is_seen_by_zookeeper_only() -> None:
 
 
 @pytest.mark.parametrize("name", ["broker-killed", "broker-paused", "broker-cut-off"])
-def test_zookeepers_log_alone_cannot_tell_dead_frozen_and_cut_off_apart(name: str) -> None:
+def test_in_zookeepers_log_alone_dead_frozen_and_cut_off_are_alike(name: str) -> None:
     """An expired session looks the same in all three cases; the text names them, and what would tell."""
     found = investigate(read(f"kafka-incidents/{name}", of_brokers=False), {})
     first = first_of(found.logs)
@@ -96,7 +96,7 @@ def test_zookeepers_log_alone_cannot_tell_dead_frozen_and_cut_off_apart(name: st
     assert {candidate.kind for candidate in first.possible} == {FaultKind.KILLED, FaultKind.FROZEN, FaultKind.CUT_OFF}
     text = "\n".join(incident_lines(found, everything=True))
     assert "These logs cannot tell which" in text
-    assert FaultKind.FROZEN.would_tell in text
+    assert FaultKind.FROZEN.decided_by in text
     assert "its server.log tells" in text
 
 
