@@ -9,7 +9,7 @@ from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
-from kcsim.scenarios.engine.simulated_parts import SimulatedParts, specs_of
+from kcsim.scenarios.engine.simulated_parts import SimulatedParts, consumers_of, specs_of
 from kcsim.scenarios.engine.steps.registry import spec_of
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
 from kcsim.scenarios.engine.untriggered_faults import untriggered_faults
@@ -47,10 +47,22 @@ class StepRunner:
     ) -> None:
         self._left_out = left_out
         self.simulated = None if cluster.simulated is None else SimulatedParts(cluster.simulated, scenario)
-        if cluster.network_faults is not None:
-            cluster.network_faults.expect(frozenset(scenario.workload.nodes))
+        _expect_clients(cluster, scenario)
         self.workload = Workload(cluster.producing, specs_of(scenario.workload))
         self._execution = StepExecution(cluster, scenario, context, aliases, wait, self.workload, self.simulated)
+
+    def declare(self, scenario: Scenario) -> None:
+        """Let later steps refer to this scenario: the one before with more topics, producers and groups."""
+        new_groups = {
+            group: model
+            for group, model in scenario.workload.groups.items()
+            if group not in self._execution.scenario.workload.groups
+        }
+        if self.simulated is not None:
+            self.simulated.consumers.declare(consumers_of(new_groups))
+        _expect_clients(self._execution.cluster, scenario)
+        self.workload.declare(specs_of(scenario.workload))
+        self._execution = replace(self._execution, scenario=scenario)
 
     @property
     def armed(self) -> Collection[int]:
@@ -90,3 +102,9 @@ class StepRunner:
     def may_skip(self, step: ScenarioStep) -> bool:
         """Return whether a step that cannot be executed is skipped."""
         return step.if_possible or bool(self._left_out)
+
+
+def _expect_clients(cluster: ScenarioCluster, scenario: Scenario) -> None:
+    """Let faults name the clients of a scenario before they run."""
+    if cluster.network_faults is not None:
+        cluster.network_faults.expect(frozenset(scenario.workload.nodes))

@@ -7,8 +7,9 @@ scenario, seed and acts give the same bytes, however fast or slow the run was wa
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.run_setup import RunInfo
@@ -74,10 +75,10 @@ class PacedRun:
         with self._changed:
             return self._changed.wait_for(lambda: self._is_waiting or not self._thread.is_alive(), timeout_s)
 
-    def act(self, step: str) -> Act:
-        """Do a step at the limit. Returns: the act, with its time."""
+    def act(self, step: str, declares: Mapping[str, Any] | None = None) -> Act:
+        """Do a step at the limit. Args: declares: what the step is the first to name. Returns: the act, with its time."""
         with self._changed:
-            act = Act(self._limit_ms, step)
+            act = Act(self._limit_ms, step, declares or {})
             self._planned.append(act)
             self._go_on()
         return act
@@ -163,6 +164,8 @@ class PacedRun:
     async def _do(self, act: Act) -> None:
         assert self._steps is not None
         try:
+            if act.declares:
+                self._steps.declare(act.declares)
             await self._steps.do([act.step])
         except ScenarioFileError as error:
             self._on_refusal(act, "; ".join(problem.message for problem in error.problems))

@@ -5,11 +5,11 @@ until that moment: the same seed and acts give the same bytes, so its past is th
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kcsim.eventlog.events import Event
-from kcsim.scenarios.engine.single_steps import DECLARATIONS
+from kcsim.scenarios.engine.single_steps import DECLARATIONS, with_declarations
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.yaml_text import yaml_text
 from kcsim.scenarios.play.acts import Act, acts_until, step_at
@@ -124,8 +124,8 @@ class PlayedCluster:
         """The number of events that have not been taken."""
         return len(self._events)
 
-    def act(self, step: str) -> Act:
-        return self._run.act(step)
+    def act(self, step: str, declares: Mapping[str, Any] | None = None) -> Act:
+        return self._run.act(step, declares)
 
     def go_back(self, to_ms: int) -> None:
         """Begin another run, which has the same past until this moment, and pause there."""
@@ -145,8 +145,10 @@ class PlayedCluster:
         """Return the cluster and all that was done to it as a scenario file: run with the same seed, it is the same run."""
         whole = self.scenario.model_dump(by_alias=True, exclude_unset=True)
         declared = {key: whole[key] for key in DECLARATIONS if key in whole}
-        steps = [step_at(act) for act in self.acts if act not in self._not_done]
-        return yaml_text({**declared, "timetable": steps})
+        done = [act for act in self.acts if act not in self._not_done]
+        for act in done:
+            declared = with_declarations(declared, act.declares)
+        return yaml_text({**declared, "timetable": [step_at(act) for act in done]})
 
     def close(self) -> None:
         self._run.stop()

@@ -94,7 +94,7 @@ class PlayServer:
         cluster = self._cluster
         match wanted:
             case {"act": str(step)}:
-                cluster.act(step)
+                cluster.act(step, _mapping(wanted.get("declares", {})))
                 self._send_to_all({"acts": self._acts()})
             case {"paused": bool(is_paused)}:
                 cluster.is_paused = is_paused
@@ -147,3 +147,10 @@ class PlayServer:
     def _send_text_to_all(self, text: str) -> None:
         for waiting in self._pages:
             waiting.put_nowait(text)
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    """Return a JSON object. Raises: TypeError, if it is none."""
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
