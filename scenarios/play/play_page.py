@@ -10,6 +10,7 @@ from kcsim.scenarios.views.page.page import ASSETS as PAGE_ASSETS
 from kcsim.scenarios.views.page.page import SCRIPTS
 
 ASSETS = Path(__file__).parent / "assets"
+ACT_SCRIPTS = ("acts.js", "act_menu.js", "act_things.js", "links.js", "consequences.js", "act_bar.js")
 
 
 def play_page(title: str, connects_to: str) -> str:
@@ -23,7 +24,7 @@ def play_page(title: str, connects_to: str) -> str:
         [ASSETS, PAGE_ASSETS],
         "play.html",
         ["page.css", "play.css"],
-        [*SCRIPTS, "acts.js", "play.js"],
+        [*SCRIPTS, *ACT_SCRIPTS, "play.js"],
         connects_to=connects_to,
         title=title,
         diagrams=drawn,

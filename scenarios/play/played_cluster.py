@@ -82,7 +82,7 @@ class PlayedCluster:
     def _begin(self, acts: Sequence[Act], until_ms: int) -> None:
         self._events: deque[Event] = deque()
         self._refused: deque[tuple[Act, str]] = deque()
-        self._not_done: list[Act] = []
+        self._not_done: list[tuple[Act, str]] = []
         self.stream = EventStream()
         self._at_ms = float(until_ms)
         self._run = PacedRun(
@@ -99,6 +99,16 @@ class PlayedCluster:
     @property
     def acts(self) -> list[Act]:
         return self._run.acts
+
+    @property
+    def acts_with_refusals(self) -> list[tuple[Act, str | None]]:
+        """Each act, and why it could not be done; None for those that were done and those that are to be done."""
+        refusals = list(self._not_done)
+        found: list[tuple[Act, str | None]] = []
+        for act in self.acts:
+            refusal = next((refusal for refusal in refusals if refusal[0] is act), None)
+            found.append((act, None if refusal is None else refusal[1]))
+        return found
 
     def pass_time(self, real_ms: float) -> None:
         """Let so much real time pass, at the speed of the clock."""
@@ -138,14 +148,14 @@ class PlayedCluster:
         """Return the part of the page's payload since the last call, and the acts that could not be done, each with why."""
         events = [self._events.popleft() for _ in range(len(self._events))]
         refused = [self._refused.popleft() for _ in range(len(self._refused))]
-        self._not_done += [act for act, _ in refused]
+        self._not_done += refused
         return self.stream.add(events), refused
 
     def as_scenario(self) -> str:
         """Return the cluster and all that was done to it as a scenario file: run with the same seed, it is the same run."""
         whole = self.scenario.model_dump(by_alias=True, exclude_unset=True)
         declared = {key: whole[key] for key in DECLARATIONS if key in whole}
-        done = [act for act in self.acts if act not in self._not_done]
+        done = [act for act, why in self.acts_with_refusals if why is None]
         for act in done:
             declared = with_declarations(declared, act.declares)
         return yaml_text({**declared, "timetable": [step_at(act) for act in done]})

@@ -121,7 +121,7 @@ class PlayServer:
             if part is not None:
                 self._send_to_all({"part": part, "about": self._about()})
             for act, why in refused:
-                self._send_to_all({"refused": {"at_ms": act.at_ms, "step": act.step, "why": why}})
+                self._send_to_all({"refused": {"at_ms": act.at_ms, "step": act.step, "why": why}, "acts": self._acts()})
             self._send_to_all({"clock": self._clock()})
 
     def _everything(self) -> str:
@@ -139,7 +139,7 @@ class PlayServer:
         return {"now_ms": cluster.now_ms, "speed": cluster.speed, "paused": cluster.is_paused}
 
     def _acts(self) -> list[list[Any]]:
-        return [[act.at_ms, act.step] for act in self._cluster.acts]
+        return [[act.at_ms, act.step, why] for act, why in self._cluster.acts_with_refusals]
 
     def _send_to_all(self, message: dict[str, Any]) -> None:
         self._send_text_to_all(json.dumps(message, separators=(",", ":")))

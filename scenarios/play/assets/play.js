@@ -6,11 +6,10 @@ const GROW_EVERY_MS = 200;
 
 class Play {
   constructor() {
-    this.chosen = null;
     this.now_ms = 0;
     this.growth = null;
     this.shownEnd = 0; // the place of the last event that the page shows
-    byId("act-steps").append(...COMMON_STEPS.map((value) => element("option", { value })));
+    this.bar = new ActBar((wanted) => this.send(wanted));
     this.listen();
     kcsim.ready = new Promise((resolve) => (this.resolve = resolve));
     this.connect();
@@ -36,9 +35,9 @@ class Play {
     if (message.all) this.begin(message);
     if (message.part) this.append(message);
     if (message.clock) this.showClock(message.clock);
-    if (message.acts) this.showActs(message.acts);
+    if (message.acts) this.bar.showActs(message.acts);
     if (message.scenario) saveText("play.yaml", message.scenario);
-    if (message.refused) byId("act-refused").textContent = `${seconds(message.refused.at_ms)}, ${message.refused.step}: ${message.refused.why}`;
+    if (message.refused) this.bar.showRefused(message.refused);
   }
 
   /** Show a run from its beginning: when the page opens, and when somebody has gone back. */
@@ -51,7 +50,7 @@ class Play {
     showRun({ about, ...first }, more);
     this.shownEnd = kcsim.run.length - 1;
     kcsim.page.go(this.shownEnd, false);
-    this.showButtons();
+    this.bar.grow();
     this.resolve();
   }
 
@@ -73,7 +72,7 @@ class Play {
     this.growth = null;
     this.shownEnd = kcsim.run.length - 1;
     kcsim.page.grow(wasAtEnd);
-    this.showButtons();
+    this.bar.grow();
   }
 
   showClock({ now_ms, speed, paused }) {
@@ -83,35 +82,7 @@ class Play {
     if (document.activeElement !== byId("clock-speed")) byId("clock-speed").value = String(speed);
   }
 
-  showActs(acts) {
-    byId("act-list").replaceChildren(...acts.map(([at_ms, step]) => element("li", {}, `${seconds(at_ms)} ${step}`)));
-  }
-
   // --- what is done
-
-  act(step) {
-    byId("act-refused").textContent = "";
-    this.send({ act: step });
-  }
-
-  choose(broker) {
-    this.chosen = broker;
-    this.showButtons();
-  }
-
-  showButtons() {
-    const { run, histories } = kcsim;
-    if (!histories) return;
-    const names = histories.namesOf("process").filter((name) => name.startsWith(BROKER));
-    const broker = this.chosen ?? names[0];
-    if (broker === undefined) return;
-    const state = histories.at(run.length - 1, "process", broker) ?? "unknown";
-    const choice = element("select", { "aria-label": "Broker", onchange: (event) => this.choose(event.target.value) },
-      names.map((name) => element("option", { value: name, selected: name === broker }, name)));
-    if (!byId("act-buttons").contains(document.activeElement)) {
-      byId("act-buttons").replaceChildren(choice, ...actButtons(broker, state, (step) => this.act(step)));
-    }
-  }
 
   listen() {
     byId("clock-pause").addEventListener("click", () => this.togglePause());
@@ -119,18 +90,8 @@ class Play {
     byId("clock-speed").addEventListener("change", (event) => this.send({ speed: Number(event.target.value) }));
     byId("clock-save").addEventListener("click", () => this.send({ save: true }));
     byId("clock-back").addEventListener("click", () => this.send({ back: kcsim.run.times[kcsim.page.place] }));
-    byId("act-form").addEventListener("submit", (event) => {
-      event.preventDefault();
-      const text = byId("act-text").value.trim();
-      if (text) this.act(text);
-      byId("act-text").value = "";
-    });
-    byId("cluster").addEventListener("click", (event) => {
-      const card = event.target.closest("[data-broker]");
-      if (card) this.choose(`${BROKER}${card.dataset.broker}`);
-    });
     document.addEventListener("keydown", (event) => {
-      if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (isTyping(event)) return;
       if (event.key === "p") this.togglePause();
       if (event.key === "n") this.send({ next: true });
     });
