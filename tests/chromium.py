@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PATIENCE_S = 300.0
+PATIENCE_S = 20.0
 LOOK_EVERY_MS = 5
 FLAGS = (
     "--headless",
@@ -33,6 +33,8 @@ FLAGS = (
     "--remote-debugging-pipe",
 )
 READS_FROM, WRITES_TO = 3, 4
+TEXTS = {"Enter": "\r"}
+"""Keys that make a text of another name: without it a button does not react to them."""
 KEY_CODES = {" ": "Space", "?": "Slash", "/": "Slash"}
 
 
@@ -98,8 +100,8 @@ class Tab:
     def press(self, key: str, shift: bool = False) -> None:
         """Press a key and release it, wherever the focus is."""
         key_event = {"key": key, "code": KEY_CODES.get(key, key), "modifiers": 8 * shift}
-        if len(key) == 1:
-            key_event["text"] = key
+        if key in TEXTS or len(key) == 1:
+            key_event["text"] = TEXTS.get(key, key)
         self.call("Input.dispatchKeyEvent", type="keyDown", **key_event)
         self.call("Input.dispatchKeyEvent", type="keyUp", **key_event)
 

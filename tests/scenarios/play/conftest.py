@@ -14,9 +14,9 @@ from tests.scenarios.play.watched_runs import FIRST, PATIENCE_S, SCENARIO
 
 
 @contextmanager
-def served() -> Iterator[PlayServer]:
-    """Serve a cluster of three brokers until the end of the context."""
-    cluster = PlayedCluster(SCENARIO, 1, FIRST)
+def served(cluster: PlayedCluster | None = None) -> Iterator[PlayServer]:
+    """Serve a cluster until the end of the context, one of three brokers if none is given."""
+    cluster = PlayedCluster(SCENARIO, 1, FIRST) if cluster is None else cluster
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         played = PlayServer(cluster, listening.getsockname()[1])
