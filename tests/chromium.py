@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PATIENCE_S = 20.0
+PATIENCE_S = 300.0
 LOOK_EVERY_MS = 5
 FLAGS = (
     "--headless",

@@ -1,7 +1,7 @@
 """Requirements of a test on the machine: without one it skips with the reason, or fails where KCSIM_REQUIRE demands it.
 
-KCSIM_REQUIRE=axe,chromium,compose,docker,hadoop,java,jdk,kafka,kafka-3.9.1,kcat is for machines that are known to have them: a
-skip would hide that something broke.
+KCSIM_REQUIRE=axe,chromium,compose,docker,hadoop,java,jdk,kafka,kafka-3.9.1,kcat is for machines that are known to have
+them: a skip would hide that something broke.
 """
 
 import os

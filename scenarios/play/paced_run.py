@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from kcsim.brokers.clients.ledger import RecordCounts
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.simulated_environment import run_simulated
@@ -22,6 +23,7 @@ from kcsim.scenarios.engine.step_runner import FAILURES
 from kcsim.scenarios.language.scenario_file import ScenarioFileError
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.play.acts import Act
+from kcsim.vocabulary import TopicPartition
 
 
 class PacedRun:
@@ -94,6 +96,11 @@ class PacedRun:
         """The time of the next thing to happen after the limit; None while things up to the limit still happen."""
         with self._changed:
             return self._next_ms if self._is_waiting else None
+
+    def counts(self) -> Mapping[TopicPartition, RecordCounts]:
+        """Return the fate of the records that producers have written so far; nothing while the run passes time."""
+        with self._changed:
+            return self._steps.workload.counts() if self._steps is not None and self._is_waiting else {}
 
     def stop(self) -> None:
         """End the run, and wait for its end. Raises: what the run has raised."""

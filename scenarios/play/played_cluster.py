@@ -8,12 +8,13 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.engine.single_steps import DECLARATIONS, with_declarations
 from kcsim.scenarios.language.schema import Scenario
-from kcsim.scenarios.language.yaml_text import yaml_text
 from kcsim.scenarios.play.acts import Act, acts_until, step_at
 from kcsim.scenarios.play.paced_run import PacedRun
+from kcsim.scenarios.play.proposed_expectations import proposed_expectations
 from kcsim.scenarios.views.narration.run_facts import FactCollector
 from kcsim.scenarios.views.narration.story import story_from
 from kcsim.scenarios.views.page.payload import PagePayload
@@ -47,6 +48,11 @@ class EventStream:
         part = self._payload.take()
         self.parts.append(part)
         return part
+
+    @property
+    def state(self) -> ClusterState:
+        """The state of the cluster after the events so far."""
+        return self._changes.state
 
     def about(self, name: str, seed: int) -> dict[str, Any]:
         """Return the facts about the run so far, as the page of a finished run has them."""
@@ -151,14 +157,19 @@ class PlayedCluster:
         self._not_done += refused
         return self.stream.add(events), refused
 
-    def as_scenario(self) -> str:
-        """Return the cluster and all that was done to it as a scenario file: run with the same seed, it is the same run."""
+    def as_tree(self) -> dict[str, Any]:
+        """Return the cluster and all that was done to it as a scenario: run with the same seed, it is the same run."""
         whole = self.scenario.model_dump(by_alias=True, exclude_unset=True)
         declared = {key: whole[key] for key in DECLARATIONS if key in whole}
         done = [act for act, why in self.acts_with_refusals if why is None]
         for act in done:
             declared = with_declarations(declared, act.declares)
-        return yaml_text({**declared, "timetable": [step_at(act) for act in done]})
+        return {**declared, "timetable": [step_at(act) for act in done]}
+
+    def proposals(self) -> list[dict[str, Any]]:
+        """Return expectations that the cluster meets now, as a scenario file has them."""
+        topics = self.as_tree()["cluster"].get("topics", {})
+        return proposed_expectations(self.stream.state, self._run.counts(), list(topics), self.now_ms)
 
     def close(self) -> None:
         self._run.stop()

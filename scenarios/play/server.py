@@ -19,8 +19,10 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from kcsim.scenarios.language.yaml_text import yaml_text
 from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.played_cluster import SPEEDS, PlayedCluster
+from kcsim.scenarios.play.proposed_expectations import with_held_expectations
 
 TICK_S = 0.05
 """How often time passes and pages are sent what happened."""
@@ -76,7 +78,7 @@ class PlayServer:
             while True:
                 wanted = json.loads(await socket.receive_text())
                 if wanted == {"save": True}:
-                    waiting.put_nowait(json.dumps({"scenario": self._cluster.as_scenario()}))
+                    waiting.put_nowait(json.dumps({"scenario": await self._saved()}))
                 else:
                     self._do(wanted)
         except (WebSocketDisconnect, ValueError, KeyError, TypeError):
@@ -84,6 +86,14 @@ class PlayServer:
         finally:
             self._pages.discard(waiting)
             sending.cancel()
+
+    async def _saved(self) -> str:
+        """Return the cluster as a scenario file, with expectations that a run of it has met just now."""
+        cluster = self._cluster
+        cluster.finish_passing()
+        self._send_news()
+        tree = await asyncio.to_thread(with_held_expectations, cluster.as_tree(), cluster.proposals(), cluster.seed)
+        return f"# kcsim run FILE --zookeeper simulated --seed {cluster.seed}\n{yaml_text(tree)}"
 
     async def _send(self, socket: WebSocket, waiting: "asyncio.Queue[str]") -> None:
         while True:
@@ -117,12 +127,16 @@ class PlayServer:
             now = time.monotonic()
             self._cluster.pass_time((now - last) * 1000)
             last = now
-            part, refused = self._cluster.take()
-            if part is not None:
-                self._send_to_all({"part": part, "about": self._about()})
-            for act, why in refused:
-                self._send_to_all({"refused": {"at_ms": act.at_ms, "step": act.step, "why": why}, "acts": self._acts()})
+            self._send_news()
             self._send_to_all({"clock": self._clock()})
+
+    def _send_news(self) -> None:
+        """Send all pages what has happened since the last call, and which acts could not be done."""
+        part, refused = self._cluster.take()
+        if part is not None:
+            self._send_to_all({"part": part, "about": self._about()})
+        for act, why in refused:
+            self._send_to_all({"refused": {"at_ms": act.at_ms, "step": act.step, "why": why}, "acts": self._acts()})
 
     def _everything(self) -> str:
         stream = self._cluster.stream

@@ -15,7 +15,8 @@ from tests.scenarios.views.page.conftest import chromium  # noqa: F401 -- a fixt
 from tests.scenarios.views.trace.test_entity_feed import as_received, as_shown
 
 LAST = "kcsim.run.length - 1"
-READY = f"kcsim.run && [...kcsim.histories.allAt({LAST}, 'partition').values()].filter((one) => one[3].length === 3).length === 2"
+ISRS = f"[...kcsim.histories.allAt({LAST}, 'partition').values()].map((one) => one[3].length).join()"
+READY = f"kcsim.run && {ISRS} === '3,3'"
 
 
 def at(family: str, name: str = "") -> str:
@@ -39,6 +40,7 @@ def link(state: str) -> str:
     return f"document.querySelector('.link-cell').dataset.state === '{state}'"
 
 
+EPOCH_OF_EACH = f"kcsim.histories.at({LAST}, 'registered', `broker-${{i + 1}}`)?.[0]"
 CLUSTER, LINK, BROKER, CONSUMER = "cluster", "broker-1 and broker-2", "broker-2", "consumer-readers-1"
 LAST_ACT_ON_CLUSTER = "Change a setting of all brokers"
 UP = f"{process(BROKER, 'running')} && {in_sync('orders-0')} && {in_sync('orders-1')}"
@@ -66,7 +68,7 @@ ACTS: list[tuple[str, str, Mapping[str, str], str]] = [
     (BROKER, "Break a disk", {"partitions": "all"}, process(BROKER, "dead")),
     (BROKER, "Start", {}, UP),
     ("/admin", "Create below", {"child": "note", "data": "one"}, f"{at('znode', '/admin/note')}?.[0] === 'one'"),
-    ("/admin/note", "Write", {"data": "it's \"two\": [3]"}, f"{at('znode', '/admin/note')}[1] === 1"),
+    ("/admin/note", "Write", {"data": 'it\'s "two": [3]'}, f"{at('znode', '/admin/note')}[1] === 1"),
     ("/admin/note", "Delete", {}, f"{at('znode', '/admin/note')} === null"),
     ("/controller", "Delete", {}, REPLACED),
     ("orders-0", "Reassign", {"replicas": "3, 1"}, f"{at('partition', 'orders-0')}[0].join() === '3,1'"),
@@ -86,7 +88,12 @@ ACTS: list[tuple[str, str, Mapping[str, str], str]] = [
         *(CLUSTER, "Change a setting of all brokers", {}),
         f"{at('znode', '/config/brokers/<default>')}?.[0].includes('unclean')",
     ),
-    (CLUSTER, "Restart all brokers, one by one", {}, f"play.before.epochs.every((epoch, i) => kcsim.histories.at({LAST}, 'registered', `broker-${{i + 1}}`)?.[0] > epoch)"),
+    (
+        CLUSTER,
+        "Restart all brokers, one by one",
+        {},
+        f"play.before.epochs.every((epoch, i) => {EPOCH_OF_EACH} > epoch)",
+    ),
     ("payments-0", "Delete the topic", {}, f"{at('partition', 'payments-0')} === null"),
 ]
 
@@ -103,7 +110,7 @@ class OpenPage:
 def page(chromium: Chromium) -> Iterator[OpenPage]:  # noqa: F811
     cluster = PlayedCluster(SCENARIO, 1, FIRST)
     with served(cluster) as server, chromium.open(server.address) as tab:
-        tab.evaluate("play.send({speed: 100})")
+        tab.evaluate("play.send({speed: 10})")
         tab.wait_for(READY)
         yield OpenPage(tab, cluster)
 

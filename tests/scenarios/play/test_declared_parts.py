@@ -2,6 +2,7 @@
 
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.language.scenario_file import load_text
+from kcsim.scenarios.language.yaml_text import yaml_text
 from kcsim.scenarios.play.played_cluster import PlayedCluster
 from tests.scenarios.play.test_played_cluster import kinds, played
 from tests.scenarios.play.watched_runs import FIRST, SCENARIO, Watched
@@ -48,7 +49,7 @@ def test_what_was_declared_is_in_the_saved_scenario() -> None:
     cluster.act("start-workload: writer", WRITER)
     cluster.act("start-consumers: all", READERS)
     played(cluster, 8)
-    scenario = load_text(cluster.as_scenario(), "play").scenario
+    scenario = load_text(yaml_text(cluster.as_tree()), "play").scenario
     cluster.close()
     assert sorted(scenario.cluster.topics) == ["orders", "payments"]
     assert [*scenario.workload.producers, *scenario.workload.groups] == ["writer", "readers"]

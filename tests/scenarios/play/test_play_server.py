@@ -67,3 +67,17 @@ def test_a_page_that_asks_for_nonsense_is_disconnected_and_others_go_on() -> Non
             while "refused" not in (message := json.loads(other.recv(PATIENCE_S))):
                 pass
             assert message["refused"]["step"] == "kill: broker-9"
+
+
+def test_the_saved_scenario_has_expectations() -> None:
+    with served() as server:
+        address, origin = server.address.replace("http", "ws") + "stream", Origin(server.address.rsplit("/", 2)[0])
+        with connect(address, origin=origin, max_size=None) as page:
+            page.send(json.dumps({"speed": 100.0}))
+            while json.loads(page.recv(PATIENCE_S)).get("clock", {}).get("now_ms", 0) < 5_000:
+                pass
+            page.send(json.dumps({"save": True}))
+            while "scenario" not in (message := json.loads(page.recv(PATIENCE_S))):
+                pass
+    assert message["scenario"].startswith("# kcsim run FILE --zookeeper simulated --seed 1\nname: three\n")
+    assert "controller-epoch: 1" in message["scenario"]

@@ -9,6 +9,7 @@ from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.scenario_file import load_text
+from kcsim.scenarios.language.yaml_text import yaml_text
 from kcsim.scenarios.play.played_cluster import PlayedCluster
 from tests.scenarios.play.watched_runs import FIRST, SCENARIO
 
@@ -82,7 +83,7 @@ def test_what_was_done_is_a_scenario_with_the_same_outcome() -> None:
     played(cluster, 15)
     cluster.act("start: old")
     played(cluster, 5)
-    loaded = load_text(cluster.as_scenario(), "play")
+    loaded = load_text(yaml_text(cluster.as_tree()), "play")
     cluster.close()
     assert [step.verb() for step in loaded.scenario.timetable] == ["start", "create-topic", "kill", "start"]
 
