@@ -32,6 +32,8 @@ FLAGS = (
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 )
+NAVIGATED = "Inspected target navigated"
+"""The browser's answer to an evaluation that was under way when the page was loaded anew."""
 READS_FROM, WRITES_TO = 3, 4
 TEXTS = {"Enter": "\r"}
 """Keys that make a text of another name: without it a button does not react to them."""
@@ -86,9 +88,18 @@ class Tab:
         """Wait until an expression is true in the page. Raises: BrowserError, with its last value."""
         deadline = time.monotonic() + PATIENCE_S
         look = f"new Promise((look) => setTimeout(look, {LOOK_EVERY_MS})).then(() => {expression})"
-        while not (seen := self.evaluate(look)):
+        while not (seen := self._look(look)):
             if time.monotonic() > deadline:
                 raise BrowserError(f"{expression} is still {seen!r}")
+
+    def _look(self, expression: str) -> Any:
+        """Return the value of an expression; None if the page is loaded anew meanwhile."""
+        try:
+            return self.evaluate(expression)
+        except BrowserError as error:
+            if NAVIGATED not in str(error):
+                raise
+            return None
 
     def text(self, selector: str) -> str:
         """Return the visible text of an element."""

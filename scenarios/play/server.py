@@ -15,11 +15,12 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from kcsim.scenarios.language.yaml_text import yaml_text
+from kcsim.scenarios.play.own_address import OwnAddress
 from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.played_cluster import SPEEDS, PlayedCluster
 from kcsim.scenarios.play.proposed_expectations import with_held_expectations
@@ -40,7 +41,7 @@ class PlayServer:
 
     def __init__(self, cluster: PlayedCluster, port: int) -> None:
         self._cluster = cluster
-        self._names = {f"127.0.0.1:{port}", f"localhost:{port}"}
+        self._own = OwnAddress(port)
         self._token = secrets.token_urlsafe(16)
         self._pages: set[asyncio.Queue[str]] = set()
         self.address = f"http://127.0.0.1:{port}/{self._token}/"
@@ -58,15 +59,13 @@ class PlayServer:
                 await passing
 
     async def _page(self, request: Request) -> Response:
-        host = request.headers.get("host", "")
-        if host not in self._names:
-            return PlainTextResponse("This page is at 127.0.0.1 only.\n", 421)
-        html = play_page(self._cluster.scenario.name, f"ws://{host}")
+        if (refusal := self._own.refusal(request)) is not None:
+            return refusal
+        html = play_page(self._cluster.scenario.name, f"ws://{request.headers['host']}")
         return HTMLResponse(html, headers={"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})
 
     async def _stream(self, socket: WebSocket) -> None:
-        host = socket.headers.get("host", "")
-        if host not in self._names or socket.headers.get("origin") != f"http://{host}":
+        if not self._own.admits(socket):
             await socket.close(FORBIDDEN)
             return
         await socket.accept()

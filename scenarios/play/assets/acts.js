@@ -63,7 +63,7 @@ const endsOf = ({ name }) => name.split(" and ");
 const listed = (text) => text.split(",").map((part) => part.trim()).filter(Boolean);
 
 /** Return a setting as YAML: a number and true stay what they are; nothing takes the setting away. */
-const setting = (name, value) => `{${written(name)}: ${value === "" ? "null" : written(value)}}`;
+const setting = (name, value) => `{${written(name)}: ${value === "" ? "null" : /^(-?\d+(\.\d+)?|true|false)$/.test(value) ? value : written(value)}}`;
 
 const BROKER_ACTS = [
   {
