@@ -10,7 +10,7 @@ from kcsim.scenarios.views.page.page import ASSETS as PAGE_ASSETS
 from kcsim.scenarios.views.page.page import SCRIPTS
 
 ASSETS = Path(__file__).parent / "assets"
-ACT_SCRIPTS = ("acts.js", "act_menu.js", "act_things.js", "links.js", "consequences.js", "act_bar.js")
+ACT_SCRIPTS = ("acts.js", "act_menu.js", "act_things.js", "links.js", "consequences.js", "predict.js", "act_bar.js")
 
 
 def play_page(title: str, connects_to: str) -> str:

@@ -74,11 +74,10 @@ class Lesson {
     const page = lesson.pages[this.at];
     const { question } = page;
     const isLast = this.at === lesson.place;
-    byId("lesson-title").textContent = `${lesson.number ? `Lesson ${lesson.number}: ` : ""}${lesson.title}`;
+    byId("lesson-title").textContent = `${lesson.number ? `Lesson ${lesson.number}, page` : "Page"} ${this.at + 1} of ${lesson.count}`;
     const { right, asked, questions } = lesson.score;
     byId("lesson-score").textContent = lesson.leads && lesson.class ? plural(lesson.class.pupils, "pupil") : `${right} of ${asked} right, ${plural(questions, "question")}`;
     byId("lesson-text").replaceChildren(...page.text.split(/\n\s*\n/).map((text) => element("p", {}, text)));
-    byId("lesson-place").textContent = `Page ${this.at + 1} of ${lesson.count}`;
     byId("lesson-back").disabled = this.at === 0;
     const mustAnswer = isLast && lesson.leads && !lesson.class && question && !question.answered;
     const isEnd = isLast && this.at + 1 === lesson.count && (!question || question.answered);

@@ -8,7 +8,8 @@ class ActBar {
   constructor(send) {
     this.send = send;
     this.acts = []; // [at_ms, step, why it was refused or null]
-    this.menu = new ActMenu((step, declares) => this.act(step, declares));
+    this.predictions = new Predictions();
+    this.menu = new ActMenu((step, declares, predicted) => this.act(step, declares, predicted), this.predictions);
     this.things = new ActThings(this.menu);
     this.consequences = new Consequences();
     this.links = new LinkStates();
@@ -30,8 +31,9 @@ class ActBar {
     });
   }
 
-  act(step, declares = {}) {
+  act(step, declares = {}, predicted = null) {
     byId("act-refused").textContent = "";
+    if (predicted) this.predictions.add(predicted.asked, predicted.given, step, this.acts.length);
     this.send({ act: step, declares });
   }
 
@@ -39,6 +41,7 @@ class ActBar {
   begin() {
     this.consequences = new Consequences();
     this.links = new LinkStates();
+    this.predictions.forget();
   }
 
   showActs(acts) {
@@ -57,6 +60,7 @@ class ActBar {
     if (!histories) return;
     this.consequences.follow(run, this.acts);
     this.links.follow(run);
+    this.predictions.grow(run, this.consequences, this.acts);
     const now = new Present(run, histories);
     this.showButtons(now);
     this.showLinks(now);

@@ -3,9 +3,10 @@
 // question first; it says what they will do.
 
 class ActMenu {
-  /** Args: act: is called with a step and what it declares; ask: may put another question before it (predict mode). */
-  constructor(act) {
+  /** Args: act: is called with a step, what it declares, and the prediction that was made; predictions: what to ask before. */
+  constructor(act, predictions) {
     this.act = act;
+    this.predictions = predictions;
     this.box = byId("act-menu");
     this.opener = null;
     document.addEventListener("pointerdown", (event) => {
@@ -73,8 +74,21 @@ class ActMenu {
 
   do(act, values) {
     const [step, declares] = [act.step(this.thing, values, this.now), act.declares?.(this.thing, values) ?? {}];
-    this.close(true);
-    this.act(step, declares);
+    const asked = this.predictions.questionAbout(step, this.now);
+    if (asked === null) {
+      this.close(true);
+      this.act(step, declares, null);
+    } else this.predict(step, declares, asked);
+  }
+
+  /** Ask what will come of a step before it is done. */
+  predict(step, declares, asked) {
+    const buttons = asked.choices.map((choice) => element("button", { type: "button", role: "menuitem", tabindex: "-1", "data-choice": choice, onclick: () => {
+      this.close(true);
+      this.act(step, declares, { asked, given: choice });
+    } }, element("b", {}, choice)));
+    this.show(element("h2", {}, asked.question), element("p", { class: "muted" }, "Step: ", element("code", {}, step)), element("div", { role: "menu", "aria-label": asked.question }, buttons));
+    buttons[0].focus();
   }
 
   show(...content) {

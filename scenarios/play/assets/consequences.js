@@ -18,7 +18,7 @@ class Consequences {
       const cause = run.cause(place);
       const act = cause === null ? this.rootAct(run, place, acts) : this.actOf[cause];
       this.actOf.push(act);
-      if (act >= 0) this.add(run, place, (this.found[act] ??= { first: place, places: new Set(), removed: 0, refused: 0, moved: new Map(), offline: new Set(), expired: new Set(), left: 0, joined: 0, controllers: [] }));
+      if (act >= 0) this.add(run, place, (this.found[act] ??= { first: place, places: new Set(), removed: 0, refused: 0, moved: new Map(), offline: new Set(), expired: new Set(), left: 0, joined: 0, acknowledged: 0, registered: [], groups: new Map(), controllers: [] }));
     }
   }
 
@@ -57,6 +57,15 @@ class Consequences {
       case "IsrExpanded":
         found.joined++;
         break;
+      case "BrokerRegistered":
+        found.registered.push(run.node(place));
+        break;
+      case "GroupStable":
+        found.groups.set(run.value(place, "group"), run.value(place, "generation"));
+        break;
+      case "RecordsAcknowledged":
+        found.acknowledged += run.value(place, "count") ?? 0;
+        break;
       case "RecordsTruncated":
         found.removed += run.value(place, "count") ?? 0;
         break;
@@ -79,6 +88,7 @@ class Consequences {
     const leaders = [...moved].sort((a, b) => a[0] - b[0]).map(([leader, count]) => `broker-${leader} leads ${plural(count, "partition")}`);
     const longest = Math.max(0, ...unledFrom(run, histories, found));
     return [
+      found.registered.length ? `registered: ${[...new Set(found.registered)].sort(byName).join(", ")}` : null,
       found.expired.size ? `${plural(found.expired.size, "session")} expired` : null,
       ...found.controllers.map(([node, epoch, t_ms]) => `${node} became the controller with epoch ${epoch}${after(t_ms)}`),
       leaders.length ? `elected: ${leaders.join(", ")}` : null,
@@ -86,6 +96,8 @@ class Consequences {
       longest ? `without a working leader for up to ${duration(longest)}` : null,
       found.left ? `${plural(found.left, "removal")} from an ISR` : null,
       found.joined ? `${plural(found.joined, "return")} into an ISR` : null,
+      ...[...found.groups].map(([group, generation]) => `group ${group} is stable in generation ${generation}`),
+      found.acknowledged ? `${plural(found.acknowledged, "record")} acknowledged` : null,
       found.removed ? `${plural(found.removed, "record")} cut off from a follower's log` : null,
       found.refused ? `${plural(found.refused, "record")} refused or given up` : null,
     ].filter(Boolean);

@@ -32,10 +32,10 @@ class Play {
   // --- what comes
 
   take(message) {
+    if (message.acts) this.bar.showActs(message.acts); // before the events that follow from them
     if (message.all) this.begin(message);
     if (message.part) this.append(message);
     if (message.clock) this.showClock(message.clock);
-    if (message.acts) this.bar.showActs(message.acts);
     if (message.scenario) saveText("play.yaml", message.scenario);
     if (message.refused) this.bar.showRefused(message.refused);
   }

@@ -111,7 +111,7 @@ class OpenPage:
 def page(chromium: Chromium) -> Iterator[OpenPage]:  # noqa: F811
     cluster = PlayedCluster(SCENARIO, 1, FIRST)
     with served(cluster) as server, chromium.open(server.address) as tab:
-        tab.evaluate("play.send({speed: 10})")
+        tab.evaluate("play.send({speed: 10.0})")
         tab.wait_for(READY)
         yield OpenPage(tab, cluster)
 
@@ -186,4 +186,28 @@ def test_a_menu_is_used_by_keys_alone(page: OpenPage) -> None:
     tab.press("Enter")
     tab.wait_for(process(BROKER, "dead"))
     tab.wait_for("byId('act-list').innerText.includes('session expired')")
+    tab.evaluate("location.reload()")
+    tab.wait_for("typeof play !== 'undefined' && byId('act-list').innerText.includes('session expired')")
+    assert [text for text in tab.complaints if "ws://" not in text] == []
+
+
+def test_a_prediction_is_asked_for_before_a_fault_and_answered_by_the_run(page: OpenPage) -> None:
+    tab = page.tab
+    tab.click("#predict")
+    controller = tab.evaluate(f"'broker-' + {at('controller')}")
+    tab.click(f"#act-buttons [data-name={controller}]")
+    tab.click("#act-menu [data-act=Kill]")
+    assert tab.evaluate("play.bar.acts.length") == 2, "nothing is done before the answer"
+    tab.click("#act-menu [data-choice=broker-1]")
+    tab.wait_for("play.bar.predictions.made[0]?.answer")
+    elected = tab.evaluate(f"'broker-' + {at('controller')}")
+    assert tab.evaluate("play.bar.predictions.made[0].answer") == elected
+    tab.wait_for(f"{ISRS} === '2,2'")
+    right = int(elected == "broker-1")
+    assert tab.text("#predict-score") == f"{right} of 1 right"
+    assert f"Your answer was broker-1; {'✓ right' if right else '✗ not right'}: {elected}." in tab.text("#predicted")
+    tab.click("#predict")
+    tab.click("#act-buttons [data-name=broker-3]")
+    tab.click("#act-menu [data-act=Pause]")
+    tab.wait_for("play.bar.acts.length === 4")
     assert tab.complaints == []
