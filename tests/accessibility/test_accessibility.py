@@ -7,6 +7,7 @@ import pytest
 from tests.accessibility import violations
 from tests.chromium import Chromium
 from tests.requirements import require
+from tests.scenarios.classroom.conftest import served_lesson
 from tests.scenarios.play.conftest import served
 from tests.scenarios.play.test_play_in_browser import RUNNING
 from tests.scenarios.views.page.conftest import chromium, page_of  # noqa: F401 -- fixtures
@@ -52,4 +53,24 @@ def test_the_page_of_a_played_cluster_violates_no_rule(
         assert violations(tab) == [], "the menu"
         tab.click("#act-menu [data-act='Create a topic']")
         assert violations(tab) == [], "a question"
+        assert tab.evaluate("document.documentElement.scrollWidth") == width, "nothing to scroll sideways to"
+        assert tab.complaints == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "height", "dark"), SIZES)
+def test_the_page_of_a_lesson_violates_no_rule(
+    chromium: Chromium,  # noqa: F811
+    width: int,
+    height: int,
+    dark: bool,
+) -> None:
+    require("axe")
+    with served_lesson("controller-election") as server, chromium.open(server.address, width, height, dark=dark) as tab:
+        tab.wait_for("lesson.lesson !== null")
+        assert violations(tab) == [], "a question"
+        tab.evaluate("lesson.answer('2')")
+        tab.wait_for("lesson.answered(lesson.lesson) !== null")
+        assert violations(tab) == [], "a wrong answer"
+        assert tab.evaluate("document.documentElement.scrollWidth") == width, "nothing to scroll sideways to"
         assert tab.complaints == []
