@@ -49,7 +49,7 @@ def take(chromium: Chromium, folder: Path) -> None:
         tab.wait_for("byId('act-list').innerText.includes('with epoch 2')")
         pause(tab, True)
         tab.screenshot(folder / "play-page.png")
-    with served_lesson("controller-election") as server, chromium.open(server.address, WIDTH, HEIGHT) as tab:
+    with served_lesson("controller-election") as lesson, chromium.open(lesson.address, WIDTH, HEIGHT) as tab:
         for number in (1, 2):
             tab.wait_for(f"lesson.lesson?.pages.at(-1).question?.number === {number}")
             tab.evaluate("lesson.answer('1')")

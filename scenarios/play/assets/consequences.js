@@ -18,7 +18,7 @@ class Consequences {
       const cause = run.cause(place);
       const act = cause === null ? this.rootAct(run, place, acts) : this.actOf[cause];
       this.actOf.push(act);
-      if (act >= 0) this.add(run, place, (this.found[act] ??= { first: place, places: new Set(), removed: 0, refused: 0, moved: new Map(), offline: new Set(), expired: new Set(), left: 0, joined: 0, acknowledged: 0, registered: [], groups: new Map(), controllers: [] }));
+      if (act >= 0) this.add(run, place, (this.found[act] ??= { first: place, places: new Set(), removed: 0, refused: 0, givenUp: 0, moved: new Map(), offline: new Set(), expired: new Set(), left: 0, joined: 0, acknowledged: 0, registered: [], groups: new Map(), controllers: [] }));
     }
   }
 
@@ -70,8 +70,10 @@ class Consequences {
         found.removed += run.value(place, "count") ?? 0;
         break;
       case "RecordsRefused":
-      case "RecordsGivenUp":
         found.refused += run.value(place, "count") ?? 0;
+        break;
+      case "RecordsGivenUp":
+        found.givenUp += run.value(place, "count") ?? 0;
         break;
       default:
     }
@@ -99,7 +101,8 @@ class Consequences {
       ...[...found.groups].map(([group, generation]) => `group ${group} is stable in generation ${generation}`),
       found.acknowledged ? `${plural(found.acknowledged, "record")} acknowledged` : null,
       found.removed ? `${plural(found.removed, "record")} cut off from a follower's log` : null,
-      found.refused ? `${plural(found.refused, "record")} refused or given up` : null,
+      found.refused ? `${plural(found.refused, "attempt")} to write a record failed` : null,
+      found.givenUp ? `${plural(found.givenUp, "record")} given up` : null,
     ].filter(Boolean);
   }
 }
