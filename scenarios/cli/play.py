@@ -62,6 +62,7 @@ def play(
 
     from kcsim.scenarios.play.acts import Act
     from kcsim.scenarios.play.played_cluster import PlayedCluster
+    from kcsim.scenarios.play.run_processes import RunProcesses
     from kcsim.scenarios.play.server import PlayServer
 
     lesson = scenario if scenario is not None and is_lesson(scenario) else None
@@ -74,8 +75,9 @@ def play(
     described = _described() if scenario is None else load(scenario).scenario
     first = [Act(0, "start: all"), *(Act(CREATED_AFTER_MS, f"create-topic: {name}") for name in described.cluster.topics)]
     with _bound(port) as listening:
-        cluster = PlayedCluster(described, seed, first)
+        processes = RunProcesses()
         try:
+            cluster = PlayedCluster(described, seed, first, processes)
             listening.listen()  # a browser that connects early waits until it is served
             server = PlayServer(cluster, listening.getsockname()[1])
             print(f"The page: {server.address}\nCtrl-C ends it.", flush=True)
@@ -85,7 +87,7 @@ def play(
             with suppress(KeyboardInterrupt):
                 uvicorn.Server(config).run(sockets=[listening])
         finally:
-            cluster.close()
+            processes.close()
 
 
 def _bound(port: int) -> "socket":

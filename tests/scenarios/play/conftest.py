@@ -10,13 +10,13 @@ import uvicorn
 
 from kcsim.scenarios.play.played_cluster import PlayedCluster
 from kcsim.scenarios.play.server import PlayServer
-from tests.scenarios.play.watched_runs import FIRST, PATIENCE_S, SCENARIO
+from tests.scenarios.play.watched_runs import PATIENCE_S, played_cluster
 
 
 @contextmanager
 def served(cluster: PlayedCluster | None = None) -> Iterator[PlayServer]:
     """Serve a cluster until the end of the context, one of three brokers if none is given."""
-    cluster = PlayedCluster(SCENARIO, 1, FIRST) if cluster is None else cluster
+    cluster = played_cluster() if cluster is None else cluster
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         played = PlayServer(cluster, listening.getsockname()[1])

@@ -10,7 +10,7 @@ from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.scenarios.play.played_cluster import PlayedCluster
 from tests.chromium import Chromium, Tab
 from tests.scenarios.play.conftest import served
-from tests.scenarios.play.watched_runs import FIRST, SCENARIO, Watched
+from tests.scenarios.play.watched_runs import Watched, played_cluster
 from tests.scenarios.views.page.conftest import chromium  # noqa: F401 -- a fixture
 from tests.scenarios.views.trace.test_entity_feed import as_received, as_shown
 
@@ -109,7 +109,7 @@ class OpenPage:
 
 @pytest.fixture
 def page(chromium: Chromium) -> Iterator[OpenPage]:  # noqa: F811
-    cluster = PlayedCluster(SCENARIO, 1, FIRST)
+    cluster = played_cluster()
     with served(cluster) as server, chromium.open(server.address) as tab:
         tab.evaluate("play.send({speed: 10.0})")
         tab.wait_for(READY)
@@ -156,9 +156,7 @@ def test_after_each_act_the_page_shows_the_state_of_the_event_log(page: OpenPage
         shown.append(json.loads(page.tab.evaluate(f"JSON.stringify([kcsim.run.length, kcsim.stateAt({LAST})])")))
     assert page.tab.evaluate("play.bar.acts.filter(([, , refused]) => refused !== null)") == []
     assert page.tab.complaints == []
-    rerun = Watched(page.cluster.acts)
-    rerun.until(page.cluster.now_ms)
-    rerun.run.stop()
+    rerun = Watched(page.cluster.now_ms, planned=page.cluster.acts)
     state, applied = ClusterState(), 0
     for (thing, act, *_), (length, at_page) in zip(ACTS, shown, strict=True):
         for event in rerun.events[applied:length]:

@@ -3,9 +3,9 @@
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.language.scenario_file import load_text
 from kcsim.scenarios.language.yaml_text import yaml_text
-from kcsim.scenarios.play.played_cluster import PlayedCluster
+from kcsim.scenarios.play.acts import Act
 from tests.scenarios.play.test_played_cluster import kinds, played
-from tests.scenarios.play.watched_runs import FIRST, SCENARIO, Watched
+from tests.scenarios.play.watched_runs import Watched, played_cluster
 
 PAYMENTS = {"cluster": {"topics": {"payments": {"partitions": 2, "replication-factor": 2}}}}
 WRITER = {"workload": {"producers": {"writer": {"topics": "payments", "rate": 50, "settings": {"acks": "all"}}}}}
@@ -15,34 +15,31 @@ READERS = {
 
 
 def test_a_topic_a_producer_and_a_group_are_declared_and_used() -> None:
-    watched = Watched()
-    watched.until(3_000)
-    watched.run.act("create-topic: payments", PAYMENTS)
-    watched.until(5_000)
-    watched.run.act("start-workload: writer", WRITER)
-    watched.run.act("start-consumers: all", READERS)
-    watched.until(15_000)
-    watched.run.stop()
+    acts = [
+        Act(3_000, "create-topic: payments", PAYMENTS),
+        Act(5_000, "start-workload: writer", WRITER),
+        Act(5_000, "start-consumers: all", READERS),
+    ]
+    watched = Watched(15_000, acts)
     assert watched.refused == []
     assert {"RecordsAcknowledged", "PartitionsAssigned"} <= {event.kind.value for event in watched.events}
 
 
 def test_what_cannot_be_declared_is_refused_and_nothing_is_declared() -> None:
-    watched = Watched()
-    watched.until(3_000)
-    watched.run.act("create-topic: payments", {"cluster": {"topics": {"payments": {"partitions": 0}}}})
-    watched.run.act("start-workload: writer", {"workload": {"producers": {"writer": {"topics": "nowhere"}}}})
-    watched.run.act("start-workload: writer", {"workload": 3})
-    watched.run.act("kill: broker-1")
-    watched.until(4_000)
-    watched.run.stop()
+    acts = [
+        Act(3_000, "create-topic: payments", {"cluster": {"topics": {"payments": {"partitions": 0}}}}),
+        Act(3_000, "start-workload: writer", {"workload": {"producers": {"writer": {"topics": "nowhere"}}}}),
+        Act(3_000, "start-workload: writer", {"workload": 3}),
+        Act(3_000, "kill: broker-1"),
+    ]
+    watched = Watched(4_000, acts)
     assert [act.step for act, _ in watched.refused] == ["create-topic: payments", *["start-workload: writer"] * 2]
     assert "nowhere" in watched.refused[1][1]
     assert [event.target for event in watched.events if event.kind is EventKind.FAULT] == ["broker-1"]
 
 
 def test_what_was_declared_is_in_the_saved_scenario() -> None:
-    cluster = PlayedCluster(SCENARIO, 1, FIRST)
+    cluster = played_cluster()
     played(cluster, 3)
     cluster.act("create-topic: payments", PAYMENTS)
     played(cluster, 1)

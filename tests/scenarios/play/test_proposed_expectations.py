@@ -11,12 +11,12 @@ from kcsim.scenarios.play.played_cluster import PlayedCluster
 from kcsim.scenarios.play.proposed_expectations import with_held_expectations
 from tests.scenarios.play.test_declared_parts import PAYMENTS, WRITER
 from tests.scenarios.play.test_played_cluster import played
-from tests.scenarios.play.watched_runs import FIRST, SCENARIO
+from tests.scenarios.play.watched_runs import played_cluster
 
 
 def play() -> PlayedCluster:
     """Play: a producer writes, and the controller is killed meanwhile."""
-    cluster = PlayedCluster(SCENARIO, 1, FIRST)
+    cluster = played_cluster()
     played(cluster, 3)
     cluster.act("create-topic: payments", PAYMENTS)
     played(cluster, 1)
@@ -54,7 +54,7 @@ def test_what_a_run_of_the_file_does_not_meet_is_left_out() -> None:
 
 
 def test_nothing_is_expected_of_a_cluster_that_has_not_begun() -> None:
-    cluster = PlayedCluster(SCENARIO, 1, FIRST)
+    cluster = played_cluster()
     tree = with_held_expectations(cluster.as_tree(), cluster.proposals(), cluster.seed)
     cluster.close()
     assert "expect" not in tree
