@@ -12,13 +12,13 @@ class Begin(msgspec.Struct, tag=True):
 
     Attributes:
         run: the number of the new run.
-        scenario: as JSON; like the seed, only of interest where no run has begun.
+        scenario: pickled; like the seed, only of interest where no run has begun.
         acts: what is done, in the order of the times; without what was done before the snapshot.
         until_ms: how far the run goes.
     """
 
     run: int
-    scenario: str
+    scenario: bytes
     seed: int
     acts: list[Act]
     until_ms: int

@@ -11,6 +11,7 @@ All processes end when the program that started them does: they then have nobody
 import gc
 import json
 import os
+import pickle
 import signal
 import socket
 import sys
@@ -56,7 +57,7 @@ class RunProcess:
         """Run in a copy of this process, whenever that is asked for. Returns: when the run of this copy has failed."""
         self._began_s = time.process_time()  # what was needed to start is no part of any run
         order = self._wait_as_snapshot(None)
-        scenario = Scenario.model_validate_json(order.scenario)
+        scenario: Scenario = pickle.loads(order.scenario)
         self._name, self._seed = scenario.name, order.seed
         self._paced = run = PacedRun(scenario, order.seed, self)
         self._begin(order, run)
@@ -164,9 +165,10 @@ class RunProcess:
 
     def _receive(self) -> Order:
         try:
-            return msgspec.msgpack.decode(self._connection.recv_bytes(), type=Order)
+            order: Order = msgspec.msgpack.decode(self._connection.recv_bytes(), type=Order)
         except (EOFError, OSError):
             _end()
+        return order
 
 
 def lines_of(events: list[Event]) -> bytes:

@@ -1,6 +1,7 @@
 """The processes of a played cluster's runs: those that go on, and the snapshots from which others can begin."""
 
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -26,9 +27,9 @@ class RunFailedError(Exception):
 
 
 class Described(NamedTuple):
-    """What a run is a run of: the scenario, as JSON, and the seed."""
+    """What a run is a run of: the scenario, pickled, and the seed."""
 
-    scenario: str
+    scenario: bytes
     seed: int
 
 
@@ -168,7 +169,7 @@ class RunProcesses:
 
     def begin(self, scenario: Scenario, seed: int, acts: Sequence[Act], until_ms: int) -> Run:
         """Begin a run with these acts, from the last snapshot that it comes by. Raises: RunFailedError."""
-        described = Described(scenario.model_dump_json(by_alias=True, exclude_unset=True), seed)
+        described = Described(pickle.dumps(scenario), seed)
         self.take_started()
         usable = [snapshot for snapshot in self._snapshots if snapshot.is_before(described, acts, until_ms)]
         first = max(usable, key=lambda snapshot: (snapshot.at_ms, len(snapshot.acts)))

@@ -17,6 +17,7 @@ def test_a_broker_is_killed_by_a_click_and_comes_back_when_one_goes_back(chromiu
         tab.wait_for(f"{LEADERS}.length === 2 && {LEADERS}.every((leader) => leader > 0)")
         tab.wait_for(RUNNING)
         before_ms = tab.evaluate("kcsim.run.times.at(-1)")
+        tab.wait_for("document.querySelector('#act-buttons [data-name=broker-2]') !== null")
         tab.click("#act-buttons [data-name=broker-2]")
         tab.click("#act-menu [data-act=Kill]")
         tab.wait_for(DEAD)
