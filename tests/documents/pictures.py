@@ -38,7 +38,7 @@ FIRST = (Act(0, "start: all"), Act(1_000, "create-topic: orders"), Act(2_000, "s
 
 def take(chromium: Chromium, folder: Path) -> None:
     """Write the pictures into a folder."""
-    with served(PlayedCluster(SCENARIO, 1, FIRST)) as server, chromium.open(server.address, WIDTH, HEIGHT) as tab:
+    with served(PlayedCluster(SCENARIO, 1, FIRST, run_processes())) as server, chromium.open(server.address, WIDTH, HEIGHT) as tab:
         tab.evaluate("play.send({speed: 10})")
         tab.wait_for("kcsim.run.times.at(-1) > 4000")
         pause(tab, True)
