@@ -15,6 +15,7 @@ from kcsim.scenarios.play.played_cluster import PlayedCluster
 from tests.chromium import Chromium, Tab, find_chromium
 from tests.scenarios.classroom.conftest import served_lesson
 from tests.scenarios.play.conftest import served
+from tests.scenarios.play.watched_runs import run_processes
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 WIDTH, HEIGHT = 1280, 1080
@@ -38,7 +39,8 @@ FIRST = (Act(0, "start: all"), Act(1_000, "create-topic: orders"), Act(2_000, "s
 
 def take(chromium: Chromium, folder: Path) -> None:
     """Write the pictures into a folder."""
-    with served(PlayedCluster(SCENARIO, 1, FIRST, run_processes())) as server, chromium.open(server.address, WIDTH, HEIGHT) as tab:
+    cluster = PlayedCluster(SCENARIO, 1, FIRST, run_processes())
+    with served(cluster) as server, chromium.open(server.address, WIDTH, HEIGHT) as tab:
         tab.evaluate("play.send({speed: 10})")
         tab.wait_for("kcsim.run.times.at(-1) > 4000")
         pause(tab, True)
