@@ -182,11 +182,12 @@ class Broker:
 
     def _isr_writes(self) -> WritesIsr:
         ports, zk, capabilities = self._ports, self.kafka_zk, self.capabilities
+        tries_again = self._config.hardening.ends_pending_isr_changes
         if not capabilities.alter_isr:
-            tries_again = self._config.hardening.ends_pending_isr_changes
             return ZkIsrManager(ports.runtime, zk.partition_states, zk.isr_changes, tries_again)
         channel = BrokerToControllerChannel(self._config, ports, self.metadata)
-        retries, moves = capabilities.isr_change_retries, capabilities.high_watermark_after_alter_isr
+        retries = capabilities.isr_change_retries or tries_again
+        moves = capabilities.high_watermark_after_alter_isr
         return AlterIsrManager(self.broker_id, ports.runtime, channel, self._epoch_for_controller, retries, moves)
 
     def _group_coordinator(self) -> GroupCoordinator:

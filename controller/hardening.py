@@ -29,7 +29,8 @@ class Hardening(NamedTuple):
         repairs_isrs: members that are no replicas, or are named twice, do not count in an ISR, and leave it.
         deletes_replicas_late: a broker that was not there when its replica was removed deletes it when it is back.
         registers_again: a broker whose registration was deleted registers again.
-        ends_pending_isr_changes: a leader whose ISR could not be written for lack of a session tries again.
+        ends_pending_isr_changes: a leader whose ISR could not be written because a session ended, its own or the
+            controller's, tries again.
         stops_leading: a broker that learns that nobody may lead stops leading.
     """
 

@@ -1,4 +1,4 @@
-"""A proxy in front of a broker's listener: it holds back or delays what the network between two nodes would.
+"""A proxy in front of a broker's listener: it holds back, delays or slows down what the network between two nodes would.
 
 The broker advertises the proxy's port, so that brokers and clients connect to it. The first request of a connection names
 its client: brokers use their id (requests of the controller, and to it) or broker-N-fetcher-M; other clients are nodes by
@@ -43,6 +43,27 @@ class ProxiedLinks(Protocol):
     def delay_ms(self, source: str, target: str) -> int:
         """Return how long something that is sent now takes to arrive."""
         ...
+
+    def bytes_per_s(self, source: str, target: str) -> int | None:
+        """Return how much may pass on each connection; None: any amount."""
+        ...
+
+
+class ArrivalTimes:
+    """When what is sent over a link of one connection arrives: in order, each part after all bytes before it have left."""
+
+    def __init__(self, links: ProxiedLinks, source: str, target: str) -> None:
+        self._links = links
+        self._link = source, target
+        self._left_s = 0.0
+        self._arrived_s = 0.0
+
+    def arrives_s(self, now_s: float, size_bytes: int) -> float:
+        """Return when a part arrives that is sent now."""
+        rate = self._links.bytes_per_s(*self._link)
+        self._left_s = now_s if rate is None else max(now_s, self._left_s) + size_bytes / rate
+        self._arrived_s = max(self._arrived_s, self._left_s + self._links.delay_ms(*self._link) / 1000)
+        return self._arrived_s
 
 
 class ListenerProxy:
@@ -116,7 +137,8 @@ class ListenerProxy:
                 source = self._open[client] = source_of(first[_LENGTH.size :])
                 if self._refuses(source):
                     return
-                await asyncio.sleep(self._links.delay_ms(source, self.node) / 1000)
+                now_s = asyncio.get_running_loop().time()
+                await asyncio.sleep(ArrivalTimes(self._links, source, self.node).arrives_s(now_s, len(first)) - now_s)
                 await self._until_it_passes(source, self.node)
                 from_server, server = await asyncio.open_connection(HOST, self._target_port)
                 server.write(first)
@@ -165,15 +187,14 @@ class ListenerProxy:
     async def _read(
         self, reader: asyncio.StreamReader, under_way: "asyncio.Queue[tuple[float, bytes]]", link: tuple[str, str]
     ) -> None:
-        """Take what is sent over a link, until its end, which is empty; each part arrives after the one before it."""
-        last_s, data = 0.0, b"-"
+        """Take what is sent over a link, until its end, which is empty."""
+        line, data = ArrivalTimes(self._links, *link), b"-"
         while data:
             try:
                 data = await reader.read(READ_BYTES)
             except OSError:
                 data = b""
-            last_s = max(last_s, asyncio.get_running_loop().time() + self._links.delay_ms(*link) / 1000)
-            await under_way.put((last_s, data))
+            await under_way.put((line.arrives_s(asyncio.get_running_loop().time(), len(data)), data))
 
     async def _until_it_passes(self, source: str, target: str) -> None:
         while self._links.state(source, target) is LinkState.HOLDS:

@@ -5,7 +5,7 @@ Source: Kafka 2.8, AbstractCoordinator; docs/kafka/consumer_groups.md 10, 11.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kcsim.brokers.clients.clients import UNREACHABLE, ClusterClient
@@ -65,7 +65,7 @@ class FatalGroupError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The member's assignment in a generation. `cause`: the event at the coordinator."""
+    """The member's assignment in a generation. `cause`: the event at the coordinator, if it is known."""
 
     assignment: tuple[TopicPartition, ...]
     cause: int
@@ -154,6 +154,7 @@ class GroupMembership:
         joined: JoinGroupResponse | None = await self._send(request, cause, timeout_ms=timeout_ms)
         if joined is None:
             return None
+        joined = replace(joined, cause=joined.cause or cause)
         if joined.error is ErrorCode.MEMBER_ID_REQUIRED:
             self.member_id = joined.member_id
             return await self.join(protocols, assign, cause)
@@ -163,11 +164,19 @@ class GroupMembership:
         self.member_id, self.generation = joined.member_id, joined.generation
         self.is_leader = joined.leader == joined.member_id
         self.must_rejoin = False
-        return await self._sync(*(await assign(joined) if self.is_leader else ({}, joined.cause)))
+        assignments, known = await assign(joined) if self.is_leader else ({}, joined.cause)
+        sync = SyncGroupRequest(
+            self._spec.group_id,
+            self.generation,
+            self.member_id,
+            self._spec.instance_id,
+            assignments,
+            protocol_type=joined.protocol_type,
+            protocol=joined.protocol,
+        )
+        return await self._sync(sync, known)
 
-    async def _sync(self, assignments: Assignments, cause: int) -> Joined | None:
-        spec = self._spec
-        request = SyncGroupRequest(spec.group_id, self.generation, self.member_id, spec.instance_id, assignments)
+    async def _sync(self, request: SyncGroupRequest, cause: int) -> Joined | None:
         synced: SyncGroupResponse | None = await self._send(request, cause)
         if synced is None or synced.error is not ErrorCode.NONE:
             self.must_rejoin = True
@@ -176,7 +185,7 @@ class GroupMembership:
             return None
         self.is_stable = True
         try:
-            return Joined(assignment_of(synced.assignment), synced.cause)
+            return Joined(assignment_of(synced.assignment), synced.cause or cause)
         except ConsumerProtocolError as error:
             raise FatalGroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from error
 
@@ -193,7 +202,7 @@ class GroupMembership:
         self._heed(answer.error)
         if answer.error is ErrorCode.REBALANCE_IN_PROGRESS:
             self.must_rejoin = True
-        return answer.cause if self.must_rejoin else None
+        return (answer.cause or cause) if self.must_rejoin else None
 
     async def leave(self, cause: int) -> None:
         """Leave the group; the coordinator is sent a request if it knows this member and the member is dynamic."""

@@ -50,10 +50,13 @@ class FaultyNetwork(Protocol):
 
     Attributes:
         open_port: None: no client from outside the run has a node of its own kind.
+        sizes_all: whether everything that is sent has a size, and not only what clients from outside the run exchange.
     """
 
     @property
     def open_port(self) -> object | None: ...
+    @property
+    def sizes_all(self) -> bool: ...
     @property
     def breakpoints(self) -> ArmsBreakpoints: ...
     @property
@@ -99,10 +102,11 @@ class NetworkFaults:
         return cause
 
     def limit_rate(self, links: Links, bytes_per_s: int, for_ms: int | None = None) -> int:
-        """Let no more bytes a second pass on each connection, of clients from outside the run: only theirs have a size."""
+        """Let no more bytes a second pass on each connection whose messages have a size."""
         if bytes_per_s < 1:
             raise ClusterError(f"{bytes_per_s} bytes a second are no rate; to let nothing pass, cut the links")
-        if not any(is_client(node) for link in links.among(self._nodes()) for node in link):
+        with_clients = any(is_client(node) for link in links.among(self._nodes()) for node in link)
+        if not with_clients and not self._network.sizes_all:
             raise ClusterError(f"what is sent {links} has no size: only clients from outside the run exchange bytes")
         detail = f"{links}, {bytes_per_s} bytes a second"
         cause = self._apply(SLOW_LINK, links, "rate", lambda cause: LinkRate(cause, bytes_per_s), detail, for_ms)

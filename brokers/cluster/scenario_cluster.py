@@ -182,14 +182,12 @@ class ProducersCluster(ObservedCluster, Protocol):
 
 
 class SimulatedBrokers(ProducersCluster, Protocol):
-    """What simulated brokers offer in addition: consumers, faults in their answers, and a look at their memory."""
+    """What simulated brokers in the process of the run offer in addition: faults in answers, and a look at their memory."""
 
     @property
     def network_faults(self) -> NetworkFaults: ...
     @property
     def answer_faults(self) -> AnswerFaults: ...
-    @property
-    def consumers(self) -> ConsumerFleet: ...
     @property
     def epoch_ms(self) -> int:
         """Wall-clock time of the run's start, in ms since 1970."""
@@ -219,7 +217,8 @@ class ScenarioCluster(ObservedCluster, BrokerActions, Protocol):
     Attributes:
         producing: the same cluster as producers need it.
         network_faults: the faults of the network between brokers and clients; None if nothing stands between them.
-        simulated: the same cluster with what only simulated brokers offer; None if its brokers are not simulated.
+        consumers: the consumers of the scenario; None if they cannot reach the brokers.
+        simulated: the same cluster with what only simulated brokers in the process of the run offer; None without such.
     """
 
     async def catch_up(self) -> None:
@@ -236,6 +235,8 @@ class ScenarioCluster(ObservedCluster, BrokerActions, Protocol):
     def network_faults(self) -> NetworkFaults | None: ...
     @property
     def producing(self) -> ProducersCluster: ...
+    @property
+    def consumers(self) -> ConsumerFleet | None: ...
     @property
     def simulated(self) -> SimulatedBrokers | None: ...
 

@@ -1,6 +1,8 @@
 """The simulated environment: virtual time and ZooKeeper's model. The same seed gives the same bytes."""
 
 import random
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.cluster_spec import ClusterSpec
@@ -13,6 +15,7 @@ from kcsim.brokers.cluster.run_setup import (
     Subscribers,
     begin_run,
 )
+from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.network.network import SIMULATED_DELAY_MS
 from kcsim.eventlog.event_log import EventLog
 from kcsim.eventlog.events import EventFields, EventKind
@@ -24,6 +27,7 @@ from kcsim.zk.memory.settings import ModelSettings
 
 EPOCH_MS = 1_577_836_800_000
 """2020-01-01: the start of every simulated run."""
+NO_DISKS: Mapping[str, Disk] = MappingProxyType({})
 
 
 def run_simulated(
@@ -34,12 +38,14 @@ def run_simulated(
     subscribers: Subscribers,
     keep: TransactionWriter | None = None,
     runtime: SimulatedRuntime | None = None,
+    disks: Mapping[str, Disk] = NO_DISKS,
 ) -> EventLog:
     """Run a script on a cluster in virtual time. Raises: what the script raises; DeadlockError.
 
     Args:
         keep: called with each of ZooKeeper's transactions.
         runtime: a runtime that has not been used; None: an ordinary one.
+        disks: by broker, those that hold logs before the run; the other brokers have empty ones.
     """
     runtime = runtime or SimulatedRuntime()
     log = EventLog(runtime.now_ms)
@@ -54,7 +60,7 @@ def run_simulated(
 
     async def main() -> None:
         admin = await zookeeper.open_session(ADMIN_SESSION_TIMEOUT_MS, lambda _: None, ADMIN_CONNECT_TIMEOUT_MS, began)
-        environment = ClusterEnvironment(runtime, log, zookeeper, admin, zookeeper, EPOCH_MS)
+        environment = ClusterEnvironment(runtime, log, zookeeper, admin, zookeeper, EPOCH_MS, disks=disks)
         await script(Cluster(spec, environment, SIMULATED_DELAY_MS))
         log.append(SCENARIO, EventKind.RUN_ENDED, began, EventFields())
 

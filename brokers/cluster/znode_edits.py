@@ -1,5 +1,7 @@
 """Znodes written by hand, as an operator does with ZooKeeper's own command line."""
 
+from collections.abc import Mapping
+
 from kcsim.eventlog.run_actions import ClusterError, RunActionLog
 from kcsim.zk.errors import ZooKeeperError
 from kcsim.zk.operations import Create, Delete, Multi, MultiDone, Request, SetData
@@ -20,6 +22,14 @@ class ZnodeEdits:
     async def create(self, path: str, data: str | None, *, ephemeral: bool = False, sequential: bool = False) -> int:
         """Create a znode, as an operator would."""
         return await self._by_hand("create", path, Create(path, _encoded(data), ephemeral, sequential))
+
+    async def create_all(self, znodes: Mapping[str, bytes | None]) -> int:
+        """Create many znodes, each after its parent, in the order given."""
+        cause = self._actions.act_on_znode("create", next(iter(znodes)))
+        for reply in await self._admin.call([Create(path, data) for path, data in znodes.items()], cause):
+            if isinstance(reply, ZooKeeperError):
+                raise ClusterError(f"create: {reply}")
+        return cause
 
     async def set(self, path: str, data: str | None) -> int:
         return await self._by_hand("set", path, SetData(path, _encoded(data)))

@@ -2,8 +2,8 @@
 
 Left out: throttle times, transactional commits. The subscriptions and assignments of simulated consumers are values; those
 of clients over TCP are the bytes that they sent (consumer_protocol.py). The coordinator passes both on without inspecting
-them. The `cause` of a response is the event at the coordinator that the response reports; equality ignores it. The requests
-of administrators are in admin_requests.py.
+them. The `cause` of a response is the event at the coordinator that the response reports, or 0 if it came over TCP; equality
+ignores it. The requests of administrators are in admin_requests.py.
 
 Source: Kafka 2.8, FindCoordinator 3, JoinGroup 7, SyncGroup 5, Heartbeat 4, LeaveGroup 4, OffsetCommit 8, OffsetFetch 7;
 docs/kafka/consumer_groups.md 10.

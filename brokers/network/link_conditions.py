@@ -105,7 +105,10 @@ class LinkDelay:
 
 @dataclass(frozen=True, slots=True)
 class LinkRate:
-    """No more than `bytes_per_s` pass on each connection. Only what clients from outside the run exchange has a size."""
+    """No more than `bytes_per_s` pass on each connection.
+
+    In memory, only what clients from outside the run exchange has a size; what passes a proxy always has one.
+    """
 
     cause: int = field(compare=False)
     bytes_per_s: int

@@ -44,7 +44,10 @@ class MemoryNetwork:
 
     Attributes:
         breakpoints: those that have not been triggered.
+        sizes_all: requests and responses within the run have no size.
     """
+
+    sizes_all = False
 
     def __init__(
         self,

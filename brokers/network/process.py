@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from inspect import CORO_CREATED, getcoroutinestate
-from typing import Any
+from typing import Any, Protocol
 
 from kcsim.brokers.network.network import MemoryNetwork
 from kcsim.brokers.network.process_network import ProcessNetwork, ProcessTransport
 from kcsim.brokers.network.process_states import ProcessInput, ProcessState, next_process_state
-from kcsim.brokers.ports import BrokerTransport, Network
+from kcsim.brokers.ports import BrokerTransport, Network, OpenTransport
 from kcsim.errors import Killed
 from kcsim.eventlog.sink import Cause
 from kcsim.runtime.ports import Mailbox, Promise, Runtime, Task
@@ -28,6 +28,25 @@ from kcsim.zk.wrapped_session import WrappedSession
 _WRITES = (Create, Delete, SetData, Multi)
 # Every port asks for the state with each call, and Python looks up a member of an enum slowly.
 _RUNNING, _PAUSED, _DEAD = ProcessState.RUNNING, ProcessState.PAUSED, ProcessState.DEAD
+
+
+class ProcessInterface(Network, Protocol):
+    """The network access of one process, and all that the process has open."""
+
+    @property
+    def control_plane(self) -> OpenTransport | None:
+        """The process's access to a control plane that is not this network; None: there is none."""
+        ...
+
+    def close(self) -> None:
+        """Close all that the process had open when it has ended."""
+        ...
+
+
+class NetworkOfRun(Protocol):
+    """A network that processes are on. Adapters: brokers/network/network.py; brokers/wire/consumer_network.py."""
+
+    def interface(self, node: str) -> ProcessInterface: ...
 
 
 class WriteMoment(Enum):
@@ -66,12 +85,12 @@ class Process:
         state: read only.
     """
 
-    def __init__(self, name: str, runtime: Runtime, zookeeper: ZooKeeper, network: MemoryNetwork | None = None) -> None:
+    def __init__(self, name: str, runtime: Runtime, zookeeper: ZooKeeper, network: NetworkOfRun | None = None) -> None:
         self.name = name
         self._runtime = runtime
         self.now_ms = runtime.now_ms
         self._zookeeper = zookeeper
-        self._interface = (network or MemoryNetwork(runtime)).interface(name)
+        self._interface: ProcessInterface = (network or MemoryNetwork(runtime)).interface(name)
         self.network: Network = ProcessNetwork(self, self._interface)
         separate = self._interface.control_plane
         self.control_plane: BrokerTransport | None = separate and ProcessTransport(self, separate)

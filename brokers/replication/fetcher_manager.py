@@ -29,11 +29,12 @@ class ReplicaFetcherManager:
         self._config = config
         self._logs = logs
         self._throttle = ReplicationThrottle(ports.runtime)
+        self._held: frozenset[TopicPartition] = frozenset()
         self.fetchers: dict[LeaderEndpoint, ReplicaFetcher] = {}
 
     def add(self, wanted: Mapping[LeaderEndpoint, Mapping[TopicPartition, FetchPartition]]) -> None:
         """Fetch these partitions from these leaders. Partitions that are already fetched must be removed first."""
-        for leader, partitions in wanted.items():
+        for leader, partitions in (self._without_held(wanted) if self._held else wanted).items():
             if leader not in self.fetchers:
                 self.fetchers[leader] = ReplicaFetcher(
                     self._broker_id,
@@ -49,6 +50,19 @@ class ReplicaFetcherManager:
         gone: Mapping[TopicPartition, None] = dict.fromkeys(partitions)
         for fetcher in self.fetchers.values():
             fetcher.remove(gone)
+
+    def hold(self, partitions: Iterable[TopicPartition]) -> None:
+        """Let these replicas, which must not be fetched yet, stay as far behind as they are until the broker restarts."""
+        self._held = frozenset(partitions)
+
+    def _without_held(
+        self, wanted: Mapping[LeaderEndpoint, Mapping[TopicPartition, FetchPartition]]
+    ) -> Mapping[LeaderEndpoint, Mapping[TopicPartition, FetchPartition]]:
+        fetched = {
+            leader: {tp: fetch for tp, fetch in partitions.items() if tp not in self._held}
+            for leader, partitions in wanted.items()
+        }
+        return {leader: partitions for leader, partitions in fetched.items() if partitions}
 
     def slow_down(self, records_per_second: float | None) -> None:
         """Limit replication to this rate from now on. None: no limit. 0: no replication."""

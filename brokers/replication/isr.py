@@ -69,8 +69,7 @@ class IsrManager:
     async def maybe_expand(self, partition: Partition, follower: BrokerId, cause: int) -> None:
         """Add a caught-up follower to the ISR; no effect if the follower may not be added.
 
-        If another change is pending, the follower is added after it. In Kafka its next fetch adds it then; here a fetch that
-        requests the same as the one before is not processed again.
+        If another change is pending, the follower's next fetch after it adds the follower.
 
         Raises: ZooKeeperError, ZooKeeperClientExpiredError; the ISR is not changed again then until the controller's next
         decision.
@@ -79,7 +78,7 @@ class IsrManager:
             await partition.isr_write.wait()
         if not partition.may_join_isr(follower):
             if partition.is_missing_in_isr(follower):
-                partition.waiting_followers[follower] = cause
+                self._keep_out(partition.tp, follower)
             return
         if not self._is_eligible(follower):
             self._keep_out(partition.tp, follower)
@@ -97,6 +96,11 @@ class IsrManager:
 
     def _keep_out(self, tp: TopicPartition, follower: BrokerId) -> None:
         self._kept_out.setdefault(follower, {})[tp] = None
+
+    def _keep_added_out(self, partition: Partition, isr: tuple[BrokerId, ...]) -> None:
+        for follower in isr:
+            if follower not in partition.isr:
+                self._keep_out(partition.tp, follower)
 
     async def maybe_shrink(self, partition: Partition, max_lag_ms: int, cause: int) -> None:
         """Remove the followers from the ISR that have not been caught up for too long.
@@ -196,15 +200,12 @@ class IsrManager:
         except IsrNotSubmittedError as not_submitted:
             if partition.leader_epoch == epoch:
                 partition.pending_isr = None
-                partition.waiting_followers |= {b: cause for b in isr if b not in partition.isr}
+                self._keep_added_out(partition, isr)
             await not_submitted.earlier.wait()
         else:
             if written is not None and partition.is_leader and partition.leader_epoch == epoch:
                 self._commit(partition, isr, kind, fields, written)
         del self._under_way[number]
-        waiting, partition.waiting_followers = partition.waiting_followers, {}
-        for follower, of_follower in waiting.items():
-            await self.maybe_expand(partition, follower, of_follower)
 
     async def _written(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr | None:
         """Write a new ISR; None if it was refused. If the write fails, the change stays pending."""
@@ -216,9 +217,7 @@ class IsrManager:
             self._report_failure(partition, isr, refused.error, f"{lasts}: {refused}", refused.cause)
             if not refused.is_final and partition.leader_epoch == epoch:
                 partition.pending_isr = None
-                for follower in isr:
-                    if follower not in partition.isr:
-                        self._keep_out(partition.tp, follower)
+                self._keep_added_out(partition, isr)
             return None
         except UNAVAILABLE as error:
             self._report_failure(partition, isr, type(error).__name__, f"{UNTIL_DECIDED}: {error}", cause)

@@ -82,8 +82,6 @@ class Partition:
         isr_write: an ISR write under way; everything else that would change the partition waits for it.
         pending_isr: the ISR that is being written, or could not be written: then no change is tried before the controller's
             next decision.
-        waiting_followers: while leader: followers that were caught up while another change was pending, each with the event
-            that its expansion follows from.
     """
 
     tp: TopicPartition
@@ -101,7 +99,6 @@ class Partition:
     known_producers: ProducerStateManager | None = None
     isr_write: "Promise[None] | None" = None
     pending_isr: tuple[BrokerId, ...] | None = None
-    waiting_followers: dict[BrokerId, int] = field(default_factory=dict)
 
     @property
     def is_leader(self) -> bool:
@@ -172,7 +169,6 @@ class Partition:
         self.leader_epoch = requested.state.leader_and_isr.leader_epoch
         self.zk_version = requested.state.leader_and_isr.zk_version
         self.pending_isr = None
-        self.waiting_followers = {}
         self.known_producers = None  # as a follower it may have lost or received records
 
     def is_caught_up(self, follower: BrokerId) -> bool:

@@ -74,7 +74,7 @@ class FetchSessionHandler:
             "session_id": self._session_id,
             "session_epoch": self._epoch,
             "topics": [
-                {"topic": topic, "partitions": [_fetch_values(number, fetch) for number, fetch in partitions]}
+                {"topic": topic, "partitions": [fetch_values(number, fetch) for number, fetch in partitions]}
                 for topic, partitions in by_topic(listed)
             ],
             "forgotten_topics_data": [
@@ -109,7 +109,7 @@ class FollowerRequests:
             case OffsetsForLeaderEpochRequest():
                 values = _epochs_values(request)
             case ListOffsetsRequest():
-                values = _list_offsets_values(request)
+                values = list_offsets_values(request)
             case _:
                 assert_never(request)
         message = message_of(load_request_schema(request.api_key, request.version), values)
@@ -125,20 +125,12 @@ class FollowerRequests:
             case FetchRequest():
                 return correlation_id, self._fetched(message, request)
             case OffsetsForLeaderEpochRequest():
+                ends = partitions_in((topic.topic, topic.partitions, "partition") for topic in message.topics)
                 return correlation_id, OffsetsForLeaderEpochResponse(
-                    {
-                        tp: EpochEnd(error_of(one.error_code.value), one.leader_epoch, one.end_offset)
-                        for tp, one in _partitions((topic.topic, topic.partitions, "partition") for topic in message.topics)
-                    }
+                    {tp: EpochEnd(error_of(one.error_code.value), one.leader_epoch, one.end_offset) for tp, one in ends}
                 )
             case ListOffsetsRequest():
-                listed = _partitions((topic.name, topic.partitions, "partition_index") for topic in message.topics)
-                return correlation_id, ListOffsetsResponse(
-                    {
-                        tp: ListedOffset(error_of(one.error_code.value), one.offset, one.leader_epoch, one.timestamp)
-                        for tp, one in listed
-                    }
-                )
+                return correlation_id, listed_offsets(message)
             case _:
                 assert_never(request)
 
@@ -149,9 +141,9 @@ class FollowerRequests:
         self._session.answered(error, message.session_id)
         if error is not ErrorCode.NONE:
             return FetchResponse()
-        answered = _partitions((topic.topic, topic.partitions, "partition_index") for topic in message.responses)
+        answered = partitions_in((topic.topic, topic.partitions, "partition_index") for topic in message.responses)
         return FetchResponse(
-            {tp: _fetched_partition(one, request.partitions[tp]) for tp, one in answered if tp in request.partitions}
+            {tp: fetched_partition(one, request.partitions[tp]) for tp, one in answered if tp in request.partitions}
         )
 
 
@@ -163,7 +155,8 @@ def client_id_of(follower: BrokerId) -> str:
 # --- requests
 
 
-def _fetch_values(partition: int, fetch: FetchPartition) -> Values:
+def fetch_values(partition: int, fetch: FetchPartition) -> Values:
+    """Return the fields of one partition of a fetch."""
     return {
         "partition": partition,
         "current_leader_epoch": fetch.leader_epoch,
@@ -194,7 +187,8 @@ def _epochs_values(request: OffsetsForLeaderEpochRequest) -> Values:
     }
 
 
-def _list_offsets_values(request: ListOffsetsRequest) -> Values:
+def list_offsets_values(request: ListOffsetsRequest) -> Values:
+    """Return the fields of queries for offsets."""
     return {
         "replica_id": request.replica_id,
         "isolation_level": 0,
@@ -225,14 +219,23 @@ def _each_topic_once(partitions: Mapping[TopicPartition, V]) -> Iterable[tuple[s
 # --- responses
 
 
-def _partitions(topics: Iterable[tuple[str, Iterable[Any], str]]) -> Iterable[tuple[TopicPartition, Any]]:
+def partitions_in(topics: Iterable[tuple[str, Iterable[Any], str]]) -> Iterable[tuple[TopicPartition, Any]]:
     """Yield each partition of a response. Args: topics: name, partitions, and the field of a partition's number."""
     for topic, partitions, number in topics:
         for one in partitions:
             yield TopicPartition(topic, getattr(one, number)), one
 
 
-def _fetched_partition(one: Any, fetch: FetchPartition) -> FetchedPartition:
+def listed_offsets(message: Any) -> ListOffsetsResponse:
+    """Return the content of a response to queries for offsets."""
+    listed = partitions_in((topic.name, topic.partitions, "partition_index") for topic in message.topics)
+    return ListOffsetsResponse(
+        {tp: ListedOffset(error_of(one.error_code.value), one.offset, one.leader_epoch, one.timestamp) for tp, one in listed}
+    )
+
+
+def fetched_partition(one: Any, fetch: FetchPartition) -> FetchedPartition:
+    """Return what a response says of a partition. Args: one: the partition of kio's message. fetch: the request for it."""
     error = error_of(one.error_code.value)
     if error is not ErrorCode.NONE:
         return FetchedPartition(error)

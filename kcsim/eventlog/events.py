@@ -8,6 +8,7 @@ exception of schema_upgrade.py, which reads logs of version 2.
 """
 
 import base64
+import binascii
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, TypedDict
@@ -736,6 +737,10 @@ TRANSACTIONS = ZNODE_CHANGES | {EventKind.SESSION_CREATED, EventKind.SESSION_CLO
 """The kinds of event that stand for ZooKeeper's transactions: while none of them is logged, ZooKeeper is quiet."""
 
 
+BASE64 = "base64:"
+"""How the `data` column of data begins that are not UTF-8."""
+
+
 def hexadecimal(session_id: SessionId) -> str:
     """Return a session id in the event log's format: 0x and 16 hexadecimal digits."""
     return f"0x{session_id & (2**64 - 1):016x}"
@@ -751,4 +756,14 @@ def data_text(data: bytes | None) -> str | None:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        return "base64:" + base64.b64encode(data).decode()
+        return BASE64 + base64.b64encode(data).decode()
+
+
+def data_bytes(text: str | None) -> bytes | None:
+    """Return a znode's data from the format of the `data` column."""
+    if text is None or not text.startswith(BASE64):
+        return None if text is None else text.encode()
+    try:
+        return base64.b64decode(text.removeprefix(BASE64), validate=True)
+    except binascii.Error:  # a text of a client that begins so
+        return text.encode()

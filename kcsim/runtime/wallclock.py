@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -11,6 +12,11 @@ from kcsim.runtime.task_alarm import TaskAlarm
 from kcsim.runtime.waiting import WaitedMailbox, WaitedPromise
 
 T = TypeVar("T")
+
+
+def wall_clock_ms() -> int:
+    """Return milliseconds since 1970, the unit of ZooKeeper's own log."""
+    return time.time_ns() // 1_000_000
 
 
 class _WallClockSignal:

@@ -19,8 +19,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.classroom.lesson_page import lesson_page
 from kcsim.scenarios.classroom.lesson_session import TEACHER, LessonSession
+from kcsim.scenarios.play.event_stream import EventStream
 from kcsim.scenarios.play.own_address import OwnAddress
-from kcsim.scenarios.play.played_cluster import EventStream
 
 FORBIDDEN = 1008
 """The code with which a websocket is closed that was refused: policy violation."""
@@ -48,6 +48,7 @@ class LessonServer:
         self._name, self._session, self._events = name, session, events
         self._own = OwnAddress(port)
         self._stream, self._sent = EventStream(), 0
+        self._parts: list[dict[str, Any]] = []
         self._pages: list[_OpenPage] = []
         leads, follows = secrets.token_urlsafe(16), secrets.token_urlsafe(16)
         self.address = f"http://127.0.0.1:{port}/{leads}/"
@@ -77,7 +78,7 @@ class LessonServer:
         page: _OpenPage | None = None
         try:
             page = _OpenPage(self._who(socket, json.loads(await socket.receive_text())), asyncio.Queue())
-            everything = {"all": self._stream.parts, "about": self._about(), "lesson": self._seen(page)}
+            everything = {"all": self._parts, "about": self._about(), "lesson": self._seen(page)}
             page.waiting.put_nowait(json.dumps(everything, separators=(",", ":")))
             self._pages.append(page)
             self._send_lesson()
@@ -117,9 +118,10 @@ class LessonServer:
     def _reveal(self) -> None:
         """Send all pages the part of the run that may be seen from now on."""
         until = self._session.until_seq + 1
-        part = self._stream.add(self._events[self._sent : until])
-        self._sent = max(self._sent, until)
-        if part is not None:
+        events, self._sent = self._events[self._sent : until], max(self._sent, until)
+        if events:
+            part = json.loads(self._stream.add(events))
+            self._parts.append(part)
             for page in self._pages:
                 page.waiting.put_nowait(json.dumps({"part": part, "about": self._about()}, separators=(",", ":")))
 

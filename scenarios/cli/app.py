@@ -29,6 +29,7 @@ from kcsim.scenarios.cli import (
     import_,
     infer,
     learn,
+    plan,
     play,
     reassign,
     report,
@@ -36,10 +37,12 @@ from kcsim.scenarios.cli import (
     run,
     scenario,
     show,
+    snapshot,
     status,
     step,
     topics,
     up,
+    what_if,
     why,
     zk,
 )
@@ -90,6 +93,7 @@ COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = Mappin
             "infer": infer.infer,
             "groups": groups.app,
         },
+        "Ask about your own cluster": {"snapshot": snapshot.snapshot, "what-if": what_if.what_if, "plan": plan.plan},
         "Other sources, and large histories": {"zk": zk.app, "import": import_.app, "spark": spark.app},
         "Help": {"doctor": doctor.doctor},
     }

@@ -1,7 +1,6 @@
 """kcsim status and watch with --zookeeper: any cluster, as its ZooKeeper shows it. ZooKeeper is read, never written."""
 
 import io
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing, nullcontext
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kcsim.eventlog.event_log import EventLog, FailSafeTraceWriter
-from kcsim.runtime.wallclock import WallClockRuntime
+from kcsim.runtime.wallclock import WallClockRuntime, wall_clock_ms
 from kcsim.scenarios.cli.cluster_access import exit_on_zookeeper_errors
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
 from kcsim.scenarios.cli.kafka_tools.cluster_session import cluster_session
@@ -44,7 +43,7 @@ class WatchedCluster:
         self._runtime = runtime
         self._where = where
         self._kept = kept
-        self._observer = ZnodeObserver(runtime, LiveZooKeeper(str(where), security=security_of(str(where))), _wall_ms)
+        self._observer = ZnodeObserver(runtime, LiveZooKeeper(str(where), security=security_of(str(where))), wall_clock_ms)
         self._log = EventLog(runtime.now_ms)
         self._log.keeps_events = False
         self._followed = FollowedCluster()
@@ -66,7 +65,7 @@ class WatchedCluster:
             self._log.subscribe(self._kept.write)
         names = tuple(f"broker-{paths.name(path)}" for path in tree.children(paths.BROKER_IDS))
         self._trace = ObservedTrace(self._log.put, tree)
-        self._trace.begin(_wall_ms(), f"observed in ZooKeeper at {self._where}")
+        self._trace.begin(wall_clock_ms(), f"observed in ZooKeeper at {self._where}")
         self._log.subscribe(ConsoleTimeline(console_on(self._written), names))
         self._log.subscribe(self._collect_sentences)
 
@@ -103,10 +102,6 @@ class WatchedCluster:
 
     def as_json(self) -> dict[str, Any]:
         return {"connect_string": str(self._where), **cluster_json(self._followed.snapshot())}
-
-
-def _wall_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 @asynccontextmanager

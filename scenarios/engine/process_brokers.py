@@ -16,13 +16,8 @@ from kcsim.scenarios.language.scenario_file import LoadedScenario
 from kcsim.scenarios.language.steps import WaitStep
 from kcsim.scenarios.language.yaml_reader import FileProblem
 
-UNSEEN: Mapping[str, str] = MappingProxyType(
-    {
-        "divergent": "high watermarks in the memory of other processes are not read",
-        **dict.fromkeys(("groups", "assignment", "moved", "unconsumed"), "there are no consumers beside other processes"),
-    }
-)
-"""Field of Condition about records and consumers -> why it cannot be evaluated."""
+UNSEEN: Mapping[str, str] = MappingProxyType({"divergent": "high watermarks in the memory of other processes are not read"})
+"""Field of Condition about records -> why it cannot be evaluated."""
 OF_THE_NETWORK = "proxies between processes do not report it"
 UNREPORTED: Mapping[EventKind, str] = MappingProxyType(
     {

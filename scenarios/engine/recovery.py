@@ -11,7 +11,6 @@ from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
 from kcsim.brokers.cluster.workload import Workload
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.run_actions import ClusterError
-from kcsim.scenarios.engine.simulated_parts import SimulatedParts
 from kcsim.vocabulary import TopicPartition
 from kcsim.zk.servers.errors import ServerError
 from kcsim.znodes import paths
@@ -25,7 +24,6 @@ class Recovery:
 
     Args:
         quiescence: fed with the events of the run.
-        simulated: given if the brokers are simulated.
     """
 
     def __init__(
@@ -33,12 +31,10 @@ class Recovery:
         cluster: ScenarioCluster,
         quiescence: QuiescenceDetector,
         workload: Workload,
-        simulated: SimulatedParts | None,
     ) -> None:
         self._cluster = cluster
         self._quiescence = quiescence
         self._workload = workload
-        self._simulated = simulated
         self._deadline_ms = 0
         self._quiescent_from_ms = 0
 
@@ -83,15 +79,15 @@ class Recovery:
         """Remove the limits on the speed of followers."""
         for name in sorted(self._quiescence.slow):
             with suppress(ClusterError):  # the broker has died, and is not throttled when it is started again
-                if self._simulated is not None:
-                    await self._simulated.cluster.slow_follower(name, None)
+                if self._cluster.simulated is not None:
+                    await self._cluster.simulated.slow_follower(name, None)
 
     async def resume_clients(self) -> None:
         """Resume the frozen consumers."""
         for name in sorted(self._quiescence.paused_clients):
             with suppress(ClusterError):
-                if self._simulated is not None:
-                    await self._simulated.consumers.resume(name.removeprefix("consumer-"))
+                if self._cluster.consumers is not None:
+                    await self._cluster.consumers.resume(name.removeprefix("consumer-"))
 
     async def resume_brokers(self) -> None:
         """Resume the frozen brokers."""

@@ -256,7 +256,7 @@ class _ScenarioRun:
         return [] if why is None else [ExpectationResult(ALL_COME_BACK, ExpectationOutcome.VIOLATED, why)]
 
     def _recovery(self) -> Recovery:
-        return Recovery(self._cluster, self._quiescence, self._steps.workload, self._steps.simulated)
+        return Recovery(self._cluster, self._quiescence, self._steps.workload)
 
     def _check_final_invariants(self, failure: StepFailure | None) -> None:
         """Check the invariants of a quiescent cluster if the run has become quiescent."""

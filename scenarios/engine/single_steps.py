@@ -8,7 +8,6 @@ from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
 from kcsim.brokers.cluster.workload import Workload
 from kcsim.scenarios.engine.expectations.conditions import evaluate
 from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
-from kcsim.scenarios.engine.simulated_parts import SimulatedParts
 from kcsim.scenarios.engine.step_runner import StepRunner
 from kcsim.scenarios.engine.steps.registry import spec_of
 from kcsim.scenarios.language.conditions_model import WaitFor
@@ -56,11 +55,6 @@ class SingleSteps:
     def workload(self) -> Workload:
         """The producers of the scenario."""
         return self._steps.workload
-
-    @property
-    def simulated(self) -> SimulatedParts | None:
-        """What only simulated brokers have: consumers among it."""
-        return self._steps.simulated
 
     @property
     def may_have_no_effect(self) -> Collection[int]:

@@ -8,8 +8,8 @@ from kcsim.brokers.cluster.workload import Workload
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.run_actions import ClusterError
+from kcsim.scenarios.engine.declared_clients import consumers_of, specs_of
 from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
-from kcsim.scenarios.engine.simulated_parts import SimulatedParts, consumers_of, specs_of
 from kcsim.scenarios.engine.steps.registry import spec_of
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
 from kcsim.scenarios.engine.untriggered_faults import untriggered_faults
@@ -33,7 +33,6 @@ class StepRunner:
 
     Attributes:
         workload: the producers of the scenario.
-        simulated: what only simulated brokers have; None if the brokers are real.
     """
 
     def __init__(
@@ -46,10 +45,11 @@ class StepRunner:
         left_out: Collection[int] = (),
     ) -> None:
         self._left_out = left_out
-        self.simulated = None if cluster.simulated is None else SimulatedParts(cluster.simulated, scenario)
+        if cluster.consumers is not None:
+            cluster.consumers.declare(consumers_of(scenario.workload.groups))
         _expect_clients(cluster, scenario)
         self.workload = Workload(cluster.producing, specs_of(scenario.workload))
-        self._execution = StepExecution(cluster, scenario, context, aliases, wait, self.workload, self.simulated)
+        self._execution = StepExecution(cluster, scenario, context, aliases, wait, self.workload)
 
     def declare(self, scenario: Scenario) -> None:
         """Let later steps refer to this scenario: the one before with more topics, producers and groups."""
@@ -58,9 +58,10 @@ class StepRunner:
             for group, model in scenario.workload.groups.items()
             if group not in self._execution.scenario.workload.groups
         }
-        if self.simulated is not None:
-            self.simulated.consumers.declare(consumers_of(new_groups))
-        _expect_clients(self._execution.cluster, scenario)
+        cluster = self._execution.cluster
+        if cluster.consumers is not None:
+            cluster.consumers.declare(consumers_of(new_groups))
+        _expect_clients(cluster, scenario)
         self.workload.declare(specs_of(scenario.workload))
         self._execution = replace(self._execution, scenario=scenario)
 

@@ -69,7 +69,7 @@ class SlowLinks(LinkSelector):
     bytes_per_second: int | None = Field(
         None,
         ge=1,
-        description="What passes on each connection at most. Only connections of Kafka's own clients carry bytes.",
+        description="What passes on each connection at most. In one process, only those of Kafka's own clients carry bytes.",
     )
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ on with.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kcsim.eventlog.events import Event
@@ -14,7 +14,7 @@ from kcsim.scenarios.engine.single_steps import DECLARATIONS, with_declarations
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.play.acts import Act, acts_until, step_at
 from kcsim.scenarios.play.run_messages import Happened
-from kcsim.scenarios.play.run_processes import Run, RunProcesses, events_of
+from kcsim.scenarios.play.run_processes import PlayedRun, RunProcesses, events_of
 
 SPEEDS = (0.001, 0.01, 0.1, 0.25, 0.5, 1.0, 2.0, 10.0, 100.0, 1000.0)
 """How much faster than real time the run may go."""
@@ -38,7 +38,7 @@ class Fork:
         origin: the number of the fork from whose past it was begun; None for the first one.
         from_ms: until when its past is that of its origin.
         past_acts: how many of its acts it has from its origin.
-        at_ms: the time on its clock.
+        at_ms: the time on its clock: in the beginning, from_ms.
         taken, refusals_taken: how many parts and refusals were taken.
     """
 
@@ -47,10 +47,13 @@ class Fork:
     origin: int | None
     from_ms: int
     past_acts: int
-    run: Run
-    at_ms: float
+    run: PlayedRun
+    at_ms: float = field(init=False)
     taken: int = 0
     refusals_taken: int = 0
+
+    def __post_init__(self) -> None:
+        self.at_ms = float(self.from_ms)
 
     @property
     def now_ms(self) -> int:
@@ -91,11 +94,11 @@ class PlayedCluster:
         self.is_paused = False
         self._processes = processes
         self._count = 1
-        self.fork = Fork(0, NAMES[0], None, 0, 0, self._begin(first, 0), 0.0)
+        self.fork = Fork(0, NAMES[0], None, 0, 0, self._begin(first, 0))
         self.forks = {0: self.fork}
         self.finish_passing()
 
-    def _begin(self, acts: Sequence[Act], until_ms: int) -> Run:
+    def _begin(self, acts: Sequence[Act], until_ms: int) -> PlayedRun:
         return self._processes.begin(self.scenario, self.seed, acts, until_ms)
 
     @property
@@ -180,7 +183,7 @@ class PlayedCluster:
         origin = left.origin if is_dropped else left.number
         used = {fork.name for fork in self.forks.values() if not (is_dropped and fork is left)}
         name = next(name for name in NAMES if name not in used)
-        self.fork = Fork(self._count, name, origin, to_ms, len(acts), run, float(to_ms))
+        self.fork = Fork(self._count, name, origin, to_ms, len(acts), run)
         self.fork.refusals_taken = len(run.refused)
         self.forks[self._count] = self.fork
         self._count += 1

@@ -34,7 +34,7 @@ class Described(NamedTuple):
 
 
 @dataclass
-class Run:
+class PlayedRun:
     """A run in a process of its own, and what is known of it.
 
     Attributes:
@@ -132,7 +132,7 @@ class Snapshot:
     """
 
     connection: Connection
-    run: Run | None
+    run: PlayedRun | None
     at_ms: int
     acts: Sequence[Act]
     parts: int
@@ -156,7 +156,7 @@ class RunProcesses:
         ours, theirs = socket.socketpair()
         self._handover, handed = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._numbers = 0
-        self._runs: dict[int, Run] = {}
+        self._runs: dict[int, PlayedRun] = {}
         self._began: dict[int, Connection] = {}
         with theirs, handed:
             ends = theirs.fileno(), handed.fileno()
@@ -167,7 +167,7 @@ class RunProcesses:
             )
         self._snapshots = [Snapshot(Connection(ours.detach()), None, 0, (), 0, 0.0)]
 
-    def begin(self, scenario: Scenario, seed: int, acts: Sequence[Act], until_ms: int) -> Run:
+    def begin(self, scenario: Scenario, seed: int, acts: Sequence[Act], until_ms: int) -> PlayedRun:
         """Begin a run with these acts, from the last snapshot that it comes by. Raises: RunFailedError."""
         described = Described(pickle.dumps(scenario), seed)
         self.take_started()
@@ -187,17 +187,17 @@ class RunProcesses:
             first.run.take()
             parts = first.run.parts[: first.parts]
             refused = {place: why for place, why in first.run.refused.items() if place < len(first.acts)}
-        run = Run(self._began.pop(self._numbers), described, list(acts), parts, refused, until_ms)
+        run = PlayedRun(self._began.pop(self._numbers), described, list(acts), parts, refused, until_ms)
         self._runs[self._numbers] = run
         return run
 
-    def end(self, run: Run) -> None:
+    def end(self, run: PlayedRun) -> None:
         """End a run. Its snapshots stay."""
         self.take_started()
         run.take()
         run.connection.close()
 
-    def wait_until_reached(self, run: Run) -> None:
+    def wait_until_reached(self, run: PlayedRun) -> None:
         """Wait until everything has happened up to the limit of a run. Raises: RunFailedError."""
         run.take()
         while not run.has_reached_limit:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from kcsim.scenarios.testing.background import wall_clock_ms
+from kcsim.runtime.wallclock import wall_clock_ms
 
 
 class TimelineEntry(NamedTuple):

@@ -102,8 +102,3 @@ def condition_text(holds: Callable[..., object]) -> str:
         return inspect.getsource(holds).strip()
     except (OSError, TypeError):  # typed interactively: there is no source file
         return "a condition"
-
-
-def wall_clock_ms() -> int:
-    """Return milliseconds since 1970, the unit of ZooKeeper's own log."""
-    return time.time_ns() // 1_000_000

@@ -18,6 +18,7 @@ from kcsim.errors import Outcome
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.eventlog.run_actions import ClusterError
+from kcsim.runtime.wallclock import wall_clock_ms
 from kcsim.scenarios.engine.single_steps import SingleSteps
 from kcsim.scenarios.engine.steps.brokers import restart
 from kcsim.scenarios.engine.untriggered_faults import no_effect_text, untriggered_faults
@@ -25,7 +26,7 @@ from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.value_types import CONTROLLER, ROLES
 from kcsim.scenarios.testing.action_history import TimelineEntry
 from kcsim.scenarios.testing.artefacts import TIMELINE, TRACE, unused
-from kcsim.scenarios.testing.background import check_condition, condition_text, wall_clock_ms
+from kcsim.scenarios.testing.background import check_condition, condition_text
 from kcsim.scenarios.testing.cluster_run import ClusterRun, Work
 from kcsim.scenarios.testing.errors import UntriggeredFaultError
 from kcsim.scenarios.testing.failure_timeline import RefusedWrites, refusal_text

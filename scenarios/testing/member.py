@@ -8,8 +8,9 @@ from types import TracebackType
 from typing import Self
 
 from kcsim.errors import TimedOutError
+from kcsim.runtime.wallclock import wall_clock_ms
 from kcsim.scenarios.testing.action_history import ActionHistory
-from kcsim.scenarios.testing.background import WITHIN_S, Flag, wait_until, wall_clock_ms
+from kcsim.scenarios.testing.background import WITHIN_S, Flag, wait_until
 from kcsim.zk.proxy import Breakpoint, BreakpointMoment, ProxiedSession, ProxiedWrite, ProxyThread, RecentWrites
 from kcsim.zk.security import Tls
 

@@ -1,8 +1,8 @@
 """Run every benchmark, or those named: python -m tests.bench [NAME[=SIZE] …].
 
-A SIZE is in the unit of its benchmark: partitions (failover-versions, kafka-brokers, simulated), megabytes (zk-files,
-kafka-logs), events (spark-replay, spark-analyses, page), events per second (streaming). Instead of a size, spark-analyses
-takes the path of a dataset with transitions.
+A SIZE is in the unit of its benchmark: partitions (cluster-snapshot, failover-versions, kafka-brokers, simulated), megabytes
+(zk-files, kafka-logs), events (spark-replay, spark-analyses, page), events per second (streaming). Instead of a size,
+spark-analyses takes the path of a dataset with transitions.
 """
 
 import sys
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from tests.bench import (
     assignment,
     clients,
+    cluster_snapshot,
     elections,
     explore,
     failover,
@@ -52,6 +53,7 @@ BENCHMARKS: Mapping[str, Callable[[], None]] = {
 SIZED: Mapping[str, Callable[[str | None], None]] = {
     "failover-versions": failover_versions.main,
     "simulated": simulated.main,
+    "cluster-snapshot": cluster_snapshot.main,
     "kafka-brokers": kafka_brokers.main,
     "zk-files": zk_files.main,
     "kafka-logs": kafka_logs.main,

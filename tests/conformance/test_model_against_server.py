@@ -25,6 +25,7 @@ from kcsim.zk.live import LiveZooKeeper
 from kcsim.zk.model_server import ModelZooKeeper
 from kcsim.zk.operations import (
     Check,
+    ChildrenRead,
     Create,
     Created,
     Delete,
@@ -41,7 +42,7 @@ from kcsim.zk.operations import (
 )
 from kcsim.zk.servers.configuration import ServerSettings
 from kcsim.zk.servers.embedded import EmbeddedZooKeeper
-from tests.conformance.environment import LONGEST_TIMEOUT_MS, Client, Environment, make_chroot, model_of_the_server
+from tests.conformance.environment import LONGEST_TIMEOUT_MS, Client, Environment, model_of_the_server
 from tests.conftest import LONGEST_SESSION_MS, TICK_MS
 from tests.requirements import require
 
@@ -96,6 +97,20 @@ class Side:
         self._sessions.append(client.session.session_id)
         return client
 
+    def remove(self) -> None:
+        """Delete all znodes of the example.
+
+        Each example has the same paths, whose hashes decide in which order the ephemeral znodes of a session are deleted.
+        """
+
+        async def remove_below(path: str) -> None:
+            for name in (await cleaner.get(GetChildren(path), ChildrenRead)).children:
+                await remove_below(f"{path}/{name}")
+            await cleaner.does(Delete(path))
+
+        cleaner = self.open()
+        self.run(remove_below("/r"))
+
     def close(self) -> None:
         self.run(self._environment.close())
 
@@ -146,10 +161,9 @@ def model_side() -> Side:
     return Side(Environment(runtime, model_of_the_server(runtime)), do)
 
 
-def server_side(connect_string: str, chroot: str) -> tuple[Side, WallClockRuntime]:
+def server_side(connect_string: str) -> tuple[Side, WallClockRuntime]:
     runtime = WallClockRuntime()
-    runtime.loop.run_until_complete(make_chroot(connect_string, chroot))
-    environment = Environment(runtime, LiveZooKeeper(connect_string + chroot))
+    environment = Environment(runtime, LiveZooKeeper(connect_string))
     return Side(environment, runtime.loop.run_until_complete), runtime
 
 
@@ -162,35 +176,33 @@ class ModelAgainstServer(RuleBasedStateMachine):
     connect_string: str
     model_connect_string: str | None  # None: the model in virtual time
     performed = 0
-    examples = 0
 
     @initialize()
     def begin(self) -> None:
         cls = ModelAgainstServer
-        cls.examples += 1
         self.is_connected = [True] * SESSIONS
-        chroot = f"/example-{cls.examples}"
-        self.on_sockets = [server_side(self.connect_string, chroot)]
+        self.on_sockets = [server_side(self.connect_string)]
         if cls.model_connect_string is None:
             self.model = model_side()
         else:
-            self.on_sockets.append(server_side(cls.model_connect_string, chroot))
+            self.on_sockets.append(server_side(cls.model_connect_string))
             self.model = self.on_sockets[-1][0]
         self.sides = [self.model, self.on_sockets[0][0]]
 
     def teardown(self) -> None:
         if hasattr(self, "sides"):
             for side, runtime in self.on_sockets:
+                side.remove()
                 side.close()
                 runtime.loop.close()
 
     def both(self, act: Callable[[Side], Coroutine[Any, Any, Any]]) -> None:
         """Do something on both sides, let both come to rest, and compare."""
         model, server = (side.comparable(side.run(act(side))) for side in self.sides)
-        assert model == server, "the model (left) answers otherwise than the server"
+        assert model == server, f"the model (left) answers otherwise than the server: {model}, {server}"
         connected = [n for n, is_connected in enumerate(self.is_connected) if is_connected]
         model, server = (side.rest(connected) for side in self.sides)
-        assert model == server, "the model (left) tells its sessions otherwise than the server"
+        assert model == server, f"other notices from the model (left) than from the server: {model}, {server}"
 
     def ask(self, n: int, requests: list[Request]) -> None:
         if self.is_connected[n]:

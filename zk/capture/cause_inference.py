@@ -8,7 +8,6 @@ Pure; it keeps the seq of one event per path.
 """
 
 from collections.abc import Iterator
-from typing import Protocol
 
 from kcsim.vocabulary import PartitionState, TopicPartition
 from kcsim.znodes import paths
@@ -21,35 +20,14 @@ ADMIN = "/admin/"
 NEVER = -1
 
 
-class CauseIndex(Protocol):
-    """An index of the events so far about paths whose changes are recorded elsewhere."""
-
-    def last(self, path: str) -> int | None:
-        """Return the seq of the last change of a path."""
-        ...
-
-    def request(self, path: str) -> int | None:
-        """Return the seq of the creation of an admin request that still exists."""
-        ...
-
-    @property
-    def elected(self) -> int | None:
-        """The seq of the last election won."""
-        ...
-
-
 class CauseInference:
     """The inference of causes. Record each change with `path_changed`; then ask for the cause of the next change.
-
-    Args:
-        fallback: the index for paths whose changes are not recorded here, if there are such paths.
 
     Attributes:
         elected: seq of the last election won, None before the first.
     """
 
-    def __init__(self, fallback: CauseIndex | None = None) -> None:
-        self._fallback = fallback
+    def __init__(self) -> None:
         self._last: dict[str, int] = {}  # path -> seq of its last change
         self._requests: dict[str, int] = {}  # path of an admin request that still exists -> seq of its creation
         self.elected: int | None = None
@@ -77,33 +55,25 @@ class CauseInference:
         if known is None:
             return
         if known.kind in ELECTION_PATHS:
-            yield self._changed(paths.CONTROLLER)
+            yield self._last.get(paths.CONTROLLER)
         if known.topic is not None and is_deleted:
-            yield self._request(paths.delete_topic(known.topic))
+            yield self._requests.get(paths.delete_topic(known.topic))
         if known.entity_type == "topics" and is_deleted:
-            yield self._request(paths.delete_topic(known.entity or ""))
+            yield self._requests.get(paths.delete_topic(known.entity or ""))
         if known.topic is not None and known.kind in BELOW_A_TOPIC:
-            yield self._changed(paths.topic(known.topic))
+            yield self._last.get(paths.topic(known.topic))
         if known.kind is PathKind.TOPIC:
-            yield self._request(paths.REASSIGN_PARTITIONS)
+            yield self._requests.get(paths.REASSIGN_PARTITIONS)
         if is_deleted:
-            yield self._changed(path)
+            yield self._last.get(path)
 
     def _reasons(self, tp: TopicPartition, before: PartitionState | None, after: PartitionState) -> Iterator[int | None]:
         if before is not None:
             old, new = before.leader_and_isr, after.leader_and_isr
             concerned = set(old.isr) ^ set(new.isr) | ({old.leader, new.leader} if old.leader != new.leader else set())
-            seqs = (self._changed(paths.broker_id(broker)) for broker in concerned if broker is not None)
+            seqs = (self._last.get(paths.broker_id(broker)) for broker in concerned if broker is not None)
             yield max((seq for seq in seqs if seq is not None), default=None)
-        yield self._changed(paths.topic(tp.topic))
-        yield self._request(paths.PREFERRED_REPLICA_ELECTION)
-        yield self._request(paths.delete_topic(tp.topic))
-        yield self._fallback.elected if self.elected is None and self._fallback is not None else self.elected
-
-    def _changed(self, path: str) -> int | None:
-        seq = self._last.get(path)
-        return self._fallback.last(path) if seq is None and self._fallback is not None else seq
-
-    def _request(self, path: str) -> int | None:
-        seq = self._requests.get(path)
-        return self._fallback.request(path) if seq is None and self._fallback is not None else seq
+        yield self._last.get(paths.topic(tp.topic))
+        yield self._requests.get(paths.PREFERRED_REPLICA_ELECTION)
+        yield self._requests.get(paths.delete_topic(tp.topic))
+        yield self.elected

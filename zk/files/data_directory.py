@@ -42,12 +42,14 @@ class DataDirectory:
     Attributes:
         logs, snapshots: the files, oldest first.
         remarks: the defects found in the files read so far: torn ends, holes, damaged snapshots.
+        torn_ends: of the logs read so far, where and how each breaks off that does.
     """
 
     def __init__(self, directory: Path, log_directory: Path | None = None) -> None:
         """Find the files. Raises: NoSuchFilesError."""
         self.directory = directory
         self.remarks: list[str] = []
+        self.torn_ends: dict[Path, str] = {}
         if directory.is_file():
             self.logs, self.snapshots = [directory], []
             return
@@ -57,6 +59,9 @@ class DataDirectory:
         if not self.logs:
             raise NoSuchFilesError(f"{logs_in} has no transaction log (log.…) in it, nor has a {VERSION_2} below it")
 
+    def __str__(self) -> str:
+        return str(self.directory)
+
     # --- transactions
 
     def transactions(self, after: Zxid = NONE, to: Zxid = NO_BOUND) -> Iterator[Transaction]:
@@ -65,17 +70,23 @@ class DataDirectory:
         Raises: BadLogError.
         """
         last = after
+        for path, transaction in self.read(after, to):
+            if last != NONE and not follows(last, transaction.zxid):
+                self._remark(hole_remark(path, last, transaction.zxid))
+            last = transaction.zxid
+            yield transaction
+
+    def read(self, after: Zxid = NONE, to: Zxid = NO_BOUND) -> Iterator[tuple[Path, Transaction]]:
+        """Yield what `transactions` yields, each with its log, and make no remarks on holes. Raises: BadLogError."""
+        last = after
         for path in self._logs_from(after):
             with LogFile(path) as log:
                 for transaction in log.read(to):
-                    if transaction.zxid <= last:
-                        continue
-                    if last != NONE and not follows(last, transaction.zxid):
-                        hole = f"{last:#x} and {transaction.zxid:#x}"
-                        self._remark(f"{path}: what happened between {hole} is not in the logs")
-                    last = transaction.zxid
-                    yield transaction
+                    if transaction.zxid > last:
+                        last = transaction.zxid
+                        yield path, transaction
                 if log.torn_end is not None:
+                    self.torn_ends[path] = log.torn_end
                     self._remark(f"{log.torn_end}; all before it counts")
                 if not log.is_exhausted:
                     return
@@ -193,6 +204,10 @@ class DataDirectory:
     def _remark(self, remark: str) -> None:
         if remark not in self.remarks:
             self.remarks.append(remark)
+
+
+def hole_remark(where: object, before: Zxid, after: Zxid) -> str:
+    return f"{where}: what happened between {before:#x} and {after:#x} is not in the logs"
 
 
 def _version_2(directory: Path) -> Path:

@@ -39,6 +39,9 @@ class BadLogError(ValueError):
         super().__init__(f"{path}, offset {offset}: {reason}")
         self.path, self.offset, self.reason = path, offset, reason
 
+    def __reduce__(self) -> tuple[type[Self], tuple[Path, int, str]]:
+        return type(self), (self.path, self.offset, self.reason)  # for pickle, which would call it with the message only
+
 
 class LogFile:
     """One log file, read from its beginning as far as it is written; later reads continue when the file has grown.

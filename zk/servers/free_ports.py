@@ -1,23 +1,29 @@
 """Finds TCP ports of 127.0.0.1 for servers to listen on.
 
 Port 0 is not used: the system takes those ports for outgoing connections too, and the port of a killed server could be taken
-before the server's restart. The ports found here are below that range. Another process may still take a port before the
-server binds it; the code that starts the server tries again then, or claims the port. A claim is the UDP port of the same
-number, which nothing else here uses: it ends with the process, however that ends, and leaves no file.
+before the server's restart. The ports found here are below that range, and claimed, so that no process that looks for a port
+here gets one before the server of another has bound it. A claim is the UDP port of the same number, which nothing else here
+uses: it ends with the process, however that ends, and leaves no file. A program that chooses its port elsewhere may still
+take it; the code that starts the server tries again then.
 """
 
 import os
 import socket
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 HOST = "127.0.0.1"
 FIRST, LAST = 15_000, 32_000
 """The range of the ports: below the outgoing range of Linux (32,768 and up) and of macOS and Windows (49,152 and up)."""
+CLAIMS_KEPT = 64
+"""So many of the last claims of free_ports are kept: a server is long up before as many others have been started."""
+_claims: deque[int] = deque()
+"""File descriptors: a claim belongs to the whole process."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Return this many ports on which no process listens at present, and that none has claimed.
+    """Return this many ports on which no process listens at present, and that none has claimed; claim them for a time.
 
     Raises: OSError if there are not enough.
     """
@@ -26,6 +32,9 @@ def free_ports(count: int) -> list[int]:
         with socket.socket(type=socket.SOCK_DGRAM) as claim:
             if is_free(port) and _binds(claim, port):
                 found.append(port)
+                _claims.append(claim.detach())
+        while len(_claims) > max(CLAIMS_KEPT, count):
+            os.close(_claims.popleft())
         if len(found) == count:
             return found
     raise OSError(f"no {count} free ports between {FIRST} and {LAST} on {HOST}")

@@ -14,6 +14,7 @@ from kcsim.brokers.cluster.processes.process_environment import FeedContext, Pro
 from kcsim.brokers.cluster.run_setup import RunInfo, Subscribers
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.eventlog.event_log import EventLog
+from kcsim.runtime.ports import Runtime
 
 LOG_DIRS = "log.dirs"
 
@@ -47,6 +48,9 @@ class ApacheKafkaSoftware:
         advertised = place.advertised_port
         broker_spec = KafkaBrokerSpec(broker.broker_id, place.zookeeper_proxy, own, broker.rack, log_dirs, advertised)
         return KafkaBroker(self._installation, broker_spec, place.directory, place.port, place.guarded)
+
+    def consumer_network(self, _: Runtime) -> None:
+        return None
 
     def feed(self, at: FeedContext) -> KafkaFeed:
         logs = LogTail((slot.process.broker_id, slot.process.logs) for slot in at.slots)

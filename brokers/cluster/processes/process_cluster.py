@@ -15,9 +15,11 @@ from typing import Protocol
 
 from kcsim.brokers.apache_kafka.errors import BrokerExitedError
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
+from kcsim.brokers.clients.clients import Address
 from kcsim.brokers.clients.ledger import Ledger
 from kcsim.brokers.clients.producer import ProducerSpec
 from kcsim.brokers.cluster.environment import ClusterEnvironment
+from kcsim.brokers.cluster.fleet import ConsumerFleet
 from kcsim.brokers.cluster.network_faults import NetworkFaults
 from kcsim.brokers.cluster.processes.broker_process_states import (
     BROKER_PROCESS_TRANSITIONS,
@@ -37,6 +39,7 @@ from kcsim.brokers.cluster.topic_admin import TopicAdmin
 from kcsim.brokers.cluster.znode_edits import ZnodeEdits
 from kcsim.brokers.config import NO_SETTINGS, Value
 from kcsim.brokers.log.replica_log import ReplicaLog
+from kcsim.brokers.network.process import NetworkOfRun, Process
 from kcsim.controller.capabilities import RELEASES, Release
 from kcsim.controller.events import ElectionResults, ElectionType, ReassignmentTargets
 from kcsim.controller.requests import ErrorCode
@@ -113,8 +116,10 @@ class ProcessCluster:
     Args:
         slots: one per broker.
         connect_string: of ZooKeeper itself, bypassing all proxies.
+        consumer_network: the way of the scenario's consumers to the brokers; None: there are no consumers.
 
     Attributes:
+        consumers: the scenario's consumers, in this process; None: they cannot reach the brokers.
         connect_string: for programs other than the brokers.
         network_faults: None until `inject_faults_into`.
         acknowledged_records: none; those of clients from outside the run are not seen.
@@ -127,6 +132,7 @@ class ProcessCluster:
         tools: AdminTools,
         observer: ProcessObserver,
         connect_string: str,
+        consumer_network: NetworkOfRun | None = None,
     ) -> None:
         runtime, log = environment.runtime, environment.log
         self.runtime = runtime
@@ -146,6 +152,10 @@ class ProcessCluster:
         self._sees_inside = observer.sees_inside
         self.network_faults: NetworkFaults | None = None
         self._producers: list[KafkaProducer] = []
+        self.consumers: ConsumerFleet | None = None
+        if consumer_network is not None:
+            new_process = partial(Process, runtime=runtime, zookeeper=environment.zookeeper, network=consumer_network)
+            self.consumers = ConsumerFleet(runtime, log, self._actions, new_process, self._addresses)
         self._client_connections: Counter[str] = Counter()
         log.subscribe(self._count_connection)
         self.acknowledged_records = AcknowledgedRecords()
@@ -373,6 +383,8 @@ class ProcessCluster:
         self._is_disarmed = True
 
     async def close(self) -> None:
+        if self.consumers is not None:
+            self.consumers.retire()
         for producer in self._producers:
             producer.close()
         for slot in self._slots.values():
@@ -421,6 +433,11 @@ class ProcessCluster:
     def bootstrap_servers(self) -> str:
         """The addresses of all brokers, running or not."""
         return ",".join(slot.address for slot in self._slots.values())
+
+    def _addresses(self) -> tuple[Address, ...]:
+        """Return the addresses of all brokers, running or not."""
+        split = (slot.address.rpartition(":") for slot in self._slots.values())
+        return tuple((host, int(port)) for host, _, port in split)
 
     def bootstrap(self) -> str:
         """Return the addresses of the running brokers, without proxies, for tools. Raises: ClusterError if none runs."""

@@ -1,6 +1,5 @@
 """The environment of brokers in processes of their own: wall-clock time, and a real ZooKeeper that the run starts."""
 
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
@@ -31,8 +30,10 @@ from kcsim.brokers.cluster.run_setup import (
     begin_run,
 )
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from kcsim.brokers.network.process import NetworkOfRun
 from kcsim.eventlog.event_log import EventLog
-from kcsim.runtime.wallclock import WallClockRuntime
+from kcsim.runtime.ports import Runtime
+from kcsim.runtime.wallclock import WallClockRuntime, wall_clock_ms
 from kcsim.vocabulary import Zxid
 from kcsim.zk.capture.cause_ledger import CauseLedger
 from kcsim.zk.capture.transaction_log_capture import TransactionTail
@@ -105,6 +106,9 @@ class BrokerSoftware(Protocol):
     def sees_inside(self) -> bool: ...
     def process(self, broker: BrokerSpec, spec: ClusterSpec, place: SlotContext) -> BrokerProcess: ...
     def feed(self, at: FeedContext) -> Feed: ...
+    def consumer_network(self, runtime: Runtime) -> NetworkOfRun | None:
+        """Return the way of a scenario's consumers to the brokers; None: consumers are not supported."""
+        ...
 
 
 def run_on_processes(
@@ -134,7 +138,7 @@ def run_on_processes(
         try:
             await servers.start()
             epoch_ms = restarted_ms(runtime)
-            run = RunClock(begin_run(log, info, spec, subscribers), epoch_ms, wall_ms)
+            run = RunClock(begin_run(log, info, spec, subscribers), epoch_ms, wall_clock_ms)
             with around(servers.connect_string):
                 await _run_on(servers, software, spec, runtime, (log, clock, run), script)
         finally:
@@ -175,16 +179,14 @@ async def _run_on(
         members = FaultAttributingServers(servers, live)
         environment = ClusterEnvironment(runtime, log, live, admin, members, run.epoch_ms)
         observer = ProcessObserver(feed.attribute_session_end, partial(feed.settle, admin), software.sees_inside)
-        cluster = ProcessCluster(environment, slots, software.tools, observer, servers.connect_string)
+        cluster = ProcessCluster(
+            environment, slots, software.tools, observer, servers.connect_string, software.consumer_network(runtime)
+        )
         ends.push_async_callback(cluster.close)
         if network is not None:
             cluster.inject_faults_into(network)
         async with observed(runtime, log, spec, partial(feed.look, admin)):
             await script(cluster)
-
-
-def wall_ms() -> int:
-    return int(time.time() * 1000)
 
 
 async def _slot(

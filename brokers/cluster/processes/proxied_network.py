@@ -1,7 +1,7 @@
 """The network between brokers in processes: a proxy in front of each listener, and the conditions of the links.
 
 Links are cut, slow, lossy, and healed; connections are broken. What is lost is sent again as by TCP, so that it is late: all
-after it waits. Left out: rates, breakpoints at requests, and connections that break because of too many losses.
+after it waits. Left out: breakpoints at requests, and connections that break because of too many losses.
 """
 
 from dataclasses import dataclass
@@ -48,7 +48,10 @@ class ProxiedNetwork:
         conditions: of the links; the proxies follow each change.
         open_port: None: clients are nodes by their client ids, also those from outside the run.
         breakpoints: none can be armed.
+        sizes_all: everything that passes the proxies is bytes.
     """
+
+    sizes_all = True
 
     def __init__(self, numbers: Random) -> None:
         self._numbers = numbers
@@ -101,6 +104,11 @@ class ProxiedNetwork:
             jitter_ms = self._numbers.randint(-slow.jitter_ms, slow.jitter_ms) if slow.jitter_ms else 0
             delay_ms += slow.delay_ms + jitter_ms
         return delay_ms
+
+    def bytes_per_s(self, source: str, target: str) -> int | None:
+        """Return how much may pass on each connection from one node to another; None: any amount."""
+        rate = self.conditions.of(source, target).rate
+        return None if rate is None else rate.bytes_per_s
 
     def _notice_change(self) -> None:
         for proxy in self._proxies:

@@ -12,8 +12,10 @@ from kcsim.brokers.cluster.processes.process_feed import ProcessFeed
 from kcsim.brokers.cluster.processes.simulated_broker_process import SimulatedBrokerProcess, SimulatedBrokerSpec
 from kcsim.brokers.cluster.run_setup import RunInfo, Subscribers
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
+from kcsim.brokers.wire.consumer_network import ConsumerNetwork
 from kcsim.brokers.wire.controller_client import ControllerClient
 from kcsim.eventlog.event_log import EventLog
+from kcsim.runtime.ports import Runtime
 
 
 def run_on_simulated_processes(
@@ -56,3 +58,6 @@ class SimulatedSoftware:
     def feed(self, at: FeedContext) -> ProcessFeed:
         traces = BrokerTraces({slot.name: slot.process.logs for slot in at.slots})
         return ProcessFeed(at.log, at.clock, at.tail, traces, lambda: session_owners(at.slots), at.run)
+
+    def consumer_network(self, runtime: Runtime) -> ConsumerNetwork:
+        return ConsumerNetwork(runtime)

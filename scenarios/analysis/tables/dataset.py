@@ -114,7 +114,10 @@ def mark_kept_tables(dataset: Dataset) -> None:
 def has_kept_tables(dataset: Dataset) -> bool:
     """Return whether a dataset has tables that were kept for the analyses by the definitions of this version."""
     about = dataset.path / KEPT_TABLES
-    return about.exists() and bool(json.loads(about.read_text()) == {"version": KEPT_TABLES_VERSION})
+    try:
+        return about.exists() and bool(json.loads(about.read_text()) == {"version": KEPT_TABLES_VERSION})
+    except ValueError:  # it is no JSON, or no text: the tables are computed once more
+        return False
 
 
 def refuse_existing(path: Location) -> None:

@@ -125,7 +125,7 @@ async def _disconnect(on: StepExecution, step: DisconnectStep) -> None:
 
 
 async def _slow_follower(on: StepExecution, step: SlowFollowerStep) -> None:
-    cluster = on.simulated.cluster
+    cluster = on.simulated
     await on.to_each(step, step.slow_follower, lambda node: cluster.slow_follower(node, step.rate))
 
 
@@ -218,7 +218,7 @@ BROKER_SPECS = (
         Recovery.restore_replication_speed,
         Absent("a command has no rate"),
         "how fast a real broker replicates cannot be set by the record",
-        "how fast the process of a broker replicates cannot be set from outside",
+        "how fast the process of a broker replicates cannot be set from outside; slow-link limits what it gets, in bytes",
     ),
     _spec(
         FailLogDirStep,

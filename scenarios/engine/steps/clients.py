@@ -28,7 +28,7 @@ def _to_each(
 ) -> Callable[[StepExecution, ScenarioStep], Awaitable[None]]:
     async def run(on: StepExecution, step: ScenarioStep) -> None:
         for name in step.target:
-            await act(on.simulated.consumers, name)
+            await act(on.consumers, name)
 
     return run
 
@@ -46,12 +46,12 @@ async def _stop_workload(on: StepExecution, step: StopWorkloadStep) -> None:
 
 
 async def _start_consumers(on: StepExecution, step: StartConsumersStep) -> None:
-    await on.simulated.consumers.start(step.start_consumers)
+    await on.consumers.start(step.start_consumers)
 
 
 async def _stall_consumers(on: StepExecution, step: StallConsumersStep) -> None:
     for name in step.stall_consumers:
-        await on.simulated.consumers.stall(name, step.for_)
+        await on.consumers.stall(name, step.for_)
 
 
 def _spec(
@@ -59,7 +59,7 @@ def _spec(
     kind: StepKind,
     run: Callable[[StepExecution, S], Awaitable[None]],
     undone_by: Undo | Absent,
-    on_kafka: str | None = "the consumers of a scenario speak to simulated brokers of their own process only",
+    on_kafka: str | None = "the consumers of a scenario speak to simulated brokers only",
 ) -> StepSpec[S]:
     return StepSpec(
         step,
@@ -68,7 +68,7 @@ def _spec(
         undone_by,
         command=Absent("a cluster that kcsim up runs has no simulated clients"),
         on_kafka=on_kafka,
-        on_processes=on_kafka,
+        on_processes=SUPPORTED,
     )
 
 

@@ -8,7 +8,6 @@ from kcsim.brokers.injected_errors import ErrorInjection
 from kcsim.brokers.network.link_conditions import EVERYWHERE, Links, Side, is_client
 from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.engine.recovery import Recovery, Undo
-from kcsim.scenarios.engine.simulated_parts import racks_of
 from kcsim.scenarios.engine.steps.step_execution import StepExecution
 from kcsim.scenarios.engine.steps.step_spec import SUPPORTED, Absent, LinksAction, LinksCommand, StepKind, StepSpec
 from kcsim.scenarios.language.network_steps import (
@@ -64,10 +63,6 @@ def _why_not_break_by_proxy(step: BreakConnectionsStep) -> str | None:
     return None if step.break_connections.once_delivered is None else NOT_SEEN
 
 
-def _why_not_slow_by_proxy(step: SlowLinkStep) -> str | None:
-    return None if step.slow_link.bytes_per_second is None else "proxies between brokers do not limit rates; give a delay"
-
-
 def _why_not_lossy_by_proxy(step: LossyLinkStep) -> str | None:
     return (
         None if step.lossy_link.break_ is None else "a proxy between brokers does not see which request has been delivered"
@@ -86,14 +81,14 @@ async def _inject_error(on: StepExecution, step: InjectErrorStep) -> None:
         is_carried_out=meant.carried_out,
         times=meant.count,
     )
-    on.note_armed(on.simulated.cluster.answer_faults.inject(injection), f"no {meant.request} was answered {links}")
+    on.note_armed(on.simulated.answer_faults.inject(injection), f"no {meant.request} was answered {links}")
 
 
 async def _heal(on: StepExecution, step: HealStep) -> None:
     faults = on.network_faults
     if isinstance(step.heal, LinkSelector):
         faults.heal(_links(on, step.heal))
-    elif on.simulated_parts is None or on.simulated.cluster.answer_faults.drop() is None or not faults.is_well():
+    elif on.cluster.simulated is None or on.simulated.answer_faults.drop() is None or not faults.is_well():
         faults.heal(EVERYWHERE)
 
 
@@ -109,7 +104,8 @@ def _side(on: StepExecution, names: Sequence[str]) -> Side:
 
 def _nodes(on: StepExecution, name: str) -> Sequence[str]:
     if name.startswith(RACK):
-        return racks_of(on.scenario)[name.removeprefix(RACK)]
+        rack = name.removeprefix(RACK)
+        return [f"broker-{broker.id}" for broker in on.scenario.cluster.members() if broker.rack == rack]
     return (name,) if name in on.scenario.workload.nodes or is_client(name) else on.nodes((name,))
 
 
@@ -136,7 +132,7 @@ def _spec(
 REOPENED = Absent("the ends of a broken connection open another by themselves")
 NETWORK_SPECS = (
     _spec(NetworkPartitionStep, _partition, command=NetworkFaults.partition, on_kafka=SUPPORTED),
-    _spec(SlowLinkStep, _slow_link, on_kafka=_why_not_slow_by_proxy),
+    _spec(SlowLinkStep, _slow_link, on_kafka=SUPPORTED),
     _spec(LossyLinkStep, _lossy_link, on_kafka=_why_not_lossy_by_proxy),
     _spec(
         BreakConnectionsStep,

@@ -4,13 +4,13 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from kcsim.brokers.cluster.fleet import ConsumerFleet
 from kcsim.brokers.cluster.network_faults import NetworkFaults
-from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
+from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster, SimulatedBrokers
 from kcsim.brokers.cluster.workload import Workload
 from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, SCENARIO, ClusterError
 from kcsim.scenarios.engine.expectations.evaluation_context import EvaluationContext
-from kcsim.scenarios.engine.simulated_parts import SimulatedParts
 from kcsim.scenarios.language.conditions_model import WaitFor
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.step import NamingStep, ScenarioStep
@@ -25,7 +25,6 @@ class StepExecution:
         aliases: grows with the names that steps give.
         wait: waits until a condition holds. Raises: TimedOutError.
         workload: the producers of the scenario.
-        simulated_parts: what only simulated brokers have; None if the brokers are real.
         armed: seq of an armed fault -> the index of its step, and what has not happened as long as it has not triggered.
         place: the step's index in the timetable, from 0.
     """
@@ -36,16 +35,22 @@ class StepExecution:
     aliases: dict[str, str]
     wait: Callable[[WaitFor], Awaitable[None]]
     workload: Workload
-    simulated_parts: SimulatedParts | None
     armed: dict[int, tuple[int, str]] = field(default_factory=dict)
     place: int = 0
 
     @property
-    def simulated(self) -> SimulatedParts:
-        """What only simulated brokers have. Raises: ClusterError."""
-        if self.simulated_parts is None:
+    def simulated(self) -> SimulatedBrokers:
+        """What only simulated brokers in the process of the run have. Raises: ClusterError."""
+        if self.cluster.simulated is None:
             raise ClusterError("only simulated brokers in the process of the run can do this")
-        return self.simulated_parts
+        return self.cluster.simulated
+
+    @property
+    def consumers(self) -> ConsumerFleet:
+        """The consumers of the scenario. Raises: ClusterError if the brokers are real."""
+        if self.cluster.consumers is None:
+            raise ClusterError("the consumers of a scenario speak to simulated brokers only")
+        return self.cluster.consumers
 
     @property
     def network_faults(self) -> NetworkFaults:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kcsim.brokers.apache_kafka.listener_proxy import UNKNOWN, LinkState, ListenerProxy, source_of
+from kcsim.brokers.apache_kafka.listener_proxy import UNKNOWN, ArrivalTimes, LinkState, ListenerProxy, source_of
 from kcsim.zk.servers.free_ports import free_ports
 
 Links = dict[tuple[str, str], LinkState]
@@ -50,11 +50,12 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 class SetLinks:
-    """Links whose states and delays a test sets."""
+    """Links whose states, delays and rates a test sets."""
 
-    def __init__(self, states: Links, delays_ms: Iterable[int] = ()) -> None:
+    def __init__(self, states: Links, delays_ms: Iterable[int] = (), rates: Iterable[int | None] = ()) -> None:
         self._states = states
         self._delays_ms = iter(delays_ms)
+        self._rates = iter(rates)
 
     def state(self, source: str, target: str) -> LinkState:
         return self._states.get((source, target), LinkState.PASSES)
@@ -63,12 +64,18 @@ class SetLinks:
         """Return the next delay of what broker-1 sends; nothing else is late."""
         return next(self._delays_ms, 0) if source == "broker-1" else 0
 
+    def bytes_per_s(self, source: str, _target: str) -> int | None:
+        """Return the next rate for what broker-1 sends; nothing else has one."""
+        return next(self._rates, None) if source == "broker-1" else None
+
 
 @asynccontextmanager
-async def proxy_of_echo(links: Links, delays_ms: Iterable[int] = ()) -> AsyncIterator[ListenerProxy]:
+async def proxy_of_echo(
+    links: Links, delays_ms: Iterable[int] = (), rates: Iterable[int | None] = ()
+) -> AsyncIterator[ListenerProxy]:
     (port,) = free_ports(1)
     server = await asyncio.start_server(echo, "127.0.0.1", port)
-    proxy = ListenerProxy("broker-2", port, SetLinks(links, delays_ms))
+    proxy = ListenerProxy("broker-2", port, SetLinks(links, delays_ms, rates))
     await proxy.start()
     try:
         yield proxy
@@ -191,6 +198,36 @@ def test_a_slow_link_delays_no_other() -> None:
             first = slow.send(b"first")
             assert await slow.received(len(first)) == first
             slow.send(b"late")
+            sent = other.send(b"of another node")
+            assert await other.received(len(sent)) == sent
+            assert slow.has_received_nothing
+
+    run(script())
+
+
+def test_a_part_arrives_when_all_bytes_up_to_its_last_have_left() -> None:
+    """100 bytes a second: what is sent meanwhile waits, and an idle link saves nothing up."""
+    times = ArrivalTimes(SetLinks({}, rates=[100, 100, 100, None]), "broker-1", "broker-2")
+    assert [times.arrives_s(0.0, 50), times.arrives_s(0.0, 100)] == [0.5, 1.5]
+    assert times.arrives_s(10.0, 50) == 10.5
+    assert times.arrives_s(10.1, 50) == 10.5  # the rate is gone, the order is not
+
+
+def test_a_delay_comes_after_the_time_that_the_bytes_take() -> None:
+    times = ArrivalTimes(SetLinks({}, delays_ms=[200, 0], rates=[100, 100]), "broker-1", "broker-2")
+    assert [times.arrives_s(0.0, 50), times.arrives_s(0.0, 5)] == [0.7, 0.7]
+
+
+def test_a_link_with_a_rate_slows_down_no_other_connection() -> None:
+    async def script() -> None:
+        async with (
+            proxy_of_echo({}, rates=[None, 1]) as proxy,
+            client_of(proxy, "1") as slow,
+            client_of(proxy, "3") as other,
+        ):
+            first = slow.send(b"first")
+            assert await slow.received(len(first)) == first
+            slow.send(bytes(3_600))  # takes an hour
             sent = other.send(b"of another node")
             assert await other.received(len(sent)) == sent
             assert slow.has_received_nothing

@@ -32,6 +32,7 @@ from kcsim.errors import TimedOutError
 from kcsim.eventlog.event_log import EventLog, open_trace_writer
 from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.run_actions import RUN_STARTED_SEQ, SCENARIO, ClusterError
+from kcsim.runtime.ports import Runtime
 from kcsim.vocabulary import BrokerId, TopicPartition
 from kcsim.zk.live import LiveZooKeeper
 from tests.brokers.cluster.acknowledged import Acknowledged
@@ -130,6 +131,9 @@ class MixedSoftware:
         software = self._kafka if broker.broker_id in self._kafkas else self._ours
         process = self.processes[BrokerId(broker.broker_id)] = software.process(broker, spec, place)
         return process
+
+    def consumer_network(self, _: Runtime) -> None:
+        return None
 
     def feed(self, at: FeedContext) -> KafkaFeed:
         """Return a feed that reads the log files of Kafka's brokers; of ours it sees what they write to ZooKeeper."""

@@ -151,7 +151,7 @@ def test_changes_wait_for_the_request_under_way_and_then_go_together() -> None:
     assert [bench.partition(tp).isr for tp in (ORDERS_0, ORDERS_1, ORDERS_2)] == [(B1, B2, B3)] * 3
 
 
-def test_followers_that_catch_up_while_a_change_is_under_way_join_after_it() -> None:
+def test_followers_that_catch_up_while_a_change_is_under_way_join_with_their_next_fetch() -> None:
     """They do not have to fetch other records first."""
 
     async def script(bench: AlterIsrBench) -> None:
@@ -160,12 +160,30 @@ def test_followers_that_catch_up_while_a_change_is_under_way_join_after_it() -> 
             await bench.fetch(follower, {ORDERS_0: 0})
         await bench.until_asked()
         await bench.answer()
+        await bench.wait()
+        assert len(bench.controller.asked) == 1
+        await bench.fetch(B2, {ORDERS_0: 0})
         await bench.until_asked(2)
         await bench.answer()
 
     bench = play(script)
     assert bench.controller.asked == [{ORDERS_0: state(B1, B3)}, {ORDERS_0: state(B1, B3, B2, version=1)}]
     assert bench.partition().isr == (B1, B3, B2)
+
+
+def test_a_follower_that_was_caught_up_and_lost_its_log_while_a_change_was_under_way_does_not_join() -> None:
+    async def script(bench: AlterIsrBench) -> None:
+        await bench.lead(isr=(B1,))
+        await bench.produce(1)
+        for follower in (B3, B2):
+            await bench.fetch(follower, {ORDERS_0: 0}, offset=1)
+        await bench.until_asked()
+        await bench.answer()
+        await bench.fetch(B2, {ORDERS_0: 0}, offset=0)
+        await bench.wait()
+
+    bench = play(script)
+    assert bench.controller.asked == [{ORDERS_0: state(B1, B3)}]
 
 
 def test_a_lagging_follower_is_removed_after_the_change_that_is_under_way() -> None:
@@ -189,6 +207,7 @@ def test_a_follower_that_catches_up_while_it_is_being_removed_joins_again() -> N
         await shrinking(bench)
         await bench.fetch(B3, {ORDERS_0: 0}, offset=1)
         await bench.answer()
+        await bench.fetch(B3, {ORDERS_0: 0}, offset=1)
         await bench.until_asked(2)
         await bench.answer()
 
@@ -468,7 +487,7 @@ def test_a_refusal_from_before_a_new_leader_epoch_does_not_keep_the_isr_from_cha
 
 
 def test_a_change_in_a_new_leader_epoch_is_asked_for_once_the_former_one_is_answered() -> None:
-    """Neither a further request of the controller nor a further fetch is necessary."""
+    """The follower's next fetch is enough; a further request of the controller is not necessary."""
 
     async def script(bench: AlterIsrBench) -> None:
         await expanding(bench)
@@ -477,6 +496,7 @@ def test_a_change_in_a_new_leader_epoch_is_asked_for_once_the_former_one_is_answ
         await bench.until_asked(1)
         assert not bench.partition().is_isr_change_pending
         await bench.answer(orders=ErrorCode.FENCED_LEADER_EPOCH)
+        await bench.fetch(B3, {ORDERS_0: 1})
         await bench.until_asked(2)
         await bench.answer()
         assert (bench.partition().isr, bench.partition().zk_version) == ((B1, B2, B3), 5)

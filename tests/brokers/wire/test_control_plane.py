@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from kcsim.brokers.wire.apis.controller_requests import ALTER_ISR
-from kcsim.brokers.wire.control_plane import LENGTH, TcpControlPlane
+from kcsim.brokers.wire.control_plane import TcpControlPlane
 from kcsim.brokers.wire.frames import decode_request
 from kcsim.brokers.wire.request_causes import RequestCauses
+from kcsim.brokers.wire.tcp_transport import LENGTH
 from kcsim.controller.ports import BrokerConnectionError
 from kcsim.controller.requests import (
     UNKNOWN_BROKER_EPOCH,

@@ -13,7 +13,7 @@ assigned. The two are started, killed, frozen and stopped together, and all othe
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -31,8 +31,9 @@ from kcsim.brokers.cluster.processes.simulated_broker_process import LOG_DIRS, S
 from kcsim.brokers.config import KAFKA_NAMES, NO_SETTINGS, Value
 from kcsim.controller.capabilities import Release
 from kcsim.errors import TimedOutError
+from kcsim.runtime.ports import Runtime
 from kcsim.zk.proxy import Breakpoint, NoSessionError, ProxiedWrite, ZooKeeperProxy
-from kcsim.zk.servers.free_ports import free_ports
+from kcsim.zk.servers.free_ports import claimed_port
 from kcsim.zk.servers.ports import State
 from kcsim.znodes import paths
 from tests.conformance.replayed.companions import companion_of
@@ -56,8 +57,8 @@ class Software(StrEnum):
     KAFKA = "kafka"
 
 
-NewCompanion = Callable[[str], BrokerProcess]
-"""Connect string of a proxy to ZooKeeper -> a companion that reaches ZooKeeper there."""
+NewCompanion = Callable[[str, int], BrokerProcess]
+"""Connect string of a proxy to ZooKeeper, and a port -> a companion that reaches ZooKeeper there and listens at the port."""
 
 
 class Elections:
@@ -132,6 +133,7 @@ class BrokerWithCompanion:
         self.logs, self.log_dirs, self.release = broker.logs, broker.log_dirs, broker.release
         self._broker = broker
         self._proxy = ZooKeeperProxy(zookeeper)
+        self._claims = ExitStack()  # of the companion's port: nobody else gets it while the companion is dead
         self._new_companion = new_companion
         self._elections = elections
         self._companion: BrokerProcess | None = None
@@ -174,7 +176,8 @@ class BrokerWithCompanion:
         if self._companion is None:
             await self._proxy.start()
             self._elections.watch(self._proxy, self._until_turn)
-            self._companion = self._new_companion(self._proxy.connect_string)
+            port = self._claims.enter_context(claimed_port())
+            self._companion = self._new_companion(self._proxy.connect_string, port)
         await self._companion.start({name: value for name, value in self._changed.items() if name in KAFKA_NAMES})
         self._changed = NO_SETTINGS
 
@@ -239,6 +242,7 @@ class BrokerWithCompanion:
         if self._companion is not None:
             await self._companion.close()
         await self._proxy.stop()
+        self._claims.close()
 
     def _leave_companion(self) -> None:
         if self._end is not None:
@@ -282,9 +286,9 @@ class DividedSoftware:
             settings={**broker.settings, SESSION_TIMEOUT: COMPANION_SESSIONS * spec.session_timeout_ms},
         )
 
-        def new_companion(proxy: str) -> BrokerProcess:
+        def new_companion(proxy: str, port: int) -> BrokerProcess:
             directory = place.directory / "companion"
-            at = replace(place, zookeeper_proxy=proxy, port=free_ports(1)[0], directory=directory)
+            at = replace(place, zookeeper_proxy=proxy, port=port, directory=directory)
             return self._ours(companion, at) if self.of_controller is Software.OURS else self._kafkas(companion, spec, at)
 
         of_broker = self._kafkas(broker, spec, place) if self.of_controller is Software.OURS else self._ours(broker, place)
@@ -308,6 +312,9 @@ class DividedSoftware:
         settings = {name: value for name, value in spec.settings_of(broker).items() if name != LOG_DIRS}
         kafka = KafkaBrokerSpec(broker.broker_id, at.zookeeper_proxy, settings, broker.rack, log_dirs)
         return KafkaBroker(self.kafka, kafka, at.directory, at.port, at.guarded)
+
+    def consumer_network(self, _: Runtime) -> None:
+        return None
 
     def feed(self, at: FeedContext) -> KafkaFeed:
         """Return a feed of the transactions alone, by whose registrations sessions are attributed."""

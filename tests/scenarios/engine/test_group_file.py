@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 from kcsim.brokers.clients.consumer_config import ConsumerConfig, ConsumerSpec
 from kcsim.brokers.groups.assignors.assignors import AssignmentStrategy
 from kcsim.brokers.groups.assignors.subscriptions import TopicList, TopicPattern
-from kcsim.scenarios.engine.simulated_parts import consumers_of
+from kcsim.scenarios.engine.declared_clients import consumers_of
 from kcsim.scenarios.language.scenario_file import ScenarioFileError, load_scenario
 from tests.scenarios.language.json_schema import accepts, scenario_schema
 from tests.scenarios.scenario_files import WITH_TOPICS, WITH_WORKLOAD, written

@@ -10,21 +10,16 @@ from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, Verd
 from kcsim.scenarios.engine.process_brokers import refusals_on_processes, why_unobservable_on_processes
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.library import library_names
+from tests.requirements import require
 from tests.scenarios.long_timeouts import patient
 from tests.scenarios.scenario_library import of_library
 from tests.tiers import chosen
 
 ATTEMPTS = "a wait for a refused attempt of a producer, which reports results only"
-CONSUMERS = "consumers, which speak to brokers of their own process only"
 NOT_RUN = {
-    "consumer-crash-cooperative-sticky": CONSUMERS,
-    "consumer-crash-range": CONSUMERS,
-    "consumer-crash-round-robin": CONSUMERS,
-    "consumer-crash-sticky": CONSUMERS,
     "leader-crash-acks-all": "a wait for the acknowledgements of one leader, which the producers do not name",
     "leader-cut-off-from-followers": ATTEMPTS,
     "lost-answer-duplicates": "a connection that breaks once a request has been delivered, which a proxy does not see",
-    "regex-subscription-meets-new-topic": CONSUMERS,
     "segments-rolled": "more records than a producer makes one by one",
     "two-racks-lost": ATTEMPTS,
 }
@@ -51,7 +46,7 @@ OF_OTHER_TIMING = {
     "rolling-upgrade": "a restart that is over before the next controller is elected",
 }
 """Scenario -> the moment that it needs, which is over when the event before it has been read from a trace."""
-SLOW = ("broker-crash-and-return", "controller-failover")
+SLOW = ("broker-crash-and-return", "controller-failover", "leader-crash-acks-one")
 """Scenarios of `make test-all`; the nightly run takes all."""
 
 
@@ -66,8 +61,12 @@ def test_so_much_of_the_others_is_seen(name: str) -> None:
     assert [why.partition(" ")[0].strip(":") for why in found if why is not None] == RUN_IN_PART.get(name, [])
 
 
-def verdict_on_processes(name: str, zookeeper: str = "model") -> Verdict:
+def verdict_on_processes(name: str) -> Verdict:
+    """Run a scenario on the model of ZooKeeper, or on a real ensemble if servers of it are killed."""
     loaded = patient(of_library(name))
+    zookeeper = "ensemble" if loaded.scenario.zookeeper.members > 1 else "model"
+    if zookeeper == "ensemble":
+        require("java")
     verdicts: list[Verdict] = []
 
     async def script(cluster: ScenarioCluster) -> None:

@@ -77,6 +77,7 @@ DIVERGENT = "divergent: high watermarks of real replicas are not read"
 RUN_IN_PART = {
     "controller-and-leader-lost": ["ZkWrite"],
     "controller-failover": [REFUSED, "ZkWriteApplied"],
+    "fault-isr-change-is-not-repeated": ["IsrChangeFailed"],
     "fault-isr-change-stays-pending": ["IsrChangeFailed"],
     "fault-isr-names-no-replica": ["IsrChangeFailed"],
     "fault-log-of-a-deleted-topic": ["RecordsAppended"],

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kcsim.scenarios.engine.simulated_parts import specs_of
+from kcsim.scenarios.engine.declared_clients import specs_of
 from kcsim.scenarios.language.scenario_file import ScenarioFileError, load_scenario
 from kcsim.vocabulary import TopicPartition
 from tests.scenarios.language.json_schema import accepts, scenario_schema

@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 from itertools import pairwise
 
 import pytest
@@ -33,3 +35,13 @@ def test_a_server_can_listen_on_a_claimed_port() -> None:
 def test_ports_that_are_found_together_differ() -> None:
     found = free_ports(3)
     assert all(one < other for one, other in pairwise(sorted(found)))
+
+
+def test_a_port_is_found_once_before_its_server_listens() -> None:
+    """Whoever looks next, in this process or in another, gets a port of its own, and not the first that is free."""
+    (first,) = free_ports(1)
+    (second,) = free_ports(1)
+    search = "import os; os.urandom = lambda _: ({} - m.FIRST).to_bytes(4, 'big'); print(*m.free_ports(1))"
+    code = f"from kcsim.zk.servers import free_ports as m; {search.format(first)}"
+    other = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert len({first, second, int(other.stdout)}) == 3

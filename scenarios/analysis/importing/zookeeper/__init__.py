@@ -1,1 +1,1 @@
-"""Import of ZooKeeper's transaction logs, many at a time and path by path: the same events as one process makes of them."""
+"""Import of ZooKeeper's transaction logs, many clusters at a time: the same events as one process makes of them."""

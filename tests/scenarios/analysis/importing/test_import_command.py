@@ -11,7 +11,7 @@ from kcsim.scenarios.cli.app import app
 from tests.brokers.apache_kafka.log_import.recordings import RECORDINGS
 from tests.brokers.cluster.histories import random_run
 from tests.scenarios.analysis.importing.event_log_comparison import differences, renumbered, runs_of
-from tests.scenarios.analysis.importing.zookeeper.import_by_path import in_one_go, rewritten
+from tests.scenarios.analysis.importing.zookeeper.logs import in_one_go, rewritten
 from tests.scenarios.analysis.progress_lines import without_progress
 
 FAILED, USAGE = 2, 64

@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from kcsim.scenarios.analysis.tables.dataset import Dataset, NoDatasetError, PathExistsError, being_written, refuse_existing
+from kcsim.scenarios.analysis.tables.dataset import (
+    KEPT_TABLES,
+    Dataset,
+    NoDatasetError,
+    PathExistsError,
+    being_written,
+    has_kept_tables,
+    mark_kept_tables,
+    refuse_existing,
+)
 
 
 def test_what_is_written_is_there_at_the_end_and_not_before(tmp_path: Path) -> None:
@@ -52,3 +61,13 @@ def test_the_names_of_batches_are_as_they_were_given(tmp_path: Path) -> None:
 def test_a_table_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(NoDatasetError, match="no table of transitions"):
         Dataset(tmp_path).require("transitions")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"version": 1}', b"[]", b"\xff"])
+def test_tables_kept_by_another_version_or_marked_by_a_broken_file_do_not_count(tmp_path: Path, content: bytes) -> None:
+    dataset = Dataset(tmp_path)
+    assert not has_kept_tables(dataset)
+    mark_kept_tables(dataset)
+    assert has_kept_tables(dataset)
+    (tmp_path / KEPT_TABLES).write_bytes(content)
+    assert not has_kept_tables(dataset)

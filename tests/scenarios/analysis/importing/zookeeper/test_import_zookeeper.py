@@ -14,7 +14,7 @@ from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.zk.files.data_directory import DataDirectory
 from tests.brokers.cluster.histories import random_run
 from tests.scenarios.analysis.importing.event_log_comparison import differences, renumbered, runs_of
-from tests.scenarios.analysis.importing.zookeeper.import_by_path import in_one_go, rewritten
+from tests.scenarios.analysis.importing.zookeeper.logs import in_one_go, rewritten
 from tests.zk.capture.purged import purged
 
 DAY = "2020-01-01"  # the day on which simulated time begins
@@ -65,14 +65,6 @@ def test_what_cannot_be_read_is_a_reject(spark: SparkSession, dataset: Dataset, 
     (reject,) = spark.read.parquet(str(dataset.rejects())).collect()
     assert (reject.run, reject.batch.isoformat(), reject.reason) == ("north", DAY, "torn end")
     assert "record cut short" in reject.detail
-
-
-@pytest.mark.parametrize("tasks", [1, 8])
-def test_results_do_not_depend_on_the_number_of_tasks(spark: SparkSession, logs: Path, tasks: int) -> None:
-    imported = import_zookeeper(spark, clusters(logs, "east"), tasks=tasks)
-    (found,) = runs_of(imported.events).values()
-    imported.release()
-    assert differences(renumbered(found), in_one_go(logs / "east")) == []
 
 
 def test_the_writes_of_a_partition_s_state_lie_with_its_decisions(dataset: Dataset) -> None:

@@ -1,34 +1,13 @@
-"""What only a cluster of simulated brokers has: consumers, and faults in its answers."""
+"""The producers and consumers that a scenario declares, as its cluster takes them."""
 
 from collections.abc import Mapping
 
 from kcsim.brokers.clients.consumer_config import ConsumerConfig, ConsumerSpec
 from kcsim.brokers.clients.producer import ProducerSpec
 from kcsim.brokers.clients.producer_config import ProducerConfig
-from kcsim.brokers.cluster.scenario_cluster import SimulatedBrokers
 from kcsim.brokers.groups.assignors.subscriptions import Subscription, TopicList, TopicPattern
 from kcsim.scenarios.language.consumer_model import GroupModel, MemberModel
-from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.workload_model import ProducerModel, WorkloadModel
-
-
-class SimulatedParts:
-    """The parts of one run; declares the clients of the scenario, so that steps can name them before they run."""
-
-    def __init__(self, cluster: SimulatedBrokers, scenario: Scenario) -> None:
-        self.cluster = cluster
-        self.consumers = cluster.consumers
-        self.consumers.declare(consumers_of(scenario.workload.groups))
-
-
-def racks_of(scenario: Scenario) -> dict[str, list[str]]:
-    """Return each rack with the names of its brokers."""
-    racks: dict[str, list[str]] = {}
-    for broker in scenario.cluster.members():
-        if broker.rack is not None:
-            racks.setdefault(broker.rack, []).append(f"broker-{broker.id}")
-    return racks
-
 
 # --- producers -------------------------------------------------------------------------------------------------------------
 

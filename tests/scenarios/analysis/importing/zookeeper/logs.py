@@ -1,4 +1,4 @@
-"""ZooKeeper's logs split and imported path by path, without Spark; and logs rewritten for tests."""
+"""ZooKeeper's logs imported without Spark, and logs rewritten for tests."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -6,17 +6,12 @@ from pathlib import Path
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.analysis.importing.zookeeper.cluster_import import (
     ClusterDataDirectories,
-    PreparedRun,
-    beginning,
-    events_of_keys,
-    run_of,
+    ScannedCluster,
+    events_of,
+    scanned,
 )
-from kcsim.scenarios.analysis.importing.zookeeper.log_file import operations_of_file
-from kcsim.scenarios.analysis.importing.zookeeper.operation import OF_THE_CLUSTER
-from kcsim.vocabulary import Zxid
 from kcsim.zk.files.data_directory import DataDirectory
 from kcsim.zk.files.log_writer import LogWriter
-from kcsim.zk.files.transaction_log import NO_BOUND
 from kcsim.zk.files.transactions import Transaction
 from tests.brokers.cluster.histories import imported
 from tests.scenarios.analysis.importing.event_log_comparison import renumbered
@@ -24,16 +19,10 @@ from tests.scenarios.analysis.importing.event_log_comparison import renumbered
 RUN = "east"
 
 
-def imported_by_path(directories: Sequence[Path], chroot: str = "", to: Zxid = NO_BOUND) -> tuple[PreparedRun, list[Event]]:
-    """Import the directories of one ensemble path by path; return the run and its events."""
-    cluster = ClusterDataDirectories(RUN, tuple(map(DataDirectory, directories)), to)
-    tree = beginning(cluster)
-    logs = [path for directory in cluster.directories for path in directory.logs]
-    operations = [one for path in logs for one in operations_of_file(RUN, path, chroot, tree.zxid, to)]
-    run = run_of(cluster, tree, operations, chroot, None)
-    others = [one for one in (*operations, *run.more) if one.key != OF_THE_CLUSTER]
-    ordered = sorted(others, key=lambda one: (one.key, one.zxid, one.place))
-    return run, renumbered([*run.events, *(event for _, event in events_of_keys(ordered, {RUN: run.context}))])
+def imported_together(directories: Sequence[Path], chroot: str = "") -> tuple[ScannedCluster, list[Event]]:
+    """Import the directories of one ensemble; return what the first reading found, and the events."""
+    found = scanned(ClusterDataDirectories(RUN, tuple(map(DataDirectory, directories))), chroot, None)
+    return found, renumbered(events_of(found, chroot))
 
 
 def in_one_go(directory: Path, chroot: str = "") -> list[Event]:

@@ -1,0 +1,1 @@
+"""Snapshots of a cluster's control state: the file format, and what it is read from."""

@@ -1,0 +1,221 @@
+"""Runs a what-if: a simulated cluster in the state of a snapshot, what happens to it, and what it serves after each step."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from kcsim.brokers.cluster.cluster import Cluster
+from kcsim.brokers.cluster.quiescence import QUIET_PERIOD_MS, QuiescenceDetector
+from kcsim.brokers.cluster.run_setup import RunInfo
+from kcsim.brokers.cluster.simulated_environment import run_simulated
+from kcsim.brokers.config import BrokerConfig, Value
+from kcsim.errors import TimedOutError
+from kcsim.eventlog.cluster_state import ClusterState
+from kcsim.eventlog.events import Event
+from kcsim.eventlog.outage_view import OutageView
+from kcsim.eventlog.outages import OutageTracker
+from kcsim.eventlog.state_changes import PartitionChanged
+from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
+from kcsim.scenarios.what_if.cluster_health import ClusterHealth, KnownSizes, PartitionServed
+from kcsim.scenarios.what_if.simulated_state import bring_into_state, cluster_spec, disks_of, wait_for_controller
+
+LOOK_EVERY_MS = 1_000
+QUIET_WITHIN_MS = 600_000
+GONE_WITHIN_MS = 600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Brokers that are killed at once. Attributes: what: for people, such as `rack b`."""
+
+    what: str
+    brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfQuestion:
+    """What happens to the cluster, in this order: settings, losses one after another, the rolling restart, the return.
+
+    Attributes:
+        settings: of all brokers, from the beginning.
+        restarts: whether all running brokers are restarted in the end, one after another, the controller last.
+        returns: whether the lost brokers come back at last.
+    """
+
+    losses: tuple[Loss, ...] = ()
+    settings: Mapping[str, Value] = field(default_factory=dict)
+    restarts: bool = False
+    returns: bool = True
+
+
+class WhatIfStep(msgspec.Struct, frozen=True):
+    """One step, and the cluster when nothing happened any more.
+
+    Attributes:
+        what: for people; `the snapshot` for the first step.
+        unregistered_ms: from the step's beginning until the lost brokers' sessions had ended; None: no broker was lost.
+        controller_ms: until a controller worked; None: the controller stayed.
+        settled_ms: until the last change.
+        unavailable: partitions that clients could not use for a time, or can still not use.
+        longest_unavailable_ms: the longest time for which one of them could not be used, and can be again.
+        unclean: partitions of which a replica outside the ISR was elected: records are lost.
+    """
+
+    what: str
+    health: ClusterHealth
+    unregistered_ms: int | None = None
+    controller_ms: int | None = None
+    settled_ms: int = 0
+    unavailable: int = 0
+    longest_unavailable_ms: int = 0
+    unclean: tuple[str, ...] = ()
+
+
+class WhatIfAnswer(msgspec.Struct, frozen=True):
+    """The steps of a what-if; the first is the cluster as the snapshot has it."""
+
+    steps: tuple[WhatIfStep, ...]
+
+
+def ask_what_if(snapshot: ControlPlaneSnapshot, question: WhatIfQuestion, seed: int = 0) -> WhatIfAnswer:
+    """Answer a question in virtual time. Raises: ClusterError, TimedOutError, SettingError."""
+    spec = cluster_spec(snapshot, question.settings)
+    observer = _Observer()
+    steps: list[WhatIfStep] = []
+
+    async def script(cluster: Cluster) -> None:
+        run = _WhatIfRun(cluster, snapshot, question, observer)
+        steps.extend(await run.steps())
+
+    disks = disks_of(snapshot, spec, seed)
+    run_simulated(1, spec, RunInfo("what-if", seed, "simulated"), script, (observer.apply,), disks=disks)
+    return WhatIfAnswer(tuple(steps))
+
+
+class _Observer:
+    """Follows the event log: quiescence, outages, unclean elections."""
+
+    def __init__(self) -> None:
+        self.state = ClusterState()
+        self.quiescence = QuiescenceDetector(self.state)
+        self.outages = OutageTracker(self.state)
+        self.unclean: set[str] = set()
+
+    def apply(self, event: Event) -> None:
+        self.outages.advance_to(event.t_ms)
+        self.state.apply(event)
+        self.outages.follow_changes()
+        self.quiescence.apply(event)
+        for change in self.state.changes:
+            if isinstance(change, PartitionChanged) and change.before is not None and change.after is not None:
+                leader = change.after.leader_and_isr.leader
+                if leader is not None and leader not in change.before.leader_and_isr.isr:
+                    self.unclean.add(str(change.partition))
+
+
+class _WhatIfRun:
+    def __init__(
+        self, cluster: Cluster, snapshot: ControlPlaneSnapshot, question: WhatIfQuestion, observer: _Observer
+    ) -> None:
+        self._cluster = cluster
+        self._snapshot = snapshot
+        self._question = question
+        self._observer = observer
+        self._sizes = KnownSizes(snapshot, BrokerConfig.of(question.settings).min_insync_replicas)
+        self._lost: list[int] = []
+
+    async def steps(self) -> Sequence[WhatIfStep]:
+        await bring_into_state(self._cluster, self._snapshot)
+        await self._wait_until_quiet()
+        steps = [WhatIfStep("the snapshot", self._health())]
+        for loss in self._question.losses:
+            steps.append(await self._lose(loss))
+        if self._question.restarts:
+            steps.append(await self._restart_all())
+        if self._lost and self._question.returns:
+            steps.append(await self._let_return())
+        return steps
+
+    # --- steps
+
+    async def _lose(self, loss: Loss) -> WhatIfStep:
+        began_ms, before = self._now_ms(), self._cluster.state.controller_id
+        lost = [broker for broker in loss.brokers if broker not in self._lost]
+        for broker in lost:
+            if broker in self._snapshot.registered_ids:
+                await self._cluster.kill(f"broker-{broker}")
+        self._lost += lost
+        await self._cluster.wait_until(lambda: self._registered_among(lost), GONE_WITHIN_MS)
+        gone_ms = self._now_ms() - began_ms
+        controller_ms = None
+        if before in lost and self._running():
+            await wait_for_controller(self._cluster)
+            controller_ms = self._now_ms() - began_ms
+        return await self._step(f"{loss.what} lost", began_ms, gone_ms, controller_ms)
+
+    async def _restart_all(self) -> WhatIfStep:
+        began_ms = self._now_ms()
+        for broker in sorted(self._running(), key=lambda one: (one == self._cluster.state.controller_id, one)):
+            name = f"broker-{broker}"
+            await self._cluster.stop(name)
+            await self._cluster.start([name])
+            await self._wait_until_quiet()
+        return await self._step("all brokers restarted, one after another", began_ms)
+
+    async def _let_return(self) -> WhatIfStep:
+        began_ms = self._now_ms()
+        await self._cluster.start([f"broker-{broker}" for broker in sorted(self._lost)])
+        self._lost = []
+        return await self._step("the lost brokers are back", began_ms)
+
+    async def _step(
+        self, what: str, began_ms: int, unregistered_ms: int | None = None, controller_ms: int | None = None
+    ) -> WhatIfStep:
+        await self._wait_until_quiet()
+        last = self._observer.quiescence.last
+        settled_ms = max(0, (last.t_ms if last else 0) - began_ms)
+        outages = [
+            outage
+            for outage in self._observer.outages.so_far().outages
+            if outage.view == OutageView.CLIENTS and outage.until_ms > began_ms
+        ]
+        longest_ms = max((outage.until_ms - outage.from_ms for outage in outages if outage.is_over), default=0)
+        unclean = tuple(sorted(self._observer.unclean))
+        self._observer.unclean.clear()
+        unavailable = len({(outage.topic, outage.partition) for outage in outages})
+        times = (unregistered_ms, controller_ms, settled_ms)
+        return WhatIfStep(what, self._health(), *times, unavailable, longest_ms, unclean)
+
+    # --- the cluster
+
+    def _now_ms(self) -> int:
+        return self._cluster.runtime.now_ms()
+
+    def _running(self) -> list[int]:
+        return [broker for broker in self._snapshot.registered_ids if broker not in self._lost]
+
+    def _registered_among(self, brokers: Sequence[int]) -> str | None:
+        here = [broker for broker in brokers if broker in self._cluster.state.registered]
+        return f"registered: {here}" if here else None
+
+    async def _wait_until_quiet(self) -> None:
+        """Wait until nothing has happened for a while. Raises: TimedOutError."""
+        until_ms = self._now_ms() + QUIET_WITHIN_MS
+        while self._observer.quiescence.quiet_ms(self._now_ms()) < QUIET_PERIOD_MS:
+            if self._now_ms() > until_ms:
+                last = self._observer.quiescence.last
+                raise TimedOutError(f"the simulated cluster is not at rest after {QUIET_WITHIN_MS // 1000} s; last: {last}")
+            await self._cluster.runtime.sleep_ms(LOOK_EVERY_MS)
+
+    def _health(self) -> ClusterHealth:
+        state = self._cluster.state
+        registered, topics = tuple(state.registered), state.of_topics
+        known = [tp for tp in topics.partitions() if tp.topic in self._sizes.topics]
+        leaders = {tp: leader if (leader := topics.leader(tp)) in registered else None for tp in known}
+        partitions = {
+            str(tp): PartitionServed(leader, topics.isr(tp), self._sizes.min_isr(tp)) for tp, leader in leaders.items()
+        }
+        under_replicated = tuple(str(tp) for tp in topics.under_replicated())
+        shares = self._sizes.shares(leaders, registered)
+        return ClusterHealth(partitions, registered, state.working_controller, under_replicated, shares)
