@@ -106,7 +106,10 @@ class Tab:
         return str(self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))
 
     def click(self, selector: str) -> None:
-        self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
+        """Click on an element, as soon as the page has it."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        self.wait_for(f"{found} !== null")
+        self.evaluate(f"{found}.click()")
 
     def press(self, key: str, shift: bool = False) -> None:
         """Press a key and release it, wherever the focus is."""

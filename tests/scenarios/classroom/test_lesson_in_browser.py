@@ -64,7 +64,7 @@ def test_pupils_follow_the_teacher_and_the_teacher_sees_the_spread_of_their_answ
         teacher.click("#lesson-on")
         one.wait_for(asks(2))
         other.wait_for(asks(2))
-        one.evaluate("lesson.send({on: true})")
-        one.wait_for("document.querySelector('#connection').innerText !== ''")
+        one.evaluate("lesson.socket.addEventListener('close', () => (lesson.wasRefused = true)); lesson.send({on: true})")
+        one.wait_for("lesson.wasRefused")
         assert teacher.evaluate(asks(2))
         assert [text for tab in (teacher, one, other) for text in tab.complaints if "ws://" not in text] == []

@@ -16,7 +16,8 @@ from tests.scenarios.views.trace.test_entity_feed import as_received, as_shown
 
 LAST = "kcsim.run.length - 1"
 ISRS = f"[...kcsim.histories.allAt({LAST}, 'partition').values()].map((one) => one[3].length).join()"
-READY = f"kcsim.run && {ISRS} === '3,3'"
+CARD_SHOWN = "document.querySelector('#cluster [data-broker=\"3\"] .act-on') !== null"
+READY = f"kcsim.run && {ISRS} === '3,3' && {CARD_SHOWN}"
 
 
 def at(family: str, name: str = "") -> str:
@@ -43,7 +44,8 @@ def link(state: str) -> str:
 EPOCH_OF_EACH = f"kcsim.histories.at({LAST}, 'registered', `broker-${{i + 1}}`)?.[0]"
 CLUSTER, LINK, BROKER, CONSUMER = "cluster", "broker-1 and broker-2", "broker-2", "consumer-readers-1"
 LAST_ACT_ON_CLUSTER = "Change a setting of all brokers"
-UP = f"{process(BROKER, 'running')} && {in_sync('orders-0')} && {in_sync('orders-1')}"
+EXPIRED = f"{process(BROKER, 'dead')} && {at('registered', BROKER)} === null"
+UP = f"{process(BROKER, 'running')} && {at('registered', BROKER)} !== null && {in_sync('orders-0')} && {in_sync('orders-1')}"
 REGISTERED_ANEW = f"{at('registered', BROKER)}?.[0] > play.before.epochs[1] && {UP}"
 REPLACED = f"{at('epoch')} > play.before.epoch"
 ACTS: list[tuple[str, str, Mapping[str, str], str]] = [
@@ -58,7 +60,7 @@ ACTS: list[tuple[str, str, Mapping[str, str], str]] = [
     (LINK, "Heal", {}, link("")),
     (BROKER, "Pause", {}, process(BROKER, "paused")),
     (BROKER, "Resume", {}, UP),
-    (BROKER, "Kill", {}, f"{process(BROKER, 'dead')} && {at('registered', BROKER)} === null"),
+    (BROKER, "Kill", {}, EXPIRED),
     (BROKER, "Start", {}, UP),
     (BROKER, "Stop", {}, process(BROKER, "stopped")),
     (BROKER, "Start", {}, UP),
@@ -66,7 +68,7 @@ ACTS: list[tuple[str, str, Mapping[str, str], str]] = [
     (BROKER, "Disconnect", {}, f"['suspended', 'expired'].includes({at('link', BROKER)}[1])"),
     (BROKER, "Reconnect", {}, f"{at('link', BROKER)}[1] === 'connected' && {UP}"),
     (BROKER, "Change a setting", {"key": "replica.lag.time.max.ms", "value": "9000"}, REGISTERED_ANEW),
-    (BROKER, "Break a disk", {"partitions": "all"}, process(BROKER, "dead")),
+    (BROKER, "Break a disk", {"partitions": "all"}, EXPIRED),
     (BROKER, "Start", {}, UP),
     ("/admin", "Create below", {"child": "note", "data": "one"}, f"{at('znode', '/admin/note')}?.[0] === 'one'"),
     ("/admin/note", "Write", {"data": 'it\'s "two": [3]'}, f"{at('znode', '/admin/note')}[1] === 1"),
