@@ -22,15 +22,29 @@ def compared(left: Fork, right: Fork) -> dict[str, Any]:
     each was watched.
     """
     until_ms = min(left.now_ms, right.now_ms)
-    sides = [
-        [event for event in events_of(fork.run.parts[: fork.taken]) if event.t_ms <= until_ms] for fork in (left, right)
-    ]
+    sides = [[event for event in events_of(list(fork.run.parts)) if event.t_ms <= until_ms] for fork in (left, right)]
+    found = _differences(sides[0], sides[1])
     return {
         "until_ms": until_ms,
         "left": {**fork_in_page(left), "story": _story(sides[0])},
         "right": {**fork_in_page(right), "story": _story(sides[1])},
-        **_differences(sides[0], sides[1]),
+        **found,
+        "outcome": [*found["outcome"], *_records(left, right)],
     }
+
+
+def _records(left: Fork, right: Fork) -> list[dict[str, str]]:
+    """Return how the fates of the records differ, if they were counted. They are those of the present moments."""
+    one, other = left.run.records, right.run.records
+    if one is None or other is None:
+        return []
+    when = "" if left.now_ms == right.now_ms else ", each at its present moment"
+    rows = (
+        ("records acknowledged", one.acknowledged, other.acknowledged),
+        ("acknowledged records lost", one.lost, other.lost),
+        ("records given up by their producers", one.given_up, other.given_up),
+    )
+    return [{"what": f"{what}{when}", "left": str(a), "right": str(b)} for what, a, b in rows if a != b]
 
 
 def _differences(left: Sequence[Event], right: Sequence[Event]) -> dict[str, Any]:

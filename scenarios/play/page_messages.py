@@ -1,9 +1,10 @@
 """What a page of a played cluster is sent, as JSON: parts of its run, and its futures."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kcsim.scenarios.language.yaml_text import yaml_text
 from kcsim.scenarios.play.acts import Act
 from kcsim.scenarios.play.played_cluster import Fork
 from kcsim.scenarios.play.run_messages import Happened
@@ -13,14 +14,19 @@ def as_json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
+def scenario_text(tree: Mapping[str, Any], seed: int) -> str:
+    """Return a future as a scenario file, which says how it is run again."""
+    return f"# kcsim run FILE --zookeeper simulated --seed {seed}\n{yaml_text(tree)}"
+
+
 def parts_text(parts: Sequence[Happened]) -> str:
     """Return the parts of the page's payload."""
-    return f"[{','.join(part.part.decode('utf-8', 'surrogatepass') for part in parts)}]"
+    return f"[{','.join(part.part.decode('utf-8', 'replace') for part in parts)}]"
 
 
 def about_text(fork: Fork) -> str:
     """Return the facts about the run of a future."""
-    return fork.run.about.decode("utf-8", "surrogatepass")
+    return fork.run.about.decode("utf-8", "replace")
 
 
 def acts_in_page(acts: Sequence[tuple[Act, str | None]]) -> list[list[Any]]:

@@ -5,7 +5,7 @@ its past is the past that was seen. The former future is kept as it is: it is an
 on with.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +97,7 @@ class PlayedCluster:
         self.fork = Fork(0, NAMES[0], None, 0, 0, self._begin(first, 0))
         self.forks = {0: self.fork}
         self.finish_passing()
+        self.take()
 
     def _begin(self, acts: Sequence[Act], until_ms: int) -> PlayedRun:
         return self._processes.begin(self.scenario, self.seed, acts, until_ms)
@@ -217,14 +218,25 @@ class PlayedCluster:
         fork.taken, fork.refusals_taken = len(run.parts), len(run.refused)
         return new, [(run.acts[place], why) for place, why in refusals]
 
-    def as_tree(self) -> dict[str, Any]:
-        """Return the cluster and all that was done to it as a scenario: run with the same seed, it is the same run."""
+    def as_tree(self, fork: Fork | None = None) -> dict[str, Any]:
+        """Return the cluster and all that was done to it as a scenario: run with the same seed, it is the same run.
+
+        Args:
+            fork: the future; the one that is shown if none is given.
+        """
         whole = self.scenario.model_dump(by_alias=True, exclude_unset=True)
         declared = {key: whole[key] for key in DECLARATIONS if key in whole}
-        done = [act for act, why in self.acts_with_refusals if why is None]
+        done = [act for act, why in (fork or self.fork).acts_with_refusals if why is None]
         for act in done:
             declared = with_declarations(declared, act.declares)
         return {**declared, "timetable": [step_at(act) for act in done]}
+
+    def count_records(self, forks: Iterable[Fork]) -> None:
+        """Let `run.records` of some futures be the fate of the records at their present moments. Raises: RunFailedError."""
+        for fork in forks:
+            self._processes.wait_until_reached(fork.run)
+            fork.run.ask_for_records()
+            self._processes.wait_until_reached(fork.run)
 
     def proposals(self) -> list[dict[str, Any]]:
         """Return expectations that the cluster meets now, as a scenario file has them. Raises: RunFailedError."""

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from kcsim.brokers.clients.ledger import RecordCounts
 from kcsim.scenarios.play.acts import Act
 
 
@@ -30,12 +31,14 @@ class GoOn(msgspec.Struct, tag=True):
     Attributes:
         acts: what is to be done besides what was planned before.
         is_story_wanted: whether Reached is to have the facts about the run.
+        are_records_counted: whether Reached is to have the fate of the records.
         expected_of: the topics about which Reached is to have expectations; None: it is to have none.
     """
 
     until_ms: int
     acts: list[Act] = []
     is_story_wanted: bool = False
+    are_records_counted: bool = False
     expected_of: list[str] | None = None
 
 
@@ -68,12 +71,14 @@ class Reached(msgspec.Struct, tag=True):
     Attributes:
         next_ms: when the next thing happens by itself.
         about: the facts about the run so far, as the page has them, as JSON; None if they were not wanted.
+        records: the fate of all records that producers have written, if it was wanted.
         expected: expectations that the cluster meets now, as a scenario file has them.
     """
 
     limit_ms: int
     next_ms: int | None
     about: bytes | None
+    records: RecordCounts | None
     expected: list[dict[str, Any]]
 
 

@@ -21,6 +21,7 @@ from typing import NoReturn
 
 import msgspec
 
+from kcsim.brokers.clients.ledger import RecordCounts
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.play.acts import Act
@@ -48,7 +49,8 @@ class RunProcess:
         self._snapshot_s = 0.0
         self._part_s = 0.0
         self._events: list[Event] = []
-        self._is_story_wanted = True  # a page that opens shows it
+        self._is_story_wanted = True  # at first: a page that shows this future needs it
+        self._are_records_counted = False
         self._expected_of: list[str] | None = None
         self._name, self._seed = "", 0
         self._stream = EventStream()
@@ -89,15 +91,17 @@ class RunProcess:
             about = json.dumps(self._stream.about(self._name, self._seed), ensure_ascii=False).encode(
                 "utf-8", "surrogatepass"
             )
+        records = sum(run.counts().values(), RecordCounts()) if self._are_records_counted else None
         expected = []
         if self._expected_of is not None:
             expected = proposed_expectations(self._stream.state, run.counts(), self._expected_of, run.limit_ms)
-        self._send(Reached(run.limit_ms, run.next_ms, about, expected))
+        self._send(Reached(run.limit_ms, run.next_ms, about, records, expected))
         match self._receive():
             case GoOn() as order:
                 run.limit_ms = max(run.limit_ms, order.until_ms)
                 run.plan(order.acts)
                 self._is_story_wanted, self._expected_of = order.is_story_wanted, order.expected_of
+                self._are_records_counted = order.are_records_counted
             case _:
                 raise AssertionError("a run goes on, and does not begin")
 
@@ -121,6 +125,7 @@ class RunProcess:
 
     def _begin(self, order: Begin, run: PacedRun) -> None:
         self._run = order.run
+        self._is_story_wanted, self._are_records_counted, self._expected_of = True, False, None
         run.plan(order.acts)
         run.limit_ms = order.until_ms
 

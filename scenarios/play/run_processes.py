@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from kcsim.brokers.clients.ledger import RecordCounts
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.play.acts import Act
@@ -42,8 +43,11 @@ class PlayedRun:
         parts: what has happened in it, in order.
         refused: why acts could not be done, by their indices.
         limit_ms: up to where it may go.
+        has_reached_limit: whether it waits there, and everything that it was asked for is done.
+        reached_ms: the last limit that it is known to have reached; -1 if there is none.
         next_ms: when the next thing happens by itself; known when it has reached its limit.
         about: the facts about it as the page has them, as JSON, as of when they were last asked for.
+        records: the fate of the records that its producers had written when that was last asked for.
         expected: expectations that it meets at its limit, if they were asked for.
     """
 
@@ -54,19 +58,20 @@ class PlayedRun:
     refused: dict[int, str]
     limit_ms: int
     has_reached_limit: bool = False
+    reached_ms: int = -1
     next_ms: int | None = None
     about: bytes = b"null"
+    records: RecordCounts | None = None
     expected: list[dict[str, Any]] = field(default_factory=list)
     _waiting: list[Act] = field(default_factory=list)
-    _waits_for_story: bool = False
 
-    def allow_until(self, limit_ms: int, *, is_story_wanted: bool = False) -> None:
-        """Let time pass up to this moment. While the run has not reached its limit, this has no effect."""
+    def allow_until(self, limit_ms: int) -> None:
+        """Let time pass up to this moment, as soon as the run has reached the limit that it has."""
         self.take()
-        if not self.has_reached_limit:
-            return
-        self.limit_ms = max(limit_ms, self.limit_ms)
-        self._go_on(is_story_wanted)
+        if limit_ms > self.limit_ms:
+            self.limit_ms = limit_ms
+            if self.has_reached_limit:
+                self._go_on()
 
     def act(self, step: str, declares: Mapping[str, Any] | None = None) -> Act:
         """Do a step at the limit. Args: declares: what the step is the first to name. Returns: the act, with its time."""
@@ -90,17 +95,27 @@ class PlayedRun:
             raise RunFailedError("the process of the run has ended") from None
 
     def ask_for_story(self) -> None:
-        """Let the run report the facts about it."""
-        self.allow_until(self.limit_ms, is_story_wanted=True)
+        """Let the run report the facts about it. It has reached its limit."""
+        self._go_on(is_story_wanted=True)
 
     def ask_for_expectations(self, topics: Sequence[str]) -> None:
         """Let the run report which expectations about these topics it meets. It has reached its limit."""
         self._go_on(expected_of=list(topics))
 
-    def _go_on(self, is_story_wanted: bool = False, expected_of: list[str] | None = None) -> None:
+    def ask_for_records(self) -> None:
+        """Let the run report the fate of its records. It has reached its limit."""
+        self._go_on(are_records_counted=True)
+
+    def _go_on(
+        self, *, is_story_wanted: bool = False, are_records_counted: bool = False, expected_of: list[str] | None = None
+    ) -> None:
         acts, self._waiting = self._waiting, []
         self.has_reached_limit = False
-        self.connection.send_bytes(msgspec.msgpack.encode(GoOn(self.limit_ms, acts, is_story_wanted, expected_of)))
+        order = GoOn(self.limit_ms, acts, is_story_wanted, are_records_counted, expected_of)
+        try:
+            self.connection.send_bytes(msgspec.msgpack.encode(order))
+        except OSError:
+            raise RunFailedError("the process of the run has ended") from None
 
     def _take(self, report: Report) -> None:
         match report:
@@ -108,12 +123,14 @@ class PlayedRun:
                 self.parts.append(report)
             case Refused(act, why):
                 self.refused[act] = why
-            case Reached():
-                self.has_reached_limit = True
+            case Reached(limit_ms):
+                self.has_reached_limit, self.reached_ms = True, limit_ms
                 self.next_ms, self.expected = report.next_ms, report.expected
                 if report.about is not None:
                     self.about = report.about
-                if self._waiting:
+                if report.records is not None:
+                    self.records = report.records
+                if self._waiting or limit_ms < self.limit_ms:
                     self._go_on()
             case Failed(error):
                 raise RunFailedError(error)
@@ -192,10 +209,11 @@ class RunProcesses:
         return run
 
     def end(self, run: PlayedRun) -> None:
-        """End a run. Its snapshots stay."""
+        """End a run. Its snapshots stay, as far as they were taken."""
         self.take_started()
         run.take()
         run.connection.close()
+        self._runs = {number: other for number, other in self._runs.items() if other is not run}
 
     def wait_until_reached(self, run: PlayedRun) -> None:
         """Wait until everything has happened up to the limit of a run. Raises: RunFailedError."""
@@ -221,9 +239,9 @@ class RunProcesses:
             if not started.is_snapshot:
                 self._began[started.run] = connection
                 continue
-            run = self._runs[started.run]
-            if run.connection.closed and len(run.parts) < started.parts:
-                connection.close()  # the run was ended before it had sent all that was before the snapshot
+            run = self._runs.get(started.run)
+            if run is None:
+                connection.close()  # it was ended, maybe before it had sent all that was before the snapshot
                 continue
             acts = tuple(run.acts[: started.acts])
             self._snapshots.append(Snapshot(connection, run, started.at_ms, acts, started.parts, started.cost_s))

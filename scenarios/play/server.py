@@ -19,10 +19,9 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from kcsim.scenarios.language.yaml_text import yaml_text
 from kcsim.scenarios.play.fork_comparison import compared
 from kcsim.scenarios.play.own_address import OwnAddress
-from kcsim.scenarios.play.page_messages import about_text, acts_in_page, as_json, fork_in_page, parts_text
+from kcsim.scenarios.play.page_messages import about_text, acts_in_page, as_json, fork_in_page, parts_text, scenario_text
 from kcsim.scenarios.play.page_queue import PageQueue
 from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.played_cluster import SPEEDS, Fork, PlayedCluster, TooManyForksError
@@ -84,7 +83,11 @@ class PlayServer:
         sending = asyncio.create_task(self._send(socket, page))
         try:
             while True:
-                await self._answer(json.loads(await socket.receive_text()), page)
+                wanted = json.loads(await socket.receive_text())
+                try:
+                    await self._answer(wanted, page)
+                except (TooManyForksError, RunFailedError) as error:
+                    self._send_to_all({"problem": str(error)})
         except (WebSocketDisconnect, ValueError, KeyError, TypeError):
             pass  # the page is closed, or it is not ours
         finally:
@@ -92,25 +95,29 @@ class PlayServer:
             sending.cancel()
 
     async def _send(self, socket: WebSocket, page: PageQueue) -> None:
-        while True:
-            await socket.send_text(await page.get())
+        with contextlib.suppress(WebSocketDisconnect):
+            while True:
+                await socket.send_text(await page.get())
 
     # --- what pages ask for
 
     async def _answer(self, wanted: dict[str, Any], page: PageQueue) -> None:
-        """Do what a page asks for. Raises: ValueError, KeyError or TypeError, if no page of ours asks so."""
+        """Do what a page asks for.
+
+        Raises: ValueError, KeyError or TypeError, if no page of ours asks so; TooManyForksError; RunFailedError.
+        """
         match wanted:
             case {"save": True}:
                 page.put(as_json({"scenario": await self._saved()}))
             case {"compare": int(number)}:
-                page.put(await asyncio.to_thread(self._compared, self._cluster.forks[number], self._cluster.fork))
+                one, shown = self._cluster.forks[number], self._cluster.fork
+                self._cluster.count_records((one, shown))
+                page.put(await asyncio.to_thread(self._compared, one, shown))
             case {"share": True}:
+                self._cluster.count_records(self._cluster.forks.values())
                 page.put(as_json({"shared": await asyncio.to_thread(shared_page, self._cluster)}))
             case _:
-                try:
-                    self._do(wanted)
-                except (TooManyForksError, RunFailedError) as error:
-                    self._send_to_all({"problem": str(error)})
+                self._do(wanted)
 
     async def _saved(self) -> str:
         """Return the cluster as a scenario file, with expectations that a run of it has met just now."""
@@ -118,11 +125,11 @@ class PlayServer:
         proposals = cluster.proposals()
         self._send_what_happened()
         tree = await asyncio.to_thread(with_held_expectations, cluster.as_tree(), proposals, cluster.seed)
-        return f"# kcsim run FILE --zookeeper simulated --seed {cluster.seed}\n{yaml_text(tree)}"
+        return scenario_text(tree, cluster.seed)
 
     def _compared(self, one: Fork, other: Fork) -> str:
         """Return the message with the differences of two futures, and with the events of the one that is not shown."""
-        parts, found = parts_text(one.run.parts[: one.taken]), as_json(compared(one, other))
+        parts, found = parts_text(list(one.run.parts)), as_json(compared(one, other))
         return f'{{"compared":{found},"other":{parts},"other_about":{about_text(one)}}}'
 
     def _do(self, wanted: dict[str, Any]) -> None:
@@ -213,7 +220,7 @@ class PlayServer:
 
     def _clock(self) -> dict[str, Any]:
         cluster = self._cluster
-        is_behind = not cluster.fork.run.has_reached_limit
+        is_behind = cluster.fork.run.reached_ms < cluster.now_ms
         return {"now_ms": cluster.now_ms, "speed": cluster.speed, "paused": cluster.is_paused, "behind": is_behind}
 
     def _acts(self) -> list[list[Any]]:

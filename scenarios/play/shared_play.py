@@ -4,9 +4,8 @@ import base64
 import json
 import zlib
 
-from kcsim.scenarios.language.yaml_text import yaml_text
 from kcsim.scenarios.play.fork_comparison import compared
-from kcsim.scenarios.play.page_messages import about_text, acts_in_page, as_json, fork_in_page
+from kcsim.scenarios.play.page_messages import about_text, acts_in_page, as_json, fork_in_page, scenario_text
 from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.played_cluster import PlayedCluster
 
@@ -21,14 +20,14 @@ def shared_page(cluster: PlayedCluster) -> str:
     if len(pairs) > MOST_PAIRS:
         pairs = [(one, other) for one, other in pairs if other.origin == one.number]
     whole = {
-        "scenario": yaml_text(cluster.as_tree()),
         "forks": {"now": cluster.fork.number, "all": [fork_in_page(fork) for fork in forks]},
         "futures": {
             str(fork.number): {
                 "now_ms": fork.now_ms,
+                "scenario": scenario_text(cluster.as_tree(fork), cluster.seed),
                 "acts": acts_in_page(fork.acts_with_refusals),
                 "about": json.loads(about_text(fork)),
-                "parts": [json.loads(part.part) for part in fork.run.parts[: fork.taken]],
+                "parts": [json.loads(part.part) for part in list(fork.run.parts)],
             }
             for fork in forks
         },

@@ -44,15 +44,15 @@ class Futures {
   item(fork) {
     const { number, name, origin, from_ms, now_ms, acts } = fork;
     const isNow = number === this.forks.now;
-    const steps = acts.slice(0, MOST_STEPS_IN_LIST).map(([at_ms, step]) => `${step} at ${seconds(at_ms)}`);
-    const more = acts.length > MOST_STEPS_IN_LIST ? [`and ${plural(acts.length - MOST_STEPS_IN_LIST, "more act")}`] : [];
+    const steps = acts.slice(-MOST_STEPS_IN_LIST).map(([at_ms, step]) => `${step} at ${seconds(at_ms)}`);
+    const earlier = acts.length > MOST_STEPS_IN_LIST ? [plural(acts.length - MOST_STEPS_IN_LIST, "earlier act")] : [];
     const begins = origin === null ? "from the beginning" : `parts from ${this.nameOf(origin)} at ${seconds(from_ms)}`;
     return element(
       "li",
       { class: isNow ? "now" : null },
       element("button", { type: "button", class: "future", "aria-pressed": String(isNow), onclick: () => this.send({ future: number }) }, name),
       element("span", { class: "muted" }, `${begins}, until `, element("span", { class: "until" }, seconds(now_ms ?? this.now_ms))),
-      element("span", {}, [...steps, ...more].join("; ") || (origin === null ? "" : "nothing done")),
+      element("span", {}, [...earlier, ...steps].join("; ") || (origin === null ? "" : "nothing done")),
       isNow ? "" : element("button", { type: "button", onclick: () => this.send({ compare: number }) }, `Compare with ${this.shown?.name ?? ""}`),
       element("button", { type: "button", class: "live", onclick: (event) => this.rename(fork, event.target.closest("li")) }, "Rename"),
       isNow ? "" : element("button", { type: "button", class: "live", onclick: () => this.send({ forget: number }) }, "Forget"),

@@ -6,6 +6,7 @@ const GROW_EVERY_MS = 200;
 class Play {
   constructor() {
     this.now_ms = 0;
+    this.reached_ms = -1; // until when the page has everything that happens
     this.growth = null;
     this.shownEnd = 0; // the place of the last event that the page shows
     this.bar = new ActBar((wanted) => this.send(wanted));
@@ -92,6 +93,7 @@ class Play {
 
   showClock({ now_ms, speed, paused, behind }) {
     this.now_ms = now_ms;
+    if (!behind) this.reached_ms = now_ms;
     byId("clock-now").textContent = `${seconds(now_ms)}${behind && now_ms > (kcsim.run?.times.at(-1) ?? 0) + 1000 ? " …" : ""}`;
     byId("clock-pause").setAttribute("aria-pressed", String(paused));
     if (document.activeElement !== byId("clock-speed")) byId("clock-speed").value = String(speed);

@@ -22,9 +22,9 @@ class Saved {
   }
 
   send(wanted) {
-    const { comparisons, futures, scenario } = this.saved;
+    const { comparisons, futures } = this.saved;
     if (wanted.future !== undefined) this.show(wanted.future);
-    if (wanted.save) this.take({ scenario });
+    if (wanted.save) this.take({ scenario: futures[this.now].scenario });
     if (wanted.compare !== undefined) {
       const compared = comparisons[`${wanted.compare} ${this.now}`];
       if (compared === undefined) this.take({ problem: "These two were not compared when the page was saved." });

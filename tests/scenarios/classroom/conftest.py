@@ -34,7 +34,9 @@ def served_lesson(name: str, *, has_class: bool = False) -> Iterator[LessonServe
         listening.bind(("127.0.0.1", 0))
         session = LessonSession(lesson, pages, has_class)
         served = LessonServer(lesson.title, session, run.events, has_class, listening.getsockname()[1])
-        server = uvicorn.Server(uvicorn.Config(served.app, log_level="error", timeout_graceful_shutdown=1))
+        server = uvicorn.Server(
+            uvicorn.Config(served.app, log_level="error", ws="websockets-sansio", timeout_graceful_shutdown=1)
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

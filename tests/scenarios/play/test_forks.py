@@ -2,6 +2,7 @@
 
 import pytest
 
+from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.play.played_cluster import MOST_FORKS, PlayedCluster, TooManyForksError
 from tests.scenarios.play.watched_runs import played_cluster
 
@@ -41,6 +42,19 @@ def test_the_former_future_stays_byte_for_byte_and_goes_on_as_if_nobody_had_gone
     assert bytes_of(cluster) == until_60_s
     cluster.switch(1)
     assert bytes_of(cluster) == other
+    cluster.close()
+
+
+def test_time_passes_to_a_moment_also_right_after_an_act() -> None:
+    """The run has not reported yet that it has done the act."""
+    cluster = played_cluster()
+    cluster.go_on_to(4_000)
+    cluster.finish_passing()
+    cluster.act("kill: broker-1")
+    cluster.go_on_to(30_000)
+    cluster.finish_passing()
+    cluster.take()
+    assert EventKind.SESSION_CLOSED in [event.kind for event in cluster.events if event.t_ms > 4_000]
     cluster.close()
 
 
