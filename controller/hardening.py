@@ -30,7 +30,7 @@ class Hardening(NamedTuple):
         deletes_replicas_late: a broker that was not there when its replica was removed deletes it when it is back.
         registers_again: a broker whose registration was deleted registers again.
         ends_pending_isr_changes: a leader whose ISR could not be written because a session ended, its own or the
-            controller's, tries again.
+            controller's, tries again; and a controller whose write of an ISR got no answer recognises it as its own.
         stops_leading: a broker that learns that nobody may lead stops leading.
     """
 

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 from kcsim.brokers.broker import Broker, BrokerStartError, broker_info
@@ -10,25 +9,27 @@ from kcsim.brokers.clients.clients import Address, ClientConfig, ClusterClient
 from kcsim.brokers.clients.ledger import Ledger
 from kcsim.brokers.clients.producer import Producer, ProducerSpec
 from kcsim.brokers.cluster.answer_faults import AnswerFaults
-from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec
+from kcsim.brokers.cluster.broker_slots import BrokerSlot, BrokerSlots
+from kcsim.brokers.cluster.cluster_spec import ClusterSpec
 from kcsim.brokers.cluster.controller_requests import ControllerRequests
 from kcsim.brokers.cluster.environment import ClusterEnvironment
 from kcsim.brokers.cluster.fleet import ConsumerFleet
 from kcsim.brokers.cluster.network_faults import NetworkFaults
+from kcsim.brokers.cluster.process_faults import ProcessFaults
 from kcsim.brokers.cluster.scenario_cluster import Moment
 from kcsim.brokers.cluster.server_faults import ServerFaults
 from kcsim.brokers.cluster.state_watch import StateWatch
 from kcsim.brokers.cluster.tool_session import open_tool
 from kcsim.brokers.cluster.topic_admin import TopicAdmin
 from kcsim.brokers.cluster.znode_edits import ZnodeEdits
-from kcsim.brokers.config import NO_SETTINGS, BrokerConfig, SettingError, Value
+from kcsim.brokers.cluster.zookeeper_faults import ZooKeeperFaults
+from kcsim.brokers.config import NO_SETTINGS, SettingError, Value
 from kcsim.brokers.injected_errors import InjectedErrors
-from kcsim.brokers.log.disk import Disk
 from kcsim.brokers.log.record_memory import RecordMemory, RecordMemoryError, limit_mib
 from kcsim.brokers.log.replica_log import ReplicaLog
 from kcsim.brokers.network.link_stream import LinkFaultContext
 from kcsim.brokers.network.network import MemoryNetwork
-from kcsim.brokers.network.process import Process, WriteBreakpoint, WriteMoment
+from kcsim.brokers.network.process import Process
 from kcsim.brokers.network.process_states import ProcessState
 from kcsim.brokers.ports import BrokerPorts
 from kcsim.brokers.stored_logs.stored_disk import StoredDisk
@@ -43,7 +44,6 @@ from kcsim.eventlog.events import EventFields, EventKind
 from kcsim.eventlog.run_actions import (
     RUN_STARTED_SEQ,
     SCENARIO,
-    ArmedWrite,
     ClusterError,
     RunActionLog,
     process_state_fields,
@@ -51,25 +51,10 @@ from kcsim.eventlog.run_actions import (
 from kcsim.runtime.ports import Promise
 from kcsim.text import summarize
 from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
-from kcsim.zk.operations import Check, Multi, MultiRead, Request
-from kcsim.zk.ports import FaultableSession, ZooKeeper
+from kcsim.zk.ports import ZooKeeper
 
 FAULT_WITHIN_MS = 30_000
 """How long a fault that waits for something (a write, a reconnection) waits at most, in the time of the run."""
-
-
-@dataclass
-class _BrokerSlot:
-    """A broker's place in the cluster: its id and its disk, which stay the same through all its incarnations."""
-
-    spec: BrokerSpec
-    disk: Disk
-    numbers: random.Random
-    process: Process | None = None
-    broker: Broker | None = None
-    paused_by: int | None = None  # seq of the fault that has frozen it last
-    settings: dict[str, Value] = field(default_factory=dict)  # its own, beside those of the cluster
-    release: Release | None = None
 
 
 class Cluster:
@@ -90,24 +75,15 @@ class Cluster:
         tool = partial(open_tool, runtime, environment.zookeeper, log.sink(SCENARIO), environment.epoch_ms)
         self.topics = TopicAdmin(self._actions, tool)
         self.znodes = ZnodeEdits(self._actions, environment.admin)
-        self._is_disarmed = False
         self._spec = spec
         self._client_ports = spec.client_ports
         self.acknowledged_records = environment.acknowledged_records
         self._observed_clients = environment.clients
-        # Each broker, and the network, has its own random generator, so that its draws do not depend on the others'.
+        # The network has its own random generator, as each broker has, so that its draws do not depend on the others'.
         seed = log.events[RUN_STARTED_SEQ].seed
-        dirs = BrokerConfig.of(spec.settings, release=spec.release).log_dir_names
-        self._slots = {
-            b.name: _BrokerSlot(
-                b,
-                environment.disks.get(b.name) or Disk(dirs, disk_numbers(seed, b)),
-                random.Random(f"{seed} {b.name}"),
-                settings=dict(b.settings),
-                release=spec.release,
-            )
-            for b in spec.brokers
-        }
+        self._slots = BrokerSlots(spec, seed, environment.disks)
+        self._processes = ProcessFaults(runtime, log, self._actions, self._slots)
+        self._zookeeper_faults = ZooKeeperFaults(runtime, self._actions, self._slots)
         self._record_memory = None if spec.client_ports is None else self._bounded_memory()
         numbers = random.Random(f"{seed} network")
         open_port = None if spec.client_ports is None else environment.open_port
@@ -143,7 +119,7 @@ class Cluster:
             limit = limit_mib()
         except RecordMemoryError as error:
             raise ClusterError(str(error)) from None
-        return RecordMemory(limit, (slot.disk for slot in self._slots.values()), self.runtime.now_ms)
+        return RecordMemory(limit, (slot.disk for slot in self._slots), self.runtime.now_ms)
 
     # --- what is seen of it
 
@@ -153,7 +129,7 @@ class Cluster:
 
     @property
     def broker_names(self) -> tuple[str, ...]:
-        return tuple(self._slots)
+        return self._slots.names
 
     @property
     def member_names(self) -> tuple[str, ...]:
@@ -188,7 +164,7 @@ class Cluster:
 
     def broker(self, name: str) -> Broker:
         """Return the running broker of that name. Raises: ClusterError."""
-        slot = self._slot(name)
+        slot = self._slots.of(name)
         if slot.broker is None:
             raise ClusterError(f"{name} is not running")
         return slot.broker
@@ -212,23 +188,23 @@ class Cluster:
         """
         cause = self._actions.act_on_settings("start", ", ".join(names), settings, release)
         for name in names:
-            slot = self._slot(name)
+            slot = self._slots.of(name)
             slot.settings.update(settings)
             slot.release = release or slot.release
-        boots = {name: self._boot(self._slot(name), cause) for name in names}
+        boots = {name: self._boot(self._slots.of(name), cause) for name in names}
         failures = {name: error for name, boot in boots.items() if (error := await boot.wait()) is not None}
         if failures:
             raise ClusterError("; ".join(f"{name} does not start: {error}" for name, error in failures.items()))
         return cause
 
-    def _boot(self, slot: _BrokerSlot, cause: int) -> "Promise[BrokerStartError | None]":
+    def _boot(self, slot: BrokerSlot, cause: int) -> "Promise[BrokerStartError | None]":
         name = slot.spec.name
         if slot.process is not None and slot.process.state is not ProcessState.DEAD:
             raise ClusterError(f"{name} runs already")
         process = Process(name, self.runtime, self._zookeeper, self._network)
         sink = self.log.sink(name)
         try:
-            config = self._config_of(slot)
+            config = self._slots.config_of(slot)
         except SettingError as error:
             raise ClusterError(f"{name} refuses to start: {error}") from None
         info = broker_info(BrokerId(slot.spec.broker_id), slot.spec.rack, config)
@@ -260,12 +236,12 @@ class Cluster:
 
     async def stop(self, name: str) -> int:
         """Stop a broker as SIGTERM does: orderly, with a controlled shutdown unless disabled. Raises: ClusterError."""
-        slot, process = self._running(name)
+        slot, process = self._slots.running(name)
         assert slot.broker is not None
         cause = self._actions.act("stop", name)
         stopped = self._shut_down(slot.broker, process, cause)
         try:
-            await stopped.wait(FAULT_WITHIN_MS + self._config_of(slot).longest_controlled_shutdown_ms)
+            await stopped.wait(FAULT_WITHIN_MS + self._slots.config_of(slot).longest_controlled_shutdown_ms)
         except TimedOutError:
             # It may be frozen: its process ends after its shutdown.
             self.runtime.spawn(f"stop {name}", self._end_once_stopped(slot, process, stopped, cause))
@@ -284,7 +260,7 @@ class Cluster:
         process.spawn("shutdown", shut_down())
         return stopped
 
-    def _exit_process(self, slot: _BrokerSlot, process: Process, why: str, cause: int) -> None:
+    def _exit_process(self, slot: BrokerSlot, process: Process, why: str, cause: int) -> None:
         """Shut a broker down, and end its process, because of something that it has read itself."""
         assert slot.broker is not None
         if not slot.broker.replicas.is_shutting_down:
@@ -293,12 +269,12 @@ class Cluster:
             self.runtime.spawn(f"exit {process.name}", self._end_once_stopped(slot, process, stopped, cause, detail))
 
     async def _end_once_stopped(
-        self, slot: _BrokerSlot, process: Process, stopped: "Promise[None]", cause: int, detail: str = ""
+        self, slot: BrokerSlot, process: Process, stopped: "Promise[None]", cause: int, detail: str = ""
     ) -> None:
         await stopped.wait()
         self._end_process(slot, process, cause, detail)
 
-    def _end_process(self, slot: _BrokerSlot, process: Process, cause: int, detail: str = "") -> None:
+    def _end_process(self, slot: BrokerSlot, process: Process, cause: int, detail: str = "") -> None:
         """End the process of a broker that has shut down."""
         if slot.process is not process:
             return  # it was killed meanwhile
@@ -307,108 +283,28 @@ class Cluster:
         self.log.append(process.name, EventKind.PROCESS_STATE, cause, process_state_fields("stopped", detail))
 
     async def kill(self, name: str) -> int:
-        """Kill a broker as SIGKILL does; its session is left to expire. Raises: ClusterError."""
-        slot, _ = self._alive(name)
-        cause = self._actions.fault("kill", name)
-        self._apply_kill(slot, cause, "")
-        return cause
+        return await self._processes.kill(name)
 
     def arm_kill(self, name: str, moment: Moment, path: str | None = None, nth: int = 1) -> int:
-        """Kill a broker when it reaches a write to ZooKeeper; return at once. Arguments as for arm_pause."""
-        slot, _ = self._running(name)
-        return self._arm("kill", slot, moment, path, nth, self._apply_kill)
-
-    def _apply_kill(self, slot: _BrokerSlot, cause: int, where: ArmedWrite | str) -> None:
-        process, slot.process, slot.broker = slot.process, None, None
-        assert process is not None
-        sessions = [f"0x{s.session_id:016x}" for s in process.live_sessions]
-        self.log.append(process.name, EventKind.PROCESS_STATE, cause, process_state_fields("dead", where))
-        detail = f"{process.name} is dead{where and f' {where}'}; session {', '.join(sessions) or 'none'} left to expire"
-        self._actions.confirm(cause, "kill", process.name, detail)
-        process.kill(cause)
+        return self._processes.arm_kill(name, moment, path, nth)
 
     async def pause(self, name: str, for_ms: int | None = None) -> int:
-        """Freeze a broker as SIGSTOP or a long garbage collection does, until `resume` or for `for_ms`.
-
-        Raises: ClusterError.
-        """
-        slot, _ = self._running(name)
-        cause = self._actions.fault("pause", name)
-        self._apply_pause(slot, cause, "between two steps", for_ms)
-        return cause
+        return await self._processes.pause(name, for_ms)
 
     def arm_pause(self, name: str, moment: Moment, path: str | None = None, nth: int = 1, for_ms: int | None = None) -> int:
-        """Freeze a broker when it reaches a write to ZooKeeper; return at once.
-
-        Args:
-            moment: `before`: begun but not yet sent; `after`: applied, but the broker has not seen the response.
-            path: only a write to this path or below it counts.
-            nth: which of these writes, counted from now on; 1 is the first.
-            for_ms: how long it stays frozen; None: until `resume`.
-        """
-        slot, _ = self._running(name)
-        return self._arm("pause", slot, moment, path, nth, partial(self._apply_pause, for_ms=for_ms))
-
-    def _apply_pause(self, slot: _BrokerSlot, cause: int, where: ArmedWrite | str, for_ms: int | None) -> None:
-        process = slot.process
-        assert process is not None
-        slot.paused_by = cause
-        if for_ms is not None:
-            self.runtime.spawn(f"resume {process.name}", self._resume_after(slot, cause, for_ms))
-        process.pause(cause)
-        self.log.append(process.name, EventKind.PROCESS_STATE, cause, process_state_fields("paused", where))
-        self._actions.confirm(cause, "pause", process.name, f"{process.name} is frozen {where}, its heartbeats with it")
-
-    def _arm(
-        self,
-        fault: str,
-        slot: _BrokerSlot,
-        moment: Moment,
-        path: str | None,
-        nth: int,
-        apply: Callable[[_BrokerSlot, int, ArmedWrite], None],
-    ) -> int:
-        assert slot.process is not None
-        where = ArmedWrite(moment, path)
-        cause = self._actions.arm(fault, slot.spec.name, where)
-        still_to_come = nth
-
-        def matches(requests: Sequence[Request]) -> bool:
-            nonlocal still_to_come
-            if self._is_disarmed:
-                return False
-            if any(_touches(request, path) for request in requests):
-                still_to_come -= 1
-            return still_to_come == 0
-
-        slot.process.break_at(WriteBreakpoint(WriteMoment(moment), matches, lambda: apply(slot, cause, where)))
-        return cause
-
-    async def _resume_after(self, slot: _BrokerSlot, cause: int, for_ms: int) -> None:
-        """Resume a broker after this time, unless it was resumed or killed meanwhile."""
-        await self.runtime.sleep_ms(for_ms)
-        is_paused = slot.process is not None and slot.process.state is ProcessState.PAUSED
-        if is_paused and slot.paused_by == cause:
-            await self.resume(slot.spec.name)
+        return self._processes.arm_pause(name, moment, path, nth, for_ms)
 
     async def resume(self, name: str) -> int:
-        """Resume a frozen broker. Raises: ClusterError."""
-        slot = self._slot(name)
-        if slot.process is None or slot.process.state is not ProcessState.PAUSED:
-            raise ClusterError(f"{name} is not paused")
-        cause = self._actions.act("resume", name)
-        self.log.append(name, EventKind.PROCESS_STATE, cause, EventFields(state="running"))
-        slot.process.resume(cause)
-        return cause
+        return await self._processes.resume(name)
 
     def disarm(self) -> None:
-        self._is_disarmed = True
+        self._processes.disarm()
         self._network.breakpoints.clear()
         self._injected_errors.disarm()
 
     async def close(self) -> None:
         """End all brokers and clients after the run, and close their sessions, so that none outlives the run."""
-        brokers = [slot.process for slot in self._slots.values() if slot.process is not None]
+        brokers = [slot.process for slot in self._slots if slot.process is not None]
         processes = [*self._clients, *brokers]
         for session in [session for process in processes for session in process.retire()]:
             session.thaw()
@@ -425,7 +321,7 @@ class Cluster:
 
         Raises: ClusterError, also when the broker has no replica of one of these partitions.
         """
-        slot, process = self._running(name)
+        slot, process = self._slots.running(name)
         disk, broker = slot.disk, self.broker(name)
         if missing := [str(tp) for tp in partitions or () if tp not in disk]:
             raise ClusterError(f"{name} has no replica of {', '.join(missing)}")
@@ -441,12 +337,12 @@ class Cluster:
         lives_on = await failed.wait(FAULT_WITHIN_MS)
         self._actions.confirm(cause, "fail-log-dir", name, f"{log_dir} is lost with {len(lost)} replicas: {_listed(lost)}")
         if not lives_on:
-            self._apply_kill(slot, cause, "because all of its log directories have failed")
+            self._processes.apply_kill(slot, cause, "because all of its log directories have failed")
         return cause
 
     async def slow_follower(self, name: str, records_per_second: float | None) -> int:
         """Limit a broker's replication to this rate; None: no limit; 0: no replication. Raises: ClusterError."""
-        slot, _ = self._alive(name)
+        slot, _ = self._slots.alive(name)
         if records_per_second is not None and records_per_second < 0:
             raise ClusterError(f"{name} cannot replicate {records_per_second} records a second")
         assert slot.broker is not None
@@ -462,7 +358,7 @@ class Cluster:
 
     def vanished_log_dirs(self, name: str) -> list[str]:
         """Return a broker's log directories that somebody has deleted, and that have not failed yet."""
-        return self._slot(name).disk.vanished
+        return self._slots.of(name).disk.vanished
 
     # --- clients
 
@@ -470,35 +366,26 @@ class Cluster:
     def bootstrap(self) -> list[Address]:
         """The addresses of all brokers, running or not: what clients use as bootstrap servers."""
         addresses = []
-        for slot in self._slots.values():
-            config = self._config_of(slot)
+        for slot in self._slots:
+            config = self._slots.config_of(slot)
             addresses.append((config.host_name, config.port_of(slot.spec.broker_id)))
         return addresses
 
     @property
     def damaged_files(self) -> list[str]:
         """What was damaged in the data directory, and was cut off when it was opened; a line for each file."""
-        disks = (slot.disk for slot in self._slots.values())
+        disks = (slot.disk for slot in self._slots)
         return [str(cut_off) for disk in disks if isinstance(disk, StoredDisk) for cut_off in disk.cut_off]
 
     @property
     def release(self) -> Release:
         """The newest release among its brokers: that of the commands."""
-        releases = (self._config_of(slot).controller.effective_release for slot in self._slots.values())
+        releases = (self._slots.config_of(slot).controller.effective_release for slot in self._slots)
         return max(releases, key=RELEASES.index)
 
     @property
     def bootstrap_servers(self) -> str | None:
         return None if self._client_ports is None else ",".join(f"{host}:{port}" for host, port in self.bootstrap)
-
-    def _config_of(self, slot: _BrokerSlot) -> BrokerConfig:
-        """Return the broker's settings at its next start."""
-        spec = self._spec
-        config = BrokerConfig.of({**spec.settings, **slot.settings}, spec.protections, slot.release, spec.is_hardened)
-        if self._client_ports is None:
-            return config
-        given = config.given | {"host.name", "port"}
-        return replace(config, host_name=self._spec.client_host, port=self._client_ports[slot.spec.broker_id], given=given)
 
     def client_process(self, name: str) -> Process:
         """Return a new process for a client, on the same network as the brokers; it ends with the run."""
@@ -515,7 +402,7 @@ class Cluster:
 
     def replica_logs(self, tp: TopicPartition) -> dict[BrokerId, ReplicaLog]:
         """Return the logs of a partition by broker, also of brokers that do not run, from their disks. Read only."""
-        disks = {BrokerId(slot.spec.broker_id): slot.disk for slot in self._slots.values()}
+        disks = {BrokerId(slot.spec.broker_id): slot.disk for slot in self._slots}
         return {broker: disk.log(tp) for broker, disk in disks.items() if tp in disk}
 
     # --- requests to the controller
@@ -541,7 +428,7 @@ class Cluster:
         if holder is None:
             raise ClusterError("no broker is the controller")
         name = f"broker-{holder}"
-        _, process = self._running(name)
+        _, process = self._slots.running(name)
         return self.broker(name), process
 
     def _named_controller(self) -> tuple[Broker, Process]:
@@ -551,7 +438,7 @@ class Cluster:
         """
         running = {
             slot.spec.broker_id: (slot.broker, slot.process)
-            for slot in self._slots.values()
+            for slot in self._slots
             if slot.broker is not None and slot.process is not None and slot.process.state is ProcessState.RUNNING
         }
         named = {broker.metadata.controller_id for broker, _ in running.values()}
@@ -561,69 +448,13 @@ class Cluster:
     # --- sessions and connections
 
     async def expire(self, name: str) -> int:
-        """Let ZooKeeper expire the session of a live broker. Raises: ClusterError."""
-        session = self._session(name)
-        cause = self._actions.fault("expire", name)
-        await session.expire(cause)
-        self._actions.confirm(cause, "expire", name, f"session 0x{session.session_id:016x} has ended")
-        return cause
+        return await self._zookeeper_faults.expire(name)
 
     async def disconnect(self, name: str, for_ms: int | None = None) -> int:
-        """Disconnect a broker from ZooKeeper, until `reconnect` or for `for_ms`; its session is not closed.
-
-        Raises: ClusterError.
-        """
-        _, process = self._running(name)
-        session = self._session(name)
-        cause = self._actions.fault("disconnect", name)
-        process.refuse_connections(cause)
-        try:
-            await session.cut(cause)
-        except TimedOutError:  # nothing was cut, so no caller will undo it
-            process.allow_connections()
-            raise
-        self._actions.confirm(cause, "disconnect", name, f"connection of session 0x{session.session_id:016x} is cut")
-        if for_ms is not None:
-            self.runtime.spawn(f"reconnect {name}", self._reconnect_after(process, for_ms))
-        return cause
-
-    async def _reconnect_after(self, process: Process, for_ms: int) -> None:
-        await self.runtime.sleep_ms(for_ms)
-        if process.state is not ProcessState.DEAD:
-            self._actions.act("reconnect", process.name)
-            process.allow_connections()
+        return await self._zookeeper_faults.disconnect(name, for_ms)
 
     async def reconnect(self, name: str) -> int:
-        """Let a broker connect to ZooKeeper again. Raises: ClusterError."""
-        _, process = self._running(name)
-        cause = self._actions.act("reconnect", name)
-        process.allow_connections()
-        return cause
-
-    # --- events and look-ups
-
-    def _slot(self, name: str) -> _BrokerSlot:
-        if name not in self._slots:
-            raise ClusterError(f"no broker {name}; there are {', '.join(self._slots)}")
-        return self._slots[name]
-
-    def _alive(self, name: str) -> tuple[_BrokerSlot, Process]:
-        slot = self._slot(name)
-        if slot.process is None:
-            raise ClusterError(f"{name} is not running")
-        return slot, slot.process
-
-    def _running(self, name: str) -> tuple[_BrokerSlot, Process]:
-        slot, process = self._alive(name)
-        if process.state is not ProcessState.RUNNING:
-            raise ClusterError(f"{name} is {process.state.value}; resume it, or kill it")
-        return slot, process
-
-    def _session(self, name: str) -> FaultableSession:
-        _, process = self._alive(name)
-        if not process.live_sessions:
-            raise ClusterError(f"{name} has no ZooKeeper session")
-        return process.live_sessions[-1]
+        return await self._zookeeper_faults.reconnect(name)
 
 
 def _emit_switched_off(protections: Protections, log: EventLog) -> None:
@@ -634,24 +465,3 @@ def _emit_switched_off(protections: Protections, log: EventLog) -> None:
 
 def _listed(partitions: Sequence[TopicPartition]) -> str:
     return summarize(partitions) or "none"
-
-
-def _touches(request: Request, path: str | None) -> bool:
-    if isinstance(request, Multi):
-        return any(_touches(op, path) for op in request.ops if not isinstance(op, Check))
-    if isinstance(request, MultiRead):
-        return False
-    return path is None or request.path == path or request.path.startswith(path.rstrip("/") + "/")
-
-
-def open_disks(spec: ClusterSpec, seed: int) -> Mapping[str, Disk]:
-    """Return the disk of each broker whose logs are kept in files. Raises: StorageError."""
-    if spec.data_dir is None:
-        return {}
-    (broker,) = spec.brokers  # a data directory has the logs of one broker
-    dirs = BrokerConfig.of(spec.settings, release=spec.release).log_dir_names
-    return {broker.name: StoredDisk(spec.data_dir, BrokerId(broker.broker_id), dirs, disk_numbers(seed, broker))}
-
-
-def disk_numbers(seed: int | None, broker: BrokerSpec) -> random.Random:
-    return random.Random(f"{seed} {broker.name} disk")

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kcsim.brokers.clients.acknowledged_records import AcknowledgedRecords
-from kcsim.brokers.cluster.cluster import Cluster, open_disks
+from kcsim.brokers.cluster.broker_slots import open_disks
+from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.cluster_spec import ClusterSpec
 from kcsim.brokers.cluster.environment import ClusterEnvironment
 from kcsim.brokers.cluster.run_setup import (

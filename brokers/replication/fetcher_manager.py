@@ -29,12 +29,15 @@ class ReplicaFetcherManager:
         self._config = config
         self._logs = logs
         self._throttle = ReplicationThrottle(ports.runtime)
-        self._held: frozenset[TopicPartition] = frozenset()
+        self._held: set[TopicPartition] = set()
+        self._withheld: dict[TopicPartition, tuple[LeaderEndpoint, FetchPartition]] = {}
         self.fetchers: dict[LeaderEndpoint, ReplicaFetcher] = {}
 
     def add(self, wanted: Mapping[LeaderEndpoint, Mapping[TopicPartition, FetchPartition]]) -> None:
         """Fetch these partitions from these leaders. Partitions that are already fetched must be removed first."""
-        for leader, partitions in (self._without_held(wanted) if self._held else wanted).items():
+        if self._held:
+            wanted = self._withhold(wanted)
+        for leader, partitions in wanted.items():
             if leader not in self.fetchers:
                 self.fetchers[leader] = ReplicaFetcher(
                     self._broker_id,
@@ -48,21 +51,38 @@ class ReplicaFetcherManager:
 
     def remove(self, partitions: Iterable[TopicPartition]) -> None:
         gone: Mapping[TopicPartition, None] = dict.fromkeys(partitions)
+        for tp in gone:
+            self._withheld.pop(tp, None)
         for fetcher in self.fetchers.values():
             fetcher.remove(gone)
 
     def hold(self, partitions: Iterable[TopicPartition]) -> None:
-        """Let these replicas, which must not be fetched yet, stay as far behind as they are until the broker restarts."""
-        self._held = frozenset(partitions)
+        """Let these replicas, which must not be fetched yet, stay as far behind as they are until they are released.
 
-    def _without_held(
+        A broker that restarts has forgotten them.
+        """
+        self._held.update(partitions)
+
+    def release(self, partition: TopicPartition) -> None:
+        """Fetch a replica that was held, if it has a leader."""
+        self._held.discard(partition)
+        withheld = self._withheld.pop(partition, None)
+        if withheld is not None:
+            leader, fetch = withheld
+            self.add({leader: {partition: fetch}})
+
+    def _withhold(
         self, wanted: Mapping[LeaderEndpoint, Mapping[TopicPartition, FetchPartition]]
     ) -> Mapping[LeaderEndpoint, Mapping[TopicPartition, FetchPartition]]:
-        fetched = {
-            leader: {tp: fetch for tp, fetch in partitions.items() if tp not in self._held}
-            for leader, partitions in wanted.items()
-        }
-        return {leader: partitions for leader, partitions in fetched.items() if partitions}
+        """Return what is fetched without the replicas that are held, and keep those for later."""
+        rest: dict[LeaderEndpoint, dict[TopicPartition, FetchPartition]] = {}
+        for leader, partitions in wanted.items():
+            for tp, fetch in partitions.items():
+                if tp in self._held:
+                    self._withheld[tp] = (leader, fetch)
+                else:
+                    rest.setdefault(leader, {})[tp] = fetch
+        return rest
 
     def slow_down(self, records_per_second: float | None) -> None:
         """Limit replication to this rate from now on. None: no limit. 0: no replication."""

@@ -40,6 +40,7 @@ class IsrChangeHandler:
         self._checks_broker_epochs = scope.config.protections.broker_epoch
         self._checks_eligibility = scope.config.capabilities.replica_eligibility
         self._checks_versions = scope.config.capabilities.isr_version_checks
+        self._knows_own_writes = scope.config.hardening.ends_pending_isr_changes
         self._watches = watches
         self._znodes = znodes
         self._states = states
@@ -84,8 +85,10 @@ class IsrChangeHandler:
         """Write the ISRs that leaders ask for, answer, notify all brokers, and complete what reassignments can complete now.
 
         Each state znode must have the version that the leader knows. After a refused write the controller does not read the
-        state again, and the leader has to wait for the controller's next decision. From 3.3 on an ISR that names a broker
-        that is dead or stopping is refused, which the leader may ask for again (recorded from 3.9.1; KIP-841).
+        state again, and the leader has to wait for the controller's next decision; so it is also when the controller has
+        written the ISR, lost its connection before the answer, and written it again (recorded from 2.8.2 and 3.9.1). From
+        3.3 on an ISR that names a broker that is dead or stopping is refused, which the leader may ask for again (recorded
+        from 3.9.1; KIP-841).
 
         Raises: ControllerMovedError and EXPECTED_FAILURES, after the leader was answered. Kafka reports the former as any
             other failure here; the controller then learns from /controller alone that it has a successor.
@@ -143,7 +146,22 @@ class IsrChangeHandler:
                 answers[tp] = ErrorCode.INVALID_UPDATE_VERSION if has_other_version else ErrorCode.UNKNOWN_SERVER_ERROR
             else:
                 answers[tp] = replace(wanted[tp].leader_and_isr, zk_version=result)
+        if self._knows_own_writes:
+            refused = {tp: wanted[tp] for tp, answer in answers.items() if answer is ErrorCode.INVALID_UPDATE_VERSION}
+            answers.update(await self._written_before(refused, cause))
         return answers
+
+    async def _written_before(
+        self, refused: Mapping[TopicPartition, PartitionState], cause: int
+    ) -> dict[TopicPartition, LeaderAndIsr]:
+        """Return the states that are as wanted although the write was refused: an earlier write of it got no answer."""
+        found = await self._states.read(refused, cause) if refused else {}
+        written = {tp: state.leader_and_isr for tp, state in found.items() if state.controller_epoch == self._context.epoch}
+        return {
+            tp: state
+            for tp, state in written.items()
+            if replace(refused[tp].leader_and_isr, zk_version=state.zk_version) == state
+        }
 
     def _decide(self, asked: LeaderAndIsr, known: LeaderAndIsr) -> LeaderAndIsr | ErrorCode | None:
         """Return the answer to one partition's request; None if the ISR is to be written.

@@ -32,6 +32,7 @@ from kcsim.scenarios.cli import (
     plan,
     play,
     reassign,
+    rehearse,
     report,
     rerun,
     run,
@@ -93,7 +94,12 @@ COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = Mappin
             "infer": infer.infer,
             "groups": groups.app,
         },
-        "Ask about your own cluster": {"snapshot": snapshot.snapshot, "what-if": what_if.what_if, "plan": plan.plan},
+        "Ask about your own cluster": {
+            "snapshot": snapshot.snapshot,
+            "what-if": what_if.what_if,
+            "plan": plan.plan,
+            "rehearse": rehearse.rehearse,
+        },
         "Other sources, and large histories": {"zk": zk.app, "import": import_.app, "spark": spark.app},
         "Help": {"doctor": doctor.doctor},
     }

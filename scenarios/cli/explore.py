@@ -175,7 +175,7 @@ def _collect(
     answers: Iterator["TrialResult"], what: str, how_many: int | None, stop_at_first: bool
 ) -> "tuple[Campaign, bool]":
     """Sum up the results of the trials. Return the sum, and whether the user interrupted the command."""
-    from kcsim.scenarios.cli.explore_progress import progress_on
+    from kcsim.scenarios.cli.explore_progress import found_in, progress_on
     from kcsim.scenarios.cli.explore_workers import WorkerDiedError
     from kcsim.scenarios.explore.campaign import Campaign
 
@@ -184,7 +184,7 @@ def _collect(
         try:
             for tried in answers:
                 campaign.add(tried)
-                report_progress(campaign)
+                report_progress(campaign.runs, found_in(campaign))
                 if tried.violations and stop_at_first:
                     break
         except KeyboardInterrupt:

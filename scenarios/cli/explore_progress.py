@@ -1,4 +1,4 @@
-"""The progress of an exploration: a bar on a terminal, a line every few seconds elsewhere."""
+"""The progress of a command that makes many runs: a bar on a terminal, a line every few seconds elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LINES = 10.0
 
-Progress = Callable[["Campaign"], None]
-"""A function that is called with the campaign after each run."""
+Progress = Callable[[int, str], None]
+"""A function that is called after each run, with the number of runs and what they have found."""
 
 
 @contextmanager
@@ -32,22 +32,23 @@ def progress_on(file: IO[str], what: str, how_many: int | None) -> Iterator[Prog
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=how_many)
-        yield lambda campaign: bar.update(task, completed=campaign.runs, description=f"{what}: {_found(campaign)}")
+        yield lambda runs, found: bar.update(task, completed=runs, description=f"{what}: {found}")
 
 
 def _line_progress(file: IO[str], what: str, how_many: int | None) -> Progress:
     last: float | None = None
 
-    def print_line(campaign: "Campaign") -> None:
+    def print_line(runs: int, found: str) -> None:
         nonlocal last
         if last is None or time.monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = time.monotonic()
             of = f" of {how_many}" if how_many is not None else ""
-            print(f"{what}: {campaign.runs}{of} runs, {_found(campaign)}", file=file, flush=True)
+            print(f"{what}: {runs}{of} runs, {found}", file=file, flush=True)
 
     return print_line
 
 
-def _found(campaign: "Campaign") -> str:
+def found_in(campaign: "Campaign") -> str:
+    """Return what the runs of an exploration have found so far."""
     known = sum(runs for runs, _ in campaign.known.values())
     return f"{len(campaign.failing)} violated, {known} with known bugs"

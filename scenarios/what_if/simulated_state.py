@@ -14,7 +14,8 @@ What a snapshot does not say is assumed:
 from collections.abc import Iterator, Mapping
 
 from kcsim import znodes
-from kcsim.brokers.cluster.cluster import Cluster, disk_numbers
+from kcsim.brokers.cluster.broker_slots import disk_numbers
+from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.cluster_spec import BrokerSpec, ClusterSpec, max_session_timeout_ms
 from kcsim.brokers.config import BrokerConfig, Value
 from kcsim.brokers.log.disk import Disk

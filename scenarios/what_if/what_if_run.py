@@ -6,22 +6,14 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kcsim.brokers.cluster.cluster import Cluster
-from kcsim.brokers.cluster.quiescence import QUIET_PERIOD_MS, QuiescenceDetector
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.simulated_environment import run_simulated
 from kcsim.brokers.config import BrokerConfig, Value
-from kcsim.errors import TimedOutError
-from kcsim.eventlog.cluster_state import ClusterState
-from kcsim.eventlog.events import Event
-from kcsim.eventlog.outage_view import OutageView
-from kcsim.eventlog.outages import OutageTracker
-from kcsim.eventlog.state_changes import PartitionChanged
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.scenarios.what_if.cluster_health import ClusterHealth, KnownSizes, PartitionServed
+from kcsim.scenarios.what_if.cluster_observer import ClusterObserver
 from kcsim.scenarios.what_if.simulated_state import bring_into_state, cluster_spec, disks_of, wait_for_controller
 
-LOOK_EVERY_MS = 1_000
-QUIET_WITHIN_MS = 600_000
 GONE_WITHIN_MS = 600_000
 
 
@@ -81,42 +73,22 @@ class WhatIfAnswer(msgspec.Struct, frozen=True):
 def ask_what_if(snapshot: ControlPlaneSnapshot, question: WhatIfQuestion, seed: int = 0) -> WhatIfAnswer:
     """Answer a question in virtual time. Raises: ClusterError, TimedOutError, SettingError."""
     spec = cluster_spec(snapshot, question.settings)
-    observer = _Observer()
+    observer = ClusterObserver()
     steps: list[WhatIfStep] = []
 
     async def script(cluster: Cluster) -> None:
+        observer.attach(cluster)
         run = _WhatIfRun(cluster, snapshot, question, observer)
         steps.extend(await run.steps())
 
     disks = disks_of(snapshot, spec, seed)
-    run_simulated(1, spec, RunInfo("what-if", seed, "simulated"), script, (observer.apply,), disks=disks)
+    run_simulated(1, spec, RunInfo("what-if", seed, "simulated"), script, (observer.before,), disks=disks)
     return WhatIfAnswer(tuple(steps))
-
-
-class _Observer:
-    """Follows the event log: quiescence, outages, unclean elections."""
-
-    def __init__(self) -> None:
-        self.state = ClusterState()
-        self.quiescence = QuiescenceDetector(self.state)
-        self.outages = OutageTracker(self.state)
-        self.unclean: set[str] = set()
-
-    def apply(self, event: Event) -> None:
-        self.outages.advance_to(event.t_ms)
-        self.state.apply(event)
-        self.outages.follow_changes()
-        self.quiescence.apply(event)
-        for change in self.state.changes:
-            if isinstance(change, PartitionChanged) and change.before is not None and change.after is not None:
-                leader = change.after.leader_and_isr.leader
-                if leader is not None and leader not in change.before.leader_and_isr.isr:
-                    self.unclean.add(str(change.partition))
 
 
 class _WhatIfRun:
     def __init__(
-        self, cluster: Cluster, snapshot: ControlPlaneSnapshot, question: WhatIfQuestion, observer: _Observer
+        self, cluster: Cluster, snapshot: ControlPlaneSnapshot, question: WhatIfQuestion, observer: ClusterObserver
     ) -> None:
         self._cluster = cluster
         self._snapshot = snapshot
@@ -127,7 +99,7 @@ class _WhatIfRun:
 
     async def steps(self) -> Sequence[WhatIfStep]:
         await bring_into_state(self._cluster, self._snapshot)
-        await self._wait_until_quiet()
+        await self._observer.wait_until_quiet()
         steps = [WhatIfStep("the snapshot", self._health())]
         for loss in self._question.losses:
             steps.append(await self._lose(loss))
@@ -160,7 +132,7 @@ class _WhatIfRun:
             name = f"broker-{broker}"
             await self._cluster.stop(name)
             await self._cluster.start([name])
-            await self._wait_until_quiet()
+            await self._observer.wait_until_quiet()
         return await self._step("all brokers restarted, one after another", began_ms)
 
     async def _let_return(self) -> WhatIfStep:
@@ -172,14 +144,9 @@ class _WhatIfRun:
     async def _step(
         self, what: str, began_ms: int, unregistered_ms: int | None = None, controller_ms: int | None = None
     ) -> WhatIfStep:
-        await self._wait_until_quiet()
-        last = self._observer.quiescence.last
-        settled_ms = max(0, (last.t_ms if last else 0) - began_ms)
-        outages = [
-            outage
-            for outage in self._observer.outages.so_far().outages
-            if outage.view == OutageView.CLIENTS and outage.until_ms > began_ms
-        ]
+        await self._observer.wait_until_quiet()
+        settled_ms = max(0, self._observer.last_change_ms - began_ms)
+        outages = self._observer.outages_since(began_ms)
         longest_ms = max((outage.until_ms - outage.from_ms for outage in outages if outage.is_over), default=0)
         unclean = tuple(sorted(self._observer.unclean))
         self._observer.unclean.clear()
@@ -198,15 +165,6 @@ class _WhatIfRun:
     def _registered_among(self, brokers: Sequence[int]) -> str | None:
         here = [broker for broker in brokers if broker in self._cluster.state.registered]
         return f"registered: {here}" if here else None
-
-    async def _wait_until_quiet(self) -> None:
-        """Wait until nothing has happened for a while. Raises: TimedOutError."""
-        until_ms = self._now_ms() + QUIET_WITHIN_MS
-        while self._observer.quiescence.quiet_ms(self._now_ms()) < QUIET_PERIOD_MS:
-            if self._now_ms() > until_ms:
-                last = self._observer.quiescence.last
-                raise TimedOutError(f"the simulated cluster is not at rest after {QUIET_WITHIN_MS // 1000} s; last: {last}")
-            await self._cluster.runtime.sleep_ms(LOOK_EVERY_MS)
 
     def _health(self) -> ClusterHealth:
         state = self._cluster.state

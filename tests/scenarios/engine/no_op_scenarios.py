@@ -74,6 +74,7 @@ HARMLESS: Mapping[str, list[Any]] = {
     "fault-elections-without-end-reassigned": _with_topics(1, 4),
     "fault-empty-replica-list": [*_with_topics(1, 2), *_naming("/brokers/topics/hollow")],
     "fault-isr-change-is-not-repeated": _with_topics(1, 3),
+    "fault-isr-change-is-refused-after-a-lost-answer": _with_topics(1, 3),
     "fault-isr-change-stays-pending": _with_topics(1, 3),
     "fault-isr-names-no-replica": _with_topics(1, 4),
     "fault-leader-without-a-successor": _with_topics(1, 3),

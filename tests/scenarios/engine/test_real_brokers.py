@@ -78,6 +78,7 @@ RUN_IN_PART = {
     "controller-and-leader-lost": ["ZkWrite"],
     "controller-failover": [REFUSED, "ZkWriteApplied"],
     "fault-isr-change-is-not-repeated": ["IsrChangeFailed"],
+    "fault-isr-change-is-refused-after-a-lost-answer": ["IsrChangeFailed"],
     "fault-isr-change-stays-pending": ["IsrChangeFailed"],
     "fault-isr-names-no-replica": ["IsrChangeFailed"],
     "fault-log-of-a-deleted-topic": ["RecordsAppended"],

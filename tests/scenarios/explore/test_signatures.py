@@ -34,11 +34,16 @@ BEGIN_WITH = {
     },
     "fault-elections-without-end-reassigned": {"reassignment-of-a-partition-without-state"},
     "migration-to-kraft": {TOUCHED},
-    "protocol-version-lowered": {"deleted-topic-stays-in-the-metadata", "stray-replica"},
+    "protocol-version-lowered": {
+        "deleted-topic-stays-in-the-metadata",
+        "replica-of-a-deleted-topic-is-refused",
+        "stray-replica",
+    },
 }
 """Scenarios that show the consequence of another bug, and so show that bug as well.
 
-A KRaft controller raises the epoch as any other hand does. A topic is deleted while a broker that left it is dead.
+A KRaft controller raises the epoch as any other hand does. A topic is deleted while a broker that left it is dead, and the
+broker takes its log for that of a later topic.
 """
 MAY_PASS = {
     "reassignment-outlives-its-topic",

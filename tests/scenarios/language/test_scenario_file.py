@@ -423,6 +423,7 @@ def test_the_library_has_what_it_should_have() -> None:
         "fault-elections-without-end-reassigned",
         "fault-empty-replica-list",
         "fault-isr-change-is-not-repeated",
+        "fault-isr-change-is-refused-after-a-lost-answer",
         "fault-isr-change-stays-pending",
         "fault-isr-names-no-replica",
         "fault-leader-without-a-successor",

@@ -1,8 +1,10 @@
-"""Plans executed by Apache Kafka 2.8.2: its own tool starts each batch, and reports it as complete."""
+"""Plans executed by Apache Kafka 2.8.2: its own tool starts each batch, and reports it as complete, as rehearsed before."""
 
+import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,7 @@ from kcsim.brokers.cluster.run_in_environment import run_with_kafka
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice, ZooKeeperKind
 from kcsim.controller.admin.topics import NewTopic
-from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot, encode_snapshot
+from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot, encode_snapshot, read_snapshot
 from kcsim.vocabulary import BrokerId
 from tests.requirements import require
 from tests.scenarios.cli.live_cluster import kcsim
@@ -91,8 +93,13 @@ class _PlanOnKafka:
 @pytest.mark.live
 @pytest.mark.nightly
 @pytest.mark.parametrize("goals", GOALS, ids=" ".join)
-def test_kafka_completes_the_plan_and_its_leaders_are_the_planned_ones(goals: list[str], tmp_path: Path) -> None:
-    """Planned once more for the same goals, the cluster has nothing to move."""
+def test_kafka_completes_the_plan_as_rehearsed_and_its_leaders_are_the_planned_ones(
+    goals: list[str], tmp_path: Path
+) -> None:
+    """Planned once more for the same goals, the cluster has nothing to move.
+
+    The rehearsal of the files that Kafka's tool was given ends with the same assignments, leaders and ISRs.
+    """
     require("java", "kafka")
     specs = tuple(BrokerSpec(broker, rack) for broker, rack in RACKS.items())
     spec = ClusterSpec(specs, SETTINGS, TICK_MS, max_session_timeout_ms=max_session_timeout_ms(SETTINGS, TICK_MS))
@@ -106,9 +113,27 @@ def test_kafka_completes_the_plan_and_its_leaders_are_the_planned_ones(goals: li
     kind = ZooKeeperKind.EMBEDDED
     run_with_kafka(find_kafka(None), ZooKeeperChoice(kind), spec, RunInfo("plan", 0, kind.value, "Apache Kafka"), script)
     (after,) = found
+    assert _rehearsed(tmp_path) == _placements(after)
     assert all(partition.leader == partition.replicas[0] for _, partition in after.partitions())
     assert all(set(partition.isr) == set(partition.replicas) for _, partition in after.partitions())
     again = tmp_path / "after.json"
     again.write_bytes(encode_snapshot(after))
     options = [word for goal in goals for word in ("--goal", goal)]
     assert kcsim("plan", str(again), *options).stdout.splitlines()[-1] == "Nothing has to move."
+
+
+def _rehearsed(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return where the rehearsal of the batches and the elections in a folder leaves each partition."""
+    result = kcsim("rehearse", str(folder), str(folder / "before.json"), "--runs", "5", "--output", "json")
+    assert result.exit_code == 0, result.output
+    before = read_snapshot(folder / "before.json")
+    steps = json.loads(result.stdout)["steps"]
+    moved = {name: placed for step in steps for name, placed in step["undisturbed"]["final"].items()}
+    return _placements(before) | moved
+
+
+def _placements(snapshot: ControlPlaneSnapshot) -> dict[str, dict[str, Any]]:
+    return {
+        str(tp): {"replicas": list(known.replicas), "leader": known.leader, "isr": sorted(known.isr)}
+        for tp, known in snapshot.partitions()
+    }
