@@ -56,11 +56,13 @@ kafka: .kafka/$(KAFKA)/fetched ## fetch the jars of Apache Kafka with Maven, to 
 
 hadoop: .hadoop/fetched ## fetch the jars of Apache Hadoop with Maven, for tests on HDFS and of Spark on object storage
 
+axe: tests/accessibility/node_modules/.package-lock.json ## fetch axe-core with npm, for tests of the pages' accessibility
+
 lock: $(INSTALLED) ## remake requirements.lock from pyproject.toml (UPGRADE=--upgrade: newest versions)
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --system-certs pyproject.toml --extra dev --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links $(UPGRADE) --output-file requirements.lock
 
-clean: ## remove .venv, caches and built archives (what `make kafka` and `make hadoop` have fetched stays: rm -r .kafka .hadoop)
+clean: ## remove .venv, caches and built archives (what `make kafka` and `make hadoop` have fetched stays: rm -r .kafka .hadoop tests/accessibility/node_modules)
 	rm -rf .venv build dist .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -105,4 +107,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 	  echo "make: Maven could not fetch Apache Hadoop" >&2; exit 1; }
 	@touch $@
 
-.PHONY: help setup demo test test-all test-nightly check bench mutants spark-demo docs kafka hadoop lock clean
+tests/accessibility/node_modules/.package-lock.json: tests/accessibility/package-lock.json
+	@command -v npm >/dev/null || { echo "make: npm is needed to fetch axe-core" >&2; exit 1; }
+	@npm ci --prefix tests/accessibility --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+.PHONY: help setup demo test test-all test-nightly check bench mutants spark-demo docs kafka hadoop axe lock clean

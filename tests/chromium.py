@@ -32,7 +32,11 @@ FLAGS = (
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 )
+NAVIGATED = "Inspected target navigated"
+"""The browser's answer to an evaluation that was under way when the page was loaded anew."""
 READS_FROM, WRITES_TO = 3, 4
+TEXTS = {"Enter": "\r"}
+"""Keys that make a text of another name: without it a button does not react to them."""
 KEY_CODES = {" ": "Space", "?": "Slash", "/": "Slash"}
 
 
@@ -84,22 +88,34 @@ class Tab:
         """Wait until an expression is true in the page. Raises: BrowserError, with its last value."""
         deadline = time.monotonic() + PATIENCE_S
         look = f"new Promise((look) => setTimeout(look, {LOOK_EVERY_MS})).then(() => {expression})"
-        while not (seen := self.evaluate(look)):
+        while not (seen := self._look(look)):
             if time.monotonic() > deadline:
                 raise BrowserError(f"{expression} is still {seen!r}")
+
+    def _look(self, expression: str) -> Any:
+        """Return the value of an expression; None if the page is loaded anew meanwhile."""
+        try:
+            return self.evaluate(expression)
+        except BrowserError as error:
+            if NAVIGATED not in str(error):
+                raise
+            return None
 
     def text(self, selector: str) -> str:
         """Return the visible text of an element."""
         return str(self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))
 
     def click(self, selector: str) -> None:
-        self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
+        """Click on an element, as soon as the page has it."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        self.wait_for(f"{found} !== null")
+        self.evaluate(f"{found}.click()")
 
     def press(self, key: str, shift: bool = False) -> None:
         """Press a key and release it, wherever the focus is."""
         key_event = {"key": key, "code": KEY_CODES.get(key, key), "modifiers": 8 * shift}
-        if len(key) == 1:
-            key_event["text"] = key
+        if key in TEXTS or len(key) == 1:
+            key_event["text"] = TEXTS.get(key, key)
         self.call("Input.dispatchKeyEvent", type="keyDown", **key_event)
         self.call("Input.dispatchKeyEvent", type="keyUp", **key_event)
 

@@ -1,7 +1,7 @@
 """Requirements of a test on the machine: without one it skips with the reason, or fails where KCSIM_REQUIRE demands it.
 
-KCSIM_REQUIRE=chromium,compose,docker,hadoop,java,jdk,kafka,kafka-3.9.1,kcat is for machines that are known to have them: a
-skip would hide that something broke.
+KCSIM_REQUIRE=axe,chromium,compose,docker,hadoop,java,jdk,kafka,kafka-3.9.1,kcat is for machines that are known to have
+them: a skip would hide that something broke.
 """
 
 import os
@@ -22,6 +22,8 @@ from tests.chromium import NoBrowserError, find_chromium
 
 VARIABLE = "KCSIM_REQUIRE"
 HADOOP = Path(__file__).parents[1] / ".hadoop"
+AXE = Path(__file__).with_name("accessibility") / "node_modules" / "axe-core" / "axe.min.js"
+"""Where `make axe` puts the rules of accessibility."""
 KAFKA_3_9_1 = FETCHED.with_name("3.9.1")
 """Where `make kafka KAFKA=3.9.1` puts it: the newest Kafka that has tools for ZooKeeper's clusters, too."""
 
@@ -80,6 +82,12 @@ def look_for_hadoop() -> None:
         raise NoHadoopError
 
 
+def look_for_axe() -> None:
+    """Find the rules of accessibility that `make axe` has fetched."""
+    if not AXE.is_file():
+        raise NoAxeError
+
+
 def look_for_chromium() -> None:
     find_chromium()
 
@@ -105,6 +113,13 @@ class NoKcatError(Exception):
         super().__init__("no kcat on the PATH: Debian's package has this name")
 
 
+class NoAxeError(Exception):
+    """axe-core was not fetched."""
+
+    def __init__(self) -> None:
+        super().__init__("no axe-core: `make axe` fetches it with npm")
+
+
 class NoHadoopError(Exception):
     """Hadoop's jars were not fetched."""
 
@@ -113,6 +128,7 @@ class NoHadoopError(Exception):
 
 
 LOOKS: Mapping[str, Callable[[], None]] = {
+    "axe": look_for_axe,
     "chromium": look_for_chromium,
     "compose": look_for_compose,
     "docker": look_for_docker,
@@ -130,7 +146,7 @@ def problem_with(need: str) -> str | None:
     """Return what is missing, in one line; None if nothing is. The machine is checked once per process."""
     try:
         LOOKS[need]()
-    except (ServerError, NoBrowserError, NoComposeError, NoHadoopError, NoJdkError, NoKcatError) as error:
+    except (ServerError, NoAxeError, NoBrowserError, NoComposeError, NoHadoopError, NoJdkError, NoKcatError) as error:
         return str(error)
     return None
 

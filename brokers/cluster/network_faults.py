@@ -189,7 +189,7 @@ class NetworkFaults:
         if not wrong:
             raise ClusterError(f"{HEAL} has no effect: nothing is wrong {links}")
         self._network.conditions.change(LinkChange(links))
-        return self._actions.act(HEAL, None, f"{links}, {_counted(len(wrong), 'link')} in trouble")
+        return self._actions.act_on_links(HEAL, f"{links}, {_counted(len(wrong), 'link')} in trouble", links.fields)
 
     def is_well(self) -> bool:
         """Return True if no link has a fault."""
@@ -220,17 +220,18 @@ class NetworkFaults:
         confirmed = f"{detail}: {_counted(changed, 'link')}, {connections} on them"
         self._actions.confirm_on_links(cause, fault, confirmed, changed)
         if for_ms is not None:
-            self._runtime.spawn(f"end of {fault}", self._take_back_after(change, for_ms))
+            self._runtime.spawn(f"end of {fault}", self._take_back_after(change, for_ms, cause))
         return cause
 
-    async def _take_back_after(self, change: LinkChange, for_ms: int) -> None:
+    async def _take_back_after(self, change: LinkChange, for_ms: int, cause: int) -> None:
         await self._runtime.sleep_ms(for_ms)
         before = self._conditions_of(change.links)
         self._network.conditions.take_back(change)
         after = self._conditions_of(change.links)
         healed = sum(after[link] != before[link] for link in before)
         if healed:
-            self._actions.act(HEAL, None, f"{change.links}, {_counted(healed, 'link')}, after {for_ms} ms")
+            detail = f"{change.links}, {_counted(healed, 'link')}, after {for_ms} ms"
+            self._actions.act_on_links(HEAL, detail, change.links.fields, cause)
 
     def _conditions_of(self, links: Links) -> dict[tuple[str, str], LinkCondition]:
         return self._network.conditions.of_all(links, self._nodes())

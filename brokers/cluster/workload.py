@@ -39,10 +39,14 @@ class Workload:
     def __init__(self, cluster: ProducersCluster, declared: Mapping[str, ProducerSpec]) -> None:
         self.ledger = Ledger()
         self._cluster = cluster
-        self._declared = declared
+        self._declared = dict(declared)
         self._actions = RunActionLog(cluster.log)
         self._producers: dict[str, RunningProducer] = {}
         self._under_way: dict[str, Promise[None]] = {}
+
+    def declare(self, declared: Mapping[str, ProducerSpec]) -> None:
+        """Add producers. One that was declared before keeps its specification."""
+        self._declared = {**declared, **self._declared}
 
     # --- verbs
 

@@ -547,7 +547,8 @@ class EventKind(StrEnum):
         "AdminAct",
         "An action that is no fault: a broker is started, a topic created, a znode written by hand (`op`). `data`: the "
         "changes with which brokers are started, as JSON: `release` of Kafka, and settings by their names.",
-        *("op", "target", "path", "topic", "partition", "session_id", "count", "data", "detail"),
+        *("op", "target", "sources", "targets", "both_ways", "path", "topic", "partition", "session_id", "count", "data"),
+        "detail",
     )
     STEP_SKIPPED = "StepSkipped", "An optional step of the timetable could not be done; `op` is its verb.", "op", "detail"
     EXPECTATION = (

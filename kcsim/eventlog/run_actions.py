@@ -87,6 +87,10 @@ class RunActionLog:
             ((fields["topic"], fields["partition"]),) = partitions
         return self._act(fields, detail or ", ".join(map(str, partitions)))
 
+    def act_on_links(self, op: str, detail: str, links: EventFields, cause: int | None = None) -> int:
+        """Log an action on links of the network. Args: links: the columns that name them; cause: the fault that it ends."""
+        return self._log.append(SCENARIO, EventKind.ADMIN_ACT, cause, {"op": op, "detail": detail, **links})
+
     def _act(self, fields: EventFields, detail: str | None) -> int:
         if detail is not None:
             fields["detail"] = detail

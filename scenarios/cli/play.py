@@ -7,9 +7,12 @@ import typer
 
 from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
+from kcsim.scenarios.cli.played_lesson import is_lesson, play_lesson
 from kcsim.scenarios.cli.run_options import MAX_SEED, load
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from kcsim.scenarios.language.schema import Scenario
 
 HOST = "127.0.0.1"
@@ -30,12 +33,16 @@ def play(
     scenario: Annotated[
         str | None,
         typer.Argument(
-            help="A scenario of the library, or a file: the cluster that it describes.", autocompletion=completion.scenarios
+            help="A scenario of the library, or a file: the cluster that it describes. A lesson: its number, or its name.",
+            autocompletion=completion.scenarios,
         ),
     ] = None,
     port: Annotated[int, typer.Option(help="The port of 127.0.0.1; 0: a free one.", min=0, max=65535)] = 0,
     seed: Annotated[int, typer.Option(help="Of everything random.", min=-MAX_SEED - 1, max=MAX_SEED)] = 1,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Whether to open the page.")] = True,
+    has_class: Annotated[
+        bool, typer.Option("--class", help="With a lesson: pupils follow and answer on pages with another address.")
+    ] = False,
 ) -> None:
     """Play with a simulated cluster on a page: act on it, in slow motion too, and go back.
 
@@ -44,27 +51,33 @@ def play(
     \b
     kcsim play
     kcsim play leader-crash-acks-all --port 8000
+    kcsim play 1
+    kcsim play unclean-election --class
 
     Exit status: 0 ended by Ctrl-C, 2 the port is in use, 64 the arguments are invalid.
     """
-    import socket
     import webbrowser
 
     import uvicorn
 
     from kcsim.scenarios.play.acts import Act
     from kcsim.scenarios.play.played_cluster import PlayedCluster
+    from kcsim.scenarios.play.run_processes import RunProcesses
     from kcsim.scenarios.play.server import PlayServer
 
+    lesson = scenario if scenario is not None and is_lesson(scenario) else None
+    if has_class and lesson is None:
+        fail("--class: name a lesson; kcsim learn lists them", ExitStatus.USAGE)
+    if lesson is not None:
+        with _bound(port) as listening:
+            play_lesson(lesson, seed, listening, has_class=has_class, opens_browser=browser)
+        return
     described = _described() if scenario is None else load(scenario).scenario
     first = [Act(0, "start: all"), *(Act(CREATED_AFTER_MS, f"create-topic: {name}") for name in described.cluster.topics)]
-    with socket.socket() as listening:
+    with _bound(port) as listening:
+        processes = RunProcesses()
         try:
-            listening.bind((HOST, port))
-        except OSError as error:
-            fail(f"--port {port}: {error.strerror}", ExitStatus.UNDECIDED)
-        cluster = PlayedCluster(described, seed, first)
-        try:
+            cluster = PlayedCluster(described, seed, first, processes)
             listening.listen()  # a browser that connects early waits until it is served
             server = PlayServer(cluster, listening.getsockname()[1])
             print(f"The page: {server.address}\nCtrl-C ends it.", flush=True)
@@ -74,7 +87,20 @@ def play(
             with suppress(KeyboardInterrupt):
                 uvicorn.Server(config).run(sockets=[listening])
         finally:
-            cluster.close()
+            processes.close()
+
+
+def _bound(port: int) -> "socket":
+    """Return a socket that is bound to a port of 127.0.0.1. A port in use ends the command."""
+    import socket
+
+    listening = socket.socket()
+    try:
+        listening.bind((HOST, port))
+    except OSError as error:
+        listening.close()
+        fail(f"--port {port}: {error.strerror}", ExitStatus.UNDECIDED)
+    return listening
 
 
 def _described() -> "Scenario":

@@ -1,7 +1,8 @@
 """Steps of the scenario language on a cluster that runs without a timetable: each is read, checked and executed at once."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
+from typing import Any
 
 from kcsim.brokers.cluster.scenario_cluster import ScenarioCluster
 from kcsim.brokers.cluster.workload import Workload
@@ -18,6 +19,20 @@ from kcsim.scenarios.language.yaml_text import yaml_text
 
 DECLARATIONS = ("name", "description", "cluster", "zookeeper", "workload")
 """The parts of a scenario that its steps refer to."""
+
+
+def with_declarations(tree: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the declarations of a scenario with more topics, producers and groups.
+
+    Args:
+        tree: the scenario, as its file has it.
+        added: the same mappings with what is new: {"cluster": {"topics": {"orders": {…}}}}.
+    """
+    merged = dict(tree)
+    for key, value in added.items():
+        is_mapping = isinstance(merged.get(key), Mapping) and isinstance(value, Mapping)
+        merged[key] = with_declarations(merged[key], value) if is_mapping else value
+    return merged
 
 
 class SingleSteps:
@@ -46,6 +61,17 @@ class SingleSteps:
         """The seqs of armed faults whose steps have if-possible: it is no error if nothing triggers them."""
         return self._may_have_no_effect
 
+    def declare(self, added: Mapping[str, Any]) -> None:
+        """Add topics, producers and groups to those that steps can name, as a file would declare them.
+
+        Raises: ScenarioFileError, if they cannot be declared like this; then nothing is.
+        """
+        declared = with_declarations(self._declared, added)
+        text = yaml_text({**self._with_topics_there(declared), "timetable": [{"start": "all"}]})
+        scenario = load_text(text, "declarations").scenario
+        self._steps.declare(scenario)
+        self._declared = declared
+
     async def do(self, texts: Sequence[str]) -> None:
         """Execute steps, each given as in a timetable, without the hyphen before it: `kill: controller`.
 
@@ -73,7 +99,7 @@ class SingleSteps:
 
     def _read(self, texts: Sequence[str]) -> list[ScenarioStep]:
         written = [*self._naming, *texts]
-        head = f"{yaml_text(self._tree())}timetable:\n"
+        head = f"{yaml_text(self._with_topics_there(self._declared))}timetable:\n"
         items = ["  - " + text.strip().replace("\n", "\n    ") + "\n" for text in written]
         first_lines = list(accumulate((item.count("\n") for item in items), initial=head.count("\n") + 1))
         try:
@@ -84,14 +110,14 @@ class SingleSteps:
             raise ScenarioFileError([FileProblem("step", None, "at counts from the beginning of a timetable; write after")])
         return steps
 
-    def _tree(self) -> dict[str, object]:
-        """Return the declarations, with the topics that were created without one."""
-        cluster = dict(self._declared["cluster"])
+    def _with_topics_there(self, declared: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the declarations with the topics that were created without one."""
+        cluster = dict(declared["cluster"])
         topics = dict(cluster.get("topics", {}))
         for name, topic in self._cluster.state.of_topics.topics.items():
             if name not in topics and topic.assignments:
                 topics[name] = {"assignment": {p: list(of.replicas) for p, of in sorted(topic.assignments.items())}}
-        return {**self._declared, "cluster": {**cluster, "topics": topics} if topics else cluster}
+        return {**declared, "cluster": {**cluster, "topics": topics} if topics else cluster}
 
     async def _wait(self, condition: WaitFor) -> None:
         def not_yet() -> str | None:

@@ -47,10 +47,23 @@ class StepRunner:
         self._left_out = left_out
         if cluster.consumers is not None:
             cluster.consumers.declare(consumers_of(scenario.workload.groups))
-        if cluster.network_faults is not None:
-            cluster.network_faults.expect(frozenset(scenario.workload.nodes))
+        _expect_clients(cluster, scenario)
         self.workload = Workload(cluster.producing, specs_of(scenario.workload))
         self._execution = StepExecution(cluster, scenario, context, aliases, wait, self.workload)
+
+    def declare(self, scenario: Scenario) -> None:
+        """Let later steps refer to this scenario: the one before with more topics, producers and groups."""
+        new_groups = {
+            group: model
+            for group, model in scenario.workload.groups.items()
+            if group not in self._execution.scenario.workload.groups
+        }
+        cluster = self._execution.cluster
+        if cluster.consumers is not None:
+            cluster.consumers.declare(consumers_of(new_groups))
+        _expect_clients(cluster, scenario)
+        self.workload.declare(specs_of(scenario.workload))
+        self._execution = replace(self._execution, scenario=scenario)
 
     @property
     def armed(self) -> Collection[int]:
@@ -90,3 +103,9 @@ class StepRunner:
     def may_skip(self, step: ScenarioStep) -> bool:
         """Return whether a step that cannot be executed is skipped."""
         return step.if_possible or bool(self._left_out)
+
+
+def _expect_clients(cluster: ScenarioCluster, scenario: Scenario) -> None:
+    """Let faults name the clients of a scenario before they run."""
+    if cluster.network_faults is not None:
+        cluster.network_faults.expect(frozenset(scenario.workload.nodes))

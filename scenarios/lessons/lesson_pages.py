@@ -28,6 +28,7 @@ class Question:
         number: from 1, within the lesson.
         asked: the seq at which the question is asked: an earlier decision is no news.
         right: the run's answer.
+        answered: the seq up to which the run goes on to show the answer.
         shown: events on the way to the answer that are worth a line.
         chain: from a fault, an admin act or the start down to the event behind the answer; empty if there is none.
         because: the reason, in words.
@@ -38,6 +39,7 @@ class Question:
     text: str
     choices: tuple[str, ...]
     right: LessonAnswer
+    answered: int
     shown: tuple[Event, ...]
     chain: tuple[Event, ...]
     because: str
@@ -109,6 +111,7 @@ class _PageBuilder:
             self._filled(page.ask, asked, asked, None),
             choices(self._run, page.answer, right, asked, page.choices, seed),
             right,
+            self._at,
             self._show(page.then_show, self._at),
             self._causes.story(right.evidence.seq, 0).chain if right.evidence else (),
             self._filled(page.because, asked, self._at, right),

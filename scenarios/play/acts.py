@@ -1,7 +1,7 @@
 """What was done to a cluster that is played with: steps of the scenario language, each with its time."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -16,10 +16,12 @@ class Act:
     Attributes:
         at_ms: the time of the run at which it was done: after everything that happened until then.
         step: the step's text, as in a timetable without its hyphen: `kill: controller`.
+        declares: topics, producers and groups that the step is the first to name, as a scenario file declares them.
     """
 
     at_ms: int
     step: str
+    declares: Mapping[str, Any] = field(default_factory=dict)
 
 
 def acts_until(acts: Sequence[Act], until_ms: int) -> list[Act]:

@@ -1,4 +1,4 @@
-"""The page of a cluster that is played with: the page of a run, with a clock and acts."""
+"""The page of a cluster that is played with: the page of a run, with a clock, acts and futures."""
 
 from pathlib import Path
 
@@ -10,21 +10,28 @@ from kcsim.scenarios.views.page.page import ASSETS as PAGE_ASSETS
 from kcsim.scenarios.views.page.page import SCRIPTS
 
 ASSETS = Path(__file__).parent / "assets"
+PLAY_SCRIPTS = (
+    *("acts.js", "act_menu.js", "act_things.js", "links.js", "consequences.js", "predict.js", "act_bar.js"),
+    *("server.js", "saved.js", "futures.js", "play.js"),
+)
+"""In the order of their dependencies."""
 
 
-def play_page(title: str, connects_to: str) -> str:
+def play_page(title: str, connects_to: str = "", saved: str = "") -> str:
     """Return the page.
 
     Args:
-        connects_to: the origin of the websocket: ws://127.0.0.1:8000.
+        connects_to: the origin of the websocket: ws://127.0.0.1:8000. Empty for a page that replays what was saved.
+        saved: what is replayed: JSON, deflated, base64.
     """
     drawn = {name: Markup(svg(name)) for name in MACHINES}
     return render_page(
         [ASSETS, PAGE_ASSETS],
         "play.html",
         ["page.css", "play.css"],
-        [*SCRIPTS, "acts.js", "play.js"],
+        [*SCRIPTS, *PLAY_SCRIPTS],
         connects_to=connects_to,
         title=title,
         diagrams=drawn,
+        saved=Markup(saved),
     )

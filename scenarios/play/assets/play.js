@@ -1,70 +1,85 @@
 "use strict";
 // A run that goes on: what the server sends is appended to the run, and what is done here is sent to it.
 
-const RECONNECT_MS = 1000;
 const GROW_EVERY_MS = 200;
 
 class Play {
   constructor() {
-    this.chosen = null;
     this.now_ms = 0;
+    this.reached_ms = -1; // until when the page has everything that happens
     this.growth = null;
     this.shownEnd = 0; // the place of the last event that the page shows
-    byId("act-steps").append(...COMMON_STEPS.map((value) => element("option", { value })));
+    this.bar = new ActBar((wanted) => this.send(wanted));
+    this.futures = new Futures((wanted) => this.send(wanted));
     this.listen();
     kcsim.ready = new Promise((resolve) => (this.resolve = resolve));
-    this.connect();
-  }
-
-  connect() {
-    this.socket = new WebSocket(`${location.href.replace(/^http/, "ws").replace(/[#?].*/, "")}stream`);
-    this.socket.addEventListener("message", ({ data }) => this.take(JSON.parse(data)));
-    this.socket.addEventListener("close", () => {
-      byId("connection").textContent = "The server does not answer; this is what was seen until now.";
-      setTimeout(() => this.connect(), RECONNECT_MS);
-    });
-    this.socket.addEventListener("open", () => (byId("connection").textContent = ""));
+    const saved = byId("saved").textContent;
+    this.server = saved ? new Saved(saved, (message) => this.take(message)) : new Server((message) => this.take(message));
   }
 
   send(wanted) {
-    if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(wanted));
+    this.server.send(wanted);
   }
 
   // --- what comes
 
   take(message) {
+    if (message.acts) this.bar.showActs(message.acts); // before the events that follow from them
     if (message.all) this.begin(message);
-    if (message.part) this.append(message);
+    if (message.parts) this.append(message.parts);
+    if (message.about && !message.all) this.showStory(message.about);
     if (message.clock) this.showClock(message.clock);
-    if (message.acts) this.showActs(message.acts);
-    if (message.scenario) saveText("play.yaml", message.scenario);
-    if (message.refused) byId("act-refused").textContent = `${seconds(message.refused.at_ms)}, ${message.refused.step}: ${message.refused.why}`;
+    if (message.forks) this.futures.show(message.forks);
+    if (message.compared) this.futures.compare(message);
+    if (message.scenario) saveText("play.yaml", message.scenario, "application/yaml");
+    if (message.shared) saveText("play.html", message.shared, "text/html");
+    if (message.problem) byId("act-refused").textContent = message.problem;
+    if (message.refused) this.bar.showRefused(message.refused);
   }
 
-  /** Show a run from its beginning: when the page opens, and when somebody has gone back. */
-  begin({ all: [first, ...more], about }) {
-    if (kcsim.run) {
-      location.reload(); // everything that is shown belongs to the other run
-      return;
+  /** Show a run from its beginning: when the page opens or connects again, and when another future is shown. */
+  begin({ all: [first, ...more], about, forks }) {
+    const isFirst = !kcsim.run;
+    const { run, histories, page } = kcsim;
+    const isSame = forks.now === this.futures.forks.now;
+    const seq = isFirst || !isSame || page.place >= this.shownEnd ? null : run.seqs[page.place];
+    if (isFirst) showRun({ about, ...first }, more);
+    else {
+      run.load({ about, ...first });
+      histories.load(first.changes, run.texts);
+      for (const part of more) this.join(part);
     }
-    if (first === undefined) return;
-    showRun({ about, ...first }, more);
+    this.complete(about);
     this.shownEnd = kcsim.run.length - 1;
-    kcsim.page.go(this.shownEnd, false);
-    this.showButtons();
+    if (isFirst) kcsim.page.go(kcsim.page.placeInAddress() ?? this.shownEnd, false);
+    else page.renew(seq === null ? this.shownEnd : run.placeFrom(seq));
+    if (!isSame) this.bar.begin();
+    this.bar.grow();
     this.resolve();
   }
 
-  /** Append a part of the run. It is shown a little later, with those that come until then. */
-  append({ part, about }) {
-    if (!kcsim.run) {
-      this.begin({ all: [part], about });
-      return;
-    }
-    kcsim.run.about = about;
+  join(part) {
     kcsim.run.append(part);
     kcsim.histories.append(part.changes, kcsim.run.texts);
+  }
+
+  /** Append parts of the run. They are shown a little later, with those that come until then. */
+  append(parts) {
+    for (const part of parts) this.join(part);
+    this.complete(kcsim.run.about);
     this.growth ??= setTimeout(() => this.grow(), GROW_EVERY_MS);
+  }
+
+  /** Take the story of the run, which is not sent with each event. */
+  showStory(about) {
+    this.complete(about);
+    this.growth ??= setTimeout(() => this.grow(), GROW_EVERY_MS);
+  }
+
+  /** Complete the facts about the run by those that each event changes. */
+  complete(about) {
+    const { run } = kcsim;
+    run.about = { ...about, events: run.length, last_ms: run.times.at(-1), stretches: [[0, run.length]] };
   }
 
   /** Show what was appended. Who has gone to an earlier event meanwhile stays there. */
@@ -73,64 +88,30 @@ class Play {
     this.growth = null;
     this.shownEnd = kcsim.run.length - 1;
     kcsim.page.grow(wasAtEnd);
-    this.showButtons();
+    this.bar.grow();
   }
 
-  showClock({ now_ms, speed, paused }) {
+  showClock({ now_ms, speed, paused, behind }) {
     this.now_ms = now_ms;
-    byId("clock-now").textContent = seconds(now_ms);
+    if (!behind) this.reached_ms = now_ms;
+    byId("clock-now").textContent = `${seconds(now_ms)}${behind && now_ms > (kcsim.run?.times.at(-1) ?? 0) + 1000 ? " …" : ""}`;
     byId("clock-pause").setAttribute("aria-pressed", String(paused));
     if (document.activeElement !== byId("clock-speed")) byId("clock-speed").value = String(speed);
-  }
-
-  showActs(acts) {
-    byId("act-list").replaceChildren(...acts.map(([at_ms, step]) => element("li", {}, `${seconds(at_ms)} ${step}`)));
+    this.futures.showClock(now_ms);
+    this.futures.showReached({ now_ms, behind });
   }
 
   // --- what is done
-
-  act(step) {
-    byId("act-refused").textContent = "";
-    this.send({ act: step });
-  }
-
-  choose(broker) {
-    this.chosen = broker;
-    this.showButtons();
-  }
-
-  showButtons() {
-    const { run, histories } = kcsim;
-    if (!histories) return;
-    const names = histories.namesOf("process").filter((name) => name.startsWith(BROKER));
-    const broker = this.chosen ?? names[0];
-    if (broker === undefined) return;
-    const state = histories.at(run.length - 1, "process", broker) ?? "unknown";
-    const choice = element("select", { "aria-label": "Broker", onchange: (event) => this.choose(event.target.value) },
-      names.map((name) => element("option", { value: name, selected: name === broker }, name)));
-    if (!byId("act-buttons").contains(document.activeElement)) {
-      byId("act-buttons").replaceChildren(choice, ...actButtons(broker, state, (step) => this.act(step)));
-    }
-  }
 
   listen() {
     byId("clock-pause").addEventListener("click", () => this.togglePause());
     byId("clock-next").addEventListener("click", () => this.send({ next: true }));
     byId("clock-speed").addEventListener("change", (event) => this.send({ speed: Number(event.target.value) }));
     byId("clock-save").addEventListener("click", () => this.send({ save: true }));
+    byId("clock-share").addEventListener("click", () => this.send({ share: true }));
     byId("clock-back").addEventListener("click", () => this.send({ back: kcsim.run.times[kcsim.page.place] }));
-    byId("act-form").addEventListener("submit", (event) => {
-      event.preventDefault();
-      const text = byId("act-text").value.trim();
-      if (text) this.act(text);
-      byId("act-text").value = "";
-    });
-    byId("cluster").addEventListener("click", (event) => {
-      const card = event.target.closest("[data-broker]");
-      if (card) this.choose(`${BROKER}${card.dataset.broker}`);
-    });
     document.addEventListener("keydown", (event) => {
-      if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (isTyping(event)) return;
       if (event.key === "p") this.togglePause();
       if (event.key === "n") this.send({ next: true });
     });
@@ -142,8 +123,8 @@ class Play {
 }
 
 /** Let the browser save a text as a file. */
-function saveText(name, text) {
-  const link = element("a", { href: URL.createObjectURL(new Blob([text], { type: "application/yaml" })), download: name });
+function saveText(name, text, type) {
+  const link = element("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
   link.click();
   URL.revokeObjectURL(link.href);
 }

@@ -493,6 +493,23 @@ def test_healing_some_links_leaves_the_others_as_they_are() -> None:
     assert play(script) == (100 + 2 * SIMULATED_DELAY_MS, ("AdminAct", "from broker-1 to broker-2, 1 link in trouble"))
 
 
+def test_what_is_healed_is_named_in_columns_and_a_fault_that_ends_by_itself_leads_to_its_end() -> None:
+    """A reader of the log knows the state of each link without reading texts."""
+
+    async def script(place: Place) -> list[Event]:
+        cut = place.faults.partition(THERE, for_ms=100)
+        await place.runtime.sleep_ms(200)
+        place.faults.partition(BETWEEN)
+        place.faults.heal(BETWEEN)
+        ended, healed = [event for event in place.log.events if event.op == "heal"]
+        assert ended.cause == cut
+        assert (healed.cause, healed.both_ways) == (None, True)
+        return [ended, healed]
+
+    for event in play(script):
+        assert (event.sources, event.targets) == (["broker-1"], ["broker-2"])
+
+
 def test_a_fault_for_a_while_ends_by_itself_unless_it_was_healed_or_outdone() -> None:
     async def script(place: Place) -> Any:
         place.faults.partition(BETWEEN, for_ms=1_000)

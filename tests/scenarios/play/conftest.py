@@ -10,26 +10,39 @@ import uvicorn
 
 from kcsim.scenarios.play.played_cluster import PlayedCluster
 from kcsim.scenarios.play.server import PlayServer
-from tests.scenarios.play.watched_runs import FIRST, PATIENCE_S, SCENARIO
+from kcsim.zk.servers.free_ports import claimed_port
+from tests.scenarios.play.watched_runs import PATIENCE_S, played_cluster
 
 
 @contextmanager
-def served() -> Iterator[PlayServer]:
-    """Serve a cluster of three brokers until the end of the context."""
-    cluster = PlayedCluster(SCENARIO, 1, FIRST)
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        played = PlayServer(cluster, listening.getsockname()[1])
-        server = uvicorn.Server(uvicorn.Config(played.app, log_level="error", timeout_graceful_shutdown=1))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+def listening(played: PlayServer, port: int) -> Iterator[None]:
+    """Let a server listen at a port of 127.0.0.1 until the end of the context."""
+    with socket.socket() as bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # also right after another one has listened there
+        bound.bind(("127.0.0.1", port))
+        config = uvicorn.Config(played.app, log_level="error", ws="websockets-sansio", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
         try:
             end = time.monotonic() + PATIENCE_S
             while not server.started:
                 assert time.monotonic() < end
                 time.sleep(0.02)
-            yield played
+            yield
         finally:
             server.should_exit = True
             thread.join()
-            cluster.close()
+
+
+@contextmanager
+def served(cluster: PlayedCluster | None = None) -> Iterator[PlayServer]:
+    """Serve a cluster until the end of the context, one of three brokers if none is given."""
+    cluster = played_cluster() if cluster is None else cluster
+    try:
+        with claimed_port() as port:
+            played = PlayServer(cluster, port)
+            with listening(played, port):
+                yield played
+    finally:
+        cluster.close()

@@ -1,19 +1,23 @@
 """Who may open the page of a played cluster, and act on it."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from contextlib import suppress
 from http.client import HTTPConnection
+from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
+from kcsim.scenarios.play.page_queue import PageQueue
 from kcsim.scenarios.play.server import PlayServer
 from tests.scenarios.play.conftest import served
-from tests.scenarios.play.watched_runs import PATIENCE_S
+from tests.scenarios.play.watched_runs import PATIENCE_S, Watched, played_cluster
 
 
 def get(server: PlayServer, path: str | None = None, headers: Mapping[str, str] | None = None) -> tuple[int, str]:
@@ -58,12 +62,82 @@ def until_closed(socket: ClientConnection) -> None:
 
 
 def test_a_page_that_asks_for_nonsense_is_disconnected_and_others_go_on() -> None:
-    with served() as server:
-        address, origin = server.address.replace("http", "ws") + "stream", Origin(server.address.rsplit("/", 2)[0])
-        with connect(address, origin=origin, max_size=None) as one, connect(address, origin=origin, max_size=None) as other:
-            one.send("no JSON")
-            until_closed(one)
-            other.send(json.dumps({"act": "kill: broker-9"}))
-            while "refused" not in (message := json.loads(other.recv(PATIENCE_S))):
+    with served() as server, connected(server) as one, connected(server) as other:
+        one.send("no JSON")
+        until_closed(one)
+        other.send(json.dumps({"act": "kill: broker-9"}))
+        while "refused" not in (message := json.loads(other.recv(PATIENCE_S))):
+            pass
+        assert message["refused"]["step"] == "kill: broker-9"
+
+
+def connected(server: PlayServer, **options: Any) -> ClientConnection:
+    """Return a websocket as that of a page of the server. It takes its time: nobody asks whether it is still there."""
+    origin = Origin(server.address.rsplit("/", 2)[0])
+    address = server.address.replace("http", "ws") + "stream"
+    page: ClientConnection = connect(address, origin=origin, max_size=None, ping_interval=None, **options)
+    return page
+
+
+def events_until_paused(page: ClientConnection) -> int:
+    """Read what a page is sent until the run waits. Returns: how many events the page has then."""
+    events = 0
+    while True:
+        message = json.loads(page.recv(PATIENCE_S))
+        if "all" in message:
+            events = 0
+        events += sum(len(part["rank"]) for part in (*message.get("all", ()), *message.get("parts", ())))
+        clock = message.get("clock", {})
+        if clock.get("paused") and not clock["behind"]:
+            return events
+
+
+def test_a_page_that_does_not_read_has_no_effect_on_the_cluster_and_on_other_pages() -> None:
+    """A browser suspends pages that nobody looks at. What such a page was not sent, it is sent when it reads again."""
+    cluster = played_cluster()
+    with served(cluster) as server:
+        with connected(server, max_queue=1) as suspended, connected(server) as other:
+            other.send(json.dumps({"act": "kill: controller"}))
+            other.send(json.dumps({"speed": 100.0}))
+            while json.loads(other.recv(PATIENCE_S)).get("clock", {}).get("now_ms", 0) < 30_000:
                 pass
-            assert message["refused"]["step"] == "kill: broker-9"
+            other.send(json.dumps({"paused": True}))
+            while "clock" not in (message := json.loads(other.recv(PATIENCE_S))) or not message["clock"]["paused"]:
+                pass
+            seen_by_suspended = events_until_paused(suspended)
+        with connected(server) as new:
+            assert events_until_paused(new) == seen_by_suspended
+        events = [msgspec.json.encode(event) for event in cluster.events]
+    rerun = Watched(cluster.now_ms, planned=cluster.acts)
+    assert len(events) == seen_by_suspended
+    assert events == [msgspec.json.encode(event) for event in rerun.events[: len(events)]]
+
+
+def test_a_page_is_sent_everything_again_when_it_has_not_taken_too_much() -> None:
+    everything = iter(["all 1", "all 2"])
+
+    async def taken() -> list[str]:
+        page = PageQueue(lambda: next(everything), most_waiting=5)
+        page.put("before the page was there")
+        messages = [await page.get()]
+        page.put("one")
+        page.put("2")
+        messages += [await page.get(), await page.get()]
+        page.put("three")
+        page.put("4")
+        page.put("5")
+        return [*messages, await page.get()]
+
+    assert asyncio.run(taken()) == ["all 1", "one", "2", "all 2"]
+
+
+def test_the_saved_scenario_has_expectations() -> None:
+    with served() as server, connected(server) as page:
+        page.send(json.dumps({"speed": 100.0}))
+        while json.loads(page.recv(PATIENCE_S)).get("clock", {}).get("now_ms", 0) < 5_000:
+            pass
+        page.send(json.dumps({"save": True}))
+        while "scenario" not in (message := json.loads(page.recv(PATIENCE_S))):
+            pass
+    assert message["scenario"].startswith("# kcsim run FILE --zookeeper simulated --seed 1\nname: three\n")
+    assert "controller-epoch: 1" in message["scenario"]

@@ -1,5 +1,6 @@
 """What pages receive of a cluster, and how it goes back and is saved."""
 
+import json
 from typing import Any
 
 from kcsim.brokers.cluster.cluster import Cluster
@@ -9,8 +10,9 @@ from kcsim.brokers.cluster.zookeeper_choice import ZooKeeperChoice
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.engine.runner import cluster_spec, run_scenario
 from kcsim.scenarios.language.scenario_file import load_text
+from kcsim.scenarios.language.yaml_text import yaml_text
 from kcsim.scenarios.play.played_cluster import PlayedCluster
-from tests.scenarios.play.watched_runs import FIRST, SCENARIO
+from tests.scenarios.play.watched_runs import played_cluster
 
 
 def played(cluster: PlayedCluster, seconds: int) -> None:
@@ -25,7 +27,8 @@ def kinds(cluster: PlayedCluster) -> list[tuple[int, str]]:
     """Return the time and the kind of each event, as the parts for the page have them."""
     texts: list[str] = []
     found, t_ms = [], 0
-    for part in cluster.stream.parts:
+    for happened in cluster.parts:
+        part = json.loads(happened.part)
         texts += part["texts"]
         for delta, kind in zip(part["t_ms"], part["kind"], strict=True):
             t_ms += delta
@@ -33,14 +36,22 @@ def kinds(cluster: PlayedCluster) -> list[tuple[int, str]]:
     return found
 
 
+def story(cluster: PlayedCluster) -> dict[str, Any]:
+    cluster.ask_for_story()
+    cluster.finish_passing()
+    found: dict[str, Any] = json.loads(cluster.fork.run.about)["story"]
+    return found
+
+
 def test_going_back_keeps_the_past_and_forgets_what_came_after() -> None:
-    cluster = PlayedCluster(SCENARIO, 1, FIRST)
+    cluster = played_cluster()
     played(cluster, 5)
     cluster.act("kill: controller")
     played(cluster, 15)
     before = kinds(cluster)
     assert [kind for _, kind in before].count("ElectionWon") == 2
     cluster.go_back(4_000)
+    cluster.finish_passing()
     cluster.take()
     assert cluster.is_paused
     assert kinds(cluster) == [(at_ms, kind) for at_ms, kind in before if at_ms <= 4_000]
@@ -51,20 +62,20 @@ def test_going_back_keeps_the_past_and_forgets_what_came_after() -> None:
 
 
 def test_the_story_grows_with_the_run() -> None:
-    cluster = PlayedCluster(SCENARIO, 1, FIRST)
+    cluster = played_cluster()
     played(cluster, 3)
-    early: dict[str, Any] = cluster.stream.about("three", 1)
+    early = story(cluster)
     cluster.act("kill: controller")
     played(cluster, 15)
-    late = cluster.stream.about("three", 1)
+    late = story(cluster)
     cluster.close()
-    assert [broker is None for broker, *_ in early["story"]["controllers"]] == [False]
-    assert [broker is None for broker, *_ in late["story"]["controllers"]] == [False, True, False]
-    assert "was killed at 3.00 s" in late["story"]["sentences"][0]
+    assert [broker is None for broker, *_ in early["controllers"]] == [False]
+    assert [broker is None for broker, *_ in late["controllers"]] == [False, True, False]
+    assert "was killed at 3.00 s" in late["sentences"][0]
 
 
 def test_one_event_after_another() -> None:
-    cluster = PlayedCluster(SCENARIO, 1, FIRST)
+    cluster = played_cluster()
     for _ in range(5):
         before = len(kinds(cluster))
         cluster.next_event()
@@ -75,14 +86,14 @@ def test_one_event_after_another() -> None:
 
 
 def test_what_was_done_is_a_scenario_with_the_same_outcome() -> None:
-    cluster = PlayedCluster(SCENARIO, 1, FIRST)
+    cluster = played_cluster()
     played(cluster, 5)
     cluster.act("kill: controller\nas: old")
     cluster.act("kill: broker-9")
     played(cluster, 15)
     cluster.act("start: old")
     played(cluster, 5)
-    loaded = load_text(cluster.as_scenario(), "play")
+    loaded = load_text(yaml_text(cluster.as_tree()), "play")
     cluster.close()
     assert [step.verb() for step in loaded.scenario.timetable] == ["start", "create-topic", "kill", "start"]
 

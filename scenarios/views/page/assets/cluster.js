@@ -29,6 +29,7 @@ function showCluster(panel, run, histories, controllers, place) {
   const brokers = brokersAt(histories, controllers, place, partitions);
   const clients = [...histories.allAt(place, "owned")].sort((a, b) => byName(a[0], b[0]));
   panel.replaceChildren(
+    element("h2", { class: "hidden" }, "The cluster"),
     summary(run, histories, controllers, place, partitions, brokers),
     clients.length ? consumersPart(histories, place, clients) : "",
     element("ul", { class: brokers.length > 12 ? "cards small" : "cards", "aria-label": "Brokers" }, brokers.map(brokerCard)),
@@ -157,7 +158,7 @@ function consumersPart(histories, place, clients) {
     const [sign, word] = STATES[state] ?? STATES.unknown;
     return element(
       "li",
-      { class: `card ${state}` },
+      { class: `card ${state}`, "data-consumer": name },
       element("h3", {}, name, element("span", { class: "state" }, `${sign} ${word}`)),
       owned.length ? chips("consumes", "→", [...owned]) : element("p", { class: "muted" }, "consumes nothing"),
     );
@@ -182,9 +183,9 @@ function partitionTable(histories, place, partitions, most = MOST_ROWS, choose =
     if (adding.length || removing.length) words.push(`moves: + ${adding.join(", ") || "none"}, − ${removing.join(", ") || "none"}`);
     const label = choose ? element("button", { type: "button", class: "link", onclick: () => choose(name) }, name) : name;
     const cells = [label, leader < 0 ? "none" : leader, epoch ?? "", isr.join(", "), replicas.join(", "), words.filter(Boolean).join(", ")];
-    return element("tr", { class: flags || halted([0, leader]) ? "bad" : null }, cells.map((cell) => element("td", {}, cell)));
+    return element("tr", { class: flags || halted([0, leader]) ? "bad" : null, "data-partition": name }, cells.map((cell) => element("td", {}, cell)));
   };
-  const head = ["Partition", "Leader", "Epoch", "ISR", "Replicas", ""].map((name) => element("th", { scope: "col" }, name));
+  const head = ["Partition", "Leader", "Epoch", "ISR", "Replicas", "Trouble"].map((name) => element("th", { scope: "col" }, name));
   const left = sorted.length - most;
   return element(
     "div",

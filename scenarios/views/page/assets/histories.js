@@ -8,6 +8,11 @@ const NOTHING = { at: [], values: [] };
 
 class Histories {
   constructor(changes, texts) {
+    this.load(changes, texts);
+  }
+
+  /** Take the changes of a run in place of those before. */
+  load(changes, texts) {
     this.families = new Map();
     this.places = new Map(); // family -> the index of the event of each change, ascending
     this.names = new Map();

@@ -38,7 +38,7 @@ class Diagram {
     const nodes = [...new Set(rows.map((row) => run.node(row)))].sort(byKindAndName);
     const width = TIMES_WIDTH + nodes.length * COLUMN_WIDTH;
     const height = (rows.length + 1) * ROW_HEIGHT + 10;
-    const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Messages between ${nodes.join(", ")}` });
+    const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": `Messages between ${nodes.join(", ")}` });
     const x = (node) => TIMES_WIDTH + nodes.indexOf(node) * COLUMN_WIDTH + COLUMN_WIDTH / 2;
     const y = (i) => (i + 1.2) * ROW_HEIGHT;
     const at = new Map(rows.map((row, i) => [row, i]));

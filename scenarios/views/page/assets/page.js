@@ -127,6 +127,16 @@ class Page {
 
   // --- a run that goes on
 
+  /** Show another run, which the run's objects have taken in place of the one before. */
+  renew(place) {
+    this.pause();
+    this.kinds = null;
+    this.scale.clock.length = 0;
+    this.place = Math.min(place, this.run.length - 1);
+    this.scale.fit();
+    this.grow(false);
+  }
+
   /** Show what was appended to the run. A page that shows the last event moves on to the new last one. */
   grow(wasAtEnd) {
     this.scale.grow();
@@ -437,14 +447,20 @@ class Page {
 /** The page's interface for programs: kcsim.stateAt(place), kcsim.go(place), … */
 const kcsim = {};
 
-/** Show a run. Args: more: the parts that follow the first one, if the run goes on. */
-function showRun(content, more = []) {
+/** Return a run and its histories from the parts that it was written in. */
+function joined(content, more) {
   const run = new Run(content);
   const histories = new Histories(content.changes, content.texts);
   for (const part of more) {
     run.append(part);
     histories.append(part.changes, run.texts);
   }
+  return { run, histories };
+}
+
+/** Show a run. Args: more: the parts that follow the first one, if the run goes on. */
+function showRun(content, more = []) {
+  const { run, histories } = joined(content, more);
   const page = new Page(run, histories);
   Object.assign(kcsim, { run, histories, page, stateAt: (place) => stateAt(histories, place), go: (place) => page.go(place) });
 }

@@ -31,6 +31,11 @@ function appendAll(list, more) {
 
 class Run {
   constructor(content) {
+    this.load(content);
+  }
+
+  /** Take a run, its first part at least, in place of the one before. */
+  load(content) {
     this.about = content.about;
     this.texts = content.texts;
     this.seqs = summed(content.seq);

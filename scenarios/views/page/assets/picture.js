@@ -396,7 +396,7 @@ class Picture {
   /** Draw round times at equal distances. */
   drawTimes(pen) {
     const { scale } = this;
-    const [begin, whole] = [scale.clock[0], scale.clock.at(-1) - scale.clock[0]];
+    const [begin, whole] = [scale.clock[0], scale.whole];
     const shown = whole * (scale.to - scale.from);
     if (shown <= 0) return;
     const least = (shown * 96) / this.plot; // a label for each 96 pixels at most

@@ -6,6 +6,7 @@ class Scale {
   constructor(run) {
     this.run = run;
     this.clock = [];
+    this.until_ms = 0; // the axis goes on to this time, if the run does not
     this.grow();
     this.mode = "time";
     this.from = 0;
@@ -19,11 +20,15 @@ class Scale {
     for (let i = clock.length; i < run.length; i++) clock.push(Math.max(run.times[i], clock[i - 1] ?? run.times[i]));
   }
 
+  /** How much time there is on the axis, in ms. */
+  get whole() {
+    return Math.max(this.clock.at(-1), this.until_ms) - this.clock[0];
+  }
+
   /** Return the position of an event in the whole run: 0 to 1. */
   part(place) {
-    const { clock } = this;
+    const { clock, whole } = this;
     const { length } = clock;
-    const whole = clock[length - 1] - clock[0];
     const byEvents = length > 1 ? place / (length - 1) : 0;
     const byTime = whole > 0 ? (clock[place] - clock[0]) / whole : byEvents;
     if (this.mode === "both") return (byTime + byEvents) / 2;

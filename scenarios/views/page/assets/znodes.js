@@ -73,7 +73,7 @@ class Tree {
       if (details.open && !isFilled) fill();
       isFilled = isFilled || details.open;
     });
-    return element("li", {}, details);
+    return element("li", { "data-znode": path }, details);
   }
 
   content([data, version, czxid, mzxid, isEphemeral, owner]) {

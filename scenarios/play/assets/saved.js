@@ -1,0 +1,34 @@
+"use strict";
+// A play that was saved in the page: it answers as the server did, as far as no run has to go on for that.
+
+class Saved {
+  /** `take` is called with each message. */
+  constructor(text, take) {
+    this.take = take;
+    document.body.classList.add("saved");
+    unpacked(text).then((saved) => {
+      this.saved = saved;
+      this.show(saved.forks.now);
+    });
+  }
+
+  show(number) {
+    const { forks, futures } = this.saved;
+    const { now_ms, acts, about, parts } = futures[number];
+    const clock = { now_ms, speed: 1, paused: true, behind: false };
+    const copy = structuredClone({ all: parts, about }); // a run expands its parts in place
+    this.take({ ...copy, acts, clock, forks: { ...forks, now: number } });
+    this.now = number;
+  }
+
+  send(wanted) {
+    const { comparisons, futures } = this.saved;
+    if (wanted.future !== undefined) this.show(wanted.future);
+    if (wanted.save) this.take({ scenario: futures[this.now].scenario });
+    if (wanted.compare !== undefined) {
+      const compared = comparisons[`${wanted.compare} ${this.now}`];
+      if (compared === undefined) this.take({ problem: "These two were not compared when the page was saved." });
+      else this.take({ compared, ...structuredClone({ other: futures[wanted.compare].parts, other_about: futures[wanted.compare].about }) });
+    }
+  }
+}

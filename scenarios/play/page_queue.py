@@ -1,0 +1,58 @@
+"""What is to be sent to one page."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+MOST_WAITING = 4_000_000
+"""In characters. A page that does not take them is suspended, or too slow."""
+
+
+class PageQueue:
+    """The messages for a page, in order; a bounded number of them.
+
+    If the page does not take its messages, they are dropped. When it takes some again, it is sent everything anew. So it is
+    with a page that has just connected.
+
+    Args:
+        everything: returns the message with all that the messages so far have said.
+        most_waiting: in characters.
+    """
+
+    def __init__(self, everything: Callable[[], str], most_waiting: int = MOST_WAITING) -> None:
+        self._everything = everything
+        self._most_waiting = most_waiting
+        self._waiting: deque[str] = deque()
+        self._size = 0
+        self._is_behind = True
+        self._changed = asyncio.Event()
+        self._changed.set()
+
+    def put(self, message: str) -> None:
+        if self._is_behind:
+            return
+        self._waiting.append(message)
+        self._size += len(message)
+        if self._size > self._most_waiting:
+            self.begin_anew()
+        self._changed.set()
+
+    def begin_anew(self) -> None:
+        """Drop what is waiting, and send everything instead."""
+        self._waiting.clear()
+        self._size = 0
+        self._is_behind = True
+        self._changed.set()
+
+    async def get(self) -> str:
+        """Return the next message, as soon as there is one."""
+        await self._changed.wait()
+        if self._is_behind:
+            self._is_behind = False
+            message = self._everything()
+        else:
+            message = self._waiting.popleft()
+            self._size -= len(message)
+        if not self._waiting:
+            self._changed.clear()
+        return message

@@ -1,0 +1,37 @@
+"""A played cluster as one page that needs no server: all futures, what was done in each, and how they differ."""
+
+import base64
+import json
+import zlib
+
+from kcsim.scenarios.play.fork_comparison import compared
+from kcsim.scenarios.play.page_messages import about_text, acts_in_page, as_json, fork_in_page, scenario_text
+from kcsim.scenarios.play.play_page import play_page
+from kcsim.scenarios.play.played_cluster import PlayedCluster
+
+MOST_PAIRS = 10
+"""With more pairs of futures than these, each is compared with the one from whose past it was begun, only."""
+
+
+def shared_page(cluster: PlayedCluster) -> str:
+    """Return the page. It has the same modules as the page that the server sends, and what that would be sent."""
+    forks = list(cluster.forks.values())
+    pairs = [(one, other) for one in forks for other in forks if one is not other]
+    if len(pairs) > MOST_PAIRS:
+        pairs = [(one, other) for one, other in pairs if other.origin == one.number]
+    whole = {
+        "forks": {"now": cluster.fork.number, "all": [fork_in_page(fork) for fork in forks]},
+        "futures": {
+            str(fork.number): {
+                "now_ms": fork.now_ms,
+                "scenario": scenario_text(cluster.as_tree(fork), cluster.seed),
+                "acts": acts_in_page(fork.acts_with_refusals),
+                "about": json.loads(about_text(fork)),
+                "parts": [json.loads(part.part) for part in list(fork.run.parts)],
+            }
+            for fork in forks
+        },
+        "comparisons": {f"{one.number} {other.number}": compared(one, other) for one, other in pairs},
+    }
+    packed = base64.b64encode(zlib.compress(as_json(whole).encode("utf-8", "surrogatepass"), 9)).decode()
+    return play_page(cluster.scenario.name, saved=packed)

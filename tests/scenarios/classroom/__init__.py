@@ -1,0 +1,1 @@
+"""Tests of lessons on pages, alone and with a class."""
