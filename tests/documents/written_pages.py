@@ -32,6 +32,7 @@ COLUMNS = 80
 PROMPT = "$ "
 ANYTHING = "…"
 CHECKED = "checked"
+RECORDINGS = "tests/vectors"
 WITHIN_S = 600
 COMMAND_ENDS = frozenset({"|", ";", "&&", "||", "&", ">", "2>", "<"})
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^`\n]*)$")
@@ -214,8 +215,11 @@ def agrees(shown: Sequence[str], printed: str) -> bool:
 
 
 def keep_files(file: str, folder: Path) -> None:
-    """Write the checked scenarios and test files of a page into a folder."""
+    """Write the checked scenarios and test files of a page into a folder; link the recordings that its commands read."""
     for block in split_blocks(file)[0]:
+        if block.is_checked and RECORDINGS in block.text and not (folder / RECORDINGS).exists():
+            (folder / RECORDINGS).parent.mkdir()
+            (folder / RECORDINGS).symlink_to(ROOT / RECORDINGS)
         if block.is_checked and block.language == "yaml":
             (name,) = re.findall(r"^name: (\S+)$", block.text, re.MULTILINE)
             (folder / f"{name}.yaml").write_text(block.text, encoding="utf-8")
