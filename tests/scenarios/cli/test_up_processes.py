@@ -83,7 +83,8 @@ def test_a_controller_that_is_killed_and_one_that_is_paused_are_followed_live(tm
         assert kcsim("fault", "heal", "all").exit_code == 0
         refused = kcsim("step", "slow-follower: broker-2\nrate: 5")
         assert (refused.exit_code, refused.stdout) == (64, "")
-        assert refused.stderr == "slow-follower: how fast the process of a broker replicates cannot be set from outside\n"
+        reason = "how fast the process of a broker replicates cannot be set from outside"
+        assert refused.stderr == f"slow-follower: {reason}; slow-link limits what it gets, in bytes\n"
         in_sync = "wait: {in-sync: all, within: 300s}"
         done = "wait: {znode: {path: /admin/reassign_partitions, exists: false}, within: 300s}"
         moved = kcsim("step", in_sync, "reassign: {orders-0: [1, 2]}", done, in_sync)
