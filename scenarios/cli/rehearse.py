@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.setting_option import parse_settings
+from kcsim.scenarios.cli.setting_option import SettingsOfAllBrokers, parse_settings
 from kcsim.scenarios.cli.snapshot_argument import SnapshotArgument, read_snapshot_argument
 
 if TYPE_CHECKING:
@@ -44,14 +43,7 @@ def rehearse(
         typer.Option(metavar="BROKER[:RACK]", help="A broker that is started before the plan; may be repeated."),
     ] = None,
     down: Annotated[float, typer.Option(min=1, metavar="MINUTES", help="How long a broker that dies stays dead.")] = 10,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            autocompletion=completion.settings,
-            help="A setting of all brokers, from the beginning; may be repeated.",
-        ),
-    ] = None,
+    setting: SettingsOfAllBrokers = None,
     runs: Annotated[
         int, typer.Option(min=1, metavar="N", help="The most runs for each kind of failure; more are a sample.")
     ] = 40,

@@ -5,11 +5,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import ExitStatus, fail
 
 if TYPE_CHECKING:
     from kcsim.brokers.config import Value
 
+SettingsOfAllBrokers = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        autocompletion=completion.settings,
+        help="A setting of all brokers, from the beginning; may be repeated.",
+    ),
+]
 HardeningOption = Annotated[
     bool,
     typer.Option(

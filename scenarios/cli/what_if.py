@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kcsim.scenarios.cli import completion
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
-from kcsim.scenarios.cli.setting_option import parse_settings
+from kcsim.scenarios.cli.setting_option import SettingsOfAllBrokers, parse_settings
 from kcsim.scenarios.cli.snapshot_argument import SnapshotArgument, read_snapshot_argument
 
 if TYPE_CHECKING:
@@ -36,14 +35,7 @@ def what_if(
     restart_rolling: Annotated[
         bool, typer.Option("--restart-rolling", help="Then restart all running brokers, one after another.")
     ] = False,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            autocompletion=completion.settings,
-            help="A setting of all brokers, from the beginning; may be repeated.",
-        ),
-    ] = None,
+    setting: SettingsOfAllBrokers = None,
     sample: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="With any-1 or any-2: try only so many losses, drawn at random.")
     ] = None,

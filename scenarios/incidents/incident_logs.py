@@ -183,7 +183,7 @@ class _BrokerLogsReader:
                 raise IncidentLogsError(f"{file}:{record.line}: {why}")
         owners = gathered.owners[file]
         if len(owners) != 1:
-            return  # the files of several brokers in one: its lines cannot be told apart
+            return  # the files of several brokers in one: its lines do not name their broker
         (owner,) = owners
         for t_ms, record in records:
             self.lines[owner].append(t_ms)

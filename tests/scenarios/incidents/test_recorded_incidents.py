@@ -41,7 +41,7 @@ FAULTS_OF_RECORDINGS = {
     "reassign-leader-out": ("orders-0", FaultKind.REASSIGNED),
     "shutdown-leader": ("broker-2", FaultKind.STOPPED),
 }
-ALL = {**{f"kafka-incidents/{name}": of for name, of in FAULTS.items()}} | {
+ALL = {f"kafka-incidents/{name}": of for name, of in FAULTS.items()} | {
     f"kafka-logs/{name}": of for name, of in FAULTS_OF_RECORDINGS.items()
 }
 
