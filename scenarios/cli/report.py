@@ -1,6 +1,5 @@
 """kcsim report: a run as one HTML page, to be read in a browser."""
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
+from kcsim.scenarios.cli.page_file import check_page_file, write_page_file
 
 if TYPE_CHECKING:
     from kcsim.scenarios.views.page.report import PageReport
@@ -48,11 +48,7 @@ def report(
     Exit status: 0 written, 2 it cannot be written, or the trace is incomplete (the page has the part before), 64 there is no
     such trace, or the page exists already.
     """
-    if out.exists() and not force:
-        fail(f"--out: {out} is there already; name another file, or write over it with --force", ExitStatus.USAGE)
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        what = "is a directory" if out.is_dir() else f"there is no directory {out.parent}"
-        fail(f"--out: {out}: {what}", ExitStatus.USAGE)
+    check_page_file("--out", out, force)
     from kcsim.scenarios.views.page.report import EmptyTraceError
     from kcsim.scenarios.views.page.report import report as report_of
     from kcsim.scenarios.views.trace.event_range import event_range_between
@@ -66,24 +62,11 @@ def report(
         fail(str(error), ExitStatus.USAGE)
     except OSError as error:
         fail(f"{trace}: {error.strerror or error}", ExitStatus.USAGE)
-    _write(out, made.html)
+    write_page_file("--out", out, made.html)
     _print_summary(out, made)
     if made.problem is not None:
         print(f"{made.problem}; what came after that is not in the page", file=sys.stderr)
         raise CommandExit(ExitStatus.UNDECIDED)
-
-
-def _write(out: Path, page: str) -> None:
-    """Write the whole page or nothing: a partial page would open in a browser and show a part of the run only."""
-    beside = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        try:
-            beside.write_text(page, encoding="utf-8")
-            beside.replace(out)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        fail(f"--out: {out}: {error.strerror or error}", ExitStatus.UNDECIDED)
 
 
 def _print_summary(out: Path, made: "PageReport") -> None:

@@ -5,12 +5,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
+from kcsim.scenarios.cli.page_file import check_page_file, write_page_file
 from kcsim.scenarios.cli.setting_option import SettingsOfAllBrokers, parse_settings
 from kcsim.scenarios.cli.snapshot_argument import SnapshotArgument, read_snapshot_argument
 
@@ -20,6 +23,14 @@ if TYPE_CHECKING:
     from kcsim.scenarios.what_if.what_if_run import Loss, WhatIfQuestion
 
 RANKED = 20
+
+
+class Display(NamedTuple):
+    """How an answer is shown. Attributes: everything: all partitions, brokers and losses; page: the file of a page, too."""
+
+    everything: bool
+    output: OutputFormat
+    page: Path | None
 
 
 def what_if(
@@ -45,6 +56,11 @@ def what_if(
         bool, typer.Option("--all", help="Name all partitions, brokers and losses, however many.")
     ] = False,
     output: Annotated[OutputFormat, typer.Option(help="How to print it.")] = OutputFormat.TABLE,
+    page: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the answer as a page for the browser, too, which needs no network."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write the page over a file that is there.")] = False,
 ) -> None:
     """Ask what happens to the cluster of a snapshot. The controller itself answers, in a simulated cluster in that state.
 
@@ -55,12 +71,15 @@ def what_if(
     kcsim what-if cluster.json --lose broker-7
     kcsim what-if cluster.json --lose rack=b --lose broker-1 --setting unclean.leader.election.enable=true
     kcsim what-if cluster.json --restart-rolling
-    kcsim what-if cluster.json --lose any-2
+    kcsim what-if cluster.json --lose any-2 --page losses.html
 
-    Exit status: 0 answered, 2 the simulated cluster did not come to rest, 4 KRaft controls the cluster, 64 wrong input.
+    Exit status: 0 answered, 2 the simulated cluster did not come to rest, 4 KRaft controls the cluster, 64 wrong input, or
+    the page exists already.
     """
     from kcsim.scenarios.what_if.what_if_run import WhatIfQuestion
 
+    if page is not None:
+        check_page_file("--page", page, force)
     settings = parse_settings(setting)
     snapshot = read_snapshot_argument(file)
     if snapshot.kraft_controller is not None:
@@ -71,11 +90,11 @@ def what_if(
     if sweep is None:
         if sample is not None:
             fail("--sample goes with --lose any-1 or any-2", ExitStatus.USAGE)
-        _answer(snapshot, question, everything, output)
+        _answer(snapshot, question, Display(everything, output, page))
         return
     if restart_rolling:
         fail("--restart-rolling does not go with any-1 and any-2", ExitStatus.USAGE)
-    _rank(snapshot, question, sweep, jobs, everything, output)
+    _rank(snapshot, question, sweep, jobs, Display(everything, output, page))
 
 
 def _losses(
@@ -97,16 +116,20 @@ def _losses(
         fail(f"--lose: {error}", ExitStatus.USAGE)
 
 
-def _answer(snapshot: "ControlPlaneSnapshot", question: "WhatIfQuestion", everything: bool, output: OutputFormat) -> None:
+def _answer(snapshot: "ControlPlaneSnapshot", question: "WhatIfQuestion", display: Display) -> None:
     from kcsim.scenarios.what_if.answer_text import answer_json, answer_lines
     from kcsim.scenarios.what_if.what_if_run import ask_what_if
 
     with _exit_on_failed_runs():
         answer = ask_what_if(snapshot, question)
-    if output is OutputFormat.JSON:
+    if display.page is not None:
+        from kcsim.scenarios.what_if.what_if_page import answer_page
+
+        _write(display.page, answer_page(snapshot, question, answer, display.everything))
+    if display.output is OutputFormat.JSON:
         print(json.dumps(answer_json(snapshot, answer), indent=2, ensure_ascii=False))
         return
-    for line in answer_lines(snapshot, answer, everything):
+    for line in answer_lines(snapshot, answer, display.everything):
         print(line)
 
 
@@ -115,12 +138,12 @@ def _rank(
     question: "WhatIfQuestion",
     sweep: "AnyLosses",
     jobs: int | None,
-    everything: bool,
-    output: OutputFormat,
+    display: Display,
 ) -> None:
     from kcsim.scenarios.cli.explore_workers import map_in_order, processors
     from kcsim.scenarios.what_if.answer_text import ASSUMED, heading
     from kcsim.scenarios.what_if.loss_ranking import effect_json, effect_of, ranked, ranking_lines
+    from kcsim.scenarios.what_if.what_if_run import ask_what_if
 
     if not sweep.losses:
         fail("--lose: the snapshot has too few registered brokers", ExitStatus.USAGE)
@@ -131,12 +154,23 @@ def _rank(
     took = f"{len(effects)} losses in {time.monotonic() - began_s:.1f} s"
     left_out = f"; {sweep.left_out} more were not drawn" if sweep.left_out else ""
     print(f"{took}, with {processes} processes{left_out}", file=sys.stderr)
-    if output is OutputFormat.JSON:
+    if display.page is not None:
+        from kcsim.scenarios.what_if.what_if_page import ranking_page
+
+        with _exit_on_failed_runs():
+            before = ask_what_if(snapshot, replace(question, returns=False)).steps
+        _write(display.page, ranking_page(snapshot, question, before, effects, sweep.left_out, display.everything))
+    if display.output is OutputFormat.JSON:
         found = {"source": snapshot.source, "taken": snapshot.taken, "not_drawn": sweep.left_out}
         print(json.dumps({**found, "losses": [effect_json(one) for one in effects]}, indent=2, ensure_ascii=False))
         return
-    for line in (*heading(snapshot), "", *ranking_lines(effects, None if everything else RANKED), "", ASSUMED):
+    for line in (*heading(snapshot), "", *ranking_lines(effects, None if display.everything else RANKED), "", ASSUMED):
         print(line)
+
+
+def _write(page: Path, html: str) -> None:
+    write_page_file("--page", page, html)
+    print(f"written: {page}, {len(html.encode()) // 1024} KB", file=sys.stderr)
 
 
 @contextmanager

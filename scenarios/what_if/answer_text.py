@@ -1,6 +1,6 @@
 """The answer of a what-if as text and as JSON."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -8,10 +8,14 @@ import msgspec
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.scenarios.views.narration.story_words import duration
 from kcsim.scenarios.views.terminal.table import table
+from kcsim.scenarios.what_if.cluster_health import BrokerShare
 from kcsim.scenarios.what_if.what_if_run import WhatIfAnswer, WhatIfStep
 from kcsim.text import summarize
 
 NONE = "-"
+OFFLINE, BELOW, UNCLEAN = "offline", "below min.insync.replicas", "unclean elections: records are lost"
+LED_OTHERWISE, SERVED_AGAIN = "led by another broker", "served again"
+LEADERS, SIZE, RATE = "leaders", "size_bytes", "bytes_in_per_s"
 BROKERS_SHOWN = 20
 """A table of more brokers has the brokers with the most leaders only, unless all are asked for."""
 ASSUMED = (
@@ -42,7 +46,7 @@ def answer_lines(snapshot: ControlPlaneSnapshot, answer: WhatIfAnswer, everythin
     steps = answer.steps
     rows = [(name, *(str(of(step)) for step in steps)) for name, of in ROWS]
     yield from table(("", *(step.what for step in steps)), [*rows, *_broker_rows(snapshot, steps, everything)])
-    if changed := _changed_at_once(snapshot, steps[0]):
+    if changed := changed_at_once(snapshot, steps[0]):
         yield ""
         yield f"led otherwise than in the snapshot as soon as a controller looks: {_listed(changed, everything)}"
     for before, step in zip((None, *steps), steps, strict=False):
@@ -51,7 +55,20 @@ def answer_lines(snapshot: ControlPlaneSnapshot, answer: WhatIfAnswer, everythin
     yield ASSUMED
 
 
-def _changed_at_once(snapshot: ControlPlaneSnapshot, now: WhatIfStep) -> list[str]:
+def known_shares(snapshot: ControlPlaneSnapshot) -> tuple[str, ...]:
+    """Return the fields of BrokerShare that say something: bytes do if the size, or the rate, of a partition is known."""
+    has_sizes = snapshot.partitions_without_size < sum(len(topic.partitions) for topic in snapshot.topics)
+    has_rates = any(partition.bytes_in_per_s is not None for _, partition in snapshot.partitions())
+    return (LEADERS, *([SIZE] if has_sizes else []), *([RATE] if has_rates else []))
+
+
+def share_of(shares: Mapping[int, BrokerShare], broker: int, field: str) -> float:
+    """Return a field of what a broker leads; 0 if it is not registered."""
+    share = shares.get(broker)
+    return 0 if share is None else getattr(share, field)
+
+
+def changed_at_once(snapshot: ControlPlaneSnapshot, now: WhatIfStep) -> list[str]:
     """Return the partitions whose leader a controller replaces at once: it had died, or was written by hand."""
     registered = snapshot.registered_ids
     leaders = {str(tp): of.leader if of.leader in registered else None for tp, of in snapshot.partitions()}
@@ -71,39 +88,25 @@ def heading(snapshot: ControlPlaneSnapshot) -> Iterator[str]:
 
 def _broker_rows(snapshot: ControlPlaneSnapshot, steps: Sequence[WhatIfStep], everything: bool) -> Iterator[tuple[str, ...]]:
     """Yield what each broker leads, and how much that is, as far as sizes are known."""
-    has_sizes = snapshot.partitions_without_size < sum(len(topic.partitions) for topic in snapshot.topics)
-    has_rates = any(partition.bytes_in_per_s is not None for _, partition in snapshot.partitions())
+    known = known_shares(snapshot)
     brokers = sorted(snapshot.registered_ids, key=lambda one: (-max(_leaders(step, one) for step in steps), one))
     for broker in sorted(brokers if everything else brokers[:BROKERS_SHOWN]):
         yield f"broker-{broker} leads", *(str(_leaders(step, broker)) for step in steps)
-        if has_sizes:
-            yield "  bytes", *(str(_share(step, broker, "size_bytes")) for step in steps)
-        if has_rates:
-            yield "  bytes in per s", *(f"{_share(step, broker, 'bytes_in_per_s'):.0f}" for step in steps)
+        if SIZE in known:
+            yield "  bytes", *(str(share_of(step.health.shares, broker, SIZE)) for step in steps)
+        if RATE in known:
+            yield "  bytes in per s", *(f"{share_of(step.health.shares, broker, RATE):.0f}" for step in steps)
     if not everything and len(brokers) > BROKERS_SHOWN:
         yield f"({len(brokers) - BROKERS_SHOWN} more brokers: --all)", *("" for _ in steps)
 
 
 def _leaders(step: WhatIfStep, broker: int) -> int:
-    return int(_share(step, broker, "leaders"))
-
-
-def _share(step: WhatIfStep, broker: int, field: str) -> float:
-    share = step.health.shares.get(broker)
-    return 0 if share is None else getattr(share, field)
+    return int(share_of(step.health.shares, broker, LEADERS))
 
 
 def _details(before: WhatIfStep | None, step: WhatIfStep, everything: bool) -> Iterator[str]:
-    health = step.health
-    lists: list[tuple[str, Sequence[str]]] = [("offline", health.offline)]
-    lists.append(("below min.insync.replicas", health.below_min_isr))
-    lists.append(("unclean elections: records are lost", step.unclean))
-    if before is not None:
-        moves = health.led_otherwise(before.health)
-        lists.append(
-            ("led by another broker", [f"{name} {_moved(*pair)}" for name, pair in moves.items() if None not in pair])
-        )
-        lists.append(("served again", [f"{name} by broker-{new}" for name, (old, new) in moves.items() if old is None]))
+    moves = {} if before is None else step.health.led_otherwise(before.health)
+    lists = [(what, [_named(name, moves.get(name), what) for name in names]) for what, names in affected(before, step)]
     shown = [(what, found) for what, found in lists if found]
     if shown:
         yield ""
@@ -112,8 +115,22 @@ def _details(before: WhatIfStep | None, step: WhatIfStep, everything: bool) -> I
         yield f"  {what}: {_listed(found, everything)}"
 
 
-def _moved(old: int | None, new: int | None) -> str:
-    return f"{old} -> {new}"
+def affected(before: WhatIfStep | None, step: WhatIfStep) -> list[tuple[str, Sequence[str]]]:
+    """Return what has become of which partitions since the step before, the worst first."""
+    moves = {} if before is None else step.health.led_otherwise(before.health)
+    return [
+        (OFFLINE, step.health.offline),
+        (BELOW, step.health.below_min_isr),
+        (UNCLEAN, step.unclean),
+        (LED_OTHERWISE, [name for name, pair in moves.items() if None not in pair]),
+        (SERVED_AGAIN, [name for name, (old, _) in moves.items() if old is None]),
+    ]
+
+
+def _named(name: str, moved: tuple[int | None, int | None] | None, what: str) -> str:
+    if moved is not None and what == LED_OTHERWISE:
+        return f"{name} {moved[0]} -> {moved[1]}"
+    return f"{name} by broker-{moved[1]}" if moved is not None and what == SERVED_AGAIN else name
 
 
 def _duration(ms: int | None) -> str:

@@ -1,6 +1,6 @@
 """The losses of a sweep, the worst first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,8 @@ import msgspec
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.scenarios.views.narration.story_words import duration
 from kcsim.scenarios.views.terminal.table import table
-from kcsim.scenarios.what_if.what_if_run import Loss, WhatIfQuestion, WhatIfStep, ask_what_if
+from kcsim.scenarios.what_if.cluster_health import BrokerShare
+from kcsim.scenarios.what_if.what_if_run import Loss, WhatIfQuestion, ask_what_if
 from kcsim.text import summarize
 
 
@@ -18,7 +19,8 @@ class LossEffect(msgspec.Struct, frozen=True):
 
     Attributes:
         offline, below_min_isr: the partitions that are so now, and were not before.
-        most_leaders: the broker that leads the most partitions now, with their number; None: none leads any.
+        led_otherwise: the partitions that another broker leads than before, with both brokers.
+        shares: registered broker -> what it leads now.
     """
 
     what: str
@@ -27,7 +29,15 @@ class LossEffect(msgspec.Struct, frozen=True):
     unclean: tuple[str, ...]
     unavailable: int
     longest_unavailable_ms: int
-    most_leaders: tuple[int, int] | None
+    led_otherwise: Mapping[str, tuple[int, int]]
+    shares: Mapping[int, BrokerShare]
+
+    @property
+    def most_leaders(self) -> tuple[int, int] | None:
+        """The broker that leads the most partitions now, with their number; None: none leads any."""
+        counted = ((share.leaders, -broker) for broker, share in self.shares.items() if share.leaders)
+        most = max(counted, default=None)
+        return None if most is None else (-most[1], most[0])
 
     @property
     def badness(self) -> tuple[int, ...]:
@@ -40,6 +50,7 @@ def effect_of(snapshot: ControlPlaneSnapshot, question: WhatIfQuestion, loss: Lo
     """Return the effect of a loss after all that the question asks. Raises: ClusterError, TimedOutError."""
     asked = replace(question, losses=(*question.losses, loss), restarts=False, returns=False)
     *_, before, after = ask_what_if(snapshot, asked).steps
+    moves = after.health.led_otherwise(before.health)
     return LossEffect(
         loss.what,
         _new(before.health.offline, after.health.offline),
@@ -47,19 +58,14 @@ def effect_of(snapshot: ControlPlaneSnapshot, question: WhatIfQuestion, loss: Lo
         after.unclean,
         after.unavailable,
         after.longest_unavailable_ms,
-        _most_leaders(after),
+        {name: (old, new) for name, (old, new) in moves.items() if old is not None and new is not None},
+        after.health.shares,
     )
 
 
 def _new(before: Sequence[str], after: Sequence[str]) -> tuple[str, ...]:
     known = set(before)
     return tuple(name for name in after if name not in known)
-
-
-def _most_leaders(step: WhatIfStep) -> tuple[int, int] | None:
-    counted = ((share.leaders, -broker) for broker, share in step.health.shares.items() if share.leaders)
-    most = max(counted, default=None)
-    return None if most is None else (-most[1], most[0])
 
 
 def ranked(effects: Sequence[LossEffect]) -> list[LossEffect]:
@@ -91,5 +97,4 @@ def ranking_lines(effects: Sequence[LossEffect], at_most: int | None) -> Iterato
 
 
 def effect_json(effect: LossEffect) -> dict[str, Any]:
-    built: dict[str, Any] = msgspec.to_builtins(effect)
-    return built
+    return {**msgspec.to_builtins(effect, str_keys=True), "most_leaders": effect.most_leaders}

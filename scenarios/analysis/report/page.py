@@ -2,23 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from kcsim.scenarios.analysis.report.cells import cell_of, unit
 from kcsim.scenarios.analysis.report.contents import Contents, ReportTotals
-from kcsim.scenarios.analysis.report.human import count, duration, percent
-from kcsim.scenarios.analysis.report.sections import HALF, PHONE, WIDE, sections
-from kcsim.scenarios.views.html.single_file import render_page
+from kcsim.scenarios.analysis.report.sections import sections
+from kcsim.scenarios.views.html.charts import HALF, PHONE, WIDE
+from kcsim.scenarios.views.html.human import count, duration, percent
+from kcsim.scenarios.views.html.single_file import Tile, render_page
 
 HERE = Path(__file__).parent
-
-
-class Tile(NamedTuple):
-    """One figure at the top of the page."""
-
-    figure: str
-    meaning: str
-    is_bad: bool = False
 
 
 def page(contents: Contents) -> str:

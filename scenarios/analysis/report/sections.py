@@ -4,28 +4,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kcsim.scenarios.analysis.report.charts import Bars, Distribution, Lanes, OverTime, Series
 from kcsim.scenarios.analysis.report.contents import Contents, DurationDistribution, Focus
-from kcsim.scenarios.analysis.report.human import DURATION_EDGES_MS, class_of, count, duration, duration_ticks, percent
+from kcsim.scenarios.views.html.charts import Bars, Distribution, Figure, Lanes, OverTime, Series
+from kcsim.scenarios.views.html.human import DURATION_EDGES_MS, class_of, count, duration, duration_ticks, percent
 
 MOST_BARS = 15
 MOST_LANES = 12
-WIDE, HALF, PHONE = 1110, 540, 350
 OVER_THE_TIME = "Each step is the mean over {bucket}, weighed by time."
 NOTHING = "There were none."
 
-Draw = Callable[[int], str]
 Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A chart. `draw` draws it at a width; None: there is nothing to draw, and `caption` says why."""
-
-    title: str
-    caption: str
-    draw: Draw | None
-    is_wide: bool = False
 
 
 @dataclass(frozen=True)

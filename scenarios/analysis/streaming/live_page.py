@@ -5,11 +5,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kcsim.scenarios.analysis.report.human import count, duration
-from kcsim.scenarios.analysis.report.page import Tile
 from kcsim.scenarios.analysis.streaming.followed import MicroBatch
 from kcsim.scenarios.analysis.streaming.run_status import RunStatus, RunStatuses, of_runs
-from kcsim.scenarios.views.html.single_file import render_page
+from kcsim.scenarios.views.html.human import count, duration
+from kcsim.scenarios.views.html.single_file import Tile, render_page
 
 HERE = Path(__file__).parent
 ROWS = 20
@@ -84,7 +83,7 @@ def live_page(
     return render_page(
         [HERE],
         "live.html",
-        ["../report/report.css"],
+        ["report.css"],
         [],
         title=f"{name}: live",
         reload_seconds=None if is_over else RELOAD_SECONDS,

@@ -7,11 +7,20 @@ import base64
 import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 HERE = Path(__file__).parent
+
+
+class Tile(NamedTuple):
+    """One figure at the top of a page (headline.html)."""
+
+    figure: str
+    meaning: str
+    is_bad: bool = False
 
 
 def render_page(
@@ -32,7 +41,7 @@ def render_page(
         values: of the template's names. `title`, the title of the page, is required.
     """
     style = "".join(_text_of(name, [HERE, *folders]) for name in ("base.css", *styles))
-    codes = [_text_of(name, folders) for name in scripts]
+    codes = [_text_of(name, [HERE, *folders]) for name in scripts]
     environment = Environment(
         loader=FileSystemLoader([*folders, HERE]),
         autoescape=True,

@@ -49,6 +49,21 @@ def test_every_loss_of_one_broker_or_rack_is_tried_and_ranked(file: Path) -> Non
     assert [effect["offline"] for effect in effects] == [["orders-2"], ["orders-1"], [], []]
 
 
+@pytest.mark.parametrize(("lost", "table"), [("rack=b", "partitions-step-2"), ("any-1", "partitions-loss-1")])
+def test_the_answer_is_a_page_too_which_is_not_written_over(file: Path, tmp_path: Path, lost: str, table: str) -> None:
+    page = tmp_path / "answer.html"
+    asked = ("what-if", str(file), "--lose", lost, "--jobs", "1", "--page", str(page))
+    result = kcsim(*asked)
+    assert result.exit_code == 0, result.output
+    assert "Assumed: " in result.stdout
+    assert f"written: {page}" in result.stderr
+    assert f'id="t-{table.removeprefix("partitions-")}"' in page.read_text(encoding="utf-8")
+    again = kcsim(*asked)
+    assert (again.exit_code, again.stdout) == (64, "")
+    assert again.stderr.startswith(f"--page: {page} is there already")
+    assert kcsim(*asked, "--force").exit_code == 0
+
+
 def test_what_is_lost_already_is_not_tried_again(file: Path) -> None:
     result = kcsim("what-if", str(file), "--lose", "broker-2", "--lose", "any-1", "--jobs", "1", "--output", "json")
     assert [effect["what"] for effect in json.loads(result.stdout)["losses"]] == ["broker-1", "broker-3"]

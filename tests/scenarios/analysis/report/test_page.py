@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from kcsim.scenarios.analysis.report.charts import Bars, Distribution, Lanes, OverTime, Series
 from kcsim.scenarios.analysis.report.contents import Contents, DurationDistribution
 from kcsim.scenarios.analysis.report.gathering import ROWS, TABLES
 from kcsim.scenarios.analysis.report.page import page
+from kcsim.scenarios.views.html.charts import Bars, Distribution, Lanes, OverTime, Series
 from tests.scenarios.analysis.report.synthetic_contents import HOSTILE, made_up
 
 MOST_BYTES = 2 * 1024 * 1024

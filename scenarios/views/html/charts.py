@@ -8,13 +8,25 @@ its scheme.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kcsim.scenarios.analysis.report.drawing import CHARACTER, label, shortened, svg, tag, text
-from kcsim.scenarios.analysis.report.human import count, duration, ticks, time_ticks
+from kcsim.scenarios.views.html.drawing import CHARACTER, label, shortened, svg, tag, text
+from kcsim.scenarios.views.html.human import count, duration, ticks, time_ticks
 
 TOP, BOTTOM, RIGHT = 26, 44, 14
 LINE_HEIGHT = 18
+WIDE, HALF, PHONE = 1110, 540, 350
+"""The widths at which charts are drawn, in pixels: of the whole page, of half of it, of a phone."""
 NARROW = 480
 """Charts narrower than this are for a phone: they have fewer ticks and shorter names."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart. `draw` draws it at a width; None: there is nothing to draw, and `caption` says why."""
+
+    title: str
+    caption: str
+    draw: Callable[[int], str] | None
+    is_wide: bool = False
 
 
 @dataclass(frozen=True)

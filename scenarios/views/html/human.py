@@ -45,6 +45,14 @@ def count(number: float) -> str:
     return f"{number:,.1f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
+def size(number: float) -> str:
+    """Return a number of bytes as text, with three digits: 350 B, 1.25 MB, 12 GB, 3.4 TB. A kB has 1,000 bytes."""
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= factor * 0.9995:
+            return f"{float(f'{number / factor:.3g}'):,g} {unit}"
+    return f"{number:.3g} B"
+
+
 def percent(share: float) -> str:
     """Return a share as text: 99.9873 %. Close to 100 % it has enough decimals for two digits of what is missing."""
     missing = 1 - share

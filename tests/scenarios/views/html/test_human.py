@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcsim.scenarios.analysis.report.human import (
+from kcsim.scenarios.views.html.human import (
     DURATION_EDGES_MS,
     class_of,
     count,
@@ -14,6 +14,7 @@ from kcsim.scenarios.analysis.report.human import (
     duration_ticks,
     percent,
     round_step_ms,
+    size,
     ticks,
     time_ticks,
 )
@@ -106,3 +107,19 @@ def test_an_axis_of_durations_has_steps_that_clocks_have_and_reaches_all() -> No
 
 def test_classes_of_durations_are_named_by_their_edges() -> None:
     assert (class_of(0), class_of(4), class_of(len(DURATION_EDGES_MS))) == ("under 1 ms", "10 ms to 20 ms", "28 d and more")
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1 kB"),
+        (999_400, "999 kB"),
+        (999_500, "1 MB"),
+        (1_250_000_000, "1.25 GB"),
+        (1_234e12, "1,230 TB"),
+    ],
+)
+def test_bytes_have_three_digits(number: float, text: str) -> None:
+    assert size(number) == text
