@@ -25,7 +25,8 @@ def plan(
         typer.Option(
             metavar="GOAL",
             help="'remove-brokers 3,4', 'add-brokers 6,7:RACK', 'replace 3=9', rack-aware, 'replication-factor TOPIC=3' (of "
-            "all topics: 'replication-factor 3'), balance, 'balance-bytes PERCENT'. Several goals are reached together.",
+            "all topics: 'replication-factor 3'), balance, balance-leaders, 'balance-bytes PERCENT'. Several goals are "
+            "reached together.",
         ),
     ],
     capacity: Annotated[

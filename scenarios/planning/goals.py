@@ -6,8 +6,18 @@ from dataclasses import dataclass, field
 
 from kcsim.text import did_you_mean
 
-RACK_AWARE, BALANCE, BALANCE_BYTES = "rack-aware", "balance", "balance-bytes"
-GOALS = ("remove-brokers", "add-brokers", "replace", RACK_AWARE, "replication-factor", BALANCE, BALANCE_BYTES)
+RACK_AWARE, BALANCE, BALANCE_LEADERS, BALANCE_BYTES = "rack-aware", "balance", "balance-leaders", "balance-bytes"
+FLAGS = (RACK_AWARE, BALANCE, BALANCE_LEADERS)
+GOALS = (
+    "remove-brokers",
+    "add-brokers",
+    "replace",
+    RACK_AWARE,
+    "replication-factor",
+    BALANCE,
+    BALANCE_LEADERS,
+    BALANCE_BYTES,
+)
 BROKER = re.compile(r"[0-9]+")
 ANY = "*"
 
@@ -27,7 +37,8 @@ class PlanGoals:
         replacement_racks: racks of brokers that take over, as far as they were given.
         factors: topic -> replication factor; the key `*` stands for all topics that are not named.
         is_rack_aware: whether the replicas of every partition are to be spread over the racks.
-        is_balanced: whether brokers are to host, and to lead, as equally many replicas as possible.
+        is_balanced: whether brokers are to host as equally many replicas as possible.
+        has_balanced_leaders: whether brokers are to lead as equally many partitions as their replicas let them.
         bytes_within: percent by which the bytes of a broker may differ from the average; None: by any number.
         capacities: broker -> the most bytes it may host.
     """
@@ -39,6 +50,7 @@ class PlanGoals:
     factors: Mapping[str, int] = field(default_factory=dict)
     is_rack_aware: bool = False
     is_balanced: bool = False
+    has_balanced_leaders: bool = False
     bytes_within: int | None = None
     capacities: Mapping[int, int] = field(default_factory=dict)
 
@@ -57,7 +69,7 @@ def parse_goals(texts: Iterable[str], capacities: Iterable[str] = ()) -> PlanGoa
         values = [part for part in re.split(r"[,\s]+", value) if part]
         if name not in GOALS:
             raise PlanError(f"{name!r} is no goal; the goals are {', '.join(GOALS)}{did_you_mean(name, GOALS)}")
-        if (name in (RACK_AWARE, BALANCE)) != (not values):
+        if (name in FLAGS) != (not values):
             raise PlanError(f"{name} takes no value" if values else f"{name} needs a value")
         match name:
             case "remove-brokers":
@@ -91,6 +103,7 @@ def parse_goals(texts: Iterable[str], capacities: Iterable[str] = ()) -> PlanGoa
         if not BROKER.fullmatch(number):
             raise PlanError(f"--capacity: {text!r} is not BROKER=BYTES")
         limits[_broker(broker, "--capacity")] = int(number)
+    is_balanced = BALANCE in flags or bytes_within is not None
     goals = PlanGoals(
         frozenset(removed),
         added,
@@ -98,7 +111,8 @@ def parse_goals(texts: Iterable[str], capacities: Iterable[str] = ()) -> PlanGoa
         racks,
         factors,
         RACK_AWARE in flags,
-        BALANCE in flags or bytes_within is not None,
+        is_balanced,
+        is_balanced or BALANCE_LEADERS in flags,
         bytes_within,
         limits,
     )

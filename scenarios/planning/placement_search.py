@@ -11,8 +11,7 @@ sequence of moves after which its first broker has one replica fewer and its las
 3. Paths even them out as far as the bounds allow (no path from a broker to one with two replicas fewer: the sum of the
    squares is the smallest).
 4. Cycles that lower the bytes moved are followed until there is none (Klein's algorithm).
-5. If the bytes are to be balanced, too, two brokers swap replicas until they are within the bounds, or no swap helps. Which
-   swaps are the best is a problem of bin packing again: this step need not find the fewest bytes.
+5. If the bytes are to be balanced, too, brokers exchange replicas (byte_balance.py).
 
 With capacities the problem contains bin packing. Then every step keeps to them, and the result need not be the optimum. Arcs
 to a broker that has less room than when they were computed are found out when they are followed.
@@ -24,6 +23,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from kcsim.scenarios.planning.byte_balance import even_bytes_out
 from kcsim.scenarios.planning.count_paths import improving_path
 from kcsim.scenarios.planning.goals import PlanError
 from kcsim.scenarios.planning.negative_cycle import negative_cycle
@@ -50,7 +50,7 @@ def find_placement(problem: PlacementProblem) -> Flags:
     if not search.is_decided():
         search.use_paths_and_cycles()
     if problem.bytes_within is not None:
-        search.even_bytes_out(problem.bytes_within)
+        even_bytes_out(problem, search.hosts, problem.bytes_within)
     return search.hosts
 
 
@@ -310,68 +310,6 @@ class _PlacementSearch:
             # Two arcs that move replicas of one partition can exclude each other.
             repeated = [move for move in moves if move.row != NO_ROW]
             costs[repeated[0].source, repeated[0].destination] = UNLIMITED
-
-    # --- bytes
-
-    def even_bytes_out(self, within: int) -> None:
-        """Swap replicas of the broker that is furthest out of bounds, until none is, or no swap helps. Counts stay."""
-        average = self._bytes.mean()
-        bound = average * within / 100
-        without_swap: Flags = np.zeros(len(self._bytes), dtype=np.bool_)
-        while True:
-            excess = np.where(without_swap, 0, np.abs(self._bytes - average) - bound)
-            broker = int(excess.argmax())
-            if excess[broker] <= 0:
-                return
-            if not self._swap_with_any(broker, self._bytes[broker] > average, float(excess[broker])):
-                without_swap[broker] = True
-
-    def _movable(self, source: int, destination: int) -> Ints:
-        """Return the rows whose replica on one broker could be on the other, if there is room."""
-        partitions, racks = self._partitions, self._brokers.racks
-        rows = np.flatnonzero(self.hosts[:, source] & ~self.hosts[:, destination])
-        old, new = racks[source], racks[destination]
-        if old != new:
-            enters = self._in_rack[rows, new] < partitions.most[rows, new]
-            rows = rows[enters & (self._in_rack[rows, old] > partitions.fewest[rows, old])]
-        return rows
-
-    def _swap_with_any(self, broker: int, is_high: bool, excess: float) -> bool:
-        """Make one swap with the broker that differs most among those where a swap helps. Returns: whether there is one."""
-        order = [int(other) for other in np.argsort(self._bytes, kind="stable")]
-        for other in order if is_high else reversed(order):
-            high, low = (broker, other) if is_high else (other, broker)
-            gap = int(self._bytes[high] - self._bytes[low])
-            if gap <= 0:
-                return False
-            if self._swap(high, low, gap, min(gap / 2, excess)):
-                return True
-        return False
-
-    def _swap(self, high: int, low: int, gap: int, needed: float) -> bool:
-        """Swap the two smallest replicas that differ by what is needed, or else two that differ by about half of the gap."""
-        sizes = self._partitions.sizes
-        down, up = self._movable(high, low), self._movable(low, high)
-        if not len(down) or not len(up):
-            return False
-        differences = sizes[down][:, None] - sizes[up][None, :]
-        moved = sizes[down][:, None] + sizes[up][None, :]
-        # What one gives makes room for what it takes.
-        room = self._brokers.capacity[low] - self._bytes[low]
-        differences = np.where(differences <= room, differences, 0)
-        suffices = (differences >= max(needed, 1)) & (differences <= gap - needed) & (differences < gap)
-        if suffices.any():
-            best = int(np.where(suffices, moved, UNLIMITED).argmin())
-        else:
-            helps = (differences > 0) & (differences < gap)
-            if not helps.any():
-                return False
-            best = int(np.where(helps, np.abs(2 * differences - gap), UNLIMITED).argmin())
-        given, taken = int(down[best // len(up)]), int(up[best % len(up)])
-        for row, source, destination in ((given, high, low), (taken, low, high)):
-            self._take(row, source)
-            self._put(row, destination)
-        return True
 
     def _without_repeated_rows(self, moves: Sequence[_Arc]) -> list[list[_Arc]]:
         """Return a cycle, and after it the shorter ones that lower the cost in which its repeated partitions are divided.

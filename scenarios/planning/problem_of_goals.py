@@ -160,15 +160,17 @@ def _rack_bounds(
     """Return (P, R) the fewest and the most replicas of a partition in a rack.
 
     With the goal rack-aware they differ by at most 1. Without it a rack gets no more than that, or than it has: no move
-    puts replicas together that were on different racks, unless too few racks remain.
+    puts replicas together that were on different racks, unless too few racks remain. Replicas too many are dropped where
+    a rack has most of the partition.
     """
     count = len(rack_sizes)
     ceiling = -(-factors // count)
     if not goals.is_rack_aware:
-        most = np.maximum(in_rack, ceiling[:, None])
+        fewest, kept = _kept_in_racks(factors, in_rack)
+        most = np.maximum(kept, ceiling[:, None])
         while len(short := np.flatnonzero(np.minimum(most, rack_sizes).sum(axis=1) < factors)):
             most[short] += 1
-        return np.zeros_like(most), most
+        return fewest, most
     most = np.repeat(ceiling[:, None], count, axis=1)
     fewest = np.repeat((factors // count)[:, None], count, axis=1)
     for factor in np.unique(factors):
@@ -180,6 +182,15 @@ def _rack_bounds(
             there = ", ".join(f"{rack}: {size}" for rack, size in sorted(brokers.in_rack().items(), key=str))
             raise PlanError(f"rack-aware: {factor} replicas cannot be spread over the racks (brokers of each: {there})")
     return fewest, most
+
+
+def _kept_in_racks(factors: Ints, in_rack: Ints) -> tuple[Ints, Ints]:
+    """Return (P, R) the fewest and the most replicas that a rack keeps if replicas too many leave those with most."""
+    level = in_rack.max(axis=1, keepdims=True)
+    while (is_lower := np.minimum(in_rack, level - 1).sum(axis=1) >= factors).any():
+        level[is_lower] -= 1
+    has_too_many = in_rack.sum(axis=1, keepdims=True) > factors[:, None]
+    return np.where(has_too_many, np.minimum(in_rack, level - 1), 0), np.minimum(in_rack, level)
 
 
 def _columns(

@@ -103,7 +103,7 @@ def make_plan(snapshot: ControlPlaneSnapshot, goals: PlanGoals) -> ReassignmentP
     ids = task.problem.brokers.ids
     other_leaders = Counter(partition.replicas[0] for _, partition in task.fixed if partition.replicas)
     others = np.array([other_leaders[broker] for broker in ids], dtype=np.int64)
-    is_free = np.full(len(task.partitions), goals.is_balanced)
+    is_free = np.full(len(task.partitions), goals.has_balanced_leaders)
     leaders = choose_leaders(hosts, list(preferred_leaders(task)), is_free, others)
     after = {}
     for row, planned in enumerate(task.partitions):

@@ -20,7 +20,7 @@ from tests.tiers import tiered
 Placement = tuple[tuple[int, ...], ...]
 
 
-def drawn_snapshot(seed: int) -> ControlPlaneSnapshot:
+def drawn_snapshot(seed: int, most_replicas: int = 2) -> ControlPlaneSnapshot:
     """Return a cluster with three to five brokers in two or three racks, and three to five partitions with one size each."""
     numbers = random.Random(seed)
     ids = range(1, numbers.randint(3, 5) + 1)
@@ -30,7 +30,7 @@ def drawn_snapshot(seed: int) -> ControlPlaneSnapshot:
     )
     partitions = []
     for number in range(numbers.randint(3, 5)):
-        replicas = tuple(numbers.sample(ids, numbers.randint(1, 2)))
+        replicas = tuple(numbers.sample(ids, numbers.randint(1, most_replicas)))
         partitions.append(SnapshotPartition(number, replicas, size_bytes=numbers.randint(1, 9)))
     return ControlPlaneSnapshot("drawn", "t", brokers=brokers, topics=(SnapshotTopic("orders", tuple(partitions)),))
 
@@ -116,6 +116,24 @@ def test_another_replication_factor_is_reached_with_the_fewest_bytes(seed: int, 
     brokers = {broker.id: broker.rack for broker in snapshot.brokers}
     found = judge(snapshot, planned(snapshot, parse_goals([f"replication-factor {factor}"])), brokers)
     assert found == min(judge(snapshot, one, brokers) for one in placements(snapshot, brokers, False, factor))
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+@pytest.mark.parametrize("seed", tiered(range(100), fast=20, slow=10))
+def test_replicas_too_many_leave_the_partition_in_as_many_racks_as_they_can(seed: int, factor: int) -> None:
+    """No bytes are moved for the partitions that have more; of those choices, none is more even."""
+    snapshot = drawn_snapshot(seed, most_replicas=3)
+    high = tuple(one for one in snapshot.topics[0].partitions if len(one.replicas) >= factor)
+    snapshot = ControlPlaneSnapshot("drawn", "t", brokers=snapshot.brokers, topics=(SnapshotTopic("orders", high),))
+    brokers = {broker.id: broker.rack for broker in snapshot.brokers}
+    choices = []
+    for partition in high:
+        kept = list(combinations(partition.replicas, factor))
+        racks = [sum(count**2 for count in Counter(brokers[broker] for broker in one).values()) for one in kept]
+        choices.append([one for one, squares in zip(kept, racks, strict=True) if squares == min(racks)])
+    found = planned(snapshot, parse_goals([f"replication-factor {factor}"]))
+    assert all(set(one) in map(set, allowed) for one, allowed in zip(found, choices, strict=True))
+    assert judge(snapshot, found, brokers) == min(judge(snapshot, one, brokers) for one in product(*choices))
 
 
 @pytest.mark.parametrize("seed", tiered(range(100), fast=20, slow=10))

@@ -95,6 +95,21 @@ def test_a_lower_replication_factor_copies_nothing_and_drops_what_is_not_in_sync
     assert (after(plan)[0], plan.bytes_moved) == ((1, 5), 0)
 
 
+def test_a_lower_replication_factor_drops_replicas_where_a_rack_has_two() -> None:
+    """The broker in the rack of its own hosts most, and keeps its replica: a rack less would have the partition."""
+    plan = planned(cluster(stored(0, 1, 2, 3), stored(1, 3), stored(2, 3), stored(3, 5, 3, 1, 2)), "replication-factor 2")
+    assert {RACKS[broker] for broker in after(plan)[0]} == {"a", "b"}
+    assert len({RACKS[broker] for broker in after(plan)[3]}) == 2
+
+
+def test_leaders_alone_are_balanced_where_replicas_are_not() -> None:
+    racks = {1: None, 2: None, 3: None}
+    snapshot = cluster(*(stored(number, 1, 2) for number in range(4)), racks=racks)
+    plan = planned(snapshot, "balance-leaders")
+    assert (plan.replicas_moved, {broker: load.leaders for broker, load in plan.after.items()}) == (0, {1: 2, 2: 2, 3: 0})
+    assert planned(snapshot, "balance").replicas_moved > 0
+
+
 def test_leaders_are_balanced_by_the_order_of_replicas_alone() -> None:
     racks = {1: None, 2: None}
     plan = planned(cluster(*(stored(number, 1, 2) for number in range(4)), racks=racks), "balance")
