@@ -15,7 +15,7 @@ import numpy as np
 from kcsim.scenarios.planning.placement_problem import Flags, Ints, PlacementProblem
 
 PARTNERS = 4
-"""The brokers at the other end of the order of bytes that are tried for an exchange; all, if none of these helps."""
+"""The brokers whose exchanges are compared; if none of these helps, as many others are."""
 
 
 def even_bytes_out(problem: PlacementProblem, hosts: Flags, within: int) -> None:
@@ -52,31 +52,42 @@ class _ByteBalance:
     # --- towards the bounds
 
     def approach_bounds(self) -> None:
-        """Make exchanges until all brokers are within the bounds, or no exchange helps."""
-        is_stuck: Flags = np.zeros(len(self._bytes), dtype=np.bool_)
-        while True:
-            excess = np.where(is_stuck, 0, self._excess(self._bytes))
-            broker = int(excess.argmax())
-            if excess[broker] <= 0:
-                return
-            if self._exchange_with_best(broker):
-                is_stuck[:] = False
-            else:
-                is_stuck[broker] = True
+        """Make exchanges until all brokers are within the bounds, or no exchange helps.
+
+        A broker for which none helps is tried again only when the others are done: it has tried every partner.
+        """
+        has_changed = True
+        while has_changed:
+            has_changed = False
+            is_stuck: Flags = np.zeros(len(self._bytes), dtype=np.bool_)
+            while (excess := np.where(is_stuck, 0, self._excess(self._bytes))).any():
+                broker = int(excess.argmax())
+                is_stuck[broker] = not self._exchange_with_best(broker)
+                has_changed |= not is_stuck[broker]
 
     def _exchange_with_best(self, broker: int) -> bool:
         """Make the cheapest exchange of a broker for what it gains. Returns: whether there is one."""
-        order = np.argsort(self._bytes, kind="stable")
-        if self._bytes[broker] < self._average:
-            order = order[::-1]
-        for others in (order[:PARTNERS], order[PARTNERS:]):
-            found = [self._best_exchange(broker, int(other)) for other in others if other != broker]
+        partners = self._partners(broker)
+        for first in range(0, len(partners), PARTNERS):
+            found = [self._best_exchange(broker, other) for other in partners[first : first + PARTNERS]]
             possible = [one for one in found if one is not None]
             if possible:
                 _, given, taken, other = min(possible)
                 self._exchange(broker, other, given, taken)
                 return True
         return False
+
+    def _partners(self, broker: int) -> list[int]:
+        """Return the brokers with which an exchange can gain enough, those that gain the most from it first."""
+        is_over = self._bytes[broker] > self._highest
+        room = self._highest - self._bytes if is_over else self._bytes - self._lowest
+        most = 2 * np.minimum(room, self._excess(self._bytes[broker]))
+        order = np.argsort(-room, kind="stable")
+        return [int(other) for other in order[most[order] >= self._least_gain(broker)]]
+
+    def _least_gain(self, broker: int) -> int:
+        """Return the gain from which an exchange is worth its bytes: if all replicas gain less, the broker stays out."""
+        return math.ceil(int(self._excess(self._bytes[broker])) / max(int(self._replicas[broker]), 1))
 
     def _best_exchange(self, broker: int, other: int) -> tuple[float, int, int, int] | None:
         """Return the cost per byte of excess, what the broker gives and takes, and the other broker; or None."""
@@ -88,17 +99,19 @@ class _ByteBalance:
         if not len(given) or not len(taken):
             return None
         lost = self._sizes(given)[:, None] - self._sizes(taken)[None, :]
-        cost = self._cost(given, broker, other)[:, None] + self._cost(taken, other, broker)[None, :]
         mine, theirs = self._bytes[broker] - lost, self._bytes[other] + lost
         before = self._excess(self._bytes[[broker, other]]).sum()
         gain = before - self._excess(mine) - self._excess(theirs)
-        helps = (gain > 0) & (mine <= self._brokers.capacity[broker]) & (theirs <= self._brokers.capacity[other])
-        if not helps.any():
+        helps = (gain >= self._least_gain(broker)) & (mine <= self._brokers.capacity[broker])
+        helps &= theirs <= self._brokers.capacity[other]
+        pairs = np.flatnonzero(helps)
+        if not len(pairs):
             return None
-        price = np.where(helps, cost / np.where(helps, gain, 1), np.inf)
-        best = int(price.argmin())
-        row, column = divmod(best, len(taken))
-        return float(price[row, column]), int(given[row]), int(taken[column]), other
+        rows, columns = np.divmod(pairs, len(taken))
+        costs = self._cost(given, broker, other)[rows] + self._cost(taken, other, broker)[columns]
+        prices = costs / gain.ravel()[pairs]
+        best = int(prices.argmin())
+        return float(prices[best]), int(given[rows[best]]), int(taken[columns[best]]), other
 
     # --- fewer bytes
 
