@@ -286,6 +286,10 @@ class ClusterState:
         """Broker id -> broker epoch (czxid of the registration), for each znode in /brokers/ids."""
         return {int(name): self._epochs[name] for name in sorted(self._epochs)}
 
+    def is_registered(self, broker: int | None) -> bool:
+        """Return whether a broker is in /brokers/ids; faster than `registered` for many questions about many brokers."""
+        return str(broker) in self._epochs
+
 
 _APPLY: Mapping[EventKind, Callable[[ClusterState, Event], None]] = {
     **dict.fromkeys(ZNODE_CHANGES, ClusterState._apply_to_znode),

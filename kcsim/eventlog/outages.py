@@ -130,7 +130,7 @@ class OutageTracker:
 
     def _serves(self, leader: int | None) -> bool:
         is_running = self._state.processes.get(f"{BROKER_PREFIX}{leader}", RUNNING) == RUNNING
-        return is_running and leader in self._state.registered
+        return is_running and self._state.is_registered(leader)
 
     def _doubt_leader(self, broker: str) -> None:
         if broker.isdigit():
@@ -143,13 +143,13 @@ class OutageTracker:
         """Judge the partitions in doubt after all events of one millisecond. Outages shorter than 1 ms are ignored."""
         if not self._doubtful:
             return
-        topics, registered = self._state.of_topics, self._state.registered
+        topics = self._state.of_topics
         for partition in sorted(self._doubtful):
             if topics.assignment(partition) is None or partition.topic in topics.deleting:
                 self._forget(partition)
                 continue
             leader = topics.leader(partition)
-            self._note(OutageView.ZOOKEEPER, partition, leader in registered)
+            self._note(OutageView.ZOOKEEPER, partition, self._state.is_registered(leader))
             self._note(OutageView.CLIENTS, partition, self._serves(leader))
         self._doubtful.clear()
 

@@ -7,6 +7,7 @@ from typing import Any
 from kcsim.scenarios.planning.batches import Batch
 from kcsim.scenarios.planning.reassignment_plan import BrokerLoad, PartitionMove, ReassignmentPlan
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
+from kcsim.scenarios.views.human import size
 from kcsim.scenarios.views.narration.story_words import duration
 from kcsim.scenarios.views.terminal.table import table
 from kcsim.text import summarize
@@ -35,7 +36,7 @@ def plan_lines(
     yield ""
     yield from _broker_table(plan, everything)
     held = [load.size_bytes for load in plan.after.values() if load.replicas]
-    yield f"bytes of a broker: {min(held)} to {max(held)}, average {sum(held) // len(held)}"
+    yield f"bytes of a broker: {size(min(held))} to {size(max(held))}, average {size(sum(held) / len(held))}"
     if throttle is not None or len(batches) > 1:
         yield ""
         header = ("batch", "partitions", "replicas copied", "bytes copied", "copies of a broker, at most", "takes at least")
@@ -44,7 +45,7 @@ def plan_lines(
                 number,
                 len(batch.moves),
                 batch.replicas_moved,
-                batch.bytes_moved,
+                size(batch.bytes_moved),
                 batch.most_copies,
                 "-" if throttle is None else duration(batch.duration_ms(throttle)),
             )
@@ -58,7 +59,7 @@ def summary(plan: ReassignmentPlan) -> str:
     if not plan.moves:
         return "Nothing has to move."
     dropped = sum(len(move.dropped) for move in plan.moves) - plan.replicas_moved
-    parts = [f"{len(plan.moves)} partitions change", f"{plan.replicas_moved} replicas are copied, {plan.bytes_moved} bytes"]
+    parts = [f"{len(plan.moves)} partitions change", f"{plan.replicas_moved} replicas are copied, {size(plan.bytes_moved)}"]
     if dropped > 0:
         parts.append(f"{dropped} replicas are dropped")
     return "; ".join([*parts, f"{len(plan.elections)} preferred leaders change"])
@@ -74,8 +75,8 @@ def _broker_table(plan: ReassignmentPlan, everything: bool) -> Iterator[str]:
     rows = []
     for broker in shown:
         old, new = plan.before.get(broker, NOTHING), plan.after[broker]
-        pairs = ((old.replicas, new.replicas), (old.leaders, new.leaders), (old.size_bytes, new.size_bytes))
-        rows.append((f"broker-{broker}", *(f"{a} -> {b}" for a, b in pairs), received.get(broker, 0)))
+        pairs = ((old.replicas, new.replicas), (old.leaders, new.leaders), (size(old.size_bytes), size(new.size_bytes)))
+        rows.append((f"broker-{broker}", *(f"{a} -> {b}" for a, b in pairs), size(received.get(broker, 0))))
     yield from table(("broker", "replicas", "leads", "bytes", "bytes copied to it"), rows)
     if len(changed) > len(shown):
         yield f"({len(changed) - len(shown)} more brokers: --all)"

@@ -15,6 +15,7 @@ from kcsim.scenarios.rehearsal.rehearsed_step import RehearsalSettings
 from kcsim.scenarios.rehearsal.step_orders import StepOrder
 from kcsim.scenarios.rehearsal.step_outcome import StepOutcome
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
+from kcsim.scenarios.views.human import size
 from kcsim.scenarios.views.narration.story_words import duration
 from kcsim.scenarios.views.terminal.table import table
 
@@ -84,7 +85,7 @@ def _steps(result: RehearsalResult) -> Iterator[str]:
                 name,
                 len(run.smallest_isr),
                 batch.replicas_moved,
-                batch.bytes_moved,
+                size(batch.bytes_moved),
                 duration(run.duration_ms) if run.stuck is None else NONE,
                 min(run.smallest_isr.values(), default=0),
                 len(run.below_min_isr),
@@ -103,7 +104,7 @@ def _brokers(batches: Sequence[Batch], everything: bool) -> Iterator[str]:
     received, sent = bytes_of_brokers(batches)
     brokers = sorted({*received, *sent}, key=lambda one: (-max(received.get(one, 0), sent.get(one, 0)), one))
     shown = sorted(brokers if everything else brokers[:SHOWN])
-    rows = [(f"broker-{broker}", received.get(broker, 0), sent.get(broker, 0)) for broker in shown]
+    rows = [(f"broker-{broker}", size(received.get(broker, 0)), size(sent.get(broker, 0))) for broker in shown]
     yield from table(("broker", "bytes received", "bytes sent"), rows)
     if len(brokers) > len(shown):
         yield f"({len(brokers) - len(shown)} more brokers: --all)"

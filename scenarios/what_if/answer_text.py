@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
+from kcsim.scenarios.views.human import size
 from kcsim.scenarios.views.narration.story_words import duration
 from kcsim.scenarios.views.terminal.table import table
 from kcsim.scenarios.what_if.cluster_health import BrokerShare
@@ -93,9 +94,9 @@ def _broker_rows(snapshot: ControlPlaneSnapshot, steps: Sequence[WhatIfStep], ev
     for broker in sorted(brokers if everything else brokers[:BROKERS_SHOWN]):
         yield f"broker-{broker} leads", *(str(_leaders(step, broker)) for step in steps)
         if SIZE in known:
-            yield "  bytes", *(str(share_of(step.health.shares, broker, SIZE)) for step in steps)
+            yield "  bytes", *(size(share_of(step.health.shares, broker, SIZE)) for step in steps)
         if RATE in known:
-            yield "  bytes in per s", *(f"{share_of(step.health.shares, broker, RATE):.0f}" for step in steps)
+            yield "  bytes in per s", *(size(share_of(step.health.shares, broker, RATE)) for step in steps)
     if not everything and len(brokers) > BROKERS_SHOWN:
         yield f"({len(brokers) - BROKERS_SHOWN} more brokers: --all)", *("" for _ in steps)
 

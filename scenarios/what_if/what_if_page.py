@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.scenarios.views.html.charts import HALF, PHONE, Bars, Figure, Series
-from kcsim.scenarios.views.html.human import count, size
 from kcsim.scenarios.views.html.single_file import Tile, render_page
+from kcsim.scenarios.views.human import count, size
 from kcsim.scenarios.views.narration.story_words import duration, plural
 from kcsim.scenarios.what_if.answer_text import (
     ASSUMED,

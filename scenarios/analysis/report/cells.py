@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kcsim.scenarios.analysis.report.contents import Column
-from kcsim.scenarios.views.html.human import count, duration, percent
+from kcsim.scenarios.views.human import count, duration, percent
 
 MS, SHARE = "ms", "0 to 1"
 LONG_TEXT = 24

@@ -11,7 +11,7 @@ from kcsim.scenarios.analysis.engines.frames import DataFrame, F
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 from kcsim.scenarios.analysis.report import contents
 from kcsim.scenarios.analysis.report.contents import Contents, DurationDistribution, Focus, ReportTotals
-from kcsim.scenarios.views.html.human import DURATION_EDGES_MS, round_step_ms
+from kcsim.scenarios.views.human import DURATION_EDGES_MS, round_step_ms
 
 ROWS = 40
 """How many rows of each table the page has."""

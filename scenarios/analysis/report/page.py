@@ -7,8 +7,8 @@ from kcsim.scenarios.analysis.report.cells import cell_of, unit
 from kcsim.scenarios.analysis.report.contents import Contents, ReportTotals
 from kcsim.scenarios.analysis.report.sections import sections
 from kcsim.scenarios.views.html.charts import HALF, PHONE, WIDE
-from kcsim.scenarios.views.html.human import count, duration, percent
 from kcsim.scenarios.views.html.single_file import Tile, render_page
+from kcsim.scenarios.views.human import count, duration, percent
 
 HERE = Path(__file__).parent
 

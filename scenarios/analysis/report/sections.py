@@ -6,7 +6,7 @@ from typing import Any
 
 from kcsim.scenarios.analysis.report.contents import Contents, DurationDistribution, Focus
 from kcsim.scenarios.views.html.charts import Bars, Distribution, Figure, Lanes, OverTime, Series
-from kcsim.scenarios.views.html.human import DURATION_EDGES_MS, class_of, count, duration, duration_ticks, percent
+from kcsim.scenarios.views.human import DURATION_EDGES_MS, class_of, count, duration, duration_ticks, percent
 
 MOST_BARS = 15
 MOST_LANES = 12

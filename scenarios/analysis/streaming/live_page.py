@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from kcsim.scenarios.analysis.streaming.followed import MicroBatch
 from kcsim.scenarios.analysis.streaming.run_status import RunStatus, RunStatuses, of_runs
-from kcsim.scenarios.views.html.human import count, duration
 from kcsim.scenarios.views.html.single_file import Tile, render_page
+from kcsim.scenarios.views.human import count, duration
 
 HERE = Path(__file__).parent
 ROWS = 20

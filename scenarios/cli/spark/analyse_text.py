@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kcsim.scenarios.analysis.analyses.analysis import MS, Analysis, Field
-from kcsim.scenarios.views.html.human import duration
+from kcsim.scenarios.views.human import duration
 
 ResultRow = Mapping[str, Any]
 SAME_IN_ALL = ("batch", "run")

@@ -182,7 +182,7 @@ def lines(done: "ReplayResult", out: Place, seconds: float) -> Sequence[str]:
 
 
 def _comparison(done: "ReplayResult") -> list[str]:
-    from kcsim.scenarios.views.html.human import duration
+    from kcsim.scenarios.views.human import duration
 
     found = done.comparison
     assert found is not None, "a comparison exists for a what-if only"

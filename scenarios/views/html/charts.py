@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kcsim.scenarios.views.html.drawing import CHARACTER, label, shortened, svg, tag, text
-from kcsim.scenarios.views.html.human import count, duration, ticks, time_ticks
+from kcsim.scenarios.views.human import count, duration, ticks, time_ticks
 
 TOP, BOTTOM, RIGHT = 26, 44, 14
 LINE_HEIGHT = 18

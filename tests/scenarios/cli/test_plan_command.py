@@ -66,10 +66,10 @@ def test_the_table_says_what_each_broker_hosts_and_which_sizes_are_missing(file:
     result = kcsim("plan", str(file), "--goal", "replace 3=4", "--explain")
     lines = result.stdout.splitlines()
     assert "sizes of 1 partitions are not known: a replica of these counts as 1 byte" in lines
-    assert "3 partitions change; 3 replicas are copied, 61 bytes; 2 preferred leaders change" in lines
+    assert "3 partitions change; 3 replicas are copied, 61 B; 2 preferred leaders change" in lines
     rows = {line.split()[0]: line.split()[1:] for line in lines if line.startswith("broker-")}
-    assert rows["broker-3"] == ["3", "->", "0", "2", "->", "0", "61", "->", "0", "0"]
-    assert rows["broker-4"][-1] == "61"
+    assert rows["broker-3"] == ["3", "->", "0", "2", "->", "0", "61", "B", "->", "0", "B", "0", "B"]
+    assert rows["broker-4"][-2:] == ["61", "B"]
     assert lines[-3] == "orders-1: 2,3 -> 2,4: broker 3 is replaced by 4"
 
 

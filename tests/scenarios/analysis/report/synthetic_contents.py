@@ -7,7 +7,7 @@ from kcsim.scenarios.analysis.analyses.analysis import Analysis, Field
 from kcsim.scenarios.analysis.analyses.catalogue import ANALYSES
 from kcsim.scenarios.analysis.report.contents import Column, Contents, DurationDistribution, Focus, ReportTotals, Table
 from kcsim.scenarios.analysis.report.gathering import ROWS, TABLES
-from kcsim.scenarios.views.html.human import DURATION_EDGES_MS, HOUR_MS
+from kcsim.scenarios.views.human import DURATION_EDGES_MS, HOUR_MS
 
 HOSTILE = '<script src="https://evil.example/x.js">alert(1)</script>"\'&\u202e'
 DAYS = 30

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcsim.scenarios.views.html.human import (
+from kcsim.scenarios.views.human import (
     DURATION_EDGES_MS,
     class_of,
     count,
