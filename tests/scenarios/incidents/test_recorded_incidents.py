@@ -10,9 +10,9 @@ from kcsim.scenarios.incidents.diagnosis import diagnose
 from kcsim.scenarios.incidents.findings import FaultKind, IncidentFinding
 from kcsim.scenarios.incidents.incident_logs import IncidentLogs, read_incident_logs
 from kcsim.scenarios.incidents.incident_text import incident_lines, not_shown
+from kcsim.scenarios.incidents.incident_timetable import FIRST_FAULT_MS
 from kcsim.scenarios.incidents.investigation import Investigation, investigate
 from kcsim.scenarios.incidents.outcome import differences, simulated_outcome
-from kcsim.scenarios.incidents.reproduction import FIRST_FAULT_MS
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 MADE = VECTORS / "kafka-incidents"
