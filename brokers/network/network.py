@@ -386,7 +386,8 @@ class Link:
         listener = self._network.listeners.get(self._address)
         if listener is None:
             refused = NO_LISTENER if self._address in self._network.has_listened else NEVER_A_LISTENER
-            self._back.send(None, self._hear_of_the_end, f"connection refused, {refused}")
+            # An answer like any other: if the network breaks it off, the client waits for its time-out.
+            self._back.send(f"{ANSWER}{CONNECT}", self._hear_of_the_end, f"connection refused, {refused}")
             return
         self._listener = listener
         listener.links[self] = None

@@ -616,3 +616,25 @@ def test_an_event_of_a_bad_link_leads_back_to_its_fault() -> None:
         return stalled.cause == cut, resumed.cause == stalled.seq, stalled.detail
 
     assert play(script) == (True, True, "str: nothing passes to broker-2; sent again in 200 ms")
+
+
+def test_the_refusal_of_a_port_without_a_listener_is_logged_if_it_does_not_arrive() -> None:
+    """Who waits for quiescence has to know that a client waits for its time-out."""
+
+    async def refuse_later(place: Place) -> None:
+        await place.runtime.sleep_ms(500)
+        place.faults.partition(BACK, refuses=True)
+
+    async def script(place: Place) -> Any:
+        place.listening.close()
+        place.faults.partition(BACK)
+        place.runtime.spawn("refuse later", refuse_later(place))
+        with pytest.raises(TimedOutError):
+            await place.connect()
+        network = (EventKind.NETWORK_STALLED, EventKind.NETWORK_CONNECTION_BROKEN)
+        return [(event.kind, event.node, event.event) for event in place.log.events if event.kind in network]
+
+    assert play(script) == [
+        (EventKind.NETWORK_STALLED, "broker-2", "answer to Connect"),
+        (EventKind.NETWORK_CONNECTION_BROKEN, "broker-2", "answer to Connect"),
+    ]
