@@ -74,6 +74,10 @@ class PacedRun:
         """Do these acts when their times have come. They are in the order of their times."""
         self._planned.extend(acts)
 
+    def forget_planned(self) -> None:
+        """Do none of the acts whose times have not come."""
+        self._planned.clear()
+
     def end(self) -> None:
         self._is_ending = True
 

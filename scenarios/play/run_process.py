@@ -30,8 +30,6 @@ from kcsim.scenarios.play.paced_run import PacedRun
 from kcsim.scenarios.play.proposed_expectations import proposed_expectations
 from kcsim.scenarios.play.run_messages import Begin, Failed, GoOn, Happened, Order, Reached, Refused, Report, Started
 
-SNAPSHOT_EVERY_S = 0.3
-"""Of processor time: a run up to a moment from the snapshot before takes hardly longer."""
 PART_EVERY_S = 0.2
 """How often a run that takes long to reach its limit sends what has happened."""
 
@@ -39,9 +37,10 @@ PART_EVERY_S = 0.2
 class RunProcess:
     """Follows the run of this process, as its RunWatcher, and obeys what it is sent."""
 
-    def __init__(self, connection: Connection, handover: socket.socket) -> None:
+    def __init__(self, connection: Connection, handover: socket.socket, snapshot_every_s: float) -> None:
         self._connection = connection
         self._handover = handover
+        self._snapshot_every_s = snapshot_every_s
         self._run = 0
         self._parts = 0
         self._cost_before_s = 0.0
@@ -81,7 +80,7 @@ class RunProcess:
         cost_s = time.process_time()
         if cost_s - self._part_s >= PART_EVERY_S:
             self._send_events()
-        if cost_s - self._snapshot_s >= SNAPSHOT_EVERY_S:
+        if cost_s - self._snapshot_s >= self._snapshot_every_s:
             self._keep_snapshot(run)
 
     def at_limit(self, run: PacedRun) -> None:
@@ -126,6 +125,7 @@ class RunProcess:
     def _begin(self, order: Begin, run: PacedRun) -> None:
         self._run = order.run
         self._is_story_wanted, self._are_records_counted, self._expected_of = True, False, None
+        run.forget_planned()  # of the run in which the snapshot was taken: the order has all that come after it
         run.plan(order.acts)
         run.limit_ms = order.until_ms
 
@@ -186,15 +186,17 @@ def _end() -> NoReturn:
     os._exit(0)
 
 
-def main(connection: str, handover: str) -> None:
+def main(connection: str, handover: str, snapshot_every_s: str) -> None:
     """Be the first process.
 
     Args:
         connection, handover: file descriptors of the sockets for orders and reports, and for those of other processes.
+        snapshot_every_s: see RunProcesses.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that has started this process
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for copies of this process
-    RunProcess(Connection(int(connection)), socket.socket(fileno=int(handover))).begin_runs()
+    ends = Connection(int(connection)), socket.socket(fileno=int(handover))
+    RunProcess(*ends, float(snapshot_every_s)).begin_runs()
 
 
 if __name__ == "__main__":

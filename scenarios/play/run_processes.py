@@ -18,6 +18,8 @@ from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.play.acts import Act
 from kcsim.scenarios.play.run_messages import Begin, Failed, GoOn, Happened, Reached, Refused, Report, Started
 
+SNAPSHOT_EVERY_S = 0.3
+"""A run up to a moment from the snapshot before takes hardly longer."""
 MOST_SNAPSHOTS = 32
 WITHIN_S = 60.0
 """How long a run may take to begin, or to report anything at all."""
@@ -167,9 +169,9 @@ class Snapshot:
 
 
 class RunProcesses:
-    """Begins runs, of any scenarios."""
+    """Begins runs, of any scenarios. Args: snapshot_every_s: after how much processor time a run keeps a snapshot."""
 
-    def __init__(self) -> None:
+    def __init__(self, snapshot_every_s: float = SNAPSHOT_EVERY_S) -> None:
         ours, theirs = socket.socketpair()
         self._handover, handed = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._numbers = 0
@@ -177,8 +179,9 @@ class RunProcesses:
         self._began: dict[int, Connection] = {}
         with theirs, handed:
             ends = theirs.fileno(), handed.fileno()
+            arguments = [*map(str, ends), str(snapshot_every_s)]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "kcsim.scenarios.play.run_process", *map(str, ends)],
+                [sys.executable, "-m", "kcsim.scenarios.play.run_process", *arguments],
                 pass_fds=ends,
                 stdin=subprocess.DEVNULL,
             )

@@ -4,7 +4,8 @@ import pytest
 
 from kcsim.eventlog.events import EventKind
 from kcsim.scenarios.play.played_cluster import MOST_FORKS, PlayedCluster, TooManyForksError
-from tests.scenarios.play.watched_runs import played_cluster
+from kcsim.scenarios.play.run_processes import RunProcesses
+from tests.scenarios.play.watched_runs import FIRST, SCENARIO, played_cluster
 
 
 def bytes_of(cluster: PlayedCluster) -> bytes:
@@ -68,6 +69,20 @@ def test_a_future_begun_at_a_snapshot_is_the_one_begun_at_the_beginning() -> Non
     cluster.go_on_to(600_000)
     assert bytes_of(cluster) == whole
     cluster.close()
+
+
+def test_a_future_begun_at_a_snapshot_has_none_of_the_acts_that_were_still_to_come_there() -> None:
+    """There are snapshots from before the topic is created, which is planned already."""
+    processes = RunProcesses(snapshot_every_s=0)
+    cluster = PlayedCluster(SCENARIO, 1, FIRST, processes)
+    cluster.go_on_to(3_000)
+    whole = bytes_of(cluster)
+    assert b'"create-topic"' in whole
+    cluster.go_back(500)
+    cluster.go_on_to(3_000)
+    assert b'"create-topic"' not in bytes_of(cluster)
+    cluster.close()
+    processes.close()
 
 
 def test_a_future_in_which_nothing_was_done_is_not_kept() -> None:
