@@ -32,7 +32,7 @@ from kcsim.zk.memory.stale_view import ServerView
 from kcsim.zk.memory.watches import ConnectionId, ServerWatchTable
 from kcsim.zk.model_server import replies, requests
 from kcsim.zk.model_server.client_connection import ClientConnection
-from kcsim.zk.model_server.four_letter_words import answer
+from kcsim.zk.model_server.four_letter_words import MonitoredMember, answer
 from kcsim.zk.model_server.lagging_member import LaggingMember
 from kcsim.zk.model_server.requests import BadFrameError, Reader
 from kcsim.zk.operations import Create, DataSet, Delete, Multi, Request, SetData, Sync
@@ -115,7 +115,10 @@ class ModelService:
         self.server.disconnect(connection.number)
 
     def word(self, connection: ClientConnection, word: str) -> None:
-        connection.send(answer(word, self, connection.member).encode())
+        name = connection.member
+        view, connections = self.view_at(name), self.connections_of(name)
+        member = MonitoredMember(name, self.members, self.server, view, connections, len(self.connections))
+        connection.send(answer(word, member).encode())
         connection.close()
 
     def frame(self, connection: ClientConnection, body: bytes) -> None:
