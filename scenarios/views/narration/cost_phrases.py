@@ -82,7 +82,7 @@ def _records(facts: RunFacts) -> str:
     if counts is None:
         is_writing = any(node.startswith(PRODUCER_PREFIX) for node in facts.state.producers)
         number = plural(facts.acknowledged, "record")
-        return f"{number} {was(facts.acknowledged)} acknowledged, and not counted afterwards" if is_writing else ""
+        return f"{number} {was(facts.acknowledged)} acknowledged; whether any was lost is not known" if is_writing else ""
     lost, twice, given_up = counts["lost"], counts["duplicated"], counts["given_up"]
     parts = [f"{lost:,} of {plural(counts['acknowledged'], 'acknowledged record')} {was(lost)} lost"]
     if twice:
