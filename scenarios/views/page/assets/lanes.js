@@ -191,23 +191,26 @@ function whyNotWorking(histories, controllers, name, place) {
   return hasWorked ? "out of office" : "not ready";
 }
 
-/** Count the partitions that are offline, only under-replicated, and existing: [[offline, under, all], first, end). */
+/** Count the partitions without a working leader, only under-replicated, and existing: [[unled, under, all], first, end). */
 const troubleOf = (histories, partitions, length) =>
-  countsOf(histories, "partition", partitions, length, (value) =>
-    value === null ? [0, 0, 0] : [Number(value[4].includes("o")), Number(value[4] === "u"), 1]);
+  countsOf(partitions.map((name) => partitionParts(histories, name, length)), length, (value, halted) => {
+    if (value === null) return [0, 0, 0];
+    const isUnled = value[4].includes("o") || halted !== null;
+    return [Number(isUnled), Number(!isUnled && value[4] === "u"), 1];
+  });
 
 /** Count the brokers that are down, frozen, and all of them: [[down, frozen, all], first, end). */
 const downOf = (histories, brokers, length) =>
-  countsOf(histories, "process", brokers, length, (value) =>
+  countsOf(brokers.map((name) => histories.parts("process", name, length)), length, (value) =>
     [Number(value === "dead" || value === "stopped"), Number(value === "paused"), 1]);
 
-/** Yield the sums of `judge` over some entities, from one change to the next: [sums, first, end). */
-function* countsOf(histories, family, names, length, judge) {
+/** Yield the sums of `judge` over the parts of some entities, from one change to the next: [sums, first, end). */
+function* countsOf(partsOfEach, length, judge) {
   const steps = [];
-  for (const name of names) {
+  for (const parts of partsOfEach) {
     let before = [0, 0, 0];
-    for (const [value, first] of histories.parts(family, name, length)) {
-      const now = judge(value);
+    for (const [value, first, , halted] of parts) {
+      const now = judge(value, halted);
       steps.push([first, now.map((count, i) => count - before[i])]);
       before = now;
     }

@@ -325,7 +325,7 @@ class Picture {
   }
 
   drawTopic(lane) {
-    this.drawCounts(lane, troubleOf, ["offline", "under-replicated"], [["x", this.colour("offline")], ["/", this.colour("under")]]);
+    this.drawCounts(lane, troubleOf, ["without leader", "under-replicated"], [["x", this.colour("offline")], ["/", this.colour("under")]]);
   }
 
   drawRack(lane) {

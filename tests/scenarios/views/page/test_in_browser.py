@@ -113,6 +113,13 @@ def test_a_partition_whose_leader_is_dead_does_not_look_led(chromium: Chromium, 
         assert "leader 1 is dead 2.2 s" in drawn(tab)
 
 
+def test_the_lane_of_many_partitions_counts_those_whose_leader_is_dead(chromium: Chromium, page_of: PageOf) -> None:
+    """In ZooKeeper they have a leader until its session has ended."""
+    with chromium.open(page_of("leader_of_many")) as tab:
+        counted = [text for text in drawn(tab) if "without leader" in text]
+        assert any(text.startswith("20 without leader") for text in counted), counted
+
+
 def test_without_steps_of_failovers_the_znode_says_who_is_the_controller(chromium: Chromium, tmp_path: Path) -> None:
     """An import of ZooKeeper's log does not know when a failover was complete: its controllers are not called idle."""
     events = [e for e in run_of(FAILOVER) if e.kind not in (EventKind.CONTROLLER_FAILOVER, EventKind.PROCESS_STATE)]
