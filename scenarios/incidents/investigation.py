@@ -13,7 +13,8 @@ from kcsim.scenarios.incidents.incident_logs import IncidentLogs
 from kcsim.scenarios.incidents.incident_timetable import FIRST_FAULT_MS
 from kcsim.scenarios.incidents.outcome import IncidentOutcome, SimulatedOutcome, nearest_run, outcome_of, simulated_outcome
 from kcsim.scenarios.incidents.reproduction import NotReproducibleError, Reproduction, reproduce
-from kcsim.scenarios.views.narration.narrator import Narrator, describe
+from kcsim.scenarios.views.narration.event_description import describe
+from kcsim.scenarios.views.narration.narrator import Narrator
 from kcsim.scenarios.views.narration.story import story_of
 from kcsim.scenarios.views.narration.story_words import duration
 

@@ -2,7 +2,8 @@
 
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.lessons.lesson_run import LessonRun
-from kcsim.scenarios.views.narration.narrator import Narrator, what_happened
+from kcsim.scenarios.views.narration.event_description import what_happened
+from kcsim.scenarios.views.narration.narrator import Narrator
 from kcsim.scenarios.views.narration.network_sentences import is_network_detail
 from kcsim.scenarios.views.narration.topic_sentences import is_detail
 

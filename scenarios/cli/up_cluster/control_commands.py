@@ -45,7 +45,7 @@ from kcsim.scenarios.engine.steps.registry import ALL_SPECS
 from kcsim.scenarios.engine.steps.step_spec import BrokerAction, BrokerCommand, LinksAction, LinksCommand
 from kcsim.scenarios.language.scenario_file import ScenarioFileError
 from kcsim.scenarios.language.value_types import ALL, CONTROLLER, ROLES
-from kcsim.scenarios.views.narration.narrator import action_text
+from kcsim.scenarios.views.narration.event_description import action_text
 from kcsim.scenarios.views.narration.story_words import plural
 from kcsim.scenarios.views.terminal.cluster_snapshot import FollowedCluster
 from kcsim.scenarios.views.terminal.cluster_text import cluster_json, cluster_lines

@@ -5,7 +5,8 @@ from typing import Any
 
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.views.narration.causes import Branch, LeftOut, Story
-from kcsim.scenarios.views.narration.narrator import Narrator, what_happened
+from kcsim.scenarios.views.narration.event_description import what_happened
+from kcsim.scenarios.views.narration.narrator import Narrator
 
 EXPLAINED_MARK = "→"
 SECONDS_WIDTH = 9

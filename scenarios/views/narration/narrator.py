@@ -8,11 +8,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from kcsim.eventlog.events import ZNODE_CHANGES, Event, EventKind
+from kcsim.eventlog.events import Event, EventKind
 from kcsim.eventlog.run_actions import SCENARIO
-from kcsim.scenarios.language.step_words import WORDS_OF_EVENTS
 from kcsim.scenarios.views.narration.client_sentences import CLIENT_SENTENCES
 from kcsim.scenarios.views.narration.consumer_sentences import CONSUMER_SENTENCES
+from kcsim.scenarios.views.narration.event_description import (
+    action_text,
+    is_armed,
+    is_seen_in_effect,
+    point_reached,
+    short_session,
+    third_person,
+)
 from kcsim.scenarios.views.narration.network_sentences import NETWORK_SENTENCES
 from kcsim.scenarios.views.narration.segment_sentences import SEGMENT_SENTENCES
 from kcsim.scenarios.views.narration.topic_sentences import TOPIC_SENTENCES, about
@@ -27,8 +34,6 @@ REFUSED_REMEMBERED = 10_000
 
 FINAL_REFUSALS = ("SESSIONEXPIRED", "SESSIONMOVED", "SESSIONCLOSED")
 SERVER = "member-"
-REQUESTS = MappingProxyType({"list-partition-reassignments": "asks the controller for the reassignments in progress"})
-"""`op` of requests that no step makes -> what is done."""
 
 _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = MappingProxyType(
     {
@@ -90,14 +95,14 @@ class Narrator:
     def _fault(self, event: Event) -> str | None:
         self._acts[event.seq] = event
         if (event.target or "").startswith(SERVER):
-            return f"{_third_person(event.fault)} {event.target}, a server of ZooKeeper"
-        return action_text(event) if _is_armed(event) or not _is_seen_in_effect(event) else None
+            return f"{third_person(event.fault)} {event.target}, a server of ZooKeeper"
+        return action_text(event) if is_armed(event) or not is_seen_in_effect(event) else None
 
     def _admin_act(self, event: Event) -> str | None:
         self._acts[event.seq] = event
         return (
             None
-            if _is_seen_in_effect(event)
+            if is_seen_in_effect(event)
             else action_text(event) + (" by hand" if event.path and not event.detail else "")
         )
 
@@ -108,11 +113,11 @@ class Narrator:
         act = self._acts.get(event.cause) if event.cause is not None else None
         match event.state:
             case "paused":
-                return f"freezes {_point_reached(event) or 'where it stands'}: it sends no heartbeats"
+                return f"freezes {point_reached(event) or 'where it stands'}: it sends no heartbeats"
             case "running" if act is not None and act.op == "resume":
                 return "resumes where it was frozen"
             case "dead":
-                where = f" {point}" if (point := _point_reached(event)) else ""
+                where = f" {point}" if (point := point_reached(event)) else ""
                 return f"is killed{where}: its session is not closed and will expire"
             case "stopped":
                 return "has stopped"
@@ -130,12 +135,12 @@ class Narrator:
             case "suspended":
                 return "loses its connection to ZooKeeper; its session may or may not live on"
             case "expired":
-                return f"learns that its session {_short(session)} has expired"
+                return f"learns that its session {short_session(session)} has expired"
             case "connected" if before == (session, "suspended"):
-                return f"is connected to ZooKeeper again, its session {_short(session)} intact"
+                return f"is connected to ZooKeeper again, its session {short_session(session)} intact"
             # Each Kafka tool that an operator runs opens a session of its own, which is not worth a line.
             case "connected" if before is not None and before[0] != session and event.node != SCENARIO:
-                return f"opens a new session, {_short(session)}"
+                return f"opens a new session, {short_session(session)}"
             case _:
                 return None
 
@@ -143,10 +148,10 @@ class Narrator:
         session = event.session_id or ""
         owner = self._owners.get(session)
         if owner is None and event.error is None and event.detail is not None:
-            return f"session {_short(session)} has ended ({event.detail}); its ephemeral znodes went with it"
+            return f"session {short_session(session)} has ended ({event.detail}); its ephemeral znodes went with it"
         if event.error is None or owner is None:
             return None
-        return f"expires {owner}'s session {_short(session)}; its ephemeral znodes go with it"
+        return f"expires {owner}'s session {short_session(session)}; its ephemeral znodes go with it"
 
     # --- znodes and writes
 
@@ -264,110 +269,6 @@ class Narrator:
         if event.step is not None or (known and not changed):
             return None
         return f"sees a change, as controller: {changed or event.detail or about(event, 'changed')}"
-
-
-def describe(event: Event) -> str:
-    """Describe an event without a narration in one line; with its node, unless it is about a znode or a fault."""
-    text = what_happened(event)
-    return text if event.kind in _SAY_WHO else f"{event.node} {text}"
-
-
-_SAY_WHO = ZNODE_CHANGES | {EventKind.FAULT_CONFIRMED}
-
-
-def what_happened(event: Event) -> str:
-    """Describe any event in one line, without the node."""
-    match event.kind:
-        case EventKind.ZNODE_CREATED:
-            return f"{event.path} was created"
-        case EventKind.ZNODE_CHANGED:
-            return f"{event.path} was set to {event.data}"
-        case EventKind.ZNODE_DELETED:
-            return f"{event.path} was deleted"
-        case EventKind.FAULT_CONFIRMED:
-            return f"confirmed: {event.detail}"
-        case EventKind.FAULT | EventKind.ADMIN_ACT:
-            return action_text(event)
-        case EventKind.WATCH_FIRED:
-            return f"is notified by its watch on {event.path}: {event.event}"
-        case EventKind.CONTROLLER_EVENT_QUEUED:
-            return f"queues the event {event.event}"
-        case EventKind.CONTROLLER_EVENT_BEGUN:
-            return f"processes {event.event}"
-        case EventKind.CONTROLLER_EVENT_DONE:
-            return f"is done with {event.event}"
-        case EventKind.ELECTION_STARTED:
-            return "stands for election"
-        case EventKind.CONTROLLER_FAILOVER:
-            return f"takes over: {event.step}"
-        case EventKind.ZK_WRITE:
-            return f"begins a write: {event.op} {event.path}"
-        case EventKind.ZK_WRITE_APPLIED:
-            return f"its write was applied: {event.op} {event.path}"
-        case EventKind.ZK_WRITE_REFUSED:
-            return f"its write was refused: {event.op} {event.path}: {event.error}"
-        case EventKind.EXPECTATION:
-            return f"judges: {event.rule}: {event.outcome}, {event.detail}"
-        case _:
-            columns = (event.step, event.event, event.state, event.op, event.path, event.error, event.detail)
-            return " ".join([event.kind.value, *(word for word in columns if word is not None)])
-
-
-def action_text(event: Event) -> str:
-    """Describe a Fault or an AdminAct: creates topic orders: 12 partitions, replication factor 3."""
-    name = event.fault or event.op or ""
-    words = WORDS_OF_EVENTS.get(name)
-    if words is not None and words.armed is not None and _is_armed(event):
-        return words.armed.format(target=event.target, detail=_point_reached(event))
-    done = REQUESTS.get(name) or (words.phrase if words else _third_person(name))
-    if "{" in done:
-        return done.format(target=event.target, detail=event.detail or "")
-    detail = about(event, event.detail)
-    target = event.target or event.path
-    if target is None:
-        return f"{done}: {detail}" if event.detail and detail == event.detail else f"{done} {detail}".rstrip()
-    return f"{done} {target}" + (f": {event.detail}" if event.detail else "")
-
-
-def _is_armed(event: Event) -> bool:
-    """Return whether a fault waits for its trigger."""
-    return event.breakpoint is not None
-
-
-def _is_seen_in_effect(event: Event) -> bool:
-    words = WORDS_OF_EVENTS.get(event.fault or event.op or "")
-    return words is not None and words.is_seen_in_effect
-
-
-def _point_reached(event: Event) -> str:
-    """Return where a fault applies: what triggers it, else the event's own text; empty if there is none."""
-    match event.breakpoint:
-        case None:
-            return event.detail or ""
-        case "answered" | "delivered" if event.detail:
-            return event.detail.removeprefix("armed: ")
-        case "delivered":
-            return f"{_links(event)}, once {event.event} has been delivered"
-        case moment:
-            what = f"a write to {event.breakpoint_path}" if event.breakpoint_path else "a write"
-            how = "begun, not yet sent" if moment == "before" else "applied, the answer not yet seen"
-            return f"in the middle of {what} ({how})"
-
-
-def _links(event: Event) -> str:
-    sources, targets = (", ".join(side) if side is not None else "all" for side in (event.sources, event.targets))
-    return f"between {sources} and {targets}" if event.both_ways else f"from {sources} to {targets}"
-
-
-def _third_person(verb: str | None) -> str:
-    """Return a verb in the third person: kills, creates topic."""
-    first, *more = (verb or "").split("-")
-    return " ".join([f"{first}s", *more])
-
-
-def _short(session_id: str) -> str:
-    """Return a session id without leading zeros: 0x1002c1b3fa0000."""
-    return f"0x{session_id.removeprefix('0x').lstrip('0') or '0'}"
 
 
 _DESCRIBERS: Mapping[EventKind, Callable[[Narrator, Event], str | None]] = MappingProxyType(

@@ -18,7 +18,8 @@ from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.engine.expectations.verdict import ExpectationOutcome, ExpectationResult, Verdict, summary
 from kcsim.scenarios.views.narration.client_sentences import CLIENT_SENTENCES, is_client_detail
 from kcsim.scenarios.views.narration.consumer_sentences import CONSUMER_SENTENCES
-from kcsim.scenarios.views.narration.narrator import Narrator, describe
+from kcsim.scenarios.views.narration.event_description import describe
+from kcsim.scenarios.views.narration.narrator import Narrator
 from kcsim.scenarios.views.narration.network_sentences import NETWORK_SENTENCES, is_network_detail
 from kcsim.scenarios.views.narration.segment_sentences import SEGMENT_SENTENCES
 from kcsim.scenarios.views.narration.topic_sentences import TOPIC_SENTENCES, is_detail

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from kcsim.eventlog.events import Event, EventKind
 from kcsim.scenarios.views.narration.client_sentences import is_client_detail
-from kcsim.scenarios.views.narration.narrator import MANY_BROKERS, Narrator, what_happened
+from kcsim.scenarios.views.narration.event_description import what_happened
+from kcsim.scenarios.views.narration.narrator import MANY_BROKERS, Narrator
 from kcsim.scenarios.views.narration.network_sentences import is_network_detail
 from kcsim.scenarios.views.narration.timeline import LIKE_EVENTS_SHOWN, LIMITED_KINDS
 from kcsim.scenarios.views.narration.topic_sentences import is_detail
@@ -47,8 +48,6 @@ class RankedEvent(NamedTuple):
     @property
     def says(self) -> str:
         """The event's sentence, without time and node."""
-        if self.sentence is None and self.event.kind is EventKind.PROCESS_STATE:
-            return f"is {self.event.state} now"
         return self.sentence or what_happened(self.event)
 
 

@@ -139,7 +139,7 @@ def test_the_tree_is_printed_with_columns_and_the_event_asked_about_is_marked(lo
     story = Causes(log.events).story(5, breadth=1)
     assert printed(story, log.events) == [
         "  #1      0.100 s  scenario   kills broker-1",
-        "  #2      0.200 s  zookeeper  └ SessionClosed SESSIONEXPIRED",
+        "  #2      0.200 s  zookeeper  └ expires session 0x1",
         "  #3      0.300 s  zookeeper    └ /controller is gone: no broker is the controller",
         "→ #5      0.500 s  broker-2       └ wins the election: controller epoch 2 (it created /controller first)",
         "  #6      0.600 s  broker-2         └ elects for orders-0: leader 2: first of the assignment [1, 2, 3] that is "

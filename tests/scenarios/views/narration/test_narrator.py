@@ -3,7 +3,8 @@
 import pytest
 
 from kcsim.eventlog.events import Event, EventKind
-from kcsim.scenarios.views.narration.narrator import MANY_BROKERS, REFUSED_REMEMBERED, Narrator, describe
+from kcsim.scenarios.views.narration.event_description import describe
+from kcsim.scenarios.views.narration.narrator import MANY_BROKERS, REFUSED_REMEMBERED, Narrator
 from tests.brokers.apache_kafka.log_feed.recorded import recorded
 from tests.scenarios.evaluated_log import EvaluatedLog
 
@@ -238,6 +239,8 @@ def test_any_event_can_be_described() -> None:
     story.append("broker-1", EventKind.WATCH_FIRED, event="NodeDeleted", path="/controller")
     story.append("broker-1", EventKind.CONTROLLER_EVENT_BEGUN, event="Reelect")
     story.append("broker-1", EventKind.SESSION_STATE, state="connected")
+    story.append("broker-1", EventKind.RECORDS_APPENDED, topic="orders", partition=0, offset=7, count=2, writer="producer-p")
+    story.append("broker-1", EventKind.ELECTION_STARTED)
     assert [describe(event) for event in story.events] == [
         "/controller_epoch was created",
         "/controller_epoch was set to 1",
@@ -246,7 +249,9 @@ def test_any_event_can_be_described() -> None:
         "scenario kills broker-1",
         "broker-1 is notified by its watch on /controller: NodeDeleted",
         "broker-1 processes Reelect",
-        "broker-1 SessionState connected",
+        "broker-1 sees its session as connected",
+        "broker-1 appends 2 records of producer-p to orders-0, from offset 7 on",
+        "broker-1 stands for election",
     ]
 
 

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from kcsim.eventlog.events import EventFields, EventKind
-from kcsim.scenarios.views.narration.narrator import action_text
+from kcsim.scenarios.views.narration.event_description import action_text
 from kcsim.scenarios.views.narration.timeline import ConsoleTimeline, console_on
 from tests.scenarios.evaluated_log import EvaluatedLog
 from tests.scenarios.views.narration.test_narrator import narrated

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from kcsim.eventlog.events import Event, EventFields, EventKind
-from kcsim.scenarios.views.narration.narrator import action_text
+from kcsim.scenarios.views.narration.event_description import action_text
 from kcsim.scenarios.views.narration.timeline import LIKE_EVENTS_SHOWN, ConsoleTimeline, console_on
 from kcsim.scenarios.views.narration.topic_sentences import TOPIC_SENTENCES, is_detail
 from tests.scenarios.evaluated_log import EvaluatedLog
