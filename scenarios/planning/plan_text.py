@@ -1,6 +1,6 @@
 """A plan as text and as JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +14,8 @@ from kcsim.text import summarize
 
 BROKERS_SHOWN = 20
 """A table of more brokers has those whose load changes most only, unless all are asked for."""
+HELD, RECEIVED, COPIED, LASTS = "bytes", "bytes copied to it", "bytes copied", "takes at least"
+OF_SIZES = (HELD, RECEIVED, COPIED, LASTS)
 NOTHING = BrokerLoad(0, 0, 0)
 
 
@@ -23,49 +25,62 @@ def plan_lines(
     """Yield what moves, what each broker hosts before and after, and the batches."""
     partitions = sum(len(topic.partitions) for topic in snapshot.topics)
     yield f"{snapshot.source}, as of {snapshot.taken}: {len(snapshot.brokers)} brokers, {partitions} partitions"
-    if missing := snapshot.partitions_without_size:
+    missing = snapshot.partitions_without_size
+    has_sizes = missing < partitions
+    if missing and has_sizes:
         yield f"sizes of {missing} partitions are not known: a replica of these counts as 1 byte"
+    elif missing:
+        yield "no size is known: every replica counts the same"
     if waiting := [move.partition for move in plan.moves if move.added and move.is_offline]:
         yield f"offline, so that their copies have to wait until they have a leader: {summarize(waiting)}"
     if plan.fixed:
         yield f"not planned for, being deleted or with replicas on absent brokers: {summarize(plan.fixed)}"
     yield ""
-    yield summary(plan)
+    yield summary(plan, has_sizes)
     if not plan.moves:
         return
     yield ""
-    yield from _broker_table(plan, everything)
+    yield from _broker_table(plan, has_sizes, everything)
     held = [load.size_bytes for load in plan.after.values() if load.replicas]
-    yield f"bytes of a broker: {size(min(held))} to {size(max(held))}, average {size(sum(held) / len(held))}"
+    if has_sizes:
+        yield f"bytes of a broker: {size(min(held))} to {size(max(held))}, average {size(sum(held) / len(held))}"
     if throttle is not None or len(batches) > 1:
         yield ""
-        header = ("batch", "partitions", "replicas copied", "bytes copied", "copies of a broker, at most", "takes at least")
+        header = ("batch", "partitions", "replicas copied", "copies of a broker, at most", COPIED, LASTS)
         rows = [
             (
                 number,
                 len(batch.moves),
                 batch.replicas_moved,
-                size(batch.bytes_moved),
                 batch.most_copies,
+                size(batch.bytes_moved),
                 "-" if throttle is None else duration(batch.duration_ms(throttle)),
             )
             for number, batch in enumerate(batches, 1)
         ]
-        yield from table(header, rows)
+        yield from _known(header, rows, has_sizes)
 
 
-def summary(plan: ReassignmentPlan) -> str:
+def _known(header: Sequence[str], rows: Iterable[Sequence[object]], has_sizes: bool) -> Iterator[str]:
+    """Yield the lines of a table, without the columns that depend on sizes if none is known."""
+    shown = [column for column, name in enumerate(header) if has_sizes or name not in OF_SIZES]
+    yield from table([header[column] for column in shown], ([row[column] for column in shown] for row in rows))
+
+
+def summary(plan: ReassignmentPlan, has_sizes: bool) -> str:
     """Return in one line what the plan moves."""
     if not plan.moves:
         return "Nothing has to move."
     dropped = sum(len(move.dropped) for move in plan.moves) - plan.replicas_moved
-    parts = [f"{len(plan.moves)} partitions change", f"{plan.replicas_moved} replicas are copied, {size(plan.bytes_moved)}"]
+    parts = [f"{len(plan.moves)} partitions change", f"{plan.replicas_moved} replicas are copied"]
+    if has_sizes:
+        parts[-1] += f", {size(plan.bytes_moved)}"
     if dropped > 0:
         parts.append(f"{dropped} replicas are dropped")
     return "; ".join([*parts, f"{len(plan.elections)} preferred leaders change"])
 
 
-def _broker_table(plan: ReassignmentPlan, everything: bool) -> Iterator[str]:
+def _broker_table(plan: ReassignmentPlan, has_sizes: bool, everything: bool) -> Iterator[str]:
     received: dict[int, int] = {}
     for move in plan.moves:
         for broker in move.added:
@@ -77,7 +92,7 @@ def _broker_table(plan: ReassignmentPlan, everything: bool) -> Iterator[str]:
         old, new = plan.before.get(broker, NOTHING), plan.after[broker]
         pairs = ((old.replicas, new.replicas), (old.leaders, new.leaders), (size(old.size_bytes), size(new.size_bytes)))
         rows.append((f"broker-{broker}", *(f"{a} -> {b}" for a, b in pairs), size(received.get(broker, 0))))
-    yield from table(("broker", "replicas", "leads", "bytes", "bytes copied to it"), rows)
+    yield from _known(("broker", "replicas", "leads", HELD, RECEIVED), rows, has_sizes)
     if len(changed) > len(shown):
         yield f"({len(changed) - len(shown)} more brokers: --all)"
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kcsim.controller.admin.reassignment_files import parse_move_plan, parse_partitions_to_elect
 from kcsim.scenarios.snapshots.snapshot_format import (
@@ -58,7 +59,7 @@ def test_batches_are_the_plan_in_parts_each_with_its_rollback(file: Path, tmp_pa
     (undone,) = parse_move_plan((tmp_path / "plan.batch-1.rollback.json").read_text()).targets.values()
     assert undone == (2, 3)
     first = next(line for line in result.stdout.splitlines() if line.strip().startswith("1 "))
-    assert first.split()[:4] == ["1", "1", "1", "50"]
+    assert first.split()[:6] == ["1", "1", "1", "1", "50", "B"]
     assert first.endswith("5.0 s")
 
 
@@ -103,3 +104,11 @@ def test_wrong_input_ends_with_one_line(file: Path, arguments: tuple[str, ...], 
     result = kcsim("plan", str(file), *arguments)
     assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (status, "", 1)
     assert result.stderr.startswith(reason)
+
+
+def test_without_any_size_there_are_no_bytes(tmp_path: Path) -> None:
+    unsized = SnapshotTopic("orders", tuple(replace(partition, size_bytes=None) for partition in PARTITIONS))
+    (tmp_path / "cluster.json").write_bytes(encode_snapshot(replace(CLUSTER, topics=(unsized,))))
+    result = kcsim("plan", str(tmp_path / "cluster.json"), "--goal", "replace 3=4")
+    assert "no size is known: every replica counts the same" in result.stdout
+    assert "bytes" not in result.stdout
