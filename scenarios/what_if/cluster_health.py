@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from kcsim.scenarios.snapshots.snapshot_format import DEFAULT_ENTITY, ControlPlaneSnapshot
+from kcsim.eventlog.cluster_state import ClusterState
+from kcsim.scenarios.snapshots.snapshot_format import DEFAULT_ENTITY, ControlPlaneSnapshot, SnapshotPartition
 from kcsim.vocabulary import TopicPartition
 
 MIN_ISR = "min.insync.replicas"
@@ -97,6 +98,28 @@ class KnownSizes:
                 size[leader] += known.size_bytes or 0
                 rate[leader] += known.bytes_in_per_s or 0  # type: ignore[assignment]  # a Counter also counts floats
         return {broker: BrokerShare(count[broker], size[broker], float(rate[broker])) for broker in registered}
+
+
+class HealthReader:
+    """Reads from the state of a simulated cluster what the whole cluster serves. Args: untouched: what is not simulated."""
+
+    def __init__(self, sizes: KnownSizes, untouched: Mapping[TopicPartition, SnapshotPartition]) -> None:
+        self._sizes = sizes
+        self._untouched_leaders = {tp: partition.leader for tp, partition in untouched.items()}
+        self._untouched = {
+            tp: PartitionServed(partition.leader, partition.isr, sizes.min_isr(tp)) for tp, partition in untouched.items()
+        }
+
+    def read(self, state: ClusterState) -> ClusterHealth:
+        """Return what the cluster serves now."""
+        registered, topics = tuple(state.registered), state.of_topics
+        known = [tp for tp in topics.partitions() if tp.topic in self._sizes.topics]
+        leaders = {tp: leader if (leader := topics.leader(tp)) in registered else None for tp in known}
+        served = {tp: PartitionServed(leader, topics.isr(tp), self._sizes.min_isr(tp)) for tp, leader in leaders.items()}
+        partitions = {str(tp): partition for tp, partition in sorted({**self._untouched, **served}.items())}
+        under_replicated = tuple(str(tp) for tp in topics.under_replicated())
+        shares = self._sizes.shares({**self._untouched_leaders, **leaders}, registered)
+        return ClusterHealth(partitions, registered, state.working_controller, under_replicated, shares)
 
 
 def _number(text: str | None, default: int) -> int:

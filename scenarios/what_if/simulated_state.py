@@ -84,7 +84,8 @@ async def bring_into_state(cluster: Cluster, snapshot: ControlPlaneSnapshot) -> 
     await cluster.start(names)
     for name, held in _held(snapshot).items():
         cluster.broker(name).data.fetchers.hold(held)
-    await cluster.znodes.create_all(dict(_topic_znodes(snapshot)))
+    if of_topics := dict(_topic_znodes(snapshot)):
+        await cluster.znodes.create_all(of_topics)
     # The brokers race for /controller. All but the snapshot's controller are frozen until it has won.
     is_known = snapshot.controller in snapshot.registered_ids
     frozen = [name for name in names if is_known and name != f"broker-{snapshot.controller}"]

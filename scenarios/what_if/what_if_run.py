@@ -1,4 +1,7 @@
-"""Runs a what-if: a simulated cluster in the state of a snapshot, what happens to it, and what it serves after each step."""
+"""Runs a what-if: a simulated cluster in the state of a snapshot, what happens to it, and what it serves after each step.
+
+Partitions that it cannot change are not simulated (untouched_partitions.py), but they are in the answer.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,9 +13,10 @@ from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.simulated_environment import run_simulated
 from kcsim.brokers.config import BrokerConfig, Value
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
-from kcsim.scenarios.what_if.cluster_health import ClusterHealth, KnownSizes, PartitionServed
+from kcsim.scenarios.what_if.cluster_health import ClusterHealth, HealthReader, KnownSizes
 from kcsim.scenarios.what_if.cluster_observer import ClusterObserver
 from kcsim.scenarios.what_if.simulated_state import bring_into_state, cluster_spec, disks_of, wait_for_controller
+from kcsim.scenarios.what_if.untouched_partitions import untouched_partitions, without_partitions
 
 GONE_WITHIN_MS = 600_000
 
@@ -72,35 +76,45 @@ class WhatIfAnswer(msgspec.Struct, frozen=True):
 
 def ask_what_if(snapshot: ControlPlaneSnapshot, question: WhatIfQuestion, seed: int = 0) -> WhatIfAnswer:
     """Answer a question in virtual time. Raises: ClusterError, TimedOutError, SettingError."""
+    lost = {broker for loss in question.losses for broker in loss.brokers}
+    untouched = {} if question.restarts else untouched_partitions(snapshot, lost, question.settings)
+    simulated = without_partitions(snapshot, untouched)
+    sizes = KnownSizes(snapshot, BrokerConfig.of(question.settings).min_insync_replicas)
+    health = HealthReader(sizes, untouched)
     spec = cluster_spec(snapshot, question.settings)
     observer = ClusterObserver()
     steps: list[WhatIfStep] = []
 
     async def script(cluster: Cluster) -> None:
         observer.attach(cluster)
-        run = _WhatIfRun(cluster, snapshot, question, observer)
+        run = _WhatIfRun(cluster, simulated, question, observer, health)
         steps.extend(await run.steps())
 
-    disks = disks_of(snapshot, spec, seed)
+    disks = disks_of(simulated, spec, seed)
     run_simulated(1, spec, RunInfo("what-if", seed, "simulated"), script, (observer.before,), disks=disks)
     return WhatIfAnswer(tuple(steps))
 
 
 class _WhatIfRun:
     def __init__(
-        self, cluster: Cluster, snapshot: ControlPlaneSnapshot, question: WhatIfQuestion, observer: ClusterObserver
+        self,
+        cluster: Cluster,
+        snapshot: ControlPlaneSnapshot,
+        question: WhatIfQuestion,
+        observer: ClusterObserver,
+        health: HealthReader,
     ) -> None:
         self._cluster = cluster
         self._snapshot = snapshot
         self._question = question
         self._observer = observer
-        self._sizes = KnownSizes(snapshot, BrokerConfig.of(question.settings).min_insync_replicas)
+        self._health = health
         self._lost: list[int] = []
 
     async def steps(self) -> Sequence[WhatIfStep]:
         await bring_into_state(self._cluster, self._snapshot)
         await self._observer.wait_until_quiet()
-        steps = [WhatIfStep("the snapshot", self._health())]
+        steps = [WhatIfStep("the snapshot", self._health.read(self._cluster.state))]
         for loss in self._question.losses:
             steps.append(await self._lose(loss))
         if self._question.restarts:
@@ -152,7 +166,7 @@ class _WhatIfRun:
         self._observer.unclean.clear()
         unavailable = len({(outage.topic, outage.partition) for outage in outages})
         times = (unregistered_ms, controller_ms, settled_ms)
-        return WhatIfStep(what, self._health(), *times, unavailable, longest_ms, unclean)
+        return WhatIfStep(what, self._health.read(self._cluster.state), *times, unavailable, longest_ms, unclean)
 
     # --- the cluster
 
@@ -165,15 +179,3 @@ class _WhatIfRun:
     def _registered_among(self, brokers: Sequence[int]) -> str | None:
         here = [broker for broker in brokers if broker in self._cluster.state.registered]
         return f"registered: {here}" if here else None
-
-    def _health(self) -> ClusterHealth:
-        state = self._cluster.state
-        registered, topics = tuple(state.registered), state.of_topics
-        known = [tp for tp in topics.partitions() if tp.topic in self._sizes.topics]
-        leaders = {tp: leader if (leader := topics.leader(tp)) in registered else None for tp in known}
-        partitions = {
-            str(tp): PartitionServed(leader, topics.isr(tp), self._sizes.min_isr(tp)) for tp, leader in leaders.items()
-        }
-        under_replicated = tuple(str(tp) for tp in topics.under_replicated())
-        shares = self._sizes.shares(leaders, registered)
-        return ClusterHealth(partitions, registered, state.working_controller, under_replicated, shares)
