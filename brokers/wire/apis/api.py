@@ -45,12 +45,19 @@ class Api(NamedTuple):
             expects no answer. Raises: ConnectionRefusedByApiError.
         of_newer_brokers: further versions that are served, each from the release on that brought it; newer brokers use them
             without looking whether they are named.
+        named_from: the first version that ApiVersions names, if it is one that is not served.
     """
 
     versions: range
     request: Callable[[RequestFrame], Any]
     values: Callable[[Any, RequestFrame], Values | None]
     of_newer_brokers: Mapping[int, str] = MappingProxyType({})
+    named_from: int | None = None
+
+    @property
+    def first_named(self) -> int:
+        """The first version that ApiVersions names."""
+        return self.versions[0] if self.named_from is None else self.named_from
 
 
 def by_topic(partitions: Mapping[TopicPartition, V]) -> Iterator[tuple[str, list[tuple[int, V]]]]:

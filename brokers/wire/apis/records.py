@@ -300,7 +300,9 @@ def _fetched(partition: int, fetched: FetchedPartition, aborted: tuple[()] | Non
     }
 
 
+# librdkafka compresses with gzip and snappy only if a broker names version 0 of Produce. For that reason Kafka 4 names it,
+# and does not serve it either (KAFKA-18659).
 APIS: Mapping[int, Api] = {
-    PRODUCE: Api(range(3, 10), _produce_request, _produce_values),
+    PRODUCE: Api(range(3, 10), _produce_request, _produce_values, named_from=0),
     FETCH: Api(range(4, 13), _fetch_request, _fetch_values, {13: "3.1", 14: "3.5", 15: "3.5", 16: "3.7", 17: "3.9"}),
 }

@@ -97,7 +97,7 @@ def refusal_of_api_versions(correlation_id: int) -> bytes:
 
 def _listed(apis: Mapping[int, Api]) -> list[Values]:
     return [
-        {"api_key": key, "min_version": api.versions[0], "max_version": api.versions[-1]}
+        {"api_key": key, "min_version": api.first_named, "max_version": api.versions[-1]}
         for key, api in sorted(apis.items())
     ]
 
