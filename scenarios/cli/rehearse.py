@@ -12,7 +12,7 @@ import typer
 
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.setting_option import SettingsOfAllBrokers, parse_settings
-from kcsim.scenarios.cli.snapshot_argument import SnapshotArgument, read_snapshot_argument
+from kcsim.scenarios.cli.snapshot_argument import SnapshotArgument, read_simulated_snapshot
 
 if TYPE_CHECKING:
     from kcsim.scenarios.rehearsal.plan_files import PlanStep
@@ -100,10 +100,7 @@ def _snapshot(file: Path, started: Sequence[str]) -> "ControlPlaneSnapshot":
     """Return the snapshot, with the brokers that are started before the plan."""
     from kcsim.scenarios.rehearsal.rehearsed_step import StartedBrokerError, parse_started, with_started
 
-    snapshot = read_snapshot_argument(file)
-    if snapshot.kraft_controller is not None:
-        by = f"the KRaft controller {snapshot.kraft_controller}"
-        fail(f"{file}: {by} decides in this cluster, not a controller with ZooKeeper", ExitStatus.REFUSED)
+    snapshot = read_simulated_snapshot(file)
     try:
         return with_started(snapshot, parse_started(started))
     except StartedBrokerError as error:

@@ -23,3 +23,12 @@ def read_snapshot_argument(file: Path) -> "ControlPlaneSnapshot":
         fail(str(error), ExitStatus.USAGE)
     except OSError as error:
         fail(f"{file}: {error.strerror or error}", ExitStatus.USAGE)
+
+
+def read_simulated_snapshot(file: Path) -> "ControlPlaneSnapshot":
+    """Return the snapshot of a cluster that can be simulated, or end the command: one that KRaft controls cannot."""
+    snapshot = read_snapshot_argument(file)
+    if snapshot.kraft_controller is not None:
+        by = f"the KRaft controller {snapshot.kraft_controller}"
+        fail(f"{file}: {by} decides in this cluster, not a controller with ZooKeeper", ExitStatus.REFUSED)
+    return snapshot

@@ -15,7 +15,7 @@ import typer
 from kcsim.scenarios.cli.command_exit import ExitStatus, OutputFormat, fail
 from kcsim.scenarios.cli.page_file import check_page_file, write_page_file
 from kcsim.scenarios.cli.setting_option import SettingsOfAllBrokers, parse_settings
-from kcsim.scenarios.cli.snapshot_argument import SnapshotArgument, read_snapshot_argument
+from kcsim.scenarios.cli.snapshot_argument import SnapshotArgument, read_simulated_snapshot
 
 if TYPE_CHECKING:
     from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
@@ -81,10 +81,7 @@ def what_if(
     if page is not None:
         check_page_file("--page", page, force)
     settings = parse_settings(setting)
-    snapshot = read_snapshot_argument(file)
-    if snapshot.kraft_controller is not None:
-        by = f"the KRaft controller {snapshot.kraft_controller}"
-        fail(f"{file}: {by} decides in this cluster, not a controller with ZooKeeper", ExitStatus.REFUSED)
+    snapshot = read_simulated_snapshot(file)
     losses, sweep = _losses(lose or [], snapshot, sample, seed)
     question = WhatIfQuestion(losses, settings, restart_rolling)
     if sweep is None:

@@ -114,7 +114,7 @@ class HealthReader:
         """Return what the cluster serves now."""
         registered, topics = tuple(state.registered), state.of_topics
         known = [tp for tp in topics.partitions() if tp.topic in self._sizes.topics]
-        leaders = {tp: leader if (leader := topics.leader(tp)) in registered else None for tp in known}
+        leaders = {tp: leader if state.is_registered(leader := topics.leader(tp)) else None for tp in known}
         served = {tp: PartitionServed(leader, topics.isr(tp), self._sizes.min_isr(tp)) for tp, leader in leaders.items()}
         partitions = {str(tp): partition for tp, partition in sorted({**self._untouched, **served}.items())}
         under_replicated = tuple(str(tp) for tp in topics.under_replicated())

@@ -3,13 +3,13 @@
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from kcsim.scenarios.cli.command_exit import CommandExit, ExitStatus, fail
-from kcsim.scenarios.cli.setting_option import parse_settings
-from kcsim.scenarios.cli.snapshot_argument import read_snapshot_argument
+from kcsim.scenarios.cli.setting_option import SettingsOfAllBrokers, parse_settings
+from kcsim.scenarios.cli.snapshot_argument import read_simulated_snapshot
 from kcsim.scenarios.cli.spark.options import (
     DEFAULT_MASTER,
     Conf,
@@ -20,9 +20,6 @@ from kcsim.scenarios.cli.spark.options import (
     refuse_existing,
     session,
 )
-
-if TYPE_CHECKING:
-    from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 
 LOSSES = "losses"
 SHOWN = 20
@@ -39,9 +36,7 @@ def losses(
         Place, typer.Option("--out", "-o", parser=place, metavar="DATASET", help="The folder to write; must not exist.")
     ],
     at_once: Annotated[int, typer.Option(min=1, max=2, help="How many brokers, or racks, are lost at once.")] = 1,
-    setting: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting of all brokers; may be repeated.")
-    ] = None,
+    setting: SettingsOfAllBrokers = None,
     sample: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Try only so many losses of each cluster, drawn at random.")
     ] = None,
@@ -66,7 +61,7 @@ def losses(
 
     question = WhatIfQuestion(settings=parse_settings(setting))
     refuse_existing(out)
-    clusters = {str(file): _snapshot(file) for file in _files(snapshots)}
+    clusters = {str(file): read_simulated_snapshot(file) for file in _files(snapshots)}
     with session(master, conf, out, reads=()) as spark:
         from kcsim.scenarios.analysis.campaigns.fleet_losses import losses_of_fleet, ranked_losses
         from kcsim.scenarios.analysis.campaigns.gathering import run_once
@@ -95,14 +90,6 @@ def _files(paths: Sequence[Path]) -> list[Path]:
     if not files:
         fail(f"no file named *.json in {', '.join(map(str, paths))}", ExitStatus.USAGE)
     return files
-
-
-def _snapshot(file: Path) -> "ControlPlaneSnapshot":
-    snapshot = read_snapshot_argument(file)
-    if snapshot.kraft_controller is not None:
-        by = f"the KRaft controller {snapshot.kraft_controller}"
-        fail(f"{file}: {by} decides in this cluster, not a controller with ZooKeeper", ExitStatus.REFUSED)
-    return snapshot
 
 
 def _lines(worst: Sequence[dict[str, Any]]) -> Iterator[str]:
