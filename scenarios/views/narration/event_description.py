@@ -44,7 +44,7 @@ def what_happened(event: Event) -> str:
         case EventKind.PROCESS_STATE:
             return f"is {event.state} now"
         case EventKind.BROKER_CHANGE | EventKind.TOPIC_CHANGE:
-            return f"sees no change, as controller: {event.detail}" if event.detail else "sees no change, as controller"
+            return f"looks for changes, as controller: {event.detail or 'there is none'}"
         case EventKind.RECORDS_APPENDED:
             of = f" of {event.writer}" if event.writer else ""
             return f"appends {plural(event.count or 0, 'record')}{of} to {about(event, None)}, from offset {event.offset} on"

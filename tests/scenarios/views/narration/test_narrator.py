@@ -241,6 +241,7 @@ def test_any_event_can_be_described() -> None:
     story.append("broker-1", EventKind.SESSION_STATE, state="connected")
     story.append("broker-1", EventKind.RECORDS_APPENDED, topic="orders", partition=0, offset=7, count=2, writer="producer-p")
     story.append("broker-1", EventKind.ELECTION_STARTED)
+    story.append("broker-1", EventKind.BROKER_CHANGE, step="bounced", detail="back")
     assert [describe(event) for event in story.events] == [
         "/controller_epoch was created",
         "/controller_epoch was set to 1",
@@ -252,6 +253,7 @@ def test_any_event_can_be_described() -> None:
         "broker-1 sees its session as connected",
         "broker-1 appends 2 records of producer-p to orders-0, from offset 7 on",
         "broker-1 stands for election",
+        "broker-1 looks for changes, as controller: back",
     ]
 
 
