@@ -62,6 +62,7 @@ def play(
 
     from kcsim.scenarios.play.acts import Act
     from kcsim.scenarios.play.played_cluster import PlayedCluster
+    from kcsim.scenarios.play.played_pages import PlayedPages
     from kcsim.scenarios.play.run_processes import RunProcesses
     from kcsim.scenarios.play.server import PlayServer
 
@@ -79,7 +80,7 @@ def play(
         try:
             cluster = PlayedCluster(described, seed, first, processes)
             listening.listen()  # a browser that connects early waits until it is served
-            server = PlayServer(cluster, listening.getsockname()[1])
+            server = PlayServer(PlayedPages(cluster), listening.getsockname()[1])
             print(f"The page: {server.address}\nCtrl-C ends it.", flush=True)
             if browser:
                 webbrowser.open(server.address)
