@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from kcsim.scenarios.play.played_cluster import PlayedCluster
+from kcsim.scenarios.play.played_pages import PlayedPages
 from kcsim.scenarios.play.server import PlayServer
 from kcsim.zk.servers.free_ports import claimed_port
 from tests.scenarios.play.watched_runs import PATIENCE_S, played_cluster
@@ -41,7 +42,7 @@ def served(cluster: PlayedCluster | None = None) -> Iterator[PlayServer]:
     cluster = played_cluster() if cluster is None else cluster
     try:
         with claimed_port() as port:
-            played = PlayServer(cluster, port)
+            played = PlayServer(PlayedPages(cluster), port)
             with listening(played, port):
                 yield played
     finally:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kcsim.scenarios.play.played_cluster import PlayedCluster
+from kcsim.scenarios.play.played_pages import PlayedPages
 from kcsim.scenarios.play.server import PlayServer
 from kcsim.zk.servers.free_ports import claimed_port
 from tests.chromium import Chromium, Tab
@@ -92,7 +93,7 @@ def test_two_pages_show_the_same(chromium: Chromium) -> None:  # noqa: F811
 def test_a_lost_server_is_shown_and_the_page_goes_on_when_it_is_back(chromium: Chromium) -> None:  # noqa: F811
     cluster = played_cluster()
     with claimed_port() as port, ExitStack() as first:
-        server = PlayServer(cluster, port)
+        server = PlayServer(PlayedPages(cluster), port)
         first.enter_context(listening(server, port))
         with chromium.open(server.address) as tab:
             go_past(tab, 4_000)
