@@ -160,7 +160,8 @@ def _whole_run(fold: FoldPartition) -> Any:
     import pyarrow as pa
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return batches_of(fold_facts(facts_in(batches), fold))
+        with gc_paused():
+            yield from batches_of(fold_facts(facts_in(batches), fold))
 
     return work
 
@@ -169,6 +170,7 @@ def _partition(fold: FoldPartition, timelines: Mapping[Run, Timeline]) -> Any:
     import pyarrow as pa
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return batches_of(fold_of_many(facts_in(batches), timelines, fold))
+        with gc_paused():
+            yield from batches_of(fold_of_many(facts_in(batches), timelines, fold))
 
     return work

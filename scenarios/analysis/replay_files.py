@@ -75,7 +75,8 @@ def replayed_files(spark: SparkSession, files: Sequence[Location | str], what_if
     timelines, fold = _timelines(spark, files), fold_for(what_if)
 
     def work(_: int, file: str) -> Batches:
-        return batches_of(fold_of_many(rows_of_files([file], of_partitions=True), timelines, fold))
+        with gc_paused():
+            yield from batches_of(fold_of_many(rows_of_files([file], of_partitions=True), timelines, fold))
 
     return task_per_item(spark, _paths(files), work, spark_schema(replayed_arrow_schema()))
 

@@ -2,7 +2,7 @@
 
 import io
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,12 +37,20 @@ class WatchedCluster:
     Args:
         where: its ZooKeeper.
         kept: where to write the events, if anywhere.
+        subscribers: are called with each event.
     """
 
-    def __init__(self, runtime: WallClockRuntime, where: ConnectString, kept: FailSafeTraceWriter | None) -> None:
+    def __init__(
+        self,
+        runtime: WallClockRuntime,
+        where: ConnectString,
+        kept: FailSafeTraceWriter | None,
+        subscribers: "Iterable[Callable[[Event], None]]" = (),
+    ) -> None:
         self._runtime = runtime
         self._where = where
         self._kept = kept
+        self._subscribers = tuple(subscribers)
         self._observer = ZnodeObserver(runtime, LiveZooKeeper(str(where), security=security_of(str(where))), wall_clock_ms)
         self._log = EventLog(runtime.now_ms)
         self._log.keeps_events = False
@@ -63,6 +71,8 @@ class WatchedCluster:
         self._log.subscribe(self._followed.apply)
         if self._kept is not None:
             self._log.subscribe(self._kept.write)
+        for subscriber in self._subscribers:
+            self._log.subscribe(subscriber)
         names = tuple(f"broker-{paths.name(path)}" for path in tree.children(paths.BROKER_IDS))
         self._trace = ObservedTrace(self._log.put, tree)
         self._trace.begin(wall_clock_ms(), f"observed in ZooKeeper at {self._where}")
@@ -105,13 +115,17 @@ class WatchedCluster:
 
 
 @asynccontextmanager
-async def _observed(
-    runtime: WallClockRuntime, zookeeper: str, kept: FailSafeTraceWriter | None
+async def observed(
+    runtime: WallClockRuntime,
+    zookeeper: str,
+    kept: FailSafeTraceWriter | None,
+    subscribers: "Iterable[Callable[[Event], None]]" = (),
 ) -> AsyncIterator[WatchedCluster]:
+    """Follow the cluster of a ZooKeeper until the context ends. Raises: ZooKeeperUnavailableError, ZooKeeperError."""
     where = parse_connect_string(zookeeper)
     async with cluster_session(runtime, where, security_of(zookeeper)):
         pass  # it has found the chroot, and printed its notes
-    cluster = WatchedCluster(runtime, where, kept)
+    cluster = WatchedCluster(runtime, where, kept, subscribers)
     try:
         await cluster.start()
         yield cluster
@@ -124,7 +138,7 @@ def look_at_zookeeper(zookeeper: str, look: Callable[[WatchedCluster], None]) ->
     runtime = WallClockRuntime()
 
     async def work() -> None:
-        async with _observed(runtime, zookeeper, None) as cluster:
+        async with observed(runtime, zookeeper, None) as cluster:
             look(cluster)
 
     with exit_on_zookeeper_errors():
@@ -141,7 +155,7 @@ def watch_zookeeper(zookeeper: str, trace: Path | None, every_s: float, show: Ca
     with closing(FailSafeTraceWriter(trace)) if trace else nullcontext() as kept:
 
         async def work() -> None:
-            async with _observed(runtime, zookeeper, kept) as cluster:
+            async with observed(runtime, zookeeper, kept) as cluster:
                 shown_ms = None
                 while True:
                     if shown_ms is None or runtime.now_ms() >= shown_ms + every_s * 1000:

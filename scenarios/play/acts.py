@@ -6,6 +6,10 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from kcsim.scenarios.engine.single_steps import DECLARATIONS, SingleSteps, with_declarations
+from kcsim.scenarios.engine.step_runner import FAILURES
+from kcsim.scenarios.language.scenario_file import ScenarioFileError
+from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.language.value_types import duration_text
 
 
@@ -33,3 +37,30 @@ def step_at(act: Act) -> dict[str, Any]:
     """Return an act that could be done as a step of a timetable, with its time."""
     step: dict[str, Any] = YAML(typ="safe").load(act.step)
     return {**step, "at": duration_text(act.at_ms)}
+
+
+def as_tree(scenario: Scenario, done: Sequence[Act]) -> dict[str, Any]:
+    """Return a cluster and all that was done to it as a scenario file has them.
+
+    Args:
+        scenario: declares the cluster.
+        done: without the acts that were refused.
+    """
+    whole = scenario.model_dump(by_alias=True, exclude_unset=True)
+    declared = {key: whole[key] for key in DECLARATIONS if key in whole}
+    for act in done:
+        declared = with_declarations(declared, act.declares)
+    return {**declared, "timetable": [step_at(act) for act in done]}
+
+
+async def do_act(steps: SingleSteps, act: Act) -> str | None:
+    """Do an act now. Returns: why it could not be done; None if it was done."""
+    try:
+        if act.declares:
+            steps.declare(act.declares)
+        await steps.do([act.step])
+    except ScenarioFileError as error:
+        return "; ".join(problem.message for problem in error.problems)
+    except FAILURES as error:
+        return str(error)
+    return None

@@ -18,10 +18,8 @@ from kcsim.eventlog.events import Event
 from kcsim.runtime.simulated import SimulatedRuntime
 from kcsim.scenarios.engine.runner import cluster_spec
 from kcsim.scenarios.engine.single_steps import SingleSteps
-from kcsim.scenarios.engine.step_runner import FAILURES
-from kcsim.scenarios.language.scenario_file import ScenarioFileError
 from kcsim.scenarios.language.schema import Scenario
-from kcsim.scenarios.play.acts import Act
+from kcsim.scenarios.play.acts import Act, do_act
 from kcsim.vocabulary import TopicPartition
 
 
@@ -143,11 +141,5 @@ class PacedRun:
 
     async def _do(self, act: Act) -> None:
         assert self._steps is not None
-        try:
-            if act.declares:
-                self._steps.declare(act.declares)
-            await self._steps.do([act.step])
-        except ScenarioFileError as error:
-            self._watcher.see_refusal(act, "; ".join(problem.message for problem in error.problems))
-        except FAILURES as error:
-            self._watcher.see_refusal(act, str(error))
+        if (why := await do_act(self._steps, act)) is not None:
+            self._watcher.see_refusal(act, why)

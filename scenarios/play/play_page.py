@@ -12,17 +12,18 @@ from kcsim.scenarios.views.page.page import SCRIPTS
 ASSETS = Path(__file__).parent / "assets"
 PLAY_SCRIPTS = (
     *("acts.js", "act_menu.js", "act_things.js", "links.js", "consequences.js", "predict.js", "act_bar.js"),
-    *("server.js", "saved.js", "futures.js", "play.js"),
+    *("server.js", "saved.js", "futures.js", "live.js", "play.js"),
 )
 """In the order of their dependencies."""
 
 
-def play_page(title: str, connects_to: str = "", saved: str = "") -> str:
+def play_page(title: str, connects_to: str = "", saved: str = "", *, is_live: bool = False) -> str:
     """Return the page.
 
     Args:
         connects_to: the origin of the websocket: ws://127.0.0.1:8000. Empty for a page that replays what was saved.
         saved: what is replayed: JSON, deflated, base64.
+        is_live: whether the cluster lives in real time: its clock cannot be set, and it has one future.
     """
     drawn = {name: Markup(svg(name)) for name in MACHINES}
     return render_page(
@@ -34,4 +35,5 @@ def play_page(title: str, connects_to: str = "", saved: str = "") -> str:
         title=title,
         diagrams=drawn,
         saved=Markup(saved),
+        is_live=is_live,
     )

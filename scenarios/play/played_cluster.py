@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kcsim.eventlog.events import Event
-from kcsim.scenarios.engine.single_steps import DECLARATIONS, with_declarations
 from kcsim.scenarios.language.schema import Scenario
-from kcsim.scenarios.play.acts import Act, acts_until, step_at
+from kcsim.scenarios.play.acts import Act, acts_until, as_tree
 from kcsim.scenarios.play.run_messages import Happened
 from kcsim.scenarios.play.run_processes import PlayedRun, RunProcesses, events_of
 
@@ -224,12 +223,8 @@ class PlayedCluster:
         Args:
             fork: the future; the one that is shown if none is given.
         """
-        whole = self.scenario.model_dump(by_alias=True, exclude_unset=True)
-        declared = {key: whole[key] for key in DECLARATIONS if key in whole}
         done = [act for act, why in (fork or self.fork).acts_with_refusals if why is None]
-        for act in done:
-            declared = with_declarations(declared, act.declares)
-        return {**declared, "timetable": [step_at(act) for act in done]}
+        return as_tree(self.scenario, done)
 
     def count_records(self, forks: Iterable[Fork]) -> None:
         """Let `run.records` of some futures be the fate of the records at their present moments. Raises: RunFailedError."""

@@ -3,6 +3,8 @@
 import base64
 import json
 import zlib
+from collections.abc import Mapping
+from typing import Any
 
 from kcsim.scenarios.play.fork_comparison import compared
 from kcsim.scenarios.play.page_messages import about_text, acts_in_page, as_json, fork_in_page, scenario_text
@@ -33,5 +35,10 @@ def shared_page(cluster: PlayedCluster) -> str:
         },
         "comparisons": {f"{one.number} {other.number}": compared(one, other) for one, other in pairs},
     }
+    return saved_page(cluster.scenario.name, whole)
+
+
+def saved_page(title: str, whole: Mapping[str, Any]) -> str:
+    """Return the page that replays futures from what is saved in it."""
     packed = base64.b64encode(zlib.compress(as_json(whole).encode("utf-8", "surrogatepass"), 9)).decode()
-    return play_page(cluster.scenario.name, saved=packed)
+    return play_page(title, saved=packed)

@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
+from kcsim.scenarios.analysis.gc_pause import gc_paused
 from kcsim.scenarios.analysis.streaming.event_chunk import EventChunk, packed
 from kcsim.scenarios.analysis.streaming.followed_log import FollowedLog, LogPart, LogPlaces
 from kcsim.scenarios.analysis.streaming.growing_files import GrowingFiles
@@ -98,6 +99,11 @@ class EventLogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         import pyarrow as pa
 
         assert isinstance(partition, _Lines)
-        chunks = [EventChunk(flush=True)] * self._slots if partition.part is None else partition.part.chunks(self._slots)
+        with gc_paused():
+            chunks = self._packed_chunks(partition.part)
         slots = pa.array(range(len(chunks)), pa.int64())
-        yield pa.RecordBatch.from_arrays([slots, pa.array(map(packed, chunks), pa.binary())], names=["slot", "chunk"])
+        yield pa.RecordBatch.from_arrays([slots, pa.array(chunks, pa.binary())], names=["slot", "chunk"])
+
+    def _packed_chunks(self, part: LogPart | None) -> list[bytes]:
+        chunks = [EventChunk(flush=True)] * self._slots if part is None else part.chunks(self._slots)
+        return [packed(chunk) for chunk in chunks]

@@ -49,16 +49,14 @@ class FilePart(NamedTuple):
     split: Split
 
     def chunks(self, slots: int) -> list[EventChunk]:
-        from kcsim.scenarios.analysis.gc_pause import gc_paused
         from kcsim.scenarios.analysis.tables.trace_lines import read_events_of
 
         trace = self.split.trace
         events, rejects = [], []
-        with gc_paused():
-            for read in read_events_of(self.split):
-                events.extend(read.events)
-                rejects.extend(read.rejects)
-            return chunks_of(trace.batch, trace.run, events, rejects, slots)
+        for read in read_events_of(self.split):
+            events.extend(read.events)
+            rejects.extend(read.rejects)
+        return chunks_of(trace.batch, trace.run, events, rejects, slots)
 
 
 class GrowingFiles(NamedTuple):

@@ -166,23 +166,19 @@ class TopicPart(NamedTuple):
     end: int
 
     def chunks(self, slots: int) -> list[EventChunk]:
-        from kcsim.scenarios.analysis.gc_pause import gc_paused
         from kcsim.scenarios.analysis.tables.trace_lines import decode_whole_lines
 
         offsets, values = list[int](), list[bytes]()
         for message in self._messages():
             offsets.append(message.offset() or 0)
             values.append(message.value() or b"")
-        with gc_paused():
-            decoded = decode_whole_lines(values)
-            place = f"{self.topic}/{self.partition}"
-            rejects = [
-                Reject(
-                    self.batch, self.topic.topic, place, offsets[at], problem.reason.value, problem.detail, cut(values[at])
-                )
-                for at, problem in decoded.problems
-            ]
-            return chunks_of(self.batch, self.topic.topic, decoded.events, rejects, slots, source=self.partition)
+        decoded = decode_whole_lines(values)
+        place = f"{self.topic}/{self.partition}"
+        rejects = [
+            Reject(self.batch, self.topic.topic, place, offsets[at], problem.reason.value, problem.detail, cut(values[at]))
+            for at, problem in decoded.problems
+        ]
+        return chunks_of(self.batch, self.topic.topic, decoded.events, rejects, slots, source=self.partition)
 
     def _messages(self) -> "Iterator[Message]":
         """Yield the records. Where one was compacted away, or a transaction was aborted, an offset has none."""

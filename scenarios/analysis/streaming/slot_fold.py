@@ -18,7 +18,6 @@ from kcsim.scenarios.analysis.folding.timeline import Run
 from kcsim.scenarios.analysis.folding.timeline_builder import TimelineBuilder
 from kcsim.scenarios.analysis.folding.timeline_state import TimelineState
 from kcsim.scenarios.analysis.folding.transition import Transition
-from kcsim.scenarios.analysis.gc_pause import gc_paused
 from kcsim.scenarios.analysis.streaming.event_chunk import EventChunk
 from kcsim.scenarios.analysis.streaming.event_order import EventOrder, OrderState
 from kcsim.scenarios.analysis.streaming.partition_states import PartitionStates, StateStore
@@ -72,10 +71,9 @@ class SlotFold:
         flush = any(chunk.flush for chunk in chunks)
         known = self._known_runs()
         wanted = sorted({*of_runs, *(known if flush else ())})
-        with gc_paused():
-            for run in wanted:
-                self._fold_run(run, of_runs.get(run, ()), flush, partitions, result)
-            partitions.save()
+        for run in wanted:
+            self._fold_run(run, of_runs.get(run, ()), flush, partitions, result)
+        partitions.save()
         if not known.issuperset(wanted):
             self._store.put(RUNS, _ENCODER.encode(sorted(known.union(wanted))))
         return result

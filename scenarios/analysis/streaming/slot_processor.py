@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
+from kcsim.scenarios.analysis.gc_pause import gc_paused
 from kcsim.scenarios.analysis.streaming.event_chunk import unpacked
 from kcsim.scenarios.analysis.streaming.run_status import packed_statuses
 from kcsim.scenarios.analysis.streaming.slot_fold import SlotFold
@@ -31,14 +32,18 @@ class SlotProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         import pandas as pd
 
-        slot = self._slot_of_key[int(key[0])]
+        with gc_paused():
+            found = self._rows(self._slot_of_key[int(key[0])], rows)
+        yield pd.DataFrame(found, columns=["name", "slot", "rows"])
+
+    def _rows(self, slot: int, rows: Iterator[Any]) -> list[tuple[str, int, bytes]]:
         chunks = [unpacked(bytes(chunk)) for frame in rows for chunk in frame["chunk"]]
         result = SlotFold(slot, self._lateness_ms, self._values).take(chunks)
         found = [(RUNNING, slot, packed_statuses(result.running))]
         for name, schema in TABLES.items():
             if of_table := getattr(result, name):
                 found.append((name, slot, arrow_stream(arrow_batch(of_table, schema))))
-        yield pd.DataFrame(found, columns=["name", "slot", "rows"])
+        return found
 
     def close(self) -> None:
         """Do nothing: the state is Spark's."""

@@ -16,6 +16,7 @@ class Play {
     this.shownEnd = 0; // the place of the last event that the page shows
     this.bar = new ActBar((wanted) => this.send(wanted));
     this.futures = new Futures((wanted) => this.send(wanted));
+    this.live = new Live((wanted) => this.send(wanted));
     this.listen();
     kcsim.ready = new Promise((resolve) => (this.resolve = resolve));
     const saved = byId("saved").textContent;
@@ -34,6 +35,7 @@ class Play {
     if (message.parts) this.append(message.parts);
     if (message.about && !message.all) this.showStory(message.about);
     if (message.clock) this.showClock(message.clock);
+    if (message.live) this.live.show(message.live);
     if (message.forks) this.futures.show(message.forks);
     if (message.compared) this.futures.compare(message);
     if (message.scenario) saveText("play.yaml", message.scenario, "application/yaml");
@@ -152,7 +154,7 @@ class Play {
     byId("clock-share").addEventListener("click", () => this.send({ share: true }));
     byId("clock-back").addEventListener("click", () => this.send({ back: kcsim.run.times[kcsim.page.place] }));
     document.addEventListener("keydown", (event) => {
-      if (isTyping(event)) return;
+      if (isTyping(event) || isLive()) return;
       if (event.key === "p") this.togglePause();
       if (event.key === "n") this.send({ next: true });
     });

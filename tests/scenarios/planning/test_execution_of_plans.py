@@ -20,7 +20,7 @@ from kcsim.scenarios.snapshots.snapshot_format import (
     SnapshotPartition,
     SnapshotTopic,
 )
-from kcsim.scenarios.what_if.simulated_state import bring_into_state, cluster_spec
+from kcsim.scenarios.snapshots.simulated_state import bring_into_state, cluster_spec
 from kcsim.vocabulary import BrokerId, TopicPartition
 
 WITHIN_MS = 600_000

@@ -1,0 +1,166 @@
+"""The pages of a cluster in real time: its past can be read, and its present acted on."""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from kcsim.eventlog.events import Event
+from kcsim.scenarios.language.schema import Scenario
+from kcsim.scenarios.play.acts import Act, as_tree
+from kcsim.scenarios.play.connected_pages import ConnectedPages
+from kcsim.scenarios.play.event_stream import EventStream
+from kcsim.scenarios.play.live_cluster import CountedRecords, LiveCluster, RefusedAct
+from kcsim.scenarios.play.page_messages import acts_in_page, as_json, scenario_text
+from kcsim.scenarios.play.page_queue import PageQueue
+from kcsim.scenarios.play.play_page import play_page
+from kcsim.scenarios.play.proposed_expectations import proposed_expectations, with_held_expectations
+from kcsim.scenarios.play.shared_play import saved_page
+
+STORY_EVERY_S = 1.0
+ONLY_FORK = 0
+
+
+class LivePages:
+    """The pages of one cluster in real time, as a ServedCluster.
+
+    Args:
+        scenario: declares the cluster; None: it is only watched.
+        seed: of the placement of topics.
+    """
+
+    def __init__(self, live: LiveCluster, title: str, scenario: Scenario | None, seed: int) -> None:
+        self.pages = ConnectedPages(self._everything)
+        self._live = live
+        self._title = title
+        self._scenario = scenario
+        self._seed = seed
+        self._stream = EventStream()
+        self._parts: list[str] = []
+        self._acts: list[tuple[Act, str | None]] = []
+        self._story_of = 0  # how many events there were when the pages were sent the story
+        self._story_at_s = 0.0
+        self._counted: asyncio.Future[CountedRecords] | None = None
+
+    def page(self, connects_to: str) -> str:
+        return play_page(self._title, connects_to, is_live=True)
+
+    # --- what pages ask for
+
+    async def answer(self, wanted: Mapping[str, Any], page: PageQueue) -> None:
+        match wanted:
+            case {"act": str(step)} if isinstance(declares := wanted.get("declares", {}), dict):
+                self._act(step, declares)
+            case {"save": True}:
+                page.put(as_json(await self._saved()))
+            case {"share": True}:
+                page.put(as_json({"shared": await asyncio.to_thread(self._shared, self._future())}))
+            case _:
+                raise ValueError
+
+    def _act(self, step: str, declares: Mapping[str, Any]) -> None:
+        if (why := self._live.watched_only) is None:
+            self._live.act(step, declares)
+        else:
+            self._acts.append((Act(self._live.now_ms, step), why))
+            self._send_refusal(len(self._acts) - 1)
+
+    async def _saved(self) -> dict[str, str]:
+        """Return the message with the cluster and its acts as a scenario, with expectations that a run of it has met."""
+        if self._scenario is None:
+            return {"problem": f"There is no scenario to save: {self._live.watched_only}."}
+        self._take()
+        tree = as_tree(self._scenario, self._done)
+        topics = list(tree["cluster"].get("topics", {}))
+        at_ms = self._live.now_ms
+        counts = (await self._count_records()).counts
+        proposals = proposed_expectations(self._stream.state, counts, topics, at_ms)
+        tree = await asyncio.to_thread(with_held_expectations, tree, proposals, self._seed)
+        return {"scenario": scenario_text(tree, self._seed)}
+
+    async def _count_records(self) -> CountedRecords:
+        if self._counted is None:
+            self._counted = asyncio.get_running_loop().create_future()
+            self._live.count_records()
+        return await self._counted
+
+    def _future(self) -> dict[str, Any]:
+        """Return what was seen until now, as a page that needs no server has a future."""
+        scenario = None if self._scenario is None else scenario_text(as_tree(self._scenario, self._done), self._seed)
+        return {
+            "now_ms": self._live.now_ms,
+            "scenario": scenario,
+            "acts": acts_in_page(self._acts),
+            "about": self._about(),
+            "parts": list(self._parts),
+        }
+
+    def _shared(self, future: dict[str, Any]) -> str:
+        future = {**future, "parts": [json.loads(part) for part in future["parts"]]}
+        return saved_page(self._title, {"forks": self._forks(), "futures": {str(ONLY_FORK): future}, "comparisons": {}})
+
+    @property
+    def _done(self) -> list[Act]:
+        return [act for act, why in self._acts if why is None]
+
+    # --- what pages are sent
+
+    def pass_time(self, real_ms: float) -> None:
+        self._take()
+        self.pages.send_if_changed("clock", self._clock())
+        now_s = time.monotonic()
+        if self.pages and len(self._stream) != self._story_of and now_s - self._story_at_s >= STORY_EVERY_S:
+            self._story_of, self._story_at_s = len(self._stream), now_s
+            self.pages.send({"about": self._about()})
+
+    def _take(self) -> None:
+        """Take what the cluster has handed over, and send it to the pages."""
+        events: list[Event] = []
+        for one in self._live.take():
+            match one:
+                case Event():
+                    events.append(one)
+                case Act():
+                    self._send_events(events)
+                    self._acts.append((one, None))
+                    self.pages.send({"acts": acts_in_page(self._acts)})
+                case RefusedAct(place, why):
+                    self._send_events(events)
+                    self._acts[place] = self._acts[place][0], why
+                    self._send_refusal(place)
+                case CountedRecords():
+                    if self._counted is not None:
+                        self._counted.set_result(one)
+                        self._counted = None
+        self._send_events(events)
+
+    def _send_events(self, events: list[Event]) -> None:
+        """Send the events, and empty their list."""
+        if events:
+            self._parts.append(self._stream.add(events).decode("utf-8", "replace"))
+            self.pages.send_text(f'{{"parts":[{self._parts[-1]}]}}')
+            events.clear()
+
+    def _send_refusal(self, place: int) -> None:
+        act, why = self._acts[place]
+        refused = {"at_ms": act.at_ms, "step": act.step, "why": why}
+        self.pages.send({"refused": refused, "acts": acts_in_page(self._acts)})
+
+    def _everything(self) -> str:
+        self._take()
+        rest = {"about": self._about(), "clock": self._clock(), "acts": acts_in_page(self._acts), "forks": self._forks()}
+        return f'{{"all":[{",".join(self._parts)}],{as_json({**rest, "live": self._live_state()})[1:]}'
+
+    def _about(self) -> dict[str, Any]:
+        return self._stream.about(self._title, self._seed)
+
+    def _clock(self) -> dict[str, Any]:
+        return {"now_ms": self._live.now_ms, "speed": 1, "paused": False, "behind": False}
+
+    def _forks(self) -> dict[str, Any]:
+        """Return the futures: there is only the one that happens."""
+        return {"now": ONLY_FORK, "all": []}
+
+    def _live_state(self) -> dict[str, Any]:
+        return {"watched_only": self._live.watched_only}
