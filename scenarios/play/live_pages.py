@@ -12,11 +12,13 @@ from kcsim.scenarios.play.acts import Act, as_tree
 from kcsim.scenarios.play.connected_pages import ConnectedPages
 from kcsim.scenarios.play.event_stream import EventStream
 from kcsim.scenarios.play.live_cluster import CountedRecords, LiveCluster, RefusedAct
-from kcsim.scenarios.play.page_messages import acts_in_page, as_json, scenario_text
+from kcsim.scenarios.play.page_messages import acts_in_page, as_json, parts_text, scenario_text
 from kcsim.scenarios.play.page_queue import PageQueue
 from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.proposed_expectations import proposed_expectations, with_held_expectations
-from kcsim.scenarios.play.shared_play import saved_page
+from kcsim.scenarios.play.run_messages import Happened
+from kcsim.scenarios.play.shared_play import MOST_SHARED, saved_page
+from kcsim.scenarios.play.shown_parts import RunSegments
 
 STORY_EVERY_S = 1.0
 ONLY_FORK = 0
@@ -37,7 +39,8 @@ class LivePages:
         self._scenario = scenario
         self._seed = seed
         self._stream = EventStream()
-        self._parts: list[str] = []
+        self._parts: list[Happened] = []
+        self._segments = RunSegments()
         self._acts: list[tuple[Act, str | None]] = []
         self._story_of = 0  # how many events there were when the pages were sent the story
         self._story_at_s = 0.0
@@ -54,6 +57,8 @@ class LivePages:
                 self._act(step, declares)
             case {"save": True}:
                 page.put(as_json(await self._saved()))
+            case {"around": int(seq)}:
+                page.begin_anew(seq)
             case {"share": True}:
                 page.put(as_json({"shared": await asyncio.to_thread(self._shared, self._future())}))
             case _:
@@ -93,11 +98,11 @@ class LivePages:
             "scenario": scenario,
             "acts": acts_in_page(self._acts),
             "about": self._about(),
-            "parts": list(self._parts),
+            "parts": self._segments.shown(self._parts, None, MOST_SHARED),
         }
 
     def _shared(self, future: dict[str, Any]) -> str:
-        future = {**future, "parts": [json.loads(part) for part in future["parts"]]}
+        future = {**future, "parts": json.loads(future["parts"])}
         return saved_page(self._title, {"forks": self._forks(), "futures": {str(ONLY_FORK): future}, "comparisons": {}})
 
     @property
@@ -138,8 +143,11 @@ class LivePages:
     def _send_events(self, events: list[Event]) -> None:
         """Send the events, and empty their list."""
         if events:
-            self._parts.append(self._stream.add(events).decode("utf-8", "replace"))
-            self.pages.send_text(f'{{"parts":[{self._parts[-1]}]}}')
+            part, last_ms, first_seq = self._stream.add(events), events[-1].t_ms, events[0].seq
+            happened = Happened(part, b"", last_ms, len(events), first_seq, self._stream.end_segment())
+            self._parts.append(happened)
+            self._segments.take(happened)
+            self.pages.send_text(f'{{"parts":{parts_text([happened])}}}')
             events.clear()
 
     def _send_refusal(self, place: int) -> None:
@@ -147,10 +155,17 @@ class LivePages:
         refused = {"at_ms": act.at_ms, "step": act.step, "why": why}
         self.pages.send({"refused": refused, "acts": acts_in_page(self._acts)})
 
-    def _everything(self) -> str:
+    def _everything(self, around: int | None = None) -> str:
         self._take()
-        rest = {"about": self._about(), "clock": self._clock(), "acts": acts_in_page(self._acts), "forks": self._forks()}
-        return f'{{"all":[{",".join(self._parts)}],{as_json({**rest, "live": self._live_state()})[1:]}'
+        parts = self._segments.shown(self._parts, around)
+        rest = {
+            "around": around,
+            "about": self._about(),
+            "clock": self._clock(),
+            "acts": acts_in_page(self._acts),
+            "forks": self._forks(),
+        }
+        return f'{{"all":{parts},{as_json({**rest, "live": self._live_state()})[1:]}'
 
     def _about(self) -> dict[str, Any]:
         return self._stream.about(self._title, self._seed)

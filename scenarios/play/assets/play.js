@@ -45,7 +45,7 @@ class Play {
   }
 
   /** Show a run anew: when the page opens or connects again, when another future is shown, or other parts of a long run. */
-  begin({ all, around, about, forks }) {
+  begin({ all, around = null, about, forks }) {
     const isFirst = !kcsim.run;
     const { run, histories, page } = kcsim;
     const isSame = forks.now === this.futures.forks.now;
@@ -97,11 +97,11 @@ class Play {
     run.about = { ...about, events: run.inTrace.at(-1) + 1, last_ms: run.times.at(-1) };
   }
 
-  /** Show what was appended at the next frame, but leave most of the time to the browser: a large run takes long to be drawn. */
+  /** Show what was appended a little later, but leave most of the time to the browser: a large run takes long to be drawn. */
   growSoon() {
     if (this.growth !== null) return;
     const delay = Math.max(GROW_EVERY_MS, REST_AFTER_GROWTH * this.growthTook_ms);
-    this.growth = setTimeout(() => requestAnimationFrame(() => this.grow()), delay);
+    this.growth = setTimeout(() => this.grow(), delay);
   }
 
   /** Show what was appended. Who has gone to an earlier event meanwhile stays there. */

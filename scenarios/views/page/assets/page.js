@@ -215,12 +215,12 @@ class Page {
     const { about } = this.run;
     this.showFacts();
     if (about.problem) this.notice(`The trace could not be read to its end: ${about.problem}. The page has what came before.`);
-    if (about.events > this.run.length) {
+    if (about.events > this.run.length && !this.run.canFetch) {
       const parts = this.run.stretches.map(([first, end]) => `#${this.run.seqs[first]} to #${this.run.seqs[end - 1]}`);
       this.notice(
-        `The trace has ${plural(about.events, "event")}, this page ${this.run.length.toLocaleString("en")} of them: `
+        `The ${about.trace === null ? "run" : "trace"} has ${plural(about.events, "event")}, this page ${this.run.length.toLocaleString("en")} of them: `
         + `all from ${parts.slice(0, 4).join(", ")}${parts.length > 4 ? ` and in ${parts.length - 4} more stretches` : ""}; `
-        + "elsewhere what is of note, and what led to it. Other stretches: kcsim report with --from and --to.",
+        + `elsewhere what is of note, and what led to it.${about.trace === null ? "" : " Other stretches: kcsim report with --from and --to."}`,
       );
     }
   }
