@@ -151,7 +151,10 @@ class LivePages:
 
     def _shared(self, future: dict[str, Any]) -> str:
         future = {**future, "parts": [json.loads(part) for part in future["parts"]]}
-        return saved_page(self._title, {"forks": self._forks(), "futures": {str(ONLY_FORK): future}, "comparisons": {}})
+        whole = {"forks": self._forks(), "futures": {str(ONLY_FORK): future}, "comparisons": {}}
+        dropped = self._stream.dropped
+        origin = f"This page begins with the state after the first {dropped} events of the cluster." if dropped else ""
+        return saved_page(self._title, whole, origin)
 
     @property
     def _done(self) -> list[Act]:

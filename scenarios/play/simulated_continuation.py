@@ -4,8 +4,10 @@ It is brought into the state that the znodes have at that moment; a broker that 
 paused then. What the znodes do not say is not carried over: see NOT_CARRIED_OVER.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from kcsim.eventlog.cluster_state import ClusterState
 from kcsim.scenarios.language.schema import Scenario
@@ -27,6 +29,12 @@ REACHED_MS = 10_000
 """The virtual time at which the cluster has long been in the state: it is shown from then on."""
 VERBS = {"dead": "kill", "paused": "pause"}
 """The state of a process -> the step that makes it so."""
+WATCHED: Mapping[str, Any] = {
+    "name": "simulated",
+    "description": "A cluster as its ZooKeeper shows it.",
+    "cluster": {"settings": dict(NO_BALANCING)},
+}
+"""The scenario of a cluster of which only the znodes are known, without its brokers."""
 
 
 class CannotContinueError(Exception):
@@ -69,18 +77,18 @@ def live_state(title: str, at_ms: int, state: ClusterState, declared: Scenario |
         raise CannotContinueError("no broker is registered")
     states = {broker: state.processes.get(f"broker-{broker}") for broker in snapshot.registered_ids}
     first = [Act(REACHED_MS, f"{VERBS[seen]}: broker-{broker}") for broker, seen in states.items() if seen in VERBS]
-    tree = _watched(title) if declared is None else as_tree(declared, done)
-    scenario = Scenario.model_validate({**tree, "cluster": _with_brokers(tree["cluster"], declared, snapshot)})
-    origin = f"A simulated cluster in the state that {title} had after {duration(at_ms)}."
+    tree = WATCHED if declared is None else as_tree(declared, done)
+    cluster = _with_brokers(tree["cluster"], declared, snapshot)
+    try:
+        scenario = Scenario.model_validate({**tree, "cluster": cluster, "timetable": [{"start": "all"}]})
+    except ValidationError as error:
+        raise CannotContinueError(error.errors(include_url=False)[0]["msg"]) from None
+    begun = f"Within the first {REACHED_MS // 1000} s it was brought into this state"
+    origin = f"A simulated cluster in the state that {title} had after {duration(at_ms)}. {begun}."
     return LiveState(scenario, snapshot, first, at_ms, origin)
 
 
-def _watched(title: str) -> dict[str, Any]:
-    about = {"name": title, "description": "A cluster as its ZooKeeper shows it.", "timetable": [{"start": "all"}]}
-    return {**about, "cluster": {"settings": dict(NO_BALANCING)}}
-
-
-def _with_brokers(cluster: dict[str, Any], declared: Scenario | None, snapshot: ControlPlaneSnapshot) -> dict[str, Any]:
+def _with_brokers(cluster: Mapping[str, Any], declared: Scenario | None, snapshot: ControlPlaneSnapshot) -> dict[str, Any]:
     """Return the cluster of a scenario with its own brokers, and with all others that the snapshot names."""
     own = [] if declared is None else declared.cluster.members()
     racks = {broker.id: broker.rack for broker in snapshot.brokers}

@@ -15,7 +15,7 @@ from kcsim.scenarios.engine.single_steps import SingleSteps
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.play.acts import Act, do_act
 from kcsim.scenarios.play.live_cluster import LiveCluster
-from kcsim.scenarios.play.live_pages import LivePages
+from kcsim.scenarios.play.live_pages import MOST_EVENTS, LivePages
 from kcsim.scenarios.play.server import PlayServer
 from kcsim.zk.servers.free_ports import claimed_port
 from tests.scenarios.long_timeouts import SESSION_MS, SESSION_SETTING
@@ -46,6 +46,15 @@ def served_live(kind: ZooKeeperKind = ZooKeeperKind.EMBEDDED) -> Iterator[Served
         server = PlayServer(cluster.pages, port)
         with listening(server, port):
             yield ServedLive(server, cluster)
+
+
+@contextmanager
+def served_pages(live: LiveCluster, most_events: int = MOST_EVENTS) -> Iterator[PlayServer]:
+    """Serve the pages of a cluster whose events the test hands over, until the end of the context."""
+    with closing(LivePages(live, SCENARIO.name, SCENARIO, 1, most_events)) as pages, claimed_port() as port:
+        server = PlayServer(pages, port)
+        with listening(server, port):
+            yield server
 
 
 @contextmanager
