@@ -33,6 +33,7 @@ class LivePages:
     """The pages of one cluster in real time, as a ServedCluster.
 
     Args:
+        live: has handed over at least one event.
         scenario: declares the cluster; None: it is only watched.
         seed: of the placement of topics.
         most_events: how many the pages have, about: then earlier ones are dropped.
@@ -55,6 +56,7 @@ class LivePages:
         self._begun = 0
         self._is_beginning = False
         self._counted: asyncio.Future[CountedRecords] | None = None
+        self._take()  # a page cannot show a run without any event
 
     @property
     def below(self) -> Mapping[str, ServedCluster]:
@@ -207,7 +209,6 @@ class LivePages:
         self.pages.send({"refused": refused, "acts": acts_in_page(self._acts)})
 
     def _everything(self) -> str:
-        self._take()
         rest = {"about": self._about(), "clock": self._clock(), "acts": acts_in_page(self._acts), "forks": self._forks()}
         return f'{{"all":[{",".join(self._parts)}],{as_json({**rest, "live": self._live_state()})[1:]}'
 
