@@ -5,7 +5,9 @@ place of a segment, a page can be sent its overview.
 """
 
 import json
+from collections import deque
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 from kcsim.eventlog.cluster_state import ClusterState
@@ -25,31 +27,59 @@ class EventStream:
     """A growing run in the form of the page, in parts.
 
     Args:
+        most: how many events the page is to have, about; None: all.
         segment_events: how many events a segment has at least, before it can be ended.
+
+    Attributes:
+        dropped: how many events at the beginning of the run the page does not have any more.
     """
 
-    def __init__(self, segment_events: int = SEGMENT_EVENTS) -> None:
+    def __init__(self, most: int | None = None, segment_events: int = SEGMENT_EVENTS) -> None:
+        self.dropped = 0
+        self._most = most
         self._segment_events = segment_events
+        self._kept: deque[RankedEvent] = deque()  # those that the page has, if their number is limited
+        self._before_kept = EntityFeed()
         self._payload, self._ranker, self._changes, self._facts = PagePayload(), EventRanker(), EntityFeed(), FactCollector()
         self._overview = SegmentOverview()
         self._ended = 0
         self._last_ms = 0
 
     def __len__(self) -> int:
-        """Return the number of events."""
+        """Return the number of events that the page has."""
         return self._ended + len(self._payload)
 
     def add(self, events: Sequence[Event]) -> bytes:
         """Append events. Returns: the part of the page's payload that they are, as JSON."""
         for event in events:
-            ranked = self._ranker.rank(event)
-            self._changes.apply(event)
             self._facts.see(event)
-            self._last_ms = event.t_ms
-            changes, place = list(self._changes.take()), len(self)
-            self._payload.add(ranked, place, changes)
-            self._overview.add(ranked, place, changes)
+            ranked = self._ranker.rank(event)
+            if self._most is not None:
+                self._kept.append(ranked)
+            self._append(ranked)
         return _as_json(self._payload.take())
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether it is time to shorten: not after each event, because the page then begins anew."""
+        return self._most is not None and len(self._kept) > self._most
+
+    def shorten(self) -> bytes:
+        """Drop the earlier half of the events. Returns: all that is left, as the first part of another payload."""
+        for _ in range(len(self._kept) // 2):
+            self._before_kept.apply(self._kept.popleft().event)
+            self.dropped += 1
+        self._payload, self._changes = PagePayload(), deepcopy(self._before_kept)
+        for ranked in self._kept:
+            self._append(ranked)
+        return _as_json(self._payload.take())
+
+    def _append(self, ranked: RankedEvent) -> None:
+        self._changes.apply(ranked.event)
+        self._last_ms = ranked.event.t_ms
+        changes, place = list(self._changes.take()), self.dropped + len(self)
+        self._payload.add(ranked, place, changes)
+        self._overview.add(ranked, place, changes)
 
     def end_segment(self) -> bytes:
         """End the segment, if it is long enough. Returns: its overview, as a part; empty if the segment goes on."""

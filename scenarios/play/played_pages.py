@@ -13,10 +13,12 @@ from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.played_cluster import SPEEDS, Fork, PlayedCluster, TooManyForksError
 from kcsim.scenarios.play.proposed_expectations import with_held_expectations
 from kcsim.scenarios.play.run_processes import RunFailedError
+from kcsim.scenarios.play.served_cluster import NOTHING_BELOW, ServedCluster
 from kcsim.scenarios.play.shared_play import shared_page
 from kcsim.scenarios.play.shown_parts import MOST_WHOLE
 
 STORY_EVERY_S = 1.0
+NOT_A_SCENARIO = "No scenario file can say how this cluster has begun: in the state of another one."
 LONGEST_NAME = 60
 
 
@@ -24,18 +26,21 @@ class PlayedPages:
     """The pages of one played cluster, as a ServedCluster.
 
     Args:
+        origin: how the cluster has begun, if that has to be said.
         most_whole: of a run with more events than these, a page is sent parts only.
     """
 
-    def __init__(self, cluster: PlayedCluster, most_whole: int = MOST_WHOLE) -> None:
+    def __init__(self, cluster: PlayedCluster, origin: str = "", most_whole: int = MOST_WHOLE) -> None:
         self._most_whole = most_whole
         self.pages = ConnectedPages(self._everything)
+        self.below: Mapping[str, ServedCluster] = NOTHING_BELOW
         self._cluster = cluster
+        self._origin = origin
         self._story_of: tuple[int, int] | None = None  # the fork and the number of its parts when the story was asked for
         self._story_at_s = 0.0
 
     def page(self, connects_to: str) -> str:
-        return play_page(self._cluster.scenario.name, connects_to)
+        return play_page(self._cluster.scenario.name, connects_to, origin=self._origin)
 
     # --- what pages ask for
 
@@ -51,15 +56,17 @@ class PlayedPages:
         Raises: ValueError, KeyError or TypeError, if no page of ours asks so; TooManyForksError; RunFailedError.
         """
         match wanted:
-            case {"save": True}:
+            case {"save": True} if self._cluster.begins_with_nothing:
                 page.put(as_json({"scenario": await self._saved()}))
+            case {"save": True}:
+                page.put(as_json({"problem": NOT_A_SCENARIO}))
             case {"compare": int(number)}:
                 one, shown = self._cluster.forks[number], self._cluster.fork
                 self._cluster.count_records((one, shown))
                 page.put(await asyncio.to_thread(self._compared, one, shown))
             case {"share": True}:
                 self._cluster.count_records(self._cluster.forks.values())
-                page.put(as_json({"shared": await asyncio.to_thread(shared_page, self._cluster)}))
+                page.put(as_json({"shared": await asyncio.to_thread(shared_page, self._cluster, self._origin)}))
             case {"around": int(seq)}:
                 page.begin_anew(seq)
             case _:
@@ -156,8 +163,9 @@ class PlayedPages:
         cluster = self._cluster
         parts = cluster.fork.run.segments.shown(cluster.parts, around, self._most_whole)
         about = about_text(cluster.fork)
-        rest = as_json({"clock": self._clock(), "acts": self._acts(), "forks": self._forks()})
-        return f'{{"all":{parts},"around":{as_json(around)},"about":{about},{rest[1:]}'
+        sent = {"around": around, "most_whole": self._most_whole}
+        rest = as_json({**sent, "clock": self._clock(), "acts": self._acts(), "forks": self._forks()})
+        return f'{{"all":{parts},"about":{about},{rest[1:]}'
 
     def _clock(self) -> dict[str, Any]:
         cluster = self._cluster

@@ -3,7 +3,7 @@
 
 const GROW_EVERY_MS = 200;
 const REST_AFTER_GROWTH = 4; // times as long as the drawing took
-const MOST_WHOLE = 40_000; // events that a page keeps; of more, it leaves out most
+const KEPT_OF_WHOLE = 1.5; // how many times as many events a page keeps as it is sent of a long run
 
 class Play {
   constructor() {
@@ -11,7 +11,7 @@ class Play {
     this.reached_ms = -1; // until when the page has everything that happens
     this.growth = null;
     this.growthTook_ms = 0;
-    this.mostWhole = MOST_WHOLE;
+    this.mostWhole = null; // events that the page keeps; of more, it leaves out most
     this.fetched = null; // the event whose surroundings the server was asked for
     this.shownEnd = 0; // the place of the last event that the page shows
     this.bar = new ActBar((wanted) => this.send(wanted));
@@ -45,7 +45,7 @@ class Play {
   }
 
   /** Show a run anew: when the page opens or connects again, when another future is shown, or other parts of a long run. */
-  begin({ all, around = null, about, forks }) {
+  begin({ all, around = null, about, forks, most_whole: mostWhole = null }) {
     const isFirst = !kcsim.run;
     const { run, histories, page } = kcsim;
     const isSame = forks.now === this.futures.forks.now;
@@ -54,9 +54,9 @@ class Play {
     if (isFirst) {
       const whole = joined(about, all);
       this.complete(about, whole.run);
-      whole.run.canFetch = this.server instanceof Server;
+      whole.run.canFetch = mostWhole !== null;
       showRun(whole);
-      if (this.server instanceof Server) kcsim.page.fetch = (wanted) => this.fetch(wanted);
+      if (mostWhole !== null) kcsim.page.fetch = (wanted) => this.fetch(wanted);
     } else {
       run.clear(about);
       histories.clear();
@@ -64,6 +64,7 @@ class Play {
       this.complete(about);
     }
     this.fetched = null;
+    this.mostWhole ??= mostWhole === null ? Infinity : KEPT_OF_WHOLE * mostWhole;
     this.shownEnd = kcsim.run.length - 1;
     if (!isFirst) this.bar.begin(!isSame);
     if (isFirst) kcsim.page.go(kcsim.page.placeInAddress() ?? this.shownEnd, false);

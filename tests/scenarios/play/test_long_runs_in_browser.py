@@ -34,7 +34,7 @@ def long_run() -> Iterator[tuple[PlayedCluster, PlayServer]]:
         cluster.finish_passing()
     cluster.take()
     with claimed_port() as port:
-        server = PlayServer(PlayedPages(cluster, MOST_WHOLE), port)
+        server = PlayServer(PlayedPages(cluster, most_whole=MOST_WHOLE), port)
         with listening(server, port):
             yield cluster, server
     processes.close()

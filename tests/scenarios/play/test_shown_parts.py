@@ -28,7 +28,7 @@ def events() -> list[Event]:
 @cache
 def run() -> tuple[list[Happened], RunSegments]:
     """Return the parts of a run, and their segments."""
-    stream, segments, parts = EventStream(SEGMENT), RunSegments(), []
+    stream, segments, parts = EventStream(segment_events=SEGMENT), RunSegments(), []
     for first in range(0, len(events()), PART):
         some = events()[first : first + PART]
         written = stream.add(some)
