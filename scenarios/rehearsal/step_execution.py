@@ -25,9 +25,9 @@ from kcsim.scenarios.rehearsal.exposure_tracker import ExposureTimes, ExposureTr
 from kcsim.scenarios.rehearsal.plan_failure import PlanFailure
 from kcsim.scenarios.rehearsal.rehearsed_step import Placed, RehearsedStep
 from kcsim.scenarios.rehearsal.step_outcome import StepOutcome
+from kcsim.scenarios.snapshots.simulated_state import bring_into_state, cluster_spec, disks_of
 from kcsim.scenarios.what_if.cluster_health import KnownSizes
 from kcsim.scenarios.what_if.cluster_observer import ClusterObserver
-from kcsim.scenarios.snapshots.simulated_state import bring_into_state, cluster_spec, disks_of
 from kcsim.text import summarize
 from kcsim.vocabulary import BrokerId, ReplicaAssignment, TopicPartition
 

@@ -12,10 +12,10 @@ from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.run_setup import RunInfo
 from kcsim.brokers.cluster.simulated_environment import run_simulated
 from kcsim.brokers.config import BrokerConfig, Value
+from kcsim.scenarios.snapshots.simulated_state import bring_into_state, cluster_spec, disks_of, wait_for_controller
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.scenarios.what_if.cluster_health import ClusterHealth, HealthReader, KnownSizes
 from kcsim.scenarios.what_if.cluster_observer import ClusterObserver
-from kcsim.scenarios.snapshots.simulated_state import bring_into_state, cluster_spec, disks_of, wait_for_controller
 from kcsim.scenarios.what_if.untouched_partitions import untouched_partitions, without_partitions
 
 GONE_WITHIN_MS = 600_000

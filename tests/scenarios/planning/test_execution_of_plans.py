@@ -14,13 +14,13 @@ from kcsim.controller.requests import ErrorCode
 from kcsim.scenarios.planning.batches import BatchLimits, in_batches
 from kcsim.scenarios.planning.goals import parse_goals
 from kcsim.scenarios.planning.reassignment_plan import ReassignmentPlan, make_plan
+from kcsim.scenarios.snapshots.simulated_state import bring_into_state, cluster_spec
 from kcsim.scenarios.snapshots.snapshot_format import (
     ControlPlaneSnapshot,
     SnapshotBroker,
     SnapshotPartition,
     SnapshotTopic,
 )
-from kcsim.scenarios.snapshots.simulated_state import bring_into_state, cluster_spec
 from kcsim.vocabulary import BrokerId, TopicPartition
 
 WITHIN_MS = 600_000
