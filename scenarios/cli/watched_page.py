@@ -1,6 +1,6 @@
 """kcsim play --zookeeper HOST:PORT: a page on which a cluster is watched. ZooKeeper is read, never written."""
 
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from kcsim.runtime.wallclock import WallClockRuntime
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 WATCHED_ONLY = "kcsim has not started this cluster, and writes nothing to its ZooKeeper"
 
+SEED = 1
+"""Of the simulated clusters that go on from this one."""
+
 
 def serve_watched(zookeeper: str, place: "PagePlace") -> None:
     """Serve the page of a cluster that others have started until Ctrl-C. A ZooKeeper error at first ends the command.
@@ -28,8 +31,9 @@ def serve_watched(zookeeper: str, place: "PagePlace") -> None:
     async def work() -> None:
         async with observed(runtime, zookeeper, None, [live.see]) as cluster:
             live.use_clock(runtime)
-            server = PlayServer(LivePages(live, zookeeper, None, 0), place.port)
-            with place.serving(server):
+            pages = LivePages(live, zookeeper, None, SEED)
+            server = PlayServer(pages, place.port)
+            with closing(pages), place.serving(server):
                 print(f"The page: {server.address}\n{WATCHED_ONLY}. Ctrl-C ends it.", flush=True)
                 place.open(server.address)
                 while True:

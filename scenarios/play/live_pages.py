@@ -16,32 +16,57 @@ from kcsim.scenarios.play.page_messages import acts_in_page, as_json, scenario_t
 from kcsim.scenarios.play.page_queue import PageQueue
 from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.proposed_expectations import proposed_expectations, with_held_expectations
+from kcsim.scenarios.play.run_processes import RunFailedError
+from kcsim.scenarios.play.served_cluster import ServedCluster
 from kcsim.scenarios.play.shared_play import saved_page
+from kcsim.scenarios.play.simulated_continuation import CannotContinueError, SimulatedContinuation, live_state
 
 STORY_EVERY_S = 1.0
 ONLY_FORK = 0
+MOST_EVENTS = 60_000
+"""A cluster can be up for days; a page of more events takes long to open."""
+MOST_SIMULATED = 8
+"""Each of them has processes of its own."""
 
 
 class LivePages:
     """The pages of one cluster in real time, as a ServedCluster.
 
     Args:
+        live: has handed over at least one event.
         scenario: declares the cluster; None: it is only watched.
         seed: of the placement of topics.
+        most_events: how many the pages have, about: then earlier ones are dropped.
     """
 
-    def __init__(self, live: LiveCluster, title: str, scenario: Scenario | None, seed: int) -> None:
+    def __init__(
+        self, live: LiveCluster, title: str, scenario: Scenario | None, seed: int, most_events: int = MOST_EVENTS
+    ) -> None:
         self.pages = ConnectedPages(self._everything)
         self._live = live
         self._title = title
         self._scenario = scenario
         self._seed = seed
-        self._stream = EventStream()
+        self._stream = EventStream(most_events)
         self._parts: list[str] = []
         self._acts: list[tuple[Act, str | None]] = []
-        self._story_of = 0  # how many events there were when the pages were sent the story
+        self._story_of = 0  # how many events there had been when the pages were sent the story
         self._story_at_s = 0.0
+        self._simulated: dict[str, SimulatedContinuation] = {}  # by the last part of the address
+        self._begun = 0
+        self._is_beginning = False
         self._counted: asyncio.Future[CountedRecords] | None = None
+        self._take()  # a page cannot show a run without any event
+
+    @property
+    def below(self) -> Mapping[str, ServedCluster]:
+        return {name: continuation.pages for name, continuation in self._simulated.items()}
+
+    def close(self) -> None:
+        """End the simulated clusters that were begun here."""
+        for continuation in self._simulated.values():
+            continuation.close()
+        self._simulated = {}
 
     def page(self, connects_to: str) -> str:
         return play_page(self._title, connects_to, is_live=True)
@@ -56,6 +81,11 @@ class LivePages:
                 page.put(as_json(await self._saved()))
             case {"share": True}:
                 page.put(as_json({"shared": await asyncio.to_thread(self._shared, self._future())}))
+            case {"simulate": True}:
+                await self._simulate()
+            case {"end": str(name)}:
+                self._simulated.pop(name).close()
+                self._send_live_state()
             case _:
                 raise ValueError
 
@@ -79,6 +109,31 @@ class LivePages:
         tree = await asyncio.to_thread(with_held_expectations, tree, proposals, self._seed)
         return {"scenario": scenario_text(tree, self._seed)}
 
+    async def _simulate(self) -> None:
+        """Begin a simulated cluster in the state of this moment, and tell the pages where it is."""
+        if self._is_beginning:
+            return
+        if len(self._simulated) == MOST_SIMULATED:
+            self.pages.send({"problem": f"No more than {MOST_SIMULATED} simulated clusters are kept: end one first."})
+            return
+        self._take()
+        self._is_beginning = True
+        self._send_live_state()
+        try:
+            begun = live_state(self._title, self._live.now_ms, self._stream.state, self._scenario, self._done)
+            continuation = await asyncio.to_thread(SimulatedContinuation, begun, self._seed)
+        except (CannotContinueError, RunFailedError) as error:
+            self.pages.send({"problem": f"It cannot be simulated: {error}."})
+        else:
+            self._begun += 1
+            self._simulated[f"simulated-{self._begun}"] = continuation
+        finally:
+            self._is_beginning = False
+            self._send_live_state()
+
+    def _send_live_state(self) -> None:
+        self.pages.send({"live": self._live_state()})
+
     async def _count_records(self) -> CountedRecords:
         if self._counted is None:
             self._counted = asyncio.get_running_loop().create_future()
@@ -98,7 +153,10 @@ class LivePages:
 
     def _shared(self, future: dict[str, Any]) -> str:
         future = {**future, "parts": [json.loads(part) for part in future["parts"]]}
-        return saved_page(self._title, {"forks": self._forks(), "futures": {str(ONLY_FORK): future}, "comparisons": {}})
+        whole = {"forks": self._forks(), "futures": {str(ONLY_FORK): future}, "comparisons": {}}
+        dropped = self._stream.dropped
+        origin = f"This page begins with the state after the first {dropped} events of the cluster." if dropped else ""
+        return saved_page(self._title, whole, origin)
 
     @property
     def _done(self) -> list[Act]:
@@ -110,8 +168,8 @@ class LivePages:
         self._take()
         self.pages.send_if_changed("clock", self._clock())
         now_s = time.monotonic()
-        if self.pages and len(self._stream) != self._story_of and now_s - self._story_at_s >= STORY_EVERY_S:
-            self._story_of, self._story_at_s = len(self._stream), now_s
+        if self.pages and self._happened != self._story_of and now_s - self._story_at_s >= STORY_EVERY_S:
+            self._story_of, self._story_at_s = self._happened, now_s
             self.pages.send({"about": self._about()})
 
     def _take(self) -> None:
@@ -141,6 +199,9 @@ class LivePages:
             self._parts.append(self._stream.add(events).decode("utf-8", "replace"))
             self.pages.send_text(f'{{"parts":[{self._parts[-1]}]}}')
             events.clear()
+        if self._stream.is_too_long:
+            self._parts = [self._stream.shorten().decode("utf-8", "replace")]
+            self.pages.begin_anew()
 
     def _send_refusal(self, place: int) -> None:
         act, why = self._acts[place]
@@ -148,9 +209,13 @@ class LivePages:
         self.pages.send({"refused": refused, "acts": acts_in_page(self._acts)})
 
     def _everything(self) -> str:
-        self._take()
         rest = {"about": self._about(), "clock": self._clock(), "acts": acts_in_page(self._acts), "forks": self._forks()}
         return f'{{"all":[{",".join(self._parts)}],{as_json({**rest, "live": self._live_state()})[1:]}'
+
+    @property
+    def _happened(self) -> int:
+        """The number of events so far, with those that the pages do not have any more."""
+        return self._stream.dropped + len(self._stream)
 
     def _about(self) -> dict[str, Any]:
         return self._stream.about(self._title, self._seed)
@@ -163,4 +228,9 @@ class LivePages:
         return {"now": ONLY_FORK, "all": []}
 
     def _live_state(self) -> dict[str, Any]:
-        return {"watched_only": self._live.watched_only}
+        return {
+            "dropped": self._stream.dropped,
+            "watched_only": self._live.watched_only,
+            "is_beginning": self._is_beginning,
+            "simulated": [[name, continuation.begun_ms] for name, continuation in self._simulated.items()],
+        }

@@ -13,13 +13,15 @@ from typing import Protocol
 from kcsim.brokers.clients.ledger import RecordCounts
 from kcsim.brokers.cluster.cluster import Cluster
 from kcsim.brokers.cluster.run_setup import RunInfo
-from kcsim.brokers.cluster.simulated_environment import run_simulated
+from kcsim.brokers.cluster.simulated_environment import NO_DISKS, run_simulated
 from kcsim.eventlog.events import Event
 from kcsim.runtime.simulated import SimulatedRuntime
 from kcsim.scenarios.engine.runner import cluster_spec
 from kcsim.scenarios.engine.single_steps import SingleSteps
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.play.acts import Act, do_act
+from kcsim.scenarios.snapshots.simulated_state import bring_into_state, disks_of
+from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 from kcsim.vocabulary import TopicPartition
 
 
@@ -42,15 +44,21 @@ class RunWatcher(Protocol):
 class PacedRun:
     """One run.
 
+    Args:
+        snapshot: the state into which the cluster is brought before any act; None: the run begins with nothing.
+
     Attributes:
         limit_ms: the time up to which everything may happen.
     """
 
-    def __init__(self, scenario: Scenario, seed: int, watcher: RunWatcher) -> None:
+    def __init__(
+        self, scenario: Scenario, seed: int, watcher: RunWatcher, snapshot: ControlPlaneSnapshot | None = None
+    ) -> None:
         self.limit_ms = 0
         self._scenario = scenario
         self._seed = seed
         self._watcher = watcher
+        self._snapshot = snapshot
         self._is_ending = False
         self._planned: deque[Act] = deque()
         self._done: list[Act] = []
@@ -64,7 +72,8 @@ class PacedRun:
         spec = cluster_spec(self._scenario)
         info = RunInfo(self._scenario.name, self._seed, "simulated")
         members = self._scenario.zookeeper.members
-        run_simulated(members, spec, info, self._script, [self._watcher.see], runtime=self._runtime)
+        disks = NO_DISKS if self._snapshot is None else disks_of(self._snapshot, spec, self._seed)
+        run_simulated(members, spec, info, self._script, [self._watcher.see], runtime=self._runtime, disks=disks)
 
     # --- for the watcher
 
@@ -100,6 +109,8 @@ class PacedRun:
     # --- the run
 
     async def _script(self, cluster: Cluster) -> None:
+        if self._snapshot is not None:
+            await bring_into_state(cluster, self._snapshot)
         self._steps = SingleSteps(cluster, self._scenario)
         await self._ended.wait()
 

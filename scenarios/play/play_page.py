@@ -17,12 +17,13 @@ PLAY_SCRIPTS = (
 """In the order of their dependencies."""
 
 
-def play_page(title: str, connects_to: str = "", saved: str = "", *, is_live: bool = False) -> str:
+def play_page(title: str, connects_to: str = "", saved: str = "", origin: str = "", *, is_live: bool = False) -> str:
     """Return the page.
 
     Args:
         connects_to: the origin of the websocket: ws://127.0.0.1:8000. Empty for a page that replays what was saved.
         saved: what is replayed: JSON, deflated, base64.
+        origin: how the cluster has begun, if that has to be said.
         is_live: whether the cluster lives in real time: its clock cannot be set, and it has one future.
     """
     drawn = {name: Markup(svg(name)) for name in MACHINES}
@@ -35,5 +36,6 @@ def play_page(title: str, connects_to: str = "", saved: str = "", *, is_live: bo
         title=title,
         diagrams=drawn,
         saved=Markup(saved),
+        origin=origin,
         is_live=is_live,
     )

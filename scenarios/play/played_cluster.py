@@ -14,6 +14,7 @@ from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.play.acts import Act, acts_until, as_tree
 from kcsim.scenarios.play.run_messages import Happened
 from kcsim.scenarios.play.run_processes import PlayedRun, RunProcesses, events_of
+from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 
 SPEEDS = (0.001, 0.01, 0.1, 0.25, 0.5, 1.0, 2.0, 10.0, 100.0, 1000.0)
 """How much faster than real time the run may go."""
@@ -80,18 +81,27 @@ class PlayedCluster:
     Args:
         first: what is done from the beginning.
         processes: those of the runs; they may be those of other clusters, too.
+        state: what the cluster is brought into before anything is done; None: it begins with nothing.
 
     Attributes:
         forks: all futures, by their numbers.
         fork: the one that goes on.
     """
 
-    def __init__(self, scenario: Scenario, seed: int, first: Sequence[Act], processes: RunProcesses) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        seed: int,
+        first: Sequence[Act],
+        processes: RunProcesses,
+        state: ControlPlaneSnapshot | None = None,
+    ) -> None:
         self.scenario = scenario
         self.seed = seed
         self.speed = 1.0
         self.is_paused = False
         self._processes = processes
+        self._state = state
         self._count = 1
         self.fork = Fork(0, NAMES[0], None, 0, 0, self._begin(first, 0))
         self.forks = {0: self.fork}
@@ -99,7 +109,7 @@ class PlayedCluster:
         self.take()
 
     def _begin(self, acts: Sequence[Act], until_ms: int) -> PlayedRun:
-        return self._processes.begin(self.scenario, self.seed, acts, until_ms)
+        return self._processes.begin(self.scenario, self.seed, acts, until_ms, self._state)
 
     @property
     def now_ms(self) -> int:
@@ -216,6 +226,11 @@ class PlayedCluster:
         new, refusals = run.parts[fork.taken :], list(run.refused.items())[fork.refusals_taken :]
         fork.taken, fork.refusals_taken = len(run.parts), len(run.refused)
         return new, [(run.acts[place], why) for place, why in refusals]
+
+    @property
+    def begins_with_nothing(self) -> bool:
+        """Whether a scenario file can say how it has begun."""
+        return self._state is None
 
     def as_tree(self, fork: Fork | None = None) -> dict[str, Any]:
         """Return the cluster and all that was done to it as a scenario: run with the same seed, it is the same run.

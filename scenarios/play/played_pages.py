@@ -13,23 +13,31 @@ from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.played_cluster import SPEEDS, Fork, PlayedCluster, TooManyForksError
 from kcsim.scenarios.play.proposed_expectations import with_held_expectations
 from kcsim.scenarios.play.run_processes import RunFailedError
+from kcsim.scenarios.play.served_cluster import NOTHING_BELOW, ServedCluster
 from kcsim.scenarios.play.shared_play import shared_page
 
 STORY_EVERY_S = 1.0
+NOT_A_SCENARIO = "No scenario file can say how this cluster has begun: in the state of another one."
 LONGEST_NAME = 60
 
 
 class PlayedPages:
-    """The pages of one played cluster, as a ServedCluster."""
+    """The pages of one played cluster, as a ServedCluster.
 
-    def __init__(self, cluster: PlayedCluster) -> None:
+    Args:
+        origin: how the cluster has begun, if that has to be said.
+    """
+
+    def __init__(self, cluster: PlayedCluster, origin: str = "") -> None:
         self.pages = ConnectedPages(self._everything)
+        self.below: Mapping[str, ServedCluster] = NOTHING_BELOW
         self._cluster = cluster
+        self._origin = origin
         self._story_of: tuple[int, int] | None = None  # the fork and the number of its parts when the story was asked for
         self._story_at_s = 0.0
 
     def page(self, connects_to: str) -> str:
-        return play_page(self._cluster.scenario.name, connects_to)
+        return play_page(self._cluster.scenario.name, connects_to, origin=self._origin)
 
     # --- what pages ask for
 
@@ -45,15 +53,17 @@ class PlayedPages:
         Raises: ValueError, KeyError or TypeError, if no page of ours asks so; TooManyForksError; RunFailedError.
         """
         match wanted:
-            case {"save": True}:
+            case {"save": True} if self._cluster.begins_with_nothing:
                 page.put(as_json({"scenario": await self._saved()}))
+            case {"save": True}:
+                page.put(as_json({"problem": NOT_A_SCENARIO}))
             case {"compare": int(number)}:
                 one, shown = self._cluster.forks[number], self._cluster.fork
                 self._cluster.count_records((one, shown))
                 page.put(await asyncio.to_thread(self._compared, one, shown))
             case {"share": True}:
                 self._cluster.count_records(self._cluster.forks.values())
-                page.put(as_json({"shared": await asyncio.to_thread(shared_page, self._cluster)}))
+                page.put(as_json({"shared": await asyncio.to_thread(shared_page, self._cluster, self._origin)}))
             case _:
                 self._do(wanted)
 

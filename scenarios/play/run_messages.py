@@ -13,7 +13,8 @@ class Begin(msgspec.Struct, tag=True):
 
     Attributes:
         run: the number of the new run.
-        scenario: pickled; like the seed, only of interest where no run has begun.
+        scenario: with the snapshot in whose state it begins, or None; pickled. Like the seed, only of interest where
+            no run has begun.
         acts: what is done, in the order of the times; without what was done before the snapshot.
         until_ms: how far the run goes.
     """

@@ -29,6 +29,7 @@ from kcsim.scenarios.play.event_stream import EventStream
 from kcsim.scenarios.play.paced_run import PacedRun
 from kcsim.scenarios.play.proposed_expectations import proposed_expectations
 from kcsim.scenarios.play.run_messages import Begin, Failed, GoOn, Happened, Order, Reached, Refused, Report, Started
+from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 
 PART_EVERY_S = 0.2
 """How often a run that takes long to reach its limit sends what has happened."""
@@ -58,9 +59,11 @@ class RunProcess:
         """Run in a copy of this process, whenever that is asked for. Returns: when the run of this copy has failed."""
         self._began_s = time.process_time()  # what was needed to start is no part of any run
         order = self._wait_as_snapshot(None)
-        scenario: Scenario = pickle.loads(order.scenario)
+        scenario: Scenario
+        snapshot: ControlPlaneSnapshot | None
+        scenario, snapshot = pickle.loads(order.scenario)
         self._name, self._seed = scenario.name, order.seed
-        self._paced = run = PacedRun(scenario, order.seed, self)
+        self._paced = run = PacedRun(scenario, order.seed, self, snapshot)
         self._begin(order, run)
         try:
             run.run()

@@ -17,6 +17,7 @@ from kcsim.eventlog.events import Event
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.play.acts import Act
 from kcsim.scenarios.play.run_messages import Begin, Failed, GoOn, Happened, Reached, Refused, Report, Started
+from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 
 SNAPSHOT_EVERY_S = 0.3
 """A run up to a moment from the snapshot before takes hardly longer."""
@@ -30,7 +31,7 @@ class RunFailedError(Exception):
 
 
 class Described(NamedTuple):
-    """What a run is a run of: the scenario, pickled, and the seed."""
+    """What a run is a run of: the scenario with the snapshot in whose state it begins, pickled, and the seed."""
 
     scenario: bytes
     seed: int
@@ -187,9 +188,22 @@ class RunProcesses:
             )
         self._snapshots = [Snapshot(Connection(ours.detach()), None, 0, (), 0, 0.0)]
 
-    def begin(self, scenario: Scenario, seed: int, acts: Sequence[Act], until_ms: int) -> PlayedRun:
-        """Begin a run with these acts, from the last snapshot that it comes by. Raises: RunFailedError."""
-        described = Described(pickle.dumps(scenario), seed)
+    def begin(
+        self,
+        scenario: Scenario,
+        seed: int,
+        acts: Sequence[Act],
+        until_ms: int,
+        state: ControlPlaneSnapshot | None = None,
+    ) -> PlayedRun:
+        """Begin a run with these acts, from the last snapshot that it comes by.
+
+        Args:
+            state: what the cluster is brought into before the acts; None: it begins with nothing.
+
+        Raises: RunFailedError.
+        """
+        described = Described(pickle.dumps((scenario, state)), seed)
         self.take_started()
         usable = [snapshot for snapshot in self._snapshots if snapshot.is_before(described, acts, until_ms)]
         first = max(usable, key=lambda snapshot: (snapshot.at_ms, len(snapshot.acts)))

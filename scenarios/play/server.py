@@ -11,17 +11,17 @@ import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from kcsim.scenarios.play.connected_pages import ConnectedPages
 from kcsim.scenarios.play.own_address import OwnAddress
 from kcsim.scenarios.play.page_queue import PageQueue
+from kcsim.scenarios.play.served_cluster import ServedCluster
 
 TICK_S = 0.05
 """How often time passes and pages are sent what happened."""
@@ -29,29 +29,8 @@ FORBIDDEN = 1008
 """The code with which a websocket is closed that was refused: policy violation."""
 
 
-class ServedCluster(Protocol):
-    """A cluster with its pages."""
-
-    @property
-    def pages(self) -> ConnectedPages:
-        """The pages that show it now."""
-        ...
-
-    def page(self, connects_to: str) -> str:
-        """Return the page, as HTML. Args: connects_to: the origin of its websocket: ws://127.0.0.1:8000."""
-        ...
-
-    async def answer(self, wanted: Mapping[str, Any], page: PageQueue) -> None:
-        """Do what a page asks for. Raises: ValueError, KeyError or TypeError, if no page of ours asks so."""
-        ...
-
-    def pass_time(self, real_ms: float) -> None:
-        """Be called again and again. Args: real_ms: how much time has passed since the last call."""
-        ...
-
-
 class PlayServer:
-    """Serves one cluster.
+    """Serves one cluster, and those that are started from its pages.
 
     Args:
         port: where it listens.
@@ -62,8 +41,10 @@ class PlayServer:
         self._own = OwnAddress(port)
         self._token = secrets.token_urlsafe(16)
         self.address = f"http://127.0.0.1:{port}/{self._token}/"
-        routes = [Route(f"/{self._token}/", self._page), WebSocketRoute(f"/{self._token}/stream", self._stream)]
-        self.app = Starlette(routes=routes, lifespan=self._life)
+        paths = f"/{self._token}/", f"/{self._token}/{{below}}/"
+        pages = [Route(path, self._page) for path in paths]
+        streams = [WebSocketRoute(f"{path}stream", self._stream) for path in paths]
+        self.app = Starlette(routes=[*pages, *streams], lifespan=self._life)
 
     @contextlib.asynccontextmanager
     async def _life(self, _: Starlette) -> AsyncIterator[None]:
@@ -80,30 +61,39 @@ class PlayServer:
         while True:
             await asyncio.sleep(TICK_S)
             now = time.monotonic()
-            self._cluster.pass_time((now - last) * 1000)
+            for cluster in (self._cluster, *self._cluster.below.values()):
+                cluster.pass_time((now - last) * 1000)
             last = now
 
     async def _page(self, request: Request) -> Response:
         if (refusal := self._own.refusal(request)) is not None:
             return refusal
-        html = self._cluster.page(f"ws://{request.headers['host']}")
+        cluster = self._shown(request.path_params)
+        if cluster is None:
+            return PlainTextResponse("There is no such cluster.\n", 404)
+        html = cluster.page(f"ws://{request.headers['host']}")
         return HTMLResponse(html, headers={"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})
 
     async def _stream(self, socket: WebSocket) -> None:
-        if not self._own.admits(socket):
+        cluster = self._shown(socket.path_params)
+        if cluster is None or not self._own.admits(socket):
             await socket.close(FORBIDDEN)
             return
         await socket.accept()
-        page = self._cluster.pages.connect()
+        page = cluster.pages.connect()
         sending = asyncio.create_task(_send(socket, page))
         try:
             while True:
-                await self._cluster.answer(json.loads(await socket.receive_text()), page)
+                await cluster.answer(json.loads(await socket.receive_text()), page)
         except (WebSocketDisconnect, ValueError, KeyError, TypeError):
             pass  # the page is closed, or it is not ours
         finally:
-            self._cluster.pages.disconnect(page)
+            cluster.pages.disconnect(page)
             sending.cancel()
+
+    def _shown(self, path: Mapping[str, Any]) -> ServedCluster | None:
+        """Return the cluster that a path leads to; None if there is none."""
+        return self._cluster.below.get(path["below"]) if "below" in path else self._cluster
 
 
 async def _send(socket: WebSocket, page: PageQueue) -> None:

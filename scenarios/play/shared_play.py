@@ -15,8 +15,12 @@ MOST_PAIRS = 10
 """With more pairs of futures than these, each is compared with the one from whose past it was begun, only."""
 
 
-def shared_page(cluster: PlayedCluster) -> str:
-    """Return the page. It has the same modules as the page that the server sends, and what that would be sent."""
+def shared_page(cluster: PlayedCluster, origin: str = "") -> str:
+    """Return the page. It has the same modules as the page that the server sends, and what that would be sent.
+
+    Args:
+        origin: how the cluster has begun, if that has to be said.
+    """
     forks = list(cluster.forks.values())
     pairs = [(one, other) for one in forks for other in forks if one is not other]
     if len(pairs) > MOST_PAIRS:
@@ -26,7 +30,7 @@ def shared_page(cluster: PlayedCluster) -> str:
         "futures": {
             str(fork.number): {
                 "now_ms": fork.now_ms,
-                "scenario": scenario_text(cluster.as_tree(fork), cluster.seed),
+                "scenario": scenario_text(cluster.as_tree(fork), cluster.seed) if cluster.begins_with_nothing else None,
                 "acts": acts_in_page(fork.acts_with_refusals),
                 "about": json.loads(about_text(fork)),
                 "parts": [json.loads(part.part) for part in list(fork.run.parts)],
@@ -35,10 +39,10 @@ def shared_page(cluster: PlayedCluster) -> str:
         },
         "comparisons": {f"{one.number} {other.number}": compared(one, other) for one, other in pairs},
     }
-    return saved_page(cluster.scenario.name, whole)
+    return saved_page(cluster.scenario.name, whole, origin)
 
 
-def saved_page(title: str, whole: Mapping[str, Any]) -> str:
+def saved_page(title: str, whole: Mapping[str, Any], origin: str = "") -> str:
     """Return the page that replays futures from what is saved in it."""
     packed = base64.b64encode(zlib.compress(as_json(whole).encode("utf-8", "surrogatepass"), 9)).decode()
-    return play_page(title, saved=packed)
+    return play_page(title, saved=packed, origin=origin)

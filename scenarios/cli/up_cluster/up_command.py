@@ -260,6 +260,7 @@ class UpCommand:
                 yield
         finally:
             acting.kill()
+            pages.close()
 
     def _on_up(self, cluster: "ControlledCluster") -> None:
         """Print where the cluster is. Open its page, if it has one."""

@@ -1,5 +1,5 @@
 "use strict";
-// A cluster in real time: what is different on its page.
+// A cluster in real time: what is different on its page, and the simulated clusters that go on from its state.
 
 const isLive = () => document.body.classList.contains("real-time");
 
@@ -7,10 +7,26 @@ class Live {
   /** Args: send: is called with what the server is asked for. */
   constructor(send) {
     this.send = send;
-    if (byId("live")) document.body.classList.add("real-time");
+    if (!byId("live")) return;
+    document.body.classList.add("real-time");
+    byId("live-simulate").addEventListener("click", () => this.send({ simulate: true }));
   }
 
-  show({ watched_only }) {
+  show({ dropped, watched_only, is_beginning, simulated }) {
     byId("live-watched").textContent = watched_only ? `Watched only: ${watched_only}.` : "";
+    byId("live-dropped").textContent = dropped ? `This page begins with the state after the first ${plural(dropped, "event")}: of a cluster that is up for long, it has the latest ones.` : "";
+    byId("live-beginning").textContent = is_beginning ? "The simulated cluster is brought into this state …" : "";
+    byId("live-simulated").replaceChildren(...simulated.map(([name, begun_ms]) => this.item(name, begun_ms)));
+  }
+
+  item(name, begun_ms) {
+    const title = `Simulated cluster ${name.split("-").at(-1)}`;
+    return element(
+      "li",
+      {},
+      element("a", { href: `${name}/`, target: "_blank" }, title),
+      element("span", { class: "muted" }, `in the state after ${seconds(begun_ms)}`),
+      element("button", { type: "button", "aria-label": `End ${title}`, onclick: () => this.send({ end: name }) }, "End"),
+    );
   }
 }

@@ -45,6 +45,7 @@ class Play {
     const { run, histories, page } = kcsim;
     const isSame = forks.now === this.futures.forks.now;
     const seq = isFirst || !isSame || page.place >= this.shownEnd ? null : run.seqs[page.place];
+    const firstSeq = run?.seqs[0];
     if (isFirst) showRun({ about, ...first }, more);
     else {
       run.load({ about, ...first });
@@ -55,7 +56,7 @@ class Play {
     this.shownEnd = kcsim.run.length - 1;
     if (isFirst) kcsim.page.go(kcsim.page.placeInAddress() ?? this.shownEnd, false);
     else page.renew(seq === null ? this.shownEnd : run.placeFrom(seq));
-    if (!isSame) this.bar.begin();
+    if (!isSame || firstSeq !== kcsim.run.seqs[0]) this.bar.begin(); // else what was read of it is still its beginning
     this.bar.grow();
     this.resolve();
   }

@@ -24,7 +24,8 @@ class Saved {
   send(wanted) {
     const { comparisons, futures } = this.saved;
     if (wanted.future !== undefined) this.show(wanted.future);
-    if (wanted.save) this.take({ scenario: futures[this.now].scenario });
+    const { scenario } = futures[this.now];
+    if (wanted.save) this.take(scenario === null ? { problem: "There is no scenario of this cluster: it was not begun by kcsim, or in the state of another one." } : { scenario });
     if (wanted.compare !== undefined) {
       const compared = comparisons[`${wanted.compare} ${this.now}`];
       if (compared === undefined) this.take({ problem: "These two were not compared when the page was saved." });

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from kcsim.brokers.cluster.cluster import Cluster
@@ -15,7 +15,7 @@ from kcsim.scenarios.engine.single_steps import SingleSteps
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.play.acts import Act, do_act
 from kcsim.scenarios.play.live_cluster import LiveCluster
-from kcsim.scenarios.play.live_pages import LivePages
+from kcsim.scenarios.play.live_pages import MOST_EVENTS, LivePages
 from kcsim.scenarios.play.server import PlayServer
 from kcsim.zk.servers.free_ports import claimed_port
 from tests.scenarios.long_timeouts import SESSION_MS, SESSION_SETTING
@@ -25,19 +25,41 @@ from tests.scenarios.play.watched_runs import PATIENCE_S, SCENARIO
 
 @dataclass
 class ServedLive:
-    """A cluster in real time, and the server of its pages.
-
-    Attributes:
-        events: those so far.
-    """
+    """A cluster in real time, and the server of its pages."""
 
     server: PlayServer
+    cluster: "LiveRun"
+
+
+@dataclass
+class LiveRun:
+    """A cluster in real time with its pages. Attributes: events: those so far."""
+
+    pages: LivePages
     events: list[Event]
 
 
 @contextmanager
 def served_live(kind: ZooKeeperKind = ZooKeeperKind.EMBEDDED) -> Iterator[ServedLive]:
     """Serve the pages of a cluster of three brokers with one topic, as kcsim play does, until the end of the context."""
+    with live_pages(kind) as cluster, claimed_port() as port:
+        server = PlayServer(cluster.pages, port)
+        with listening(server, port):
+            yield ServedLive(server, cluster)
+
+
+@contextmanager
+def served_pages(live: LiveCluster, most_events: int = MOST_EVENTS) -> Iterator[PlayServer]:
+    """Serve the pages of a cluster whose events the test hands over, until the end of the context."""
+    with closing(LivePages(live, SCENARIO.name, SCENARIO, 1, most_events)) as pages, claimed_port() as port:
+        server = PlayServer(pages, port)
+        with listening(server, port):
+            yield server
+
+
+@contextmanager
+def live_pages(kind: ZooKeeperKind = ZooKeeperKind.EMBEDDED) -> Iterator[LiveRun]:
+    """Keep a cluster of three brokers with one topic up until the end of the context."""
     scenario = with_long_sessions(SCENARIO)
     live = LiveCluster()
     events: list[Event] = []
@@ -71,10 +93,8 @@ def served_live(kind: ZooKeeperKind = ZooKeeperKind.EMBEDDED) -> Iterator[Served
     try:
         assert is_up.wait(PATIENCE_S)
         assert failures == []
-        with claimed_port() as port:
-            server = PlayServer(LivePages(live, scenario.name, scenario, 1), port)
-            with listening(server, port):
-                yield ServedLive(server, events)
+        with closing(LivePages(live, scenario.name, scenario, 1)) as pages:
+            yield LiveRun(pages, events)
     finally:
         is_over.set()
         thread.join()
