@@ -123,7 +123,9 @@ class Condition(Model):
     leaders_preferred: Partitions | None = Field(
         None, description="The preferred replica leads each of these partitions, and runs."
     )
-    reassigning: PartitionsMoving | None = Field(None, description="The partitions that are being reassigned.")
+    reassigning: PartitionsMoving | None = Field(
+        None, description="The partitions that are being reassigned, or named in /admin/reassign_partitions."
+    )
     offline_partitions: Count | None = Field(
         None,
         description="Number of partitions without a registered leader; topics being deleted do not count, here and below. No"

@@ -65,8 +65,8 @@ class EventStream:
         return self._most is not None and len(self._kept) > self._most
 
     def shorten(self) -> bytes:
-        """Drop the earlier half of the events. Returns: all that is left, as the first part of another payload."""
-        for _ in range(len(self._kept) // 2):
+        """Drop earlier events, until half of `most` are left. Returns: these, as the first part of another payload."""
+        while self._most is not None and len(self._kept) > self._most // 2:
             self._before_kept.apply(self._kept.popleft().event)
             self.dropped += 1
         self._payload, self._changes = PagePayload(), deepcopy(self._before_kept)

@@ -12,7 +12,7 @@ from kcsim.scenarios.engine.expectations.evaluation_context import ConditionResu
 from kcsim.scenarios.language.value_types import ANY, NONE
 from kcsim.text import comma_separated
 from kcsim.vocabulary import BrokerId, LeaderAndIsr, TopicPartition
-from kcsim.znodes import paths
+from kcsim.znodes import BadZnodeError, decode_reassignment, paths
 
 MANY = 10
 """If there are more partitions than this, the rest is only counted in the text."""
@@ -104,14 +104,34 @@ def _topics(wanted: tuple[str, ...], context: EvaluationContext) -> ConditionRes
 
 
 def _reassigning(wanted: tuple[TopicPartition, ...] | str, context: EvaluationContext) -> ConditionResult:
-    """Compare the partitions that are being reassigned; `none` is false if there are no topics."""
+    """Compare the partitions that are being reassigned; `none` is false if there are no topics.
+
+    Those count too whose reassignment is requested in /admin/reassign_partitions, and not begun or not complete: otherwise
+    `none` would hold between the request and the moment at which the controller begins.
+    """
     if not context.state.of_topics.topics:
         return ConditionResult(False, "there are no topics")
-    moving = context.state.of_topics.reassigning()
+    requested = _requested_reassignments(context)
+    moving = sorted({*context.state.of_topics.reassigning(), *requested})
     observed = f"{comma_separated(moving)} being reassigned" if moving else "nothing is being reassigned"
     holds = {ANY: bool(moving), NONE: not moving}[wanted] if isinstance(wanted, str) else moving == sorted(wanted)
     topics = dict.fromkeys(partition.topic for partition in moving) or context.state.of_topics.topics
-    return ConditionResult(holds, observed, tuple(event for topic in topics for event in _topic_changes(topic, context)))
+    of_request = last(context.changes_of(paths.REASSIGN_PARTITIONS)) if requested else ()
+    evidence = (*(event for topic in topics for event in _topic_changes(topic, context)), *of_request)
+    return ConditionResult(holds, observed, evidence)
+
+
+def _requested_reassignments(context: EvaluationContext) -> list[TopicPartition]:
+    """Return the partitions that /admin/reassign_partitions names and that exist; none if its data cannot be read."""
+    requested = context.state.znodes.get(paths.REASSIGN_PARTITIONS)
+    if requested is None or requested.data is None:
+        return []
+    try:
+        wanted = decode_reassignment(paths.REASSIGN_PARTITIONS, requested.data.encode(), lambda *_: None)
+    except BadZnodeError:
+        return []
+    there = context.state.of_topics.topics
+    return [named for named in wanted if named.topic in there and named.partition in there[named.topic].assignments]
 
 
 # --- how many, or every one ------------------------------------------------------------------------------------------------

@@ -159,6 +159,26 @@ def test_partitions_are_being_reassigned_while_replicas_are_added_or_removed(
     assert fields_of(look(seen, reassigning=wanted)) == (while_moving, "orders-1 being reassigned", [moving])
 
 
+def test_a_requested_reassignment_counts_before_the_controller_begins_it(story: EvaluatedLog) -> None:
+    """Else a scenario that waits for `none` right after its request would not wait at all."""
+    requested = story.znode(
+        "/admin/reassign_partitions",
+        '{"version":1,"partitions":[{"topic":"orders","partition":1,"replicas":[4,2]},'
+        '{"topic":"unknown","partition":0,"replicas":[1]},{"topic":"orders","partition":7,"replicas":[1]}]}',
+    )
+    seen = story.seen(BROKERS)
+    assert fields_of(look(seen, reassigning="none")) == (False, "orders-1 being reassigned", [2, requested])
+    assert look(seen, reassigning="orders-1").holds
+    story.gone("/admin/reassign_partitions")
+    assert look(story.seen(BROKERS), reassigning="none").holds
+
+
+@pytest.mark.parametrize("data", ["", "no JSON", "null", '{"version":1}'])
+def test_a_request_that_cannot_be_read_is_none(story: EvaluatedLog, data: str) -> None:
+    story.znode("/admin/reassign_partitions", data)
+    assert look(story.seen(BROKERS), reassigning="none").holds
+
+
 # --- counts ----------------------------------------------------------------------------------------------------------------
 
 
