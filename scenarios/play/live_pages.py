@@ -199,7 +199,7 @@ class LivePages:
             self._parts.append(self._stream.add(events).decode("utf-8", "replace"))
             self.pages.send_text(f'{{"parts":[{self._parts[-1]}]}}')
             events.clear()
-        while self._stream.is_too_long:
+        if self._stream.is_too_long:
             self._parts = [self._stream.shorten().decode("utf-8", "replace")]
             self.pages.begin_anew()
 
