@@ -21,15 +21,18 @@ SIZES = ((1280, 800, False), (390, 844, True))
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "height", "dark"), SIZES)
+@pytest.mark.parametrize("name", ["rack-loss", "leader_of_many"])
 def test_a_report_violates_no_rule(
     chromium: Chromium,  # noqa: F811
     page_of: Callable[[str], str],  # noqa: F811
+    name: str,
     width: int,
     height: int,
     dark: bool,
 ) -> None:
+    """The second one has so many partitions that they are drawn as a matrix."""
     require("axe")
-    with chromium.open(page_of("rack-loss"), width, height, dark=dark) as tab:
+    with chromium.open(page_of(name), width, height, dark=dark) as tab:
         for panel in PANELS:
             tab.evaluate(f"kcsim.page.panel('{panel}')")
             assert violations(tab) == [], panel

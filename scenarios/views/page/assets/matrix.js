@@ -84,11 +84,12 @@ class PartitionMatrix {
     pen.strokeStyle = isUnled ? colours.offline : colours.ink;
     pen.lineWidth = isUnled ? 1.5 : 1;
     pen.beginPath();
-    pen.moveTo(x, y + size);
-    pen.lineTo(x + size, y);
+    const [left, right, top, bottom] = [x + 1, x + size - 1, y + 1, y + size - 1]; // nothing of a line is drawn outside of its cell
+    pen.moveTo(left, bottom);
+    pen.lineTo(right, top);
     if (isUnled) {
-      pen.moveTo(x, y);
-      pen.lineTo(x + size, y + size);
+      pen.moveTo(left, top);
+      pen.lineTo(right, bottom);
     }
     pen.stroke();
   }
